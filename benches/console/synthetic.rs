@@ -196,7 +196,7 @@ fn shown() -> Snapshot {
         samples_per_s: 4000.0,
         series: vec![4000.0; 60],
         latency: LatencyView::default(),
-        standing: None,
+        contribution: None,
         flaws: Flaws::default(),
     };
     let entry = EntryView {

@@ -30,7 +30,7 @@ pub fn run() -> Result<()> {
         let rates = Rates::new(&frame, &devices, &costs, Batching::of(&ensemble));
         let room = MemoryBudget::new(&frame, &devices, &footprints);
         let how = match class {
-            DeviceClass::Cpu => "the linear programme",
+            DeviceClass::Cpu => "the linear program",
             DeviceClass::Gpu => "shared devices",
         };
         for (what, entries) in [("12 members, 60 entries", 60), ("12 × 17, all 204", 204)] {

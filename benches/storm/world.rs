@@ -20,7 +20,7 @@ use super::setup::{chance, config, ms, size};
 /// Something that happens at its time.
 pub enum Event {
     /// A batch was run.
-    Ran(Batch<u64>),
+    BatchDone(Batch<u64>),
     /// Its answers were folded.
     Folded(Batch<u64>),
     Copied(Transfer),
@@ -152,7 +152,7 @@ impl World {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Copied(transfer) => self.core.copied(self.now, transfer.device, transfer.part),
-            Event::Ran(batch) => self.ran(batch),
+            Event::BatchDone(batch) => self.ran(batch),
             Event::Folded(batch) => self.folded(&batch),
             Event::Built(spec) => self.built(spec),
             Event::Leaves(id, looks) => self.leaves(id, looks),
@@ -329,7 +329,7 @@ impl World {
         let rows = batch.rows as u64;
         let most = if hangs { 400 } else { 2 + rows };
         let time = ms(self.random.random_range(0..most));
-        self.after(time, Event::Ran(batch));
+        self.after(time, Event::BatchDone(batch));
     }
 
     /// A device is gone: its driver forgets what it was doing.
@@ -338,7 +338,7 @@ impl World {
         self.core.lose_device(device);
         self.asleep[device] = None;
         let running = self.events.values().filter_map(|event| match event {
-            Event::Ran(batch) if batch.device == device => Some((batch.id, batch.samples)),
+            Event::BatchDone(batch) if batch.device == device => Some((batch.id, batch.samples)),
             _ => None,
         });
         for (batch, samples) in running.collect::<Vec<_>>() {

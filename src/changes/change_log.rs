@@ -33,7 +33,7 @@ pub struct Measured {
 
 /// One setup that ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct HistoryEntry {
     /// Counted from 1 since the engine's start; never reused.
     pub number: u64,
     /// The setup.
@@ -80,7 +80,7 @@ pub enum MarkKind {
 #[derive(Clone, Debug)]
 pub(super) struct ChangeLog {
     marks: VecDeque<Mark>,
-    ran: VecDeque<Ran>,
+    entries: VecDeque<HistoryEntry>,
     /// The reading at the time when the running setup began to serve.
     since: Reading,
     /// Whether answers can be compared with labels.
@@ -89,14 +89,14 @@ pub(super) struct ChangeLog {
 }
 
 const MOST_MARKS: usize = 64;
-const MOST_RAN: usize = 32;
+const MOST_ENTRIES: usize = 32;
 
 impl ChangeLog {
     /// Creates a log with the running setup as its first entry.
     pub(super) fn new(setup: Setup, since: Reading, graded: bool) -> Self {
         let mut new = ChangeLog {
             marks: VecDeque::new(),
-            ran: VecDeque::new(),
+            entries: VecDeque::new(),
             since: Reading::default(),
             graded,
             undo: UndoHistory::default(),
@@ -148,15 +148,15 @@ impl ChangeLog {
     pub(super) fn runs(&mut self, setup: Setup, now: Reading, why: String) {
         let did = self.measured(&now.since(&self.since));
         let mut number = 1;
-        if let Some(last) = self.ran.back_mut() {
+        if let Some(last) = self.entries.back_mut() {
             number = last.number + 1;
             last.until = Some(now.at);
             last.did = did;
         }
-        if self.ran.len() >= MOST_RAN {
-            self.ran.pop_front();
+        if self.entries.len() >= MOST_ENTRIES {
+            self.entries.pop_front();
         }
-        self.ran.push_back(Ran {
+        self.entries.push_back(HistoryEntry {
             number,
             setup,
             from: now.at,
@@ -169,12 +169,12 @@ impl ChangeLog {
 
     /// Returns the setups that ran, oldest first. The last one runs still; its figures are those
     /// until `now`.
-    pub(super) fn history(&self, now: &Reading) -> Vec<Ran> {
-        let mut ran: Vec<Ran> = self.ran.iter().cloned().collect();
-        if let Some(last) = ran.last_mut() {
+    pub(super) fn history(&self, now: &Reading) -> Vec<HistoryEntry> {
+        let mut entries: Vec<HistoryEntry> = self.entries.iter().cloned().collect();
+        if let Some(last) = entries.last_mut() {
             last.did = self.measured(&now.since(&self.since));
         }
-        ran
+        entries
     }
 
     /// Returns the reading at the time when the running setup began to serve.

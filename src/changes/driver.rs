@@ -151,13 +151,7 @@ impl Changes {
     /// # Errors
     /// It is a device of this machine or lost already, or another change is under way.
     pub fn lose(&mut self, device: DeviceIndex) -> Result<(), ChangeRefusal> {
-        let engine = &self.driver.engine;
-        if !engine.faults().capabilities(device).faults_on_demand {
-            return Err(ChangeRefusal::NotSimulated);
-        }
-        if engine.faults().lost().contains(&device) {
-            return Err(ChangeRefusal::LostAlready);
-        }
+        self.driver.engine.faults().check_loss_on_demand(device)?;
         self.start_thread()?;
         self.driver.step(ChangeEvent::LoseRequested(device))
     }

@@ -9,7 +9,7 @@ use crate::codes::{Code, Coded};
 use crate::device::DeviceIndex;
 use crate::metrics::{Distribution, Reading};
 use crate::ranged::FieldOutOfRange;
-use crate::serving::{ApplyError, ApplyStep, LogLevel, Plan, PlanError, Setup};
+use crate::serving::{ApplyError, ApplyStep, FaultError, LogLevel, Plan, PlanError, Setup};
 
 use super::change_log::MarkKind;
 use super::judge::{Baseline, Terms};
@@ -160,12 +160,9 @@ pub enum ChangeRefusal {
     /// Nothing was undone.
     #[error("nothing was undone")]
     NoRedo,
-    /// A device of this machine does not disappear by an operator's wish.
-    #[error("only simulated devices disappear by wish")]
-    NotSimulated,
-    /// The device is lost already.
-    #[error("it is gone already")]
-    LostAlready,
+    /// The device cannot be lost on demand.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
     /// The terms cannot be judged by; says which part is wrong.
     #[error("{0}")]
     Terms(FieldOutOfRange),
@@ -185,8 +182,7 @@ impl Coded for ChangeRefusal {
             ChangeRefusal::NoProbation => Code::NoProbation,
             ChangeRefusal::NoUndo => Code::NoUndo,
             ChangeRefusal::NoRedo => Code::NoRedo,
-            ChangeRefusal::NotSimulated => Code::NotASimulatedDevice,
-            ChangeRefusal::LostAlready => Code::DeviceLost,
+            ChangeRefusal::Fault(error) => error.code(),
             ChangeRefusal::Terms(_) => Code::TermsInvalid,
             ChangeRefusal::Plan(error) => error.code(),
             ChangeRefusal::NoThread(_) => Code::ThreadNotStarted,

@@ -11,7 +11,7 @@ mod limit;
 mod machine;
 mod status;
 
-pub use change_log::{Mark, MarkKind, Measured, Ran};
+pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
 pub use driver::{ChangeJournal, Changes};
 pub use event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::{Distribution, Reading};
 use crate::serving::{ApplyError, LogLevel, Plan, Setup};
 
-use super::change_log::{ChangeLog, Mark, Measured, Ran, changed_entries};
+use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin};
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
@@ -26,7 +26,7 @@ pub struct ChangeStatus {
     /// The latest marks, oldest first.
     pub marks: Vec<Mark>,
     /// The latest setups that ran, oldest first; the last one runs.
-    pub history: Vec<Ran>,
+    pub history: Vec<HistoryEntry>,
     /// The last probation, unless something was changed since.
     pub probation: Option<Probation>,
 }

@@ -12,6 +12,19 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// Returns a number with its digits in groups of three: `12 345`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Returns a message of TOML's parser that says what to write in place of the names of Rust's
 /// types.
 pub fn plain(message: &str) -> String {

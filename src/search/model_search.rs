@@ -34,7 +34,7 @@ pub(super) struct ModelSearch<'a> {
     /// The rates of workers.
     pub rates: Rates,
     /// The memory of the devices.
-    pub room: MemoryBudget,
+    pub budget: MemoryBudget,
     /// The bounds of workers.
     pub limits: Limits,
     /// Samples a second that no matrix exceeds under the ensemble's policy.
@@ -115,9 +115,9 @@ impl<'a> ModelSearch<'a> {
         let costs = profiled.costs;
         let batching = Batching::of(&job.ensemble);
         let rates = Rates::new(&job.frame, &job.devices, &costs, batching);
-        let room = MemoryBudget::new(&job.frame, &job.devices, &footprints);
+        let budget = MemoryBudget::new(&job.frame, &job.devices, &footprints);
         let limits = Limits::new(&job.frame, &job.devices, &costs, batching);
-        let bound = limits.bound(|cell, size| room.fits_alone(cell, size));
+        let bound = limits.bound(|cell, size| budget.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
         Ok(ModelSearch {
             job,
@@ -125,7 +125,7 @@ impl<'a> ModelSearch<'a> {
             costs: Arc::new(costs),
             footprints,
             rates,
-            room,
+            budget,
             limits,
             bound,
         })
@@ -240,11 +240,11 @@ impl<'a> ModelSearch<'a> {
         };
         self.control.update(|p| p.evaluations += second.evaluations);
         let other = second.matrices.swap_remove(0);
-        let mut position = Position::new(&self.rates, self.room.clone(), &other);
-        let mut climber = LocalSearch::new(self.control, &self.job.frame);
-        climber.climb(&mut position)?;
-        all.evaluations += second.evaluations + climber.evaluations;
-        all.steps += climber.steps;
+        let mut position = Position::new(&self.rates, self.budget.clone(), &other);
+        let mut search = LocalSearch::new(self.control, &self.job.frame);
+        search.climb(&mut position)?;
+        all.evaluations += second.evaluations + search.evaluations;
+        all.steps += search.steps;
         self.add(&mut all.matrices, position.matrix(&self.job.frame)?);
         self.add(&mut all.matrices, other.clone());
         let matrices = &mut all.matrices;
@@ -265,16 +265,16 @@ impl<'a> ModelSearch<'a> {
     /// Local search from `start`.
     pub(crate) fn local(&self, start: &Matrix) -> Result<Candidates, SearchError> {
         let method = &self.job.method;
-        let mut position = Position::new(&self.rates, self.room.clone(), start);
-        let mut climber = LocalSearch::new(self.control, &self.job.frame);
+        let mut position = Position::new(&self.rates, self.budget.clone(), start);
+        let mut search = LocalSearch::new(self.control, &self.job.frame);
         let seed = method.bounds.seed;
-        let summits = climber.climb_all(&mut position, method.restarts, seed)?;
+        let optima = search.climb_all(&mut position, method.restarts, seed)?;
         let mut matrices: Vec<Matrix> = Vec::new();
-        for summit in summits {
-            position.go_to(&summit.entries);
+        for optimum in optima {
+            position.go_to(&optimum.entries);
             self.add(&mut matrices, position.matrix(&self.job.frame)?);
         }
-        let (evaluations, steps) = (climber.evaluations, climber.steps);
+        let (evaluations, steps) = (search.evaluations, search.steps);
         Ok(Candidates::new(matrices, evaluations, steps))
     }
 

@@ -14,7 +14,7 @@ use crate::profile::Costs;
 use super::control::Control;
 use super::error::SearchError;
 use super::evaluator::Evaluator;
-use super::model::{Batching, Programme, Rates};
+use super::model::{Batching, LinearProgram, Rates};
 
 /// A matrix that fits: members by decreasing memory, each on the device with most
 /// free memory, accelerators first, at the smallest batch size. Devices that share a
@@ -266,7 +266,7 @@ pub fn propose_move(
 
 fn throughput(rates: &Rates, matrix: &Matrix) -> f64 {
     let workers: Vec<_> = rates.workers(matrix).iter().map(|w| w.rate).collect();
-    Programme::new(rates.members(), rates.devices(), &workers).throughput()
+    LinearProgram::new(rates.members(), rates.devices(), &workers).throughput()
 }
 
 fn latency(rates: &Rates, cell: Cell, size: BatchSize) -> f64 {

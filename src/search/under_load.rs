@@ -223,9 +223,9 @@ fn with_smaller_batches(
 ) -> Result<Vec<Matrix>, SearchError> {
     let mut found = Vec::new();
     for largest in 0..modelled.rates.sizes().len() - 1 {
-        let mut position = Position::new(&modelled.rates, modelled.room.clone(), start);
-        let mut climber = LocalSearch::new(modelled.control, &modelled.job.frame).up_to(largest);
-        climber.climb(&mut position)?;
+        let mut position = Position::new(&modelled.rates, modelled.budget.clone(), start);
+        let mut search = LocalSearch::new(modelled.control, &modelled.job.frame).up_to(largest);
+        search.climb(&mut position)?;
         found.push(position.matrix(&modelled.job.frame)?);
     }
     Ok(found)

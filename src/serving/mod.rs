@@ -47,4 +47,4 @@ pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,
 };
 pub use setup::{SettingChange, Setup, SetupError};
-pub use simulated::{Happened, SimulatedDevice};
+pub use simulated::{DeviceEvent, SimulatedDevice};

@@ -15,7 +15,7 @@ use super::core::Stamps;
 
 /// Something that a simulated device did.
 #[derive(Clone, Debug)]
-pub enum Happened<T> {
+pub enum DeviceEvent<T> {
     /// A part is in its memory; and when the copy was asked for.
     Copied(Transfer, Duration),
     /// A batch is back in host memory, to be folded.
@@ -133,7 +133,7 @@ impl<T> SimulatedDevice<T> {
     }
 
     /// Returns what happened until `now`, each with its time, in order.
-    pub fn advance(&mut self, now: Duration) -> Vec<(Duration, Happened<T>)> {
+    pub fn advance(&mut self, now: Duration) -> Vec<(Duration, DeviceEvent<T>)> {
         let events = self.executor.advance(now);
         let happened = events
             .into_iter()
@@ -141,12 +141,12 @@ impl<T> SimulatedDevice<T> {
         happened.collect()
     }
 
-    fn note(&mut self, at: Duration, event: JobEvent) -> Option<Happened<T>> {
+    fn note(&mut self, at: Duration, event: JobEvent) -> Option<DeviceEvent<T>> {
         let (JobEvent::CopiedIn(id) | JobEvent::Computed(id) | JobEvent::Done(id)) = event;
         if let JobEvent::Done(id) = event
             && let Some((transfer, asked)) = self.transfers.remove(&id)
         {
-            return Some(Happened::Copied(transfer, asked));
+            return Some(DeviceEvent::Copied(transfer, asked));
         }
         let (_, stamps) = self.batches.get_mut(&id)?;
         match event {
@@ -158,7 +158,7 @@ impl<T> SimulatedDevice<T> {
                 if !self.shared {
                     stamps.busy = at.saturating_sub(stamps.started);
                 }
-                return Some(Happened::Done(batch, stamps));
+                return Some(DeviceEvent::Done(batch, stamps));
             }
         }
         None

@@ -101,11 +101,6 @@ impl GpuView {
             used: usage.map(|u| u.used),
         }
     }
-
-    /// Bytes of other processes, where there are any.
-    pub fn others(&self) -> Option<u64> {
-        self.gauges.others_bytes.filter(|bytes| *bytes > 0)
-    }
 }
 
 /// One member: a column of the matrix.
@@ -131,7 +126,7 @@ pub struct MemberView {
     /// From arrival to this member's answer.
     pub latency: LatencyView,
     /// Its contribution to the ensemble; `None` while too few answers were weighed.
-    pub standing: Option<MemberContribution>,
+    pub contribution: Option<MemberContribution>,
     /// Its rows that were not what they should be.
     pub flaws: Flaws,
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::LogLevel;
+use crate::words::grouped;
 
 /// Counts of refused and failed requests over the last seconds.
 #[derive(Debug)]
 pub struct FailureWatch {
     /// Refused and failed by then, oldest first; the first is older than the window.
     seen: VecDeque<(Duration, [u64; 2])>,
-    told: [Told; 2],
+    logs: [LossLog; 2],
 }
 
 /// Requests that were not answered lately: what an operator has to act on now, whatever
@@ -58,7 +59,7 @@ impl FailureWatch {
     pub fn new(now: Duration) -> Self {
         FailureWatch {
             seen: VecDeque::from([(now, [0; 2])]),
-            told: [Told::new("refused"), Told::new("failed")],
+            logs: [LossLog::new("refused"), LossLog::new("failed")],
         }
     }
 
@@ -67,8 +68,8 @@ impl FailureWatch {
     pub fn note(&mut self, now: Duration, totals: [Total; 2]) -> (LostRequests, Vec<LogLine>) {
         let counts = [totals[0].requests, totals[1].requests];
         self.keep(now, counts);
-        let told = self.told.iter_mut().zip(&totals);
-        let lines = told.filter_map(|(told, total)| told.note(now, total));
+        let logs = self.logs.iter_mut().zip(&totals);
+        let lines = logs.filter_map(|(log, total)| log.note(now, total));
         let lines = lines.collect();
         let (since, before) = self.seen.front().copied().unwrap_or((now, counts));
         let [refused, failed] = totals;
@@ -105,7 +106,7 @@ impl FailureWatch {
 /// The state of the log for one kind of loss. A line is written when losses begin, once every
 /// window while they go on, and when they are over.
 #[derive(Debug)]
-struct Told {
+struct LossLog {
     what: &'static str,
     requests: u64,
     /// When it was said last, while it goes on.
@@ -114,9 +115,9 @@ struct Told {
     began: (Duration, u64),
 }
 
-impl Told {
+impl LossLog {
     fn new(what: &'static str) -> Self {
-        Told {
+        LossLog {
             what,
             requests: 0,
             at: None,
@@ -166,17 +167,4 @@ impl Told {
 
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64().round().max(1.0))
-}
-
-/// In groups of three digits: `12 345`.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -16,8 +16,8 @@ mod snapshot;
 pub mod wire;
 
 pub use crate::changes::{
-    Baseline, Check, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured, Probation,
-    ProbationState, Ran, ReloadState, ReloadView, Terms,
+    Baseline, Check, HistoryEntry, Judge, JudgeVerdict, Limited, Mark, MarkKind, Measured,
+    Probation, ProbationState, ReloadState, ReloadView, Terms,
 };
 pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};

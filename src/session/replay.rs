@@ -30,7 +30,7 @@ pub type Clock = Box<dyn Fn() -> Duration + Send>;
 
 /// Plays a recording. Nothing can be changed, but the way it is played.
 pub struct ReplaySession {
-    tape: RecordingReader,
+    reader: RecordingReader,
     clock: Clock,
     head: Playhead,
     epoch: u64,
@@ -63,22 +63,22 @@ impl ReplaySession {
     ///
     /// # Errors
     /// Nothing of it is whole.
-    pub fn with_clock(mut tape: RecordingReader, clock: Clock) -> Result<Self, WireError> {
+    pub fn with_clock(mut reader: RecordingReader, clock: Clock) -> Result<Self, WireError> {
         let mut damaged = 0;
         let mut block = 0;
         let (shown, left) = loop {
-            if block == tape.blocks() {
+            if block == reader.blocks() {
                 return Err(WireError::Damaged("it has no whole block".into()));
             }
-            match opening(&mut tape, block) {
+            match opening(&mut reader, block) {
                 Ok(found) => break found,
                 Err(_) => damaged += 1,
             }
             block += 1;
         };
-        let head = Playhead::new(clock(), tape.until().saturating_sub(tape.from()));
+        let head = Playhead::new(clock(), reader.until().saturating_sub(reader.from()));
         Ok(ReplaySession {
-            tape,
+            reader,
             clock,
             head,
             epoch: 0,
@@ -94,7 +94,7 @@ impl ReplaySession {
 
     /// How much of the recording was decoded so far.
     pub fn decoded(&self) -> Decoded {
-        let mut decoded = self.tape.decoded();
+        let mut decoded = self.reader.decoded();
         decoded.records += self.left.read();
         decoded
     }
@@ -106,7 +106,7 @@ impl ReplaySession {
     }
 
     fn place(&mut self) -> Duration {
-        self.tape.from() + self.head.position((self.clock)())
+        self.reader.from() + self.head.position((self.clock)())
     }
 
     /// Takes in all that was recorded up to now.
@@ -117,7 +117,7 @@ impl ReplaySession {
                 self.take(record);
             }
             let next = self.block + 1;
-            let due = next < self.tape.blocks() && self.tape.times(next).0 <= now;
+            let due = next < self.reader.blocks() && self.reader.times(next).0 <= now;
             if !self.left.is_over() || !due {
                 return;
             }
@@ -135,7 +135,7 @@ impl ReplaySession {
     fn enter(&mut self, block: usize) {
         self.block = block;
         self.leave();
-        match opening(&mut self.tape, block) {
+        match opening(&mut self.reader, block) {
             Ok((shown, left)) => (self.shown, self.left) = (shown, left),
             Err(_) => self.damaged += 1,
         }
@@ -143,7 +143,7 @@ impl ReplaySession {
 
     /// Nothing more comes of the block being played.
     fn leave(&mut self) {
-        self.tape.count(&self.left);
+        self.reader.count(&self.left);
         self.left = Records::default();
     }
 
@@ -170,7 +170,7 @@ impl ReplaySession {
 
     /// Keeps as many spans as a file of this size has.
     fn forget_oldest(&mut self) {
-        let most = (self.tape.length() / SPAN).max(LEAST_SPANS);
+        let most = (self.reader.length() / SPAN).max(LEAST_SPANS);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let more = self.spans.len().saturating_sub(most);
         self.spans.drain(..more);
@@ -188,17 +188,17 @@ impl ReplaySession {
         if now < before {
             self.epoch += 1;
             self.spans.clear();
-        } else if self.tape.block_at(now) == self.block {
+        } else if self.reader.block_at(now) == self.block {
             return self.advance();
         } else {
             from = from.max(before);
             // The rest of the block being played goes by.
             self.take_spans_left();
         }
-        let target = self.tape.block_at(now);
+        let target = self.reader.block_at(now);
         let first = match now < before {
-            true => self.tape.block_at(from),
-            false => self.tape.block_at(from).max(self.block + 1),
+            true => self.reader.block_at(from),
+            false => self.reader.block_at(from).max(self.block + 1),
         };
         for block in first..target {
             self.skim(block);
@@ -225,12 +225,12 @@ impl ReplaySession {
                 }
             }
         }
-        self.tape.count(&records);
+        self.reader.count(&records);
     }
 
     /// A block's spans alone.
     fn skim(&mut self, block: usize) {
-        match self.tape.read(block) {
+        match self.reader.read(block) {
             Ok(records) => self.take_spans(records),
             Err(_) => self.damaged += 1,
         }
@@ -239,18 +239,18 @@ impl ReplaySession {
     /// Returns warnings about the file: damaged parts, or an early end.
     fn remarks(&self) -> Vec<LogEntry> {
         let mut remarks = Vec::new();
-        let damaged = self.damaged.saturating_add(self.tape.torn());
+        let damaged = self.damaged.saturating_add(self.reader.torn());
         if damaged > 0 {
             let parts = if damaged == 1 { "part" } else { "parts" };
             remarks.push(format!(
                 "{damaged} damaged {parts} of the recording left out"
             ));
         }
-        if !self.tape.is_whole() {
+        if !self.reader.is_whole() {
             remarks.push("the recording ends early: it was cut off".to_owned());
         }
         let remark = |text| LogEntry {
-            at: self.tape.from(),
+            at: self.reader.from(),
             level: LogLevel::Warn,
             text,
         };
@@ -262,7 +262,7 @@ impl Session for ReplaySession {
     fn snapshot(&mut self) -> Snapshot {
         self.advance();
         let now = self.place();
-        let position = now.saturating_sub(self.tape.from());
+        let position = now.saturating_sub(self.reader.from());
         let mut shown = self.shown.clone();
         shown.now = now;
         shown.log.splice(0..0, self.remarks());
@@ -271,7 +271,7 @@ impl Session for ReplaySession {
             ..Audience::default()
         };
         shown.playback = Some(Playback {
-            path: self.tape.path().to_owned(),
+            path: self.reader.path().to_owned(),
             position,
             length: self.head.length(),
             speed: self.head.speed(),
@@ -318,8 +318,8 @@ fn is_recording() -> Refusal {
 }
 
 /// The state that a block begins with, and what follows.
-fn opening(tape: &mut RecordingReader, block: usize) -> Result<(Snapshot, Records), WireError> {
-    let mut records = tape.read(block)?;
+fn opening(reader: &mut RecordingReader, block: usize) -> Result<(Snapshot, Records), WireError> {
+    let mut records = reader.read(block)?;
     match records.next()? {
         Some(Record::Whole(shown)) => Ok((checked(*shown)?, records)),
         _ => Err(WireError::Damaged("a block without a state".into())),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
-use crate::changes::{Mark, Probation, Ran, ReloadView};
+use crate::changes::{HistoryEntry, Mark, Probation, ReloadView};
 use crate::compute::gpu::Precision;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{Combination, PolicyKind};
@@ -84,7 +84,7 @@ pub struct Snapshot {
     /// Reloads, policies, loads and other changes, with their times; oldest first, bounded.
     pub marks: Vec<Mark>,
     /// The setups that ran and how they did, oldest first, bounded. The last one is running.
-    pub history: Vec<Ran>,
+    pub history: Vec<HistoryEntry>,
     /// The probation of the change that was applied last, running or over.
     pub probation: Option<Probation>,
     /// Who watches, and who may change things.

@@ -10,7 +10,7 @@ use crate::ensemble::{BatchSize, PolicyKind};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
-    Batch, Core, CoreConfig, Discipline, DoorState, Finished, Happened, Next, Refused,
+    Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next, Refused,
     SimulatedDevice, Verdict, WorkerSpec, batch_spans, transfer_span,
 };
 
@@ -225,21 +225,21 @@ impl Simulation {
             {
                 continue;
             }
-            for (at, happened) in self.devices[device].advance(self.now) {
-                self.note(at, happened, arriving);
+            for (at, event) in self.devices[device].advance(self.now) {
+                self.note(at, event, arriving);
             }
         }
     }
 
-    fn note(&mut self, at: Duration, happened: Happened<()>, arriving: &mut ArrivingRequests) {
-        match happened {
-            Happened::Copied(transfer, asked) => {
+    fn note(&mut self, at: Duration, event: DeviceEvent<()>, arriving: &mut ArrivingRequests) {
+        match event {
+            DeviceEvent::Copied(transfer, asked) => {
                 self.core.copied(at, transfer.device, transfer.part);
                 if self.keep_spans {
                     self.report.spans.push(transfer_span(&transfer, asked, at));
                 }
             }
-            Happened::Done(batch, stamps) => {
+            DeviceEvent::Done(batch, stamps) => {
                 if self.panics.contains(&batch.device) {
                     return self.panicked(&batch, arriving);
                 }

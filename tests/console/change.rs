@@ -8,8 +8,8 @@ use divisi::codes::Code;
 use divisi::device::DeviceIndex;
 use divisi::ensemble::{PolicyKind, RuleKind, Temperature, VoteWeight, Wait};
 use divisi::session::{
-    Command, Measured, Probation, ProbationState, Ran, Refusal, SearchState, Setup, Snapshot,
-    Target, Terms,
+    Command, HistoryEntry, Measured, Probation, ProbationState, Refusal, SearchState, Setup,
+    Snapshot, Target, Terms,
 };
 use divisi_console::config::Settings;
 use divisi_console::console::{Colours, ConsoleEvent, TerminalLook};
@@ -353,7 +353,7 @@ fn terms_that_watch_nothing_are_refused() {
     assert!(bench.text().contains("at least one thing to watch"));
     // Back to the comparison, then to the matrix.
     bench.press(KeyCode::Esc);
-    assert!(bench.text().contains("g guarded"));
+    assert!(bench.text().contains("g probation"));
     assert!(bench.sent().is_empty());
 }
 
@@ -388,8 +388,8 @@ fn probation() -> Probation {
     }
 }
 
-fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> Ran {
-    Ran {
+fn ran(number: u64, setup: Setup, from: u64, until: Option<u64>, why: &str) -> HistoryEntry {
+    HistoryEntry {
         number,
         setup,
         from: Duration::from_secs(from),

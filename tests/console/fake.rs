@@ -300,7 +300,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         samples_per_s,
         series: vec![samples_per_s as f32; 60],
         latency: LatencyView::default(),
-        standing: None,
+        contribution: None,
         flaws: Flaws::default(),
     }
 }

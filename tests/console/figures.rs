@@ -307,7 +307,7 @@ fn the_window_is_as_long_as_it_was_measured() {
     assert!(head(&bench).contains("10 s  p50"));
     // What runs has run for four seconds; the votes before are no other matrix.
     bench.show(|s| {
-        let ran = |from, policy| Ran {
+        let ran = |from, policy| HistoryEntry {
             number: 1,
             setup: Setup {
                 policy,

@@ -235,8 +235,8 @@ fn wide_and_reserved_signs_keep_their_columns_in_a_picture() {
 fn errors_of_themes_name_the_place() {
     let read = |text: &str| {
         let path = Path::new("mine.toml");
-        let page = ConfigSource { path, text };
-        divisi_console::config::read_theme(&page, "mine").map_err(|w| w.to_string())
+        let source = ConfigSource { path, text };
+        divisi_console::config::read_theme(&source, "mine").map_err(|w| w.to_string())
     };
     let wrong = read("[roles]\naccnt = \"#ffffff\"").unwrap_err();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! A session of which everything is known: marks, target, standings, a search midway.
+//! A session of which everything is known: marks, target, contributions, a search midway.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub fn rich(shown: &mut Snapshot) {
     shown.latency_before = Some(before(&shown.latency.since));
     shown.marks = marks();
     shown.search = Some(searching());
-    standings(shown);
+    contributions(shown);
     for (i, member) in shown.members.iter_mut().enumerate() {
         let wave = |t: i32| 4800.0 + 700.0 * (f64::from(t) / (4.0 + i as f64)).sin();
         member.series = (0..60).map(|t| wave(t) as f32).collect();
@@ -135,8 +135,8 @@ pub fn searching() -> SearchView {
     view
 }
 
-fn standings(shown: &mut Snapshot) {
-    let standing = |i: usize| {
+fn contributions(shown: &mut Snapshot) {
+    let contribution = |i: usize| {
         let i = i as f64;
         MemberContribution {
             weighed: 2048,
@@ -150,7 +150,7 @@ fn standings(shown: &mut Snapshot) {
         }
     };
     for (i, member) in shown.members.iter_mut().enumerate() {
-        member.standing = Some(standing(i));
+        member.contribution = Some(contribution(i));
     }
     shown.combination.voting[5] = false;
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
 
-use divisi::session::remote::{BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, knock};
+use divisi::session::remote::{BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, probe};
 
 use crate::common::until;
 use crate::transport::{Folder, Puppet, name, serve, viewer};
@@ -119,6 +119,6 @@ fn nobody_waits_where_as_many_wait_as_may() {
     let busy = UnixListener::bind(&path).expect("bound");
     rustix::net::listen(&busy, 0).expect("it listens");
     let _waiting = UnixStream::connect(&path).expect("the one that may wait");
-    assert!(knock(&path).is_ok(), "somebody listens");
+    assert!(probe(&path).is_ok(), "somebody listens");
     assert!(is_taken(&path));
 }

@@ -77,12 +77,8 @@ fn a_lost_device_is_evacuated_and_no_request_is_lost() {
     let answered = after.counters.answered;
     let later = until(&mut session, |s| s.counters.answered > answered + 20);
     assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
-    assert!(
-        session
-            .command(Command::LoseDevice(DeviceIndex::new(0)))
-            .is_err(),
-        "it is gone already"
-    );
+    let again = session.command(Command::LoseDevice(DeviceIndex::new(0)));
+    assert_eq!(again.expect_err("gone").text(), "`sim:h200:0` is gone");
     let on_it = after.matrix.with(
         Cell {
             device: DeviceIndex::new(0),

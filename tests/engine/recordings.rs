@@ -82,10 +82,10 @@ fn a_small_file_is_never_decoded_to_much() {
     let bytes = recording(blocks);
     assert!(bytes.len() < 300 << 10, "{} bytes", bytes.len());
     fs::write(&path, &bytes).expect("written");
-    let tape = RecordingReader::open(&path).expect("seven blocks");
-    assert_eq!(tape.decoded().blocks, 0);
+    let reader = RecordingReader::open(&path).expect("seven blocks");
+    assert_eq!(reader.decoded().blocks, 0);
     let mut session =
-        ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)).expect("a state");
+        ReplaySession::with_clock(reader, Box::new(|| Duration::ZERO)).expect("a state");
     let opened = session.decoded();
     assert_eq!((opened.blocks, opened.records), (1, 1));
     assert!(opened.bytes <= 8 * MIB, "{opened:?}");
@@ -113,8 +113,8 @@ fn lists_are_counted_before_they_are_made() {
     let bytes = recording(std::iter::once(block(0, &raw)));
     assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
     fs::write(&path, &bytes).expect("written");
-    let tape = RecordingReader::open(&path).expect("a block");
-    let error = ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)).err();
+    let reader = RecordingReader::open(&path).expect("a block");
+    let error = ReplaySession::with_clock(reader, Box::new(|| Duration::ZERO)).err();
     let error = error.expect("84 MB from 20 KB").to_string();
     assert!(error.contains("no whole block"), "{error}");
 }
@@ -153,8 +153,8 @@ fn a_process_that_is_killed_leaves_its_first_seconds() {
     }
     // Nothing ends it: what is in the file now is what a kill leaves.
     let kept = wait_for(|| {
-        let tape = RecordingReader::open(&path).map_err(|e| e.to_string())?;
-        let until = tape.until();
+        let reader = RecordingReader::open(&path).map_err(|e| e.to_string())?;
+        let until = reader.until();
         if until >= Duration::from_secs(1) {
             Ok(until)
         } else {

@@ -21,7 +21,7 @@ use crate::transport::{Folder, Puppet, name, serve, viewer};
 pub enum Said {
     /// The answer to a request: the refusal's words, if it is one.
     Answer(u64, Result<(), String>),
-    Sorry(String),
+    Refused(String),
     News,
 }
 
@@ -72,7 +72,7 @@ impl Raw {
                 };
                 Said::Answer(number, outcome)
             }
-            5 => Said::Sorry(text(rest)),
+            5 => Said::Refused(text(rest)),
             _ => Said::News,
         })
     }
@@ -405,7 +405,7 @@ fn who_asks_and_never_reads_is_cut_off_with_a_word() {
         last = Some(said);
     }
     assert!(answers < asked as u64, "{answers} of {asked} were kept");
-    let word = |said: &Said| matches!(said, Said::Sorry(why) if why.contains("cut off"));
+    let word = |said: &Said| matches!(said, Said::Refused(why) if why.contains("cut off"));
     assert!(last.as_ref().is_some_and(word), "{last:?}");
     until(&mut ann, |s| s.audience.viewers == 1);
     puppet.step(500);

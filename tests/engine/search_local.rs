@@ -189,9 +189,9 @@ proptest! {
         let best = best.fold(0.0, f64::max);
         let mut position = Position::new(&bed.rates, bed.room.clone(), &start.expect("fits"));
         let control = Control::default();
-        let mut climber = LocalSearch::new(&control, &bed.frame);
-        let summits = climber.climb_all(&mut position, 8, seed).expect("not cancelled");
-        let found = summits[0].score;
+        let mut search = LocalSearch::new(&control, &bed.frame);
+        let optima = search.climb_all(&mut position, 8, seed).expect("not cancelled");
+        let found = optima[0].score;
         prop_assert!(found <= best * (1.0 + 1e-9), "{found} {best}");
         prop_assert!(found >= 0.95 * best, "{found} of {best}");
     }

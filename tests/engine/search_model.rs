@@ -1,12 +1,12 @@
-//! The linear programme: its solutions can be done, are proved best by their prices,
+//! The linear program: its solutions can be done, are proved best by their prices,
 //! and equal another method's; changes from a solution equal solving anew.
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::search::model::{Programme, WorkerRate};
+use divisi::search::model::{LinearProgram, WorkerRate};
 use proptest::prelude::*;
 
-/// A random programme: times from a few values, so that many vertices coincide.
-fn programmes() -> impl Strategy<Value = (usize, usize, Vec<WorkerRate>)> {
+/// A random linear program: times from a few values, so that many vertices coincide.
+fn programs() -> impl Strategy<Value = (usize, usize, Vec<WorkerRate>)> {
     (1usize..8, 1usize..9).prop_flat_map(|(members, devices)| {
         let worker = move |member: std::ops::Range<usize>| {
             let seconds = prop_oneof![(1u32..5).prop_map(|n| f64::from(n) * 0.01), (1e-6f64..0.5),];
@@ -31,9 +31,9 @@ fn programmes() -> impl Strategy<Value = (usize, usize, Vec<WorkerRate>)> {
 
 /// No solution can be better than what the prices pay for every device's second and
 /// every worker's own limit (weak duality).
-fn proved_bound(programme: &Programme, workers: &[WorkerRate]) -> f64 {
-    let prices = programme.bottlenecks();
-    let throughput = programme.throughput();
+fn proved_bound(program: &LinearProgram, workers: &[WorkerRate]) -> f64 {
+    let prices = program.bottlenecks();
+    let throughput = program.throughput();
     let devices: Vec<f64> = prices
         .devices
         .iter()
@@ -56,13 +56,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn solutions_can_be_done_and_are_proved_best((members, devices, workers) in programmes()) {
-        let programme = Programme::new(members, devices, &workers);
-        let throughput = programme.throughput();
+    fn solutions_can_be_done_and_are_proved_best((members, devices, workers) in programs()) {
+        let program = LinearProgram::new(members, devices, &workers);
+        let throughput = program.throughput();
         let mut answered = vec![0.0; members];
         let mut busy = vec![0.0; devices];
         for (index, worker) in workers.iter().enumerate() {
-            let rate = programme.rate(index);
+            let rate = program.rate(index);
             prop_assert!(rate >= 0.0 && rate <= worker.most * (1.0 + 1e-9));
             answered[worker.member] += rate;
             busy[worker.device] += rate * worker.seconds;
@@ -71,20 +71,20 @@ proptest! {
             prop_assert!(near(sum, throughput), "{sum} {throughput}");
         }
         prop_assert!(busy.iter().all(|b| *b <= 1.0 + 1e-9), "{busy:?}");
-        let bound = proved_bound(&programme, &workers);
+        let bound = proved_bound(&program, &workers);
         prop_assert!(near(bound, throughput), "{bound} {throughput}");
     }
 
     #[test]
-    fn a_textbook_tableau_gives_the_same((members, devices, workers) in programmes()) {
-        let found = Programme::new(members, devices, &workers).throughput();
+    fn a_textbook_tableau_gives_the_same((members, devices, workers) in programs()) {
+        let found = LinearProgram::new(members, devices, &workers).throughput();
         let expected = tableau(members, devices, &workers);
         prop_assert!((found - expected).abs() <= 1e-7 * expected, "{found} {expected}");
     }
 
     #[test]
     fn a_change_from_a_solution_equals_solving_anew(
-        (members, devices, workers) in programmes(),
+        (members, devices, workers) in programs(),
         new in prop::collection::vec((0usize..8, 0usize..9, 1e-4f64..0.5, 0.01f64..1.0), 0..3),
         gone in prop::collection::vec(0usize..40, 0..3),
     ) {
@@ -98,9 +98,9 @@ proptest! {
         let rest = workers.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, w)| *w);
         let changed: Vec<WorkerRate> = rest.chain(new.iter().copied()).collect();
         prop_assume!((0..members).all(|m| changed.iter().any(|w| w.member == MemberIndex::new(m))));
-        let anew = Programme::new(members, devices, &changed).throughput();
-        let base = Programme::new(members, devices, &workers);
-        let mut scratch = Programme::default();
+        let anew = LinearProgram::new(members, devices, &changed).throughput();
+        let base = LinearProgram::new(members, devices, &workers);
+        let mut scratch = LinearProgram::default();
         let found = base.changed(&mut scratch, &gone, &new);
         prop_assert!(near(found, anew), "{found} {anew}");
         if gone.is_empty() && found > base.throughput() * (1.0 + 1e-7) {
@@ -167,11 +167,11 @@ fn prices_name_what_binds() {
         most: 2.0 / seconds,
     };
     // Member 1 is slow on device 1; member 0 has device 0 to itself.
-    let programme = Programme::new(2, 2, &[worker(0, 0, 0.01), worker(1, 1, 0.1)]);
-    assert!((programme.throughput() - 10.0).abs() < 1e-9);
-    let binds = programme.bottlenecks();
+    let program = LinearProgram::new(2, 2, &[worker(0, 0, 0.01), worker(1, 1, 0.1)]);
+    assert!((program.throughput() - 10.0).abs() < 1e-9);
+    let binds = program.bottlenecks();
     assert_eq!(binds.members, [0.0, 1.0]);
     assert!((binds.devices[1] - 1.0).abs() < 1e-9 && binds.devices[0] == 0.0);
-    assert!(programme.gains_from(&worker(1, 0, 0.1)));
-    assert!(!programme.gains_from(&worker(0, 1, 0.01)));
+    assert!(program.gains_from(&worker(1, 0, 0.1)));
+    assert!(!program.gains_from(&worker(0, 1, 0.01)));
 }

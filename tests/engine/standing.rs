@@ -145,21 +145,26 @@ fn members_that_serve_are_weighed_by_what_they_answer() {
     let engine = Arc::new(start(&ensemble, Arc::clone(&factory)));
     let mut session = LiveSession::new(engine, factory, None);
     let seen = session.snapshot();
-    assert!(seen.members.iter().all(|m| m.standing.is_none()));
+    assert!(seen.members.iter().all(|m| m.contribution.is_none()));
     let pattern = LoadPattern::closed(4, 8);
     session
         .command(Command::StartLoad(pattern))
         .expect("starts");
     let seen = until(&mut session, |s| {
-        s.members.iter().all(|m| m.standing.is_some())
+        s.members.iter().all(|m| m.contribution.is_some())
     });
-    let standings: Vec<_> = seen.members.iter().filter_map(|m| m.standing).collect();
-    let cost: f64 = standings.iter().map(|s| s.cost).sum();
+    let contributions: Vec<_> = seen.members.iter().filter_map(|m| m.contribution).collect();
+    let cost: f64 = contributions.iter().map(|s| s.cost).sum();
     assert!((cost - 1.0).abs() < 1e-6);
-    for standing in standings {
-        assert!(standing.agreement > 0.7 && standing.disagreement.is_some_and(|d| d < 0.4));
-        assert!(standing.accuracy.is_some_and(|a| a > 0.6));
-        assert!(standing.flips < 0.3 && standing.entropy.is_some_and(|e| (0.0..=1.0).contains(&e)));
-        assert!(standing.accuracy_change.is_some());
+    for contribution in contributions {
+        assert!(contribution.agreement > 0.7 && contribution.disagreement.is_some_and(|d| d < 0.4));
+        assert!(contribution.accuracy.is_some_and(|a| a > 0.6));
+        assert!(
+            contribution.flips < 0.3
+                && contribution
+                    .entropy
+                    .is_some_and(|e| (0.0..=1.0).contains(&e))
+        );
+        assert!(contribution.accuracy_change.is_some());
     }
 }

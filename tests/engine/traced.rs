@@ -24,13 +24,13 @@ impl LockRank for Lowest {
 }
 
 /// An event as it was told: its level, its target and its text.
-type Told = (LogLevel, String, String);
+type TracedLine = (LogLevel, String, String);
 
 /// Keeps what this thread tells `tracing`.
 #[derive(Clone)]
 struct TestSubscriber {
     lock: Arc<Ranked<Lowest, ()>>,
-    told: Arc<Mutex<Vec<Told>>>,
+    told: Arc<Mutex<Vec<TracedLine>>>,
 }
 
 struct Message(String);
@@ -76,7 +76,7 @@ impl Subscriber for TestSubscriber {
 }
 
 /// Returns what this thread tells while `work` is done.
-fn told(work: impl FnOnce()) -> Vec<Told> {
+fn told(work: impl FnOnce()) -> Vec<TracedLine> {
     let subscriber = TestSubscriber {
         lock: Arc::new(Ranked::new(())),
         told: Arc::default(),

@@ -163,9 +163,9 @@ pub fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
 pub fn play(path: &Path) -> (ReplaySession, Arc<AtomicU64>) {
     let clock = Arc::new(AtomicU64::new(0));
     let hand = Arc::clone(&clock);
-    let tape = RecordingReader::open(path).expect("a recording");
+    let reader = RecordingReader::open(path).expect("a recording");
     let now = move || Duration::from_millis(hand.load(Ordering::Relaxed));
-    let session = ReplaySession::with_clock(tape, Box::new(now));
+    let session = ReplaySession::with_clock(reader, Box::new(now));
     (session.expect("plays"), clock)
 }
 
@@ -295,10 +295,10 @@ fn a_file_cut_off_is_readable_up_to_its_last_whole_block() {
     assert!(RecordingReader::open(&path).expect("whole").is_whole());
     for cut in (0..whole.len()).step_by(whole.len() / 37) {
         fs::write(&path, &whole[..cut]).expect("written");
-        let Ok(tape) = RecordingReader::open(&path) else {
+        let Ok(reader) = RecordingReader::open(&path) else {
             continue;
         };
-        assert!(!tape.is_whole() || cut == 0);
+        assert!(!reader.is_whole() || cut == 0);
         let (mut session, _) = play(&path);
         session.to_end();
         let shown = session.snapshot();
@@ -388,9 +388,10 @@ proptest! {
         }
         fs::write(&path, &bytes).expect("written");
         let harmed = bytes != whole.0;
-        let tape = RecordingReader::open(&path);
-        prop_assert!(harmed || tape.is_ok(), "nothing was harmed");
-        let played = tape.and_then(|tape| ReplaySession::with_clock(tape, Box::new(|| Duration::ZERO)));
+        let reader = RecordingReader::open(&path);
+        prop_assert!(harmed || reader.is_ok(), "nothing was harmed");
+        let clock = Box::new(|| Duration::ZERO);
+        let played = reader.and_then(|reader| ReplaySession::with_clock(reader, clock));
         if let Ok(mut session) = played {
             for at in [Duration::MAX, Duration::ZERO, Duration::from_secs(7)] {
                 session.command(Command::Play(Play::Seek(at))).expect("there");

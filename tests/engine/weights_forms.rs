@@ -328,7 +328,7 @@ fn errors_name_a_handful_and_count_the_rest() {
     let resnet = Builder::Published(Published::Resnet152);
     let graph = resnet.build(Shape::image(3, 64, 64), 1000).expect("builds");
     let wanted = graph.parameters().len();
-    let strangers: Vec<Tensor> = (0..500)
+    let unknown: Vec<Tensor> = (0..500)
         .map(|i| {
             Tensor::new(
                 &format!("blocks.{i}.attention.qkv.weight"),
@@ -338,7 +338,7 @@ fn errors_name_a_handful_and_count_the_rest() {
             )
         })
         .collect();
-    let error = refused(opened(&safetensors(&strangers), &graph));
+    let error = refused(opened(&safetensors(&unknown), &graph));
     let missing = format!("{wanted} tensors are missing: `conv1.weight`");
     assert!(error.contains(&missing), "{error}");
     assert!(

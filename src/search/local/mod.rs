@@ -1,9 +1,9 @@
 //! Local search with the model: moves of one and two entries, from several starts.
 //!
 //! It climbs from worst-fit's matrix and from best-batch's. Equal scores are told apart by the
-//! throughput that the program allows in the long run (`Evaluator::steady`), so that a climb does
-//! not stop on a plateau. A neighbour costs one or two microseconds, since entries are numbers and
-//! memory is sums.
+//! throughput that the linear program allows in the long run (`Evaluator::steady`), so that a climb
+//! does not stop on a plateau. A neighbour costs one or two microseconds, since entries are numbers
+//! and memory is sums.
 
 mod moves;
 mod position;
@@ -88,7 +88,7 @@ impl<'a> LocalSearch<'a> {
         LocalSearch { largest, ..self }
     }
 
-    /// Climbs from `start` and from places around the best; every summit, the best
+    /// Climbs from `start` and from places around the best; every optimum, the best
     /// first.
     ///
     /// # Errors
@@ -102,23 +102,23 @@ impl<'a> LocalSearch<'a> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let from = start.entries().to_vec();
         self.climb(start)?;
-        let mut summits = vec![summit(start)];
+        let mut optima = vec![optimum(start)];
         for restart in 0..restarts {
             let base = if restart % 2 == 0 {
-                &summits[0].entries
+                &optima[0].entries
             } else {
                 &from
             };
             start.go_to(base);
             perturb(start, restart, &mut random);
             self.climb(start)?;
-            let found = summit(start);
-            if summits.iter().all(|s| s.entries != found.entries) {
-                summits.push(found);
+            let found = optimum(start);
+            if optima.iter().all(|s| s.entries != found.entries) {
+                optima.push(found);
             }
-            summits.sort_by(|a, b| b.score.total_cmp(&a.score));
+            optima.sort_by(|a, b| b.score.total_cmp(&a.score));
         }
-        Ok(summits)
+        Ok(optima)
     }
 
     /// Climbs until no step is better, then removes workers that contribute nothing: their
@@ -259,7 +259,7 @@ impl<'a> LocalSearch<'a> {
     }
 }
 
-fn summit(position: &Position<'_>) -> LocalOptimum {
+fn optimum(position: &Position<'_>) -> LocalOptimum {
     LocalOptimum {
         entries: position.entries().to_vec(),
         score: position.score(),

@@ -1,7 +1,7 @@
 //! Steps from one matrix to another: one entry, as in the paper, or a worker with
 //! another one that makes room for it.
 //!
-//! In the programme no worker that goes helps, and one that comes helps only where it
+//! In the linear program no worker that goes helps, and one that comes helps only where it
 //! gains at present prices: on devices that are not shared, most additions need not be
 //! solved.
 
@@ -63,7 +63,7 @@ pub(crate) fn pairs(position: &Position<'_>, edit: EntryEdit) -> Vec<Move> {
         let Some(size) = position.get(cell) else {
             continue;
         };
-        let nearby = position.room().shared(cell.device, edit.cell.device);
+        let nearby = position.budget().shared(cell.device, edit.cell.device);
         if nearby || cell.member == edit.cell.member {
             found.push(Move::of(&[edit, remove(cell)]));
         }

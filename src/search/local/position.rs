@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::allocation::{Cell, Footprints, Frame, InvalidMatrix, Matrix};
 use crate::device::{DeviceIndex, Devices};
-use crate::search::model::{Drain, Programme, Rates, RunWorker, WorkerRate, steady};
+use crate::search::model::{Drain, LinearProgram, Rates, RunWorker, WorkerRate, steady};
 
 /// One entry changed to batch size number `to`, or to no worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,40 +20,40 @@ pub struct EntryEdit {
 #[derive(Debug)]
 pub struct Position<'a> {
     rates: &'a Rates,
-    room: MemoryBudget,
+    budget: MemoryBudget,
     entries: Vec<Option<usize>>,
-    /// Number of each entry's worker in the programme.
+    /// Number of each entry's worker in the linear program.
     numbers: Vec<usize>,
     /// Workers of each member.
     counts: Vec<usize>,
     workers: Vec<RunWorker>,
-    programme: Programme,
+    program: LinearProgram,
     score: f64,
     /// Memory for neighbours.
     changed: Vec<RunWorker>,
     gone: Vec<usize>,
     new: Vec<WorkerRate>,
-    scratch: Programme,
+    scratch: LinearProgram,
     drain: Drain,
 }
 
 impl<'a> Position<'a> {
-    /// At `matrix`, in a `room` that is empty yet.
-    pub fn new(rates: &'a Rates, room: MemoryBudget, matrix: &Matrix) -> Self {
+    /// At `matrix`, with a `budget` of which nothing is taken yet.
+    pub fn new(rates: &'a Rates, budget: MemoryBudget, matrix: &Matrix) -> Self {
         let entries = rates.devices() * rates.members();
         let mut position = Position {
             rates,
-            room,
+            budget,
             entries: vec![None; entries],
             numbers: vec![0; entries],
             counts: vec![0; rates.members()],
             workers: Vec::new(),
-            programme: Programme::default(),
+            program: LinearProgram::default(),
             score: 0.0,
             changed: Vec::new(),
             gone: Vec::new(),
             new: Vec::new(),
-            scratch: Programme::default(),
+            scratch: LinearProgram::default(),
             drain: Drain::default(),
         };
         let number = |size| rates.sizes().iter().position(|s| *s == size);
@@ -79,8 +79,8 @@ impl<'a> Position<'a> {
     }
 
     /// Returns the memory that is booked.
-    pub fn room(&self) -> &MemoryBudget {
-        &self.room
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.budget
     }
 
     /// The batch size's number at `cell`.
@@ -110,11 +110,11 @@ impl<'a> Position<'a> {
     }
 
     /// Whether a worker there could help. Where devices are not shared, one that could
-    /// not in the programme only could by being quicker than one that is there.
+    /// not in the linear program only could by being quicker than one that is there.
     pub fn promises(&self, cell: Cell, size: usize) -> bool {
         self.rates.are_shared()
             || self.get(cell).is_some_and(|old| size < old)
-            || self.programme.gains_from(&self.rates.worker(cell, size))
+            || self.program.gains_from(&self.rates.worker(cell, size))
     }
 
     /// Whether the changed matrix would be valid and fit.
@@ -122,7 +122,7 @@ impl<'a> Position<'a> {
         let entries = &self.entries;
         let members = self.rates.members();
         let old = |cell: Cell| entries[cell.place(members)];
-        self.room.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
+        self.budget.fits(edits, old) && edits.iter().all(|e| self.leaves_a_worker(e, edits))
     }
 
     fn leaves_a_worker(&self, edit: &EntryEdit, edits: &[EntryEdit]) -> bool {
@@ -158,7 +158,7 @@ impl<'a> Position<'a> {
             return self.drain.shared(self.rates, &self.changed);
         }
         let throughput = self
-            .programme
+            .program
             .changed(&mut self.scratch, &self.gone, &self.new);
         steady(self.rates, throughput, &self.changed)
     }
@@ -167,7 +167,8 @@ impl<'a> Position<'a> {
     pub fn go(&mut self, edits: &[EntryEdit]) {
         let entries = &self.entries;
         let members = self.rates.members();
-        self.room.apply(edits, |cell| entries[cell.place(members)]);
+        self.budget
+            .apply(edits, |cell| entries[cell.place(members)]);
         for edit in edits {
             let entry = self.index(edit.cell);
             let count = &mut self.counts[edit.cell.member];
@@ -193,8 +194,8 @@ impl<'a> Position<'a> {
             return;
         }
         let rates: Vec<WorkerRate> = self.workers.iter().map(|w| w.rate).collect();
-        self.programme.renew(members, devices, &rates);
-        self.score = steady(self.rates, self.programme.throughput(), &self.workers);
+        self.program.renew(members, devices, &rates);
+        self.score = steady(self.rates, self.program.throughput(), &self.workers);
     }
 
     /// The matrix itself.

@@ -7,10 +7,10 @@
 //!    members + devices on a side. A neighbour starts from the basis of the matrix it differs from:
 //!    workers that come enter at rate 0, and one that goes is charged twice what a sample can be
 //!    worth, so that the same primal steps empty it. The prices name what binds.
-//! 3. The run ([`Drain`]): the program shares work out as well as can be, and a run does not. Without
-//!    this step the model preferred matrices that served worse.
-//! 4. The bound ([`Limits`]): the program with a worker at every entry, each as cheap and fast as at its
-//!    best batch size that fits alone. No matrix's program, and no run, exceeds it.
+//! 3. The run ([`Drain`]): the linear program shares work out as well as can be, and a run does not.
+//!    Without this step the model preferred matrices that served worse.
+//! 4. The bound ([`Limits`]): the linear program with a worker at every entry, each as cheap and fast
+//!    as at its best batch size that fits alone. No matrix's linear program, and no run, exceeds it.
 //!
 //! Rates and limits follow the batching policy (`batching`): rates predict, limits bound, and only
 //! limits rule anything out.
@@ -29,15 +29,15 @@ use super::error::{EvaluationError, SearchError};
 use super::evaluator::{Evaluator, Score};
 
 pub use batching::Batching;
-pub use program::{Bottlenecks, Limits, Programme, WorkerRate};
+pub use program::{Bottlenecks, Limits, LinearProgram, WorkerRate};
 pub use rates::{EntryRate, RUN, Rates, RunWorker};
 
-/// Scores a matrix by its linear programme and what keeps a run from it.
+/// Scores a matrix by its linear program and what keeps a run from it.
 pub struct ModelEvaluator {
     rates: Rates,
     devices: Devices,
     footprints: Footprints,
-    programme: Programme,
+    program: LinearProgram,
     drain: Drain,
 }
 
@@ -66,7 +66,7 @@ impl ModelEvaluator {
             rates,
             devices: devices.clone(),
             footprints,
-            programme: Programme::default(),
+            program: LinearProgram::default(),
             drain: Drain::default(),
         }
     }
@@ -96,8 +96,8 @@ impl ModelEvaluator {
     fn solve(&mut self, workers: &[RunWorker]) -> f64 {
         let (members, devices) = (self.rates.members(), self.rates.devices());
         let workers: Vec<_> = workers.iter().map(|w| w.rate).collect();
-        self.programme.renew(members, devices, &workers);
-        self.programme.throughput()
+        self.program.renew(members, devices, &workers);
+        self.program.throughput()
     }
 }
 
@@ -129,7 +129,7 @@ const SLOW: f64 = 4.0;
 
 /// Works runs out, in memory of its own.
 ///
-/// The linear programme shares work out as well as can be. Two things keep a run from
+/// The linear program shares work out as well as can be. Two things keep a run from
 /// that. Workers that run side by side on an accelerator share it without knowing which
 /// member is behind: each gets what it asks for, or its part of it where they ask for
 /// too much, until its queue is empty (processor sharing; Kleinrock, *Queueing Systems*,

@@ -1,4 +1,4 @@
-//! The linear programme of a matrix: the largest T such that every member gets T samples a
+//! The linear program of a matrix: the largest T such that every member gets T samples a
 //! second and no device is asked for more than its time. From it follow, whatever samples wait,
 //! bounds that no matrix exceeds.
 
@@ -23,9 +23,9 @@ pub struct WorkerRate {
     pub most: f64,
 }
 
-/// A programme and its solution, from which neighbours are solved in a few steps.
+/// A linear program and its solution, from which neighbours are solved in a few steps.
 #[derive(Debug, Default)]
-pub struct Programme {
+pub struct LinearProgram {
     simplex: Simplex,
     /// Samples a second that the solver calls 1, so that its tolerances mean the same
     /// for any network; 0 where a member has no worker.
@@ -44,16 +44,16 @@ pub struct Bottlenecks {
     pub devices: Vec<f64>,
 }
 
-impl Programme {
-    /// Solves the programme of `workers` from nothing.
+impl LinearProgram {
+    /// Solves the linear program of `workers` from nothing.
     pub fn new(members: usize, devices: usize, workers: &[WorkerRate]) -> Self {
-        let mut programme = Programme {
+        let mut program = LinearProgram {
             unit: unit(members, workers),
             workers: workers.len(),
-            ..Programme::default()
+            ..LinearProgram::default()
         };
-        programme.solve(members, devices, workers);
-        programme
+        program.solve(members, devices, workers);
+        program
     }
 
     /// The same, in the memory of an earlier one.
@@ -226,7 +226,7 @@ impl Limits {
     }
 
     fn solved(&self, workers: &[WorkerRate]) -> f64 {
-        Programme::new(self.members, self.devices, workers).throughput()
+        LinearProgram::new(self.members, self.devices, workers).throughput()
     }
 }
 

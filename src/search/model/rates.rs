@@ -114,7 +114,7 @@ impl Rates {
         self.rates[entry * self.sizes.len() + size]
     }
 
-    /// Returns that rate in the form of the programme.
+    /// Returns that rate in the form of the linear program.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
         let rate = self.at(cell, size);
         WorkerRate {

@@ -1,5 +1,5 @@
 //! The primal simplex method for bounded variables (Dantzig 1955; Chvátal, *Linear
-//! Programming*, chapter 8), made for one family of programmes:
+//! Programming*, chapter 8), made for one family of linear programs:
 //!
 //! maximise T where, for each member, its workers' rates sum up to T; for each device,
 //! rate × seconds a sample sums up to at most 1; and each rate is at most what one
@@ -42,7 +42,7 @@ enum VariableState {
     Basic,
 }
 
-/// A programme with a basis of it.
+/// A linear program with a basis of it.
 #[derive(Debug, Default)]
 pub(super) struct Simplex {
     members: usize,
@@ -87,7 +87,7 @@ impl Clone for Simplex {
 }
 
 impl Simplex {
-    /// Makes it the programme of `workers`, nothing running. Every member must have a
+    /// Makes it the linear program of `workers`, nothing running. Every member must have a
     /// worker; rates are in units in which T is about 1.
     pub(crate) fn begin(&mut self, members: usize, devices: usize, workers: &[WorkerRate]) {
         let rows = members + devices;

@@ -9,7 +9,7 @@ use crate::device::{DeviceIndex, Devices, Host, MemberIndex};
 use crate::ensemble::Ensemble;
 use crate::profile::Costs;
 use crate::search::error::AskedError;
-use crate::search::model::{Batching, Limits, Programme, WorkerRate};
+use crate::search::model::{Batching, Limits, LinearProgram, WorkerRate};
 
 /// A kind of device that a fleet may consist of.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ impl Ceilings {
             })
         });
         let workers: Vec<WorkerRate> = workers.collect();
-        Programme::new(self.members, self.shares.len(), &workers).throughput()
+        LinearProgram::new(self.members, self.shares.len(), &workers).throughput()
     }
 
     /// No request is answered in less: its slowest member on the quickest kind, alone.

@@ -1,5 +1,5 @@
 //! Which hardware a goal would need: fleets of simulated devices by rising cost, those
-//! that cannot do it ruled out by the linear programme, the others searched and run
+//! that cannot do it ruled out by the linear program, the others searched and run
 //! under load in virtual time.
 
 mod fleets;
@@ -50,7 +50,7 @@ pub struct Planned {
     pub pareto: Vec<Offer>,
     /// The number of fleets searched.
     pub tried: usize,
-    /// The number of fleets that the programme or memory ruled out.
+    /// The number of fleets that the linear program or memory ruled out.
     pub ruled_out: usize,
     /// Whether it was cancelled before its end.
     pub cancelled: bool,

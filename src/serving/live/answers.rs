@@ -45,14 +45,16 @@ impl EngineState {
         let classes = self.ensemble.classes;
         finished.pay(|done| {
             let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes));
-            match (done.payload.answer(finish), &done.payload.ballot) {
+            match (done.payload.answer(finish), &done.payload.member_sample) {
                 (Some(why), _) => {
                     self.counters.failed.fetch_add(1, Ordering::Relaxed);
                     let reason = why.to_string();
                     self.emit(EngineEvent::RequestFailed { reason });
                 }
                 // Those of a rule that it does not know it leaves alone.
-                (None, Some(ballot)) => self.sampler.weigh(ballot, &done.payload.rule),
+                (None, Some(member_sample)) => {
+                    self.sampler.weigh(member_sample, &done.payload.rule)
+                }
                 (None, None) => {}
             }
         });

@@ -129,6 +129,20 @@ impl DeviceFaults<'_> {
         self.engine.state.drivers[device].loss()
     }
 
+    /// Checks that a device may be lost on demand.
+    ///
+    /// # Errors
+    /// It is a device of this machine, or lost already.
+    pub fn check_loss_on_demand(&self, device: DeviceIndex) -> Result<(), FaultError> {
+        if !self.capabilities(device).faults_on_demand {
+            return Err(FaultError::NotSimulated(self.name(device)));
+        }
+        match self.lost().contains(&device) {
+            true => Err(FaultError::Lost(self.name(device))),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn inject(&self, device: DeviceIndex, fault: DeviceFault) -> Result<(), FaultError> {
         let driver = Arc::clone(&self.engine.state.drivers[device]);
         let injected = driver.inject(&self.engine.state.host(), fault);

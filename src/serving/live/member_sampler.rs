@@ -52,19 +52,19 @@ pub(crate) struct MemberSampler {
     probable: bool,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
-    scales: Ranked<EvaluationRank, MemberEvaluation>,
+    evaluation: Ranked<EvaluationRank, MemberEvaluation>,
 }
 
-fn scales(
+fn evaluation(
     combination: &Combination,
     rule: &Arc<dyn CombinationRule>,
     classes: usize,
     probable: bool,
 ) -> MemberEvaluation {
-    let scales = MemberEvaluation::new(combination, Arc::clone(rule), classes);
+    let evaluation = MemberEvaluation::new(combination, Arc::clone(rule), classes);
     match probable {
-        true => scales,
-        false => scales.of_values(),
+        true => evaluation,
+        false => evaluation.of_values(),
     }
 }
 
@@ -96,17 +96,17 @@ impl MemberSampler {
             classes,
             probable,
             next: AtomicU64::new(0),
-            scales: Ranked::new(scales(combination, rule, classes, probable)),
+            evaluation: Ranked::new(evaluation(combination, rule, classes, probable)),
         }
     }
 
     /// Another combination: what was weighed under the last says nothing of it.
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
-        *self.scales.lock() = scales(combination, rule, self.classes, self.probable);
+        *self.evaluation.lock() = evaluation(combination, rule, self.classes, self.probable);
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.
-    pub(super) fn ballot(
+    pub(super) fn begin_sample(
         &self,
         now: Duration,
         samples: usize,
@@ -144,29 +144,30 @@ impl MemberSampler {
     }
 
     /// Weighs what was answered by `rule`.
-    pub(super) fn weigh(&self, ballot: &MemberSample, rule: &Arc<dyn CombinationRule>) {
-        let mut scales = self.scales.lock();
-        if !scales.is_for(rule) {
+    pub(super) fn weigh(&self, member_sample: &MemberSample, rule: &Arc<dyn CombinationRule>) {
+        let mut evaluation = self.evaluation.lock();
+        if !evaluation.is_for(rule) {
             return;
         }
-        let rows = ballot.rows.lock();
-        let stride = ballot.samples * ballot.classes;
-        for sample in 0..ballot.samples {
+        let rows = member_sample.rows.lock();
+        let stride = member_sample.samples * member_sample.classes;
+        for sample in 0..member_sample.samples {
             let row = |member: MemberIndex| {
-                let at = member.get() * stride + sample * ballot.classes;
-                &rows[at..at + ballot.classes]
+                let at = member.get() * stride + sample * member_sample.classes;
+                &rows[at..at + member_sample.classes]
             };
-            let of_members: Vec<&[f32]> = MemberIndex::all(ballot.members).map(row).collect();
-            let label = ballot.labels.as_ref().map(|labels| labels[sample]);
-            scales.weigh(&of_members, label);
+            let of_members: Vec<&[f32]> =
+                MemberIndex::all(member_sample.members).map(row).collect();
+            let label = member_sample.labels.as_ref().map(|labels| labels[sample]);
+            evaluation.weigh(&of_members, label);
         }
     }
 
     /// Each member's figures; none while too few samples were weighed.
-    pub(super) fn standings(&self) -> Vec<Option<MemberFigures>> {
-        let scales = self.scales.lock();
+    pub(super) fn member_figures(&self) -> Vec<Option<MemberFigures>> {
+        let evaluation = self.evaluation.lock();
         MemberIndex::all(self.members)
-            .map(|member| scales.of(member))
+            .map(|member| evaluation.of(member))
             .collect()
     }
 }

@@ -148,7 +148,7 @@ impl EngineState {
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let rule = self.rule();
-        let ballot = self.sampler.ballot(now, samples, request.labels);
+        let member_sample = self.sampler.begin_sample(now, samples, request.labels);
         let due = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => self.ensemble.members.len(),
@@ -157,10 +157,15 @@ impl EngineState {
         let detail = request.detail;
         let admission = self.core().admit(due, samples, deadline, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-            let ballot = ballot.map(|b| b.within(slices[0].len));
+            let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
             let promises = &self.promises;
             Arc::new(RequestData::new(
-                parts, rule, ballot, detail, reply, promises,
+                parts,
+                rule,
+                member_sample,
+                detail,
+                reply,
+                promises,
             ))
         })?;
         self.storage.write(&admission.parts, request.values);

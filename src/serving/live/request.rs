@@ -63,7 +63,7 @@ pub(crate) struct RequestData {
     /// Taken when it was let in, so that one rule combines all of it.
     pub rule: Arc<dyn CombinationRule>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
-    pub ballot: Option<MemberSample>,
+    pub member_sample: Option<MemberSample>,
     /// Whether its caller takes rows that are not finite.
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
@@ -75,7 +75,7 @@ impl RequestData {
     pub(super) fn new(
         parts: Vec<Part>,
         rule: Arc<dyn CombinationRule>,
-        ballot: Option<MemberSample>,
+        member_sample: Option<MemberSample>,
         detail: Detail,
         reply: Reply,
         promises: &Arc<PromiseLedger>,
@@ -83,7 +83,7 @@ impl RequestData {
         RequestData {
             parts,
             rule,
-            ballot,
+            member_sample,
             detail,
             flawed: AtomicBool::new(false),
             promise: Promise::new(reply, promises),
@@ -149,8 +149,8 @@ impl BatchOutput<'_> {
             let end = at + range.len * classes;
             let data = &placed.payload;
             let rows = &self.rows[at..end];
-            if let Some(ballot) = &data.ballot {
-                ballot.keep(member, &range, rows);
+            if let Some(member_sample) = &data.member_sample {
+                member_sample.keep(member, &range, rows);
             }
             let (part, first) = (&data.parts[range.part], range.first);
             let sound = part.fold(data.rule.as_ref(), member, first, rows, classes);

@@ -38,44 +38,47 @@ impl Coded for ReserveError {
     }
 }
 
-type Leave = Box<dyn Fn() + Send + Sync>;
+type RevokeCallback = Box<dyn Fn() + Send + Sync>;
 
 /// The memory that is lent, if any is.
 #[derive(Default)]
 pub(super) struct Reserve {
-    lent: Ranked<ReservationRank, Option<Lent>>,
+    reserved: Ranked<ReservationRank, Option<ReservedMemory>>,
     back: Condvar,
 }
 
-struct Lent {
+struct ReservedMemory {
     /// The devices with the memory that is left to what serves.
     left: Devices,
     /// Asks who measures to leave.
-    leave: Leave,
+    revoke: RevokeCallback,
 }
 
 impl Reserve {
     /// The devices with the memory that what serves may book; none: all of it.
     pub(super) fn left(&self) -> Option<Devices> {
-        self.lent.lock().as_ref().map(|lent| lent.left.clone())
+        self.reserved
+            .lock()
+            .as_ref()
+            .map(|reserved| reserved.left.clone())
     }
 
-    /// Asks who measures to leave, and waits for that for at most `time`.
+    /// Asks who measures to give it back, and waits for that for at most `time`.
     pub(super) fn take_back(&self, time: Duration) {
         let limit = Instant::now() + time;
-        let mut lent = self.lent.lock();
-        while let Some(held) = lent.as_ref() {
-            (held.leave)();
+        let mut reserved = self.reserved.lock();
+        while let Some(held) = reserved.as_ref() {
+            (held.revoke)();
             let rest = limit.saturating_duration_since(Instant::now());
             if rest.is_zero() {
                 return;
             }
-            lent = lent.wait_timeout(&self.back, rest);
+            reserved = reserved.wait_timeout(&self.back, rest);
         }
     }
 
     fn give_back(&self) {
-        *self.lent.lock() = None;
+        *self.reserved.lock() = None;
         self.back.notify_all();
     }
 }
@@ -101,7 +104,7 @@ impl Drop for Reservation {
 
 impl Engine {
     /// Reserves all memory that the running matrix does not book. Until it is given back no
-    /// reload books more than that matrix does. `leave` is called, perhaps often, once the
+    /// reload books more than that matrix does. `revoke` is called, perhaps often, once the
     /// memory is needed since a device was lost: it must be quick and must not drop the
     /// reservation itself.
     ///
@@ -109,20 +112,20 @@ impl Engine {
     /// A reload is under way, or somebody else has reserved the memory.
     pub fn reserve_rest(
         self: &Arc<Self>,
-        leave: impl Fn() + Send + Sync + 'static,
+        revoke: impl Fn() + Send + Sync + 'static,
     ) -> Result<Reservation, ReserveError> {
         let Some(_no_reload) = self.applying.try_lock() else {
             return Err(ReserveError::UnderWay);
         };
         let booked = self.ledger(&self.matrix())?;
         let all = self.devices();
-        let mut lent = self.reserve.lent.lock();
-        if lent.is_some() {
+        let mut reserved = self.reserve.reserved.lock();
+        if reserved.is_some() {
             return Err(ReserveError::Reserved);
         }
-        *lent = Some(Lent {
+        *reserved = Some(ReservedMemory {
             left: all.within(&booked),
-            leave: Box::new(leave),
+            revoke: Box::new(revoke),
         });
         Ok(Reservation {
             free: all.without(&self.faults().lost()).beside(&booked),

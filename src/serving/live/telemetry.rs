@@ -155,8 +155,8 @@ impl<'a> Telemetry<'a> {
 
     /// Returns what each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
-    pub fn standings(&self) -> Vec<Option<MemberFigures>> {
-        self.state.sampler.standings()
+    pub fn member_figures(&self) -> Vec<Option<MemberFigures>> {
+        self.state.sampler.member_figures()
     }
 
     /// Where answers are counted whose label is known.
@@ -172,10 +172,10 @@ impl<'a> Telemetry<'a> {
     /// Counters and rates, and the share of latencies above `limit`. It looks at every
     /// distribution: for whoever shows them, not for whoever wants to know the time.
     pub fn observe_against(&self, limit: Option<Duration>) -> Observed {
-        let watched = &self.state.counters;
+        let counters = &self.state.counters;
         let now = self.state.now();
         let latency = self.latency(now, limit);
-        let (answered, requests_per_s, samples_per_s, series) = rates(watched, now);
+        let (answered, requests_per_s, samples_per_s, series) = rates(counters, now);
         let mut core = self.state.core();
         let workers = core.worker_stats(now);
         Observed {
@@ -183,10 +183,10 @@ impl<'a> Telemetry<'a> {
             door: core.door().state().clone(),
             refused: core.door().refused(),
             refusal: core.door().last_refusal().cloned(),
-            failure: watched.failure.lock().clone(),
-            failed: watched.failed.load(Ordering::Relaxed),
-            cancelled: watched.cancelled.load(Ordering::Relaxed),
-            restarts: watched.restarts.load(Ordering::Relaxed),
+            failure: counters.failure.lock().clone(),
+            failed: counters.failed.load(Ordering::Relaxed),
+            cancelled: counters.cancelled.load(Ordering::Relaxed),
+            restarts: counters.restarts.load(Ordering::Relaxed),
             answered,
             in_flight: core.in_flight(),
             policy: core.policy(),
@@ -207,15 +207,15 @@ impl<'a> Telemetry<'a> {
                 .indices()
                 .map(|d| core.is_lost(d))
                 .collect(),
-            flaws: watched.flaws.all(),
+            flaws: counters.flaws.all(),
         }
     }
 
     /// Latencies of requests. The longer time is told to three digits.
     fn latency(&self, now: Duration, limit: Option<Duration>) -> LatencyView {
-        let watched = &self.state.counters;
-        let view = watched.tally.lock().view(now, limit);
-        let whole = watched.latency.lock().whole(BARS_PER_OCTAVE, limit);
+        let counters = &self.state.counters;
+        let view = counters.tally.lock().view(now, limit);
+        let whole = counters.latency.lock().whole(BARS_PER_OCTAVE, limit);
         LatencyView {
             since: Distribution {
                 summary: whole.summary,
@@ -257,9 +257,9 @@ impl<'a> Telemetry<'a> {
     }
 }
 
-fn rates(watched: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
+fn rates(counters: &EngineCounters, now: Duration) -> (u64, f64, f64, Vec<f64>) {
     let lately = Duration::from_secs(1);
-    let mut answered = watched.answered.lock();
+    let mut answered = counters.answered.lock();
     let (requests, samples) = &mut *answered;
     (
         requests.total() as u64,

@@ -120,7 +120,7 @@ impl LiveSession {
     }
 
     fn members(&self, seen: &Observed) -> Vec<MemberView> {
-        let standings = self.engine.telemetry().standings();
+        let figures = self.engine.telemetry().member_figures();
         let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
         let cost = |member: MemberIndex| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
         let facts = self.members.iter().zip(&seen.members);
@@ -134,7 +134,7 @@ impl LiveSession {
                 growth: self.growth.of(member.get()),
                 series: stats.series.clone(),
                 latency: seen.latencies.members[member].clone(),
-                standing: standings[member].map(|w| standing(w, cost(member))),
+                contribution: figures[member].map(|f| contribution(f, cost(member))),
                 samples_per_s: stats.samples_per_s,
                 flaws: seen.flaws[member],
             })
@@ -220,16 +220,16 @@ impl LiveSession {
     }
 }
 
-fn standing(weighed: MemberFigures, cost: f64) -> MemberContribution {
+fn contribution(figures: MemberFigures, cost: f64) -> MemberContribution {
     MemberContribution {
-        weighed: weighed.weighed,
-        agreement: weighed.agreement,
-        accuracy: weighed.accuracy,
-        disagreement: weighed.disagreement,
-        entropy: weighed.entropy,
+        weighed: figures.weighed,
+        agreement: figures.agreement,
+        accuracy: figures.accuracy,
+        disagreement: figures.disagreement,
+        entropy: figures.entropy,
         cost,
-        flips: weighed.flips,
-        accuracy_change: weighed.accuracy_change,
+        flips: figures.flips,
+        accuracy_change: figures.accuracy_change,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::session::{Audience, Command, EditPreview, Health, Refusal, Session, S
 use crate::trace::Span;
 
 use super::message::{Ask, Join, Message, NEWS, Reply, Request, receive, send};
-use super::socket::reach;
+use super::socket::connect;
 use super::{RemoteError, RemoteRefusal};
 
 /// The longest wait for an answer. Answers take microseconds; a stopped server sends none.
@@ -131,7 +131,7 @@ impl Shared {
 
 /// Connects and says who this is.
 fn greet(path: &Path, viewer: Viewer) -> Result<UnixStream, RemoteError> {
-    let mut stream = reach(path, GREETING).map_err(turned_away)?;
+    let mut stream = connect(path, GREETING).map_err(turned_away)?;
     stream.set_read_timeout(Some(GREETING))?;
     // A server that reads nothing must not hold this process up.
     stream.set_write_timeout(Some(ANSWER))?;
@@ -204,7 +204,7 @@ impl State {
                 self.answers.clear();
                 self.answers.insert(number, reply);
             }
-            Message::Sorry(why) => self.over = Some(why),
+            Message::Refused(why) => self.over = Some(why),
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::session::{Audience, Command, LogEntry, LogLevel, Refusal, Session, Sn
 use crate::trace::Span;
 
 use super::listener::{Event, accept};
-use super::message::{Ask, Heard, Message, Reply, frame};
+use super::message::{Ask, Message, ReceivedRequest, Reply, frame};
 use super::rights::{EditLock, check_paths};
 use super::socket::BoundSocket;
 use super::viewer::{FAREWELL, News, ViewerState};
@@ -62,14 +62,14 @@ impl Hub {
             .name("door".into())
             .spawn(move || accept(door, sender, &there))?;
         let thread = thread::Builder::new().name("hub".into()).spawn(move || {
-            let seats = HubLoop::new(session, log).serve(&queue);
+            let viewers = HubLoop::new(session, log).serve(&queue);
             drop((here, queue));
             let _ = accepting.join();
-            seats.iter().for_each(|seat| seat.link.close());
+            viewers.iter().for_each(|viewer| viewer.link.close());
             let until = Instant::now() + FAREWELL;
-            for seat in seats {
+            for viewer in viewers {
                 let left = until.saturating_duration_since(Instant::now());
-                seat.link.outbox.await_end(left);
+                viewer.link.outbox.await_end(left);
             }
         })?;
         Ok(Hub {
@@ -102,8 +102,8 @@ impl Hub {
 struct HubLoop {
     session: Box<dyn Session>,
     log: LogSink,
-    seats: Vec<ViewerState>,
-    desk: EditLock,
+    viewers: Vec<ViewerState>,
+    edit_lock: EditLock,
     differ: Differ,
     state_at: Option<Instant>,
     moved_at: Instant,
@@ -117,8 +117,8 @@ impl HubLoop {
         HubLoop {
             session,
             log,
-            seats: Vec::new(),
-            desk: EditLock::default(),
+            viewers: Vec::new(),
+            edit_lock: EditLock::default(),
             differ: Differ::default(),
             state_at: None,
             moved_at: Instant::now(),
@@ -135,15 +135,15 @@ impl HubLoop {
             let wait = next.saturating_duration_since(Instant::now());
             let due = match queue.recv_timeout(wait) {
                 Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-                Ok(Event::Asked(viewer, heard)) => {
-                    if self.asked(viewer, heard) {
+                Ok(Event::Asked(viewer, request)) => {
+                    if self.asked(viewer, request) {
                         break;
                     }
                     // Whoever asks without end holds nobody else up.
                     Instant::now() >= next
                 }
                 Ok(Event::Joined(link)) => {
-                    self.seats.push(ViewerState::new(link));
+                    self.viewers.push(ViewerState::new(link));
                     true
                 }
                 Ok(Event::Left(viewer)) => {
@@ -157,12 +157,12 @@ impl HubLoop {
                 next = Instant::now() + self.pause();
             }
         }
-        self.seats
+        self.viewers
     }
 
     fn pause(&self) -> Duration {
         let moves = self.moved_at.elapsed() < ALONE;
-        match (self.seats.is_empty(), moves) {
+        match (self.viewers.is_empty(), moves) {
             (true, _) if self.recording => STATE,
             (true, _) => ALONE,
             (false, true) => LIVE,
@@ -171,14 +171,14 @@ impl HubLoop {
     }
 
     fn left(&mut self, viewer: u64) {
-        self.desk.leave(viewer);
-        self.seats.retain(|s| s.link.number != viewer);
+        self.edit_lock.leave(viewer);
+        self.viewers.retain(|s| s.link.number != viewer);
     }
 
     fn round(&mut self) {
         let mut news = News::default();
         self.look_at_spans(&mut news);
-        let wanted = self.seats.iter().any(ViewerState::wants_whole);
+        let wanted = self.viewers.iter().any(ViewerState::wants_whole);
         let due = self.state_at.is_none_or(|at| at.elapsed() >= STATE);
         if due || wanted {
             self.look_at_state(&mut news, wanted);
@@ -189,7 +189,7 @@ impl HubLoop {
     fn look_at_spans(&mut self, news: &mut News) {
         let mut spans: Vec<Span> = Vec::new();
         self.lost = self.session.drain_spans(&mut spans);
-        if spans.is_empty() || self.seats.is_empty() {
+        if spans.is_empty() || self.viewers.is_empty() {
             return;
         }
         self.moved_at = Instant::now();
@@ -204,7 +204,7 @@ impl HubLoop {
         shown.audience = Audience::default();
         self.recording = shown.recording.is_some();
         self.write_log(&shown);
-        if self.seats.is_empty() {
+        if self.viewers.is_empty() {
             return self.differ.forget();
         }
         if let Ok(Some(delta)) = self.differ.next(&shown) {
@@ -232,29 +232,29 @@ impl HubLoop {
     }
 
     fn tell(&mut self, news: &News) {
-        let viewers = self.seats.len();
-        for seat in &mut self.seats {
-            seat.send_state(news);
-            seat.send_spans(news);
-            let audience = self.desk.seen_by(seat.link.number, viewers);
-            if let Some((audience, lost)) = seat.news_of_itself(audience)
+        let count = self.viewers.len();
+        for viewer in &mut self.viewers {
+            viewer.send_state(news);
+            viewer.send_spans(news);
+            let audience = self.edit_lock.seen_by(viewer.link.number, count);
+            if let Some((audience, lost)) = viewer.news_of_itself(audience)
                 && let Some(bytes) = bytes(&Message::You(audience, lost))
             {
-                seat.link.outbox.push(&bytes);
+                viewer.link.outbox.push(&bytes);
             }
         }
     }
 
     /// Answers a request; whether the server is to end.
-    fn asked(&mut self, viewer: u64, heard: Heard) -> bool {
-        let Some(at) = self.seats.iter().position(|s| s.link.number == viewer) else {
+    fn asked(&mut self, viewer: u64, request: ReceivedRequest) -> bool {
+        let Some(at) = self.viewers.iter().position(|s| s.link.number == viewer) else {
             return false;
         };
-        let stops = matches!(heard.ask, Ok(Ask::Stop));
-        let reply = heard.ask.and_then(|ask| self.reply(at, ask));
+        let stops = matches!(request.ask, Ok(Ask::Stop));
+        let reply = request.ask.and_then(|ask| self.reply(at, ask));
         let stops = stops && reply.is_ok();
-        if let Some(bytes) = bytes(&Message::Answer(heard.number, reply))
-            && !self.seats[at].link.outbox.answer(&bytes)
+        if let Some(bytes) = bytes(&Message::Answer(request.number, reply))
+            && !self.viewers[at].link.outbox.answer(&bytes)
         {
             self.cut_off(at);
         }
@@ -264,8 +264,8 @@ impl HubLoop {
     }
 
     fn reply(&mut self, at: usize, ask: Ask) -> Result<Reply, Refusal> {
-        let link = &self.seats[at].link;
-        self.desk.admit(link.number, &link.join, &ask)?;
+        let link = &self.viewers[at].link;
+        self.edit_lock.admit(link.number, &link.join, &ask)?;
         match ask {
             Ask::Stop | Ask::Command(Command::TakeEditing(_)) => Ok(Reply::Done),
             Ask::Preview(setup) => {
@@ -282,11 +282,11 @@ impl HubLoop {
 
     /// Ends the connection of a viewer that asks and reads no answer.
     fn cut_off(&mut self, at: usize) {
-        let seat = self.seats.swap_remove(at);
-        self.desk.leave(seat.link.number);
+        let viewer = self.viewers.swap_remove(at);
+        self.edit_lock.leave(viewer.link.number);
         let text = format!(
             "{} was cut off: it asks and reads no answers",
-            seat.link.join.name
+            viewer.link.join.name
         );
         UntracedLine::new(LogTarget::Session, LogLevel::Warn, &text).trace();
         (self.log)(&LogEntry {
@@ -295,7 +295,7 @@ impl HubLoop {
             text,
         });
         let word = "cut off: too many answers were waiting to be read";
-        seat.link.cut_off(bytes(&Message::Sorry(word.into())));
+        viewer.link.cut_off(bytes(&Message::Refused(word.into())));
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::serving::Leaf;
 use crate::session::wire::{Format, HELLO, hello, read_hello};
 
-use super::message::{Heard, Join, Message, REQUEST, receive, receive_bytes, send};
+use super::message::{Join, Message, REQUEST, ReceivedRequest, receive, receive_bytes, send};
 use super::socket::BoundSocket;
 use super::viewer::{Link, Outbox};
 
@@ -27,7 +27,7 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 const MOST: usize = 32;
 /// Connections at most that have not said yet who they are; one more, and the oldest of
 /// them goes.
-const STRANGERS: usize = 32;
+const PENDING: usize = 32;
 /// Before the next try where a connection cannot be taken: 100 ms.
 const PAUSE: Timespec = Timespec {
     tv_sec: 0,
@@ -41,51 +41,51 @@ pub(super) enum Event {
     /// A viewer has joined.
     Joined(Link),
     /// The viewer of that number asks for something.
-    Asked(u64, Heard),
+    Asked(u64, ReceivedRequest),
     /// The viewer of that number has left.
     Left(u64),
     /// The server is to end.
     Stop,
 }
 
-/// Who is here.
+/// The connections that are open.
 #[derive(Default)]
-struct Lobby {
+struct Connections {
     /// Those who have not said who they are, the oldest first.
-    strangers: Leaf<VecDeque<(u64, UnixStream)>>,
+    pending: Leaf<VecDeque<(u64, UnixStream)>>,
     viewers: AtomicUsize,
 }
 
-impl Lobby {
+impl Connections {
     /// Lets a connection in; where there are too many, the one that said nothing for
     /// longest goes.
     fn enter(&self, number: u64, stream: &UnixStream) -> io::Result<()> {
-        let mut strangers = self.strangers.lock();
-        if strangers.len() >= STRANGERS
-            && let Some((_, oldest)) = strangers.pop_front()
+        let mut pending = self.pending.lock();
+        if pending.len() >= PENDING
+            && let Some((_, oldest)) = pending.pop_front()
         {
             let _ = oldest.shutdown(Shutdown::Both);
         }
-        strangers.push_back((number, stream.try_clone()?));
+        pending.push_back((number, stream.try_clone()?));
         Ok(())
     }
 
     /// It has said who it is, or is gone.
     fn leave(&self, number: u64) {
-        self.strangers.lock().retain(|(n, _)| *n != number);
+        self.pending.lock().retain(|(n, _)| *n != number);
     }
 
-    /// A place for one more viewer, if there is one.
-    fn seat(self: &Arc<Self>) -> Option<Place> {
-        let place = Place(Arc::clone(self));
-        (self.viewers.fetch_add(1, Ordering::AcqRel) < MOST).then_some(place)
+    /// A slot for one more viewer, if there is one.
+    fn take_slot(self: &Arc<Self>) -> Option<ViewerSlot> {
+        let slot = ViewerSlot(Arc::clone(self));
+        (self.viewers.fetch_add(1, Ordering::AcqRel) < MOST).then_some(slot)
     }
 }
 
-/// One viewer's place; free again once this is dropped.
-struct Place(Arc<Lobby>);
+/// One viewer's slot; free again once this is dropped.
+struct ViewerSlot(Arc<Connections>);
 
-impl Drop for Place {
+impl Drop for ViewerSlot {
     fn drop(&mut self) {
         self.0.viewers.fetch_sub(1, Ordering::AcqRel);
     }
@@ -93,7 +93,7 @@ impl Drop for Place {
 
 /// Lets connections in until the other end of `end` is gone.
 pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStream) {
-    let lobby = Arc::<Lobby>::default();
+    let connections = Arc::<Connections>::default();
     let mut number = 0;
     while somebody_comes(&door.listener, end) {
         let Ok((stream, _)) = door.listener.accept() else {
@@ -102,10 +102,10 @@ pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStr
             continue;
         };
         number += 1;
-        if !is_own(&stream) || lobby.enter(number, &stream).is_err() {
+        if !is_own(&stream) || connections.enter(number, &stream).is_err() {
             continue;
         }
-        let (events, here) = (events.clone(), Arc::clone(&lobby));
+        let (events, here) = (events.clone(), Arc::clone(&connections));
         let serve = move || {
             let _ = serve(stream, number, &events, &here);
             here.leave(number);
@@ -113,7 +113,7 @@ pub(super) fn accept(door: BoundSocket, events: SyncSender<Event>, end: &UnixStr
         // Without a thread it is closed at once, and told by that.
         let thread = thread::Builder::new().name("viewer".into()).spawn(serve);
         if thread.is_err() {
-            lobby.leave(number);
+            connections.leave(number);
         }
     }
 }
@@ -147,15 +147,15 @@ fn serve(
     mut stream: UnixStream,
     number: u64,
     events: &SyncSender<Event>,
-    lobby: &Arc<Lobby>,
+    connections: &Arc<Connections>,
 ) -> io::Result<()> {
     let Some(join) = greet(&mut stream)? else {
         return Ok(());
     };
-    lobby.leave(number);
-    let Some(_place) = lobby.seat() else {
+    connections.leave(number);
+    let Some(_slot) = connections.take_slot() else {
         let full = format!("it has {MOST} viewers, as many as it serves");
-        return send(&mut stream, &Message::Sorry(full));
+        return send(&mut stream, &Message::Refused(full));
     };
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
@@ -190,7 +190,7 @@ fn greet(stream: &mut UnixStream) -> io::Result<Option<Join>> {
     let mut bytes = [0; HELLO];
     stream.read_exact(&mut bytes)?;
     if let Err(e) = read_hello(&bytes, Format::Connection) {
-        send(stream, &Message::Sorry(e.to_string()))?;
+        send(stream, &Message::Refused(e.to_string()))?;
         return Ok(None);
     }
     let mut join: Join = receive(stream, REQUEST)?;
@@ -204,8 +204,10 @@ fn hear(stream: &mut UnixStream, link: Link, events: &SyncSender<Event>) -> io::
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     events.send(Event::Joined(link)).map_err(gone)?;
     while let Ok(bytes) = receive_bytes(stream, REQUEST) {
-        let Ok(heard) = Heard::of(&bytes) else { break };
-        events.send(Event::Asked(number, heard)).map_err(gone)?;
+        let Ok(request) = ReceivedRequest::decode(&bytes) else {
+            break;
+        };
+        events.send(Event::Asked(number, request)).map_err(gone)?;
     }
     events.send(Event::Left(number)).map_err(gone)
 }

@@ -40,29 +40,29 @@ pub(super) enum Ask {
     Stop,
 }
 
-/// A request as it was heard.
+/// A request as it was received.
 #[derive(Clone, Debug)]
-pub(super) struct Heard {
+pub(super) struct ReceivedRequest {
     /// The number that the answer repeats.
     pub number: u64,
     /// The request, or why it could not be decoded.
     pub ask: Result<Ask, Refusal>,
 }
 
-impl Heard {
+impl ReceivedRequest {
     /// Decodes a request. Where only its number can be read, `ask` is a refusal.
     ///
     /// # Errors
     /// Not even the number can be decoded.
-    pub(super) fn of(bytes: &[u8]) -> Result<Self, WireError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
         let (number, rest) = decode_first(bytes)?;
-        let ask = decode(rest).map_err(unheard);
-        Ok(Heard { number, ask })
+        let ask = decode(rest).map_err(not_understood);
+        Ok(ReceivedRequest { number, ask })
     }
 }
 
 /// Returns the refusal of a request that could not be decoded.
-fn unheard(error: WireError) -> Refusal {
+fn not_understood(error: WireError) -> Refusal {
     let why = match error {
         WireError::Damaged(why) => why,
         other => other.to_string(),
@@ -85,7 +85,7 @@ pub(super) enum Message {
     /// The answer to the request of that number.
     Answer(u64, Result<Reply, Refusal>),
     /// This console may not join; says why.
-    Sorry(String),
+    Refused(String),
 }
 
 /// An answer that is not a refusal.

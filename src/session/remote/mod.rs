@@ -27,7 +27,7 @@ mod viewer;
 pub use client::{RemoteSession, Viewer, stop};
 pub use hub::{Hub, LogSink};
 pub use place::{PlaceError, ServerName, path_of};
-pub use socket::{BoundSocket, knock, names};
+pub use socket::{BoundSocket, names, probe};
 
 use std::io;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, socket};
 
 use super::place::{PlaceError, ServerName, failed, folder, socket_of};
 
@@ -88,7 +88,7 @@ pub fn names() -> Result<Vec<String>, PlaceError> {
         let (Some(name), true) = (name, path.extension().is_some_and(|e| e == "sock")) else {
             continue;
         };
-        match knock(&path) {
+        match probe(&path) {
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => sweep(&path, &name),
             Err(_) => {}
             Ok(()) => names.push(name.to_string()),
@@ -155,7 +155,7 @@ fn clear(path: &Path, name: &ServerName) -> Result<(), PlaceError> {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(failed(path)(e)),
     }
-    match knock(path) {
+    match probe(path) {
         Ok(()) => Err(PlaceError::Taken(name.to_string())),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(failed(path))
@@ -184,11 +184,11 @@ const AT_ONCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// It cannot be; `WouldBlock` where that took longer than `most`.
-pub(super) fn reach(path: &Path, most: Duration) -> io::Result<UnixStream> {
+pub(super) fn connect(path: &Path, most: Duration) -> io::Result<UnixStream> {
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     set_socket_timeout(&socket, Timeout::Send, Some(most))?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(UnixStream::from(socket))
 }
 
@@ -196,8 +196,8 @@ pub(super) fn reach(path: &Path, most: Duration) -> io::Result<UnixStream> {
 ///
 /// # Errors
 /// Nobody does: `ConnectionRefused` where it is a dead socket.
-pub fn knock(path: &Path) -> io::Result<()> {
-    match reach(path, AT_ONCE) {
+pub fn probe(path: &Path) -> io::Result<()> {
+    match connect(path, AT_ONCE) {
         // So many wait there that it takes no more.
         Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
         other => other.map(drop),

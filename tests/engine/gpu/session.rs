@@ -174,7 +174,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
         .command(Command::LoseDevice(DeviceIndex::new(0)))
         .expect_err("it works");
     assert!(
-        refused.text().contains("only simulated devices"),
+        refused.text().contains("only simulated ones"),
         "{refused:?}"
     );
     assert!(

@@ -5,7 +5,7 @@ use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::session::{Arranged, Arrangement, Refusal, Setup};
 
-use crate::dialogs::{Confirm, Dialog, Then};
+use crate::dialogs::{Confirm, ConfirmedAction, Dialog};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::view::{SetupEdit, TakenWorker};
@@ -57,7 +57,7 @@ pub(super) fn leave(model: &mut Model) -> Option<Dialog> {
         return None;
     }
     let text = "Drop the staged changes? What runs stays as it is.";
-    let confirm = Confirm::new("leave editing", text, Then::DropEdit);
+    let confirm = Confirm::new("leave editing", text, ConfirmedAction::DropEdit);
     Some(Dialog::Confirm(confirm))
 }
 

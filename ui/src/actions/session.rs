@@ -9,7 +9,7 @@ use divisi::session::{Command, DeviceView, Pace, Play, Playback};
 
 use super::follow_up::FollowUp;
 use crate::config::HangUp;
-use crate::dialogs::{Confirm, Dialog, Form, LeaveDialog, Then};
+use crate::dialogs::{Confirm, ConfirmedAction, Dialog, Form, LeaveDialog};
 use crate::model::{Effect, Model};
 
 /// A step back or forward is so long at least.
@@ -109,7 +109,7 @@ pub(crate) fn quit(model: &mut Model) -> FollowUp {
 
 /// A question whose `y` ends the program.
 fn ends(title: &'static str, text: &str) -> FollowUp {
-    Dialog::Confirm(Confirm::new(title, text, Then::Quit)).into()
+    Dialog::Confirm(Confirm::new(title, text, ConfirmedAction::Quit)).into()
 }
 
 /// The engine is this console's own: it ends with it, unless it is handed over.
@@ -173,8 +173,8 @@ pub(super) fn lose_device(model: &Model) -> Option<Dialog> {
          members that have no other worker start on other devices, as far as their \
          memory reaches."
     );
-    let then = Then::Send(Command::LoseDevice(device));
-    let confirm = Confirm::new("lose the device", text, then);
+    let action = ConfirmedAction::Send(Command::LoseDevice(device));
+    let confirm = Confirm::new("lose the device", text, action);
     Some(Dialog::Confirm(confirm))
 }
 

@@ -7,7 +7,7 @@ use divisi::session::{Command, LoadPattern, SearchState, Setup, SetupFile, Snaps
 
 use super::follow_up::FollowUp;
 use crate::dialogs::{
-    Compare, Confirm, Dialog, Form, HistoryDialog, Picker, Purpose, Then, Voters,
+    Compare, Confirm, ConfirmedAction, Dialog, Form, HistoryDialog, Picker, Purpose, Voters,
 };
 use crate::model::{Effect, Model, Setting};
 
@@ -105,7 +105,7 @@ pub(crate) fn bring_back(model: &mut Model, number: u64, setup: Setup) -> Follow
 
 /// A question that `y` answers with a command to the session.
 fn asked_first(title: &'static str, text: &str, command: Command) -> FollowUp {
-    let confirm = Confirm::new(title, text, Then::Send(command));
+    let confirm = Confirm::new(title, text, ConfirmedAction::Send(command));
     Dialog::Confirm(confirm).into()
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::args::OutputFormat;
 use super::output::{print, print_json};
+use crate::text::status::gpu_gauges;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DevicesArgs {
@@ -194,7 +195,7 @@ impl GpuRow {
         let free = self.info.as_ref().map(|i| format_bytes(i.free_bytes));
         let free = free.unwrap_or_default();
         let mut said: Vec<String> = self.info.iter().flat_map(facts).collect();
-        said.extend(doing(&self.gauges));
+        said.extend(gpu_gauges(&self.gauges));
         said.extend(self.problem.clone());
         format!("{:14} {free:>8}  {}", self.name, said.join(" · "))
     }
@@ -209,14 +210,4 @@ fn facts(info: &GpuInfo) -> Vec<String> {
         format!("{} multiprocessors", info.multiprocessors),
         format!("CUDA {}.{}", info.driver.0, info.driver.1),
     ]
-}
-
-/// The gauges of a GPU.
-fn doing(gauges: &Gauges) -> Vec<String> {
-    let busy = gauges.busy.map(|b| format!("{:.0} % busy", b * 100.0));
-    let warm = gauges.temperature.map(|t| format!("{t} °C"));
-    let power = gauges.power.map(|w| format!("{w:.0} W"));
-    let others = gauges.others_bytes.filter(|b| *b > 0);
-    let others = others.map(|b| format!("others use {}", format_bytes(b)));
-    [busy, warm, power, others].into_iter().flatten().collect()
 }

@@ -129,7 +129,7 @@ pub(crate) fn join(path: &std::path::Path, read_only: bool) -> Result<RemoteSess
 /// Returns the socket of the server called `name`, or `None` if none runs.
 pub(crate) fn running(name: &str) -> Option<PathBuf> {
     let path = path_of(name).ok()?;
-    remote::knock(&path).is_ok().then_some(path)
+    remote::probe(&path).is_ok().then_some(path)
 }
 
 fn server_path(name: Option<&str>) -> Result<PathBuf> {

@@ -211,30 +211,30 @@ impl Config {
     ///
     /// # Errors
     /// The first error in the file, with line, column and key.
-    pub fn read(page: &ConfigSource<'_>, themes: &[String]) -> Result<Self, ConfigError> {
+    pub fn read(source: &ConfigSource<'_>, themes: &[String]) -> Result<Self, ConfigError> {
         let mut config = Config::default();
-        for (name, table) in page.tables()? {
+        for (name, table) in source.tables()? {
             let section = name.get_ref().as_ref();
             if section == LAYOUTS {
-                config.layouts = layouts(page, table.span())?;
+                config.layouts = layouts(source, table.span())?;
                 continue;
             }
             if !sections().contains(&section) {
                 let known = sections().into_iter().chain([LAYOUTS]);
-                return Err(page.error(name.span(), section, unknown(section, known)));
+                return Err(source.error(name.span(), section, unknown(section, known)));
             }
             let Some(entries) = table.get_ref().as_table() else {
                 let what = format!("expected a table: [{section}]");
-                return Err(page.error(table.span(), section, what));
+                return Err(source.error(table.span(), section, what));
             };
-            config.read_section(page, section, entries, themes)?;
+            config.read_section(source, section, entries, themes)?;
         }
         Ok(config)
     }
 
     fn read_section(
         &mut self,
-        page: &ConfigSource<'_>,
+        source: &ConfigSource<'_>,
         section: &str,
         entries: &DeTable<'_>,
         themes: &[String],
@@ -245,10 +245,10 @@ impl Config {
             let full = format!("{section}.{key}");
             let Some(field) = fields().find(|f| f.key == key) else {
                 let what = unknown(key, fields().map(|f| f.key).collect::<Vec<_>>().into_iter());
-                return Err(page.error(name.span(), &full, what));
+                return Err(source.error(name.span(), &full, what));
             };
             let read = field.expects.read(value.get_ref(), themes);
-            let read = read.map_err(|what| page.error(value.span(), &full, what))?;
+            let read = read.map_err(|what| source.error(value.span(), &full, what))?;
             (field.set)(self, read);
         }
         Ok(())
@@ -259,12 +259,12 @@ const LAYOUTS: &str = "layouts";
 
 /// Reads the user's layouts.
 fn layouts(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     span: std::ops::Range<usize>,
 ) -> Result<Vec<PanelLayout>, ConfigError> {
-    let wrong = |what: &str| page.error(span.clone(), LAYOUTS, what);
+    let wrong = |what: &str| source.error(span.clone(), LAYOUTS, what);
     let whole: toml::Table =
-        toml::from_str(page.text).map_err(|e| wrong(&words::plain(e.message())))?;
+        toml::from_str(source.text).map_err(|e| wrong(&words::plain(e.message())))?;
     let list = whole.get(LAYOUTS).cloned();
     let list = list.ok_or_else(|| wrong("expected tables: [[layouts]]"))?;
     let read: Vec<PanelLayout> = list

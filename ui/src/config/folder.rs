@@ -110,9 +110,9 @@ pub(crate) fn saved_layouts(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, C
 
 fn saved_layout(path: &Path) -> Result<PanelLayout, ConfigError> {
     let text = read(path)?.unwrap_or_default();
-    let page = ConfigSource { path, text: &text };
+    let source = ConfigSource { path, text: &text };
     let wrong = |span: Option<std::ops::Range<usize>>, what: &str| {
-        page.error(span.unwrap_or(0..0), "layout", what)
+        source.error(span.unwrap_or(0..0), "layout", what)
     };
     let layout: PanelLayout =
         toml::from_str(&text).map_err(|e| wrong(e.span(), &words::plain(e.message())))?;

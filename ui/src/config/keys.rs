@@ -17,32 +17,32 @@ pub(crate) const EDIT: &str = "edit";
 ///
 /// # Errors
 /// The first error in the file, with line, column and key.
-pub fn read(page: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
+pub fn read(source: &ConfigSource<'_>) -> Result<Keymap, ConfigError> {
     let mut keymap = Keymap::default();
     let mut places = vec![None; BINDINGS.len()];
-    for (name, table) in page.tables()? {
+    for (name, table) in source.tables()? {
         let section = name.get_ref().as_ref();
         if ![MAIN, EDIT].contains(&section) {
             let what = unknown(section, [MAIN, EDIT].into_iter());
-            return Err(page.error(name.span(), section, what));
+            return Err(source.error(name.span(), section, what));
         }
         let Some(entries) = table.get_ref().as_table() else {
             let what = format!("expected a table: [{section}]");
-            return Err(page.error(table.span(), section, what));
+            return Err(source.error(table.span(), section, what));
         };
         for (name, value) in entries {
             let key = name.get_ref().as_ref();
-            let place = place(page, section, key, name.span())?;
-            let keys = keys(page, &format!("{section}.{key}"), value)?;
+            let place = place(source, section, key, name.span())?;
+            let keys = keys(source, &format!("{section}.{key}"), value)?;
             keymap = keymap.with(place, keys);
             places[place] = Some((format!("{section}.{key}"), value.span()));
         }
     }
-    checked(page, keymap, &places)
+    checked(source, keymap, &places)
 }
 
 fn checked(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     keymap: Keymap,
     places: &[Option<(String, Range<usize>)>],
 ) -> Result<Keymap, ConfigError> {
@@ -53,12 +53,12 @@ fn checked(
     let stated = places.get(clash.binding).cloned().flatten();
     let stated = stated.or_else(|| places.iter().flatten().last().cloned());
     let (key, span) = stated.unwrap_or_default();
-    Err(page.error(span, &key, clash.to_string()))
+    Err(source.error(span, &key, clash.to_string()))
 }
 
 /// Returns the index of the command called `key` in the table.
 fn place(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     section: &str,
     key: &str,
     span: Range<usize>,
@@ -71,13 +71,13 @@ fn place(
             .iter()
             .filter(|e| (e.scope == Scope::Edit) == editing);
         let what = unknown(key, here.map(Binding::name));
-        page.error(span, &format!("{section}.{key}"), what)
+        source.error(span, &format!("{section}.{key}"), what)
     })
 }
 
 /// Reads a key or a list of keys.
 fn keys(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     key: &str,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<Vec<Key>, ConfigError> {
@@ -85,7 +85,7 @@ fn keys(
         let text = value.get_ref().as_str();
         let text = text.ok_or("expected a key in quotes, or a list of them");
         let parsed = text.map_err(String::from).and_then(str::parse::<Key>);
-        parsed.map_err(|what| page.error(value.span(), key, what))
+        parsed.map_err(|what| source.error(value.span(), key, what))
     };
     match value.get_ref().as_array() {
         Some(list) => list.iter().map(one).collect(),

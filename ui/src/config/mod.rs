@@ -109,8 +109,8 @@ impl Settings {
         let Some(folder) = folder else {
             return Ok(Settings::default());
         };
-        let config = with_page(folder, CONFIG, |page| Config::read(page, &names))?;
-        let keys = with_page(folder, KEYS, keys::read)?;
+        let config = with_source(folder, CONFIG, |source| Config::read(source, &names))?;
+        let keys = with_source(folder, KEYS, keys::read)?;
         let mut config: Config = config.unwrap_or_default();
         config.layouts.extend(folder::saved_layouts(folder)?);
         Ok(Settings::of(config, keys.unwrap_or_default(), themes))
@@ -183,7 +183,7 @@ impl Settings {
     }
 }
 
-fn with_page<T>(
+fn with_source<T>(
     folder: &ConfigFolder,
     name: &str,
     read: impl FnOnce(&ConfigSource<'_>) -> Result<T, ConfigError>,
@@ -192,11 +192,11 @@ fn with_page<T>(
         return Ok(None);
     };
     let path = folder.file(name);
-    let page = ConfigSource {
+    let source = ConfigSource {
         path: &path,
         text: &text,
     };
-    read(&page).map(Some)
+    read(&source).map(Some)
 }
 
 /// Returns the theme called `name`; `auto` is light if the terminal says that it is.

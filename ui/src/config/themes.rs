@@ -48,26 +48,26 @@ pub(crate) fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigErr
 ///
 /// # Errors
 /// The first error in the file, with line, column and key.
-pub fn read(page: &ConfigSource<'_>, name: &str) -> Result<Theme, ConfigError> {
-    let tables = page.tables()?;
-    let mut theme = base(page, tables.get("base"), name)?;
+pub fn read(source: &ConfigSource<'_>, name: &str) -> Result<Theme, ConfigError> {
+    let tables = source.tables()?;
+    let mut theme = base(source, tables.get("base"), name)?;
     name.clone_into(&mut theme.name);
     for (key, value) in &tables {
         let (key, span) = (key.get_ref().as_ref(), key.span());
         match key {
             "base" => {}
-            "background" => theme.background = text(page, key, value)?,
-            "ground" => theme.ground = rgb(page, key, value)?,
-            "ink" => theme.ink = rgb(page, key, value)?,
-            "roles" => roles(page, &mut theme, value)?,
-            _ => return Err(page.error(span, key, unknown(key, KEYS.into_iter()))),
+            "background" => theme.background = text(source, key, value)?,
+            "ground" => theme.ground = rgb(source, key, value)?,
+            "ink" => theme.ink = rgb(source, key, value)?,
+            "roles" => roles(source, &mut theme, value)?,
+            _ => return Err(source.error(span, key, unknown(key, KEYS.into_iter()))),
         }
     }
     Ok(theme)
 }
 
 fn base(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     stated: Option<&Spanned<DeValue<'_>>>,
     name: &str,
 ) -> Result<Theme, ConfigError> {
@@ -79,53 +79,53 @@ fn base(
     let found = value.get_ref().as_str().and_then(built_in);
     found.ok_or_else(|| {
         let what = "expected dark, light or high-contrast";
-        page.error(value.span(), "base", what)
+        source.error(value.span(), "base", what)
     })
 }
 
 fn roles(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     theme: &mut Theme,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<(), ConfigError> {
     let Some(table) = value.get_ref().as_table() else {
-        return Err(page.error(value.span(), "roles", "expected a table: [roles]"));
+        return Err(source.error(value.span(), "roles", "expected a table: [roles]"));
     };
     for (key, value) in table {
         let full = format!("roles.{}", key.get_ref());
-        let role = role(page, key.get_ref(), key.span())?;
-        theme.set(role, text::<Paint>(page, &full, value)?);
+        let role = role(source, key.get_ref(), key.span())?;
+        theme.set(role, text::<Paint>(source, &full, value)?);
     }
     Ok(())
 }
 
-fn role(page: &ConfigSource<'_>, name: &str, span: Range<usize>) -> Result<Role, ConfigError> {
+fn role(source: &ConfigSource<'_>, name: &str, span: Range<usize>) -> Result<Role, ConfigError> {
     let found = Role::ALL.iter().find(|(_, known, _)| *known == name);
     found.map(|(role, ..)| *role).ok_or_else(|| {
         let known = Role::ALL.iter().map(|(_, name, _)| *name);
-        page.error(span, &format!("roles.{name}"), unknown(name, known))
+        source.error(span, &format!("roles.{name}"), unknown(name, known))
     })
 }
 
 fn text<T: std::str::FromStr<Err = String>>(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     key: &str,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<T, ConfigError> {
     let found = value.get_ref().as_str();
     let found = found.ok_or("expected a text in quotes, such as \"#56a5e0 bold\"");
     let parsed = found.map_err(String::from).and_then(str::parse);
-    parsed.map_err(|what| page.error(value.span(), key, what))
+    parsed.map_err(|what| source.error(value.span(), key, what))
 }
 
 fn rgb(
-    page: &ConfigSource<'_>,
+    source: &ConfigSource<'_>,
     key: &str,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<Rgb, ConfigError> {
-    let colour: Colour = text(page, key, value)?;
+    let colour: Colour = text(source, key, value)?;
     let what = "expected a colour that is known, such as #rrggbb";
     colour
         .rgb()
-        .ok_or_else(|| page.error(value.span(), key, what))
+        .ok_or_else(|| source.error(value.span(), key, what))
 }

@@ -55,7 +55,7 @@ fn draw_screen(state: &ConsoleState, buffer: &mut Buffer, area: Rect, screen: &S
     panels::draw_footer(&mut Painter::new(buffer, footer, look), model);
 }
 
-fn too_small(pen: &mut Painter<'_>, state: &ConsoleState) {
+fn too_small(painter: &mut Painter<'_>, state: &ConsoleState) {
     // What was asked can be answered all the same.
     let text = match state.dialogs.last() {
         Some(Dialog::Leave(leave)) => leave.short(),
@@ -64,9 +64,9 @@ fn too_small(pen: &mut Painter<'_>, state: &ConsoleState) {
             LEAST.0, LEAST.1
         ),
     };
-    let lines = format::wrap(&text, pen.width());
+    let lines = format::wrap(&text, painter.width());
     for (y, line) in lines.iter().enumerate() {
-        pen.text(0, y as u16, line, Role::Text);
+        painter.text(0, y as u16, line, Role::Text);
     }
 }
 

@@ -36,7 +36,7 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
         DialogReply::Close => {}
         DialogReply::Pass => return None,
         DialogReply::Send(Command::Apply(..)) if model.settings.config.on_probation => {
-            guard(state, dialog);
+            ask_terms(state, dialog);
         }
         DialogReply::Send(command) => return Some(vec![Effect::Send(command)]),
         DialogReply::Run(binding) => return Some(state.run(binding)),
@@ -44,7 +44,7 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
             let staged = actions::stage(model, setting);
             return Some(state.follow(staged));
         }
-        DialogReply::Apply(terms) => return Some(guarded(state, terms)),
+        DialogReply::Apply(terms) => return Some(on_probation(state, terms)),
         DialogReply::BringBack { number, setup } => {
             let compared = actions::bring_back(model, number, *setup);
             state.dialogs.push(dialog);
@@ -54,7 +54,7 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
             let layout = model.arrangement.named(&name);
             return Some(vec![Effect::SaveLayout(layout)]);
         }
-        DialogReply::Guard => guard(state, dialog),
+        DialogReply::AskTerms => ask_terms(state, dialog),
         DialogReply::Ask(effect) => {
             state.dialogs.push(dialog);
             return Some(vec![effect]);
@@ -66,14 +66,14 @@ fn follow(state: &mut ConsoleState, dialog: Dialog, reply: DialogReply) -> Optio
 }
 
 /// Asks on what terms what is compared is applied.
-fn guard(state: &mut ConsoleState, compare: Dialog) {
+fn ask_terms(state: &mut ConsoleState, compare: Dialog) {
     state.dialogs.push(compare);
     let form = Form::terms(&state.model.change.terms);
     state.dialogs.push(Dialog::Form(form));
 }
 
 /// Applies the compared setup on probation. It is rolled back if the terms are not kept.
-fn guarded(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
+fn on_probation(state: &ConsoleState, terms: Terms) -> Vec<Effect> {
     let compared = state.dialogs.last().and_then(|d| d.body().compared());
     let apply = compared.map(|setup| {
         let setup = Box::new(setup.clone());

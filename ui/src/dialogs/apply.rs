@@ -40,7 +40,7 @@ impl Compare {
                 ("y", Role::Accent),
                 (" apply  ", Role::Dim),
                 ("g", Role::Accent),
-                (" guarded  ", Role::Dim),
+                (" probation  ", Role::Dim),
             ];
             x = inside.pieces(x, y, &keys);
         }
@@ -90,7 +90,7 @@ impl DialogBody for Compare {
             KeyCode::Char('y') if possible => {
                 return DialogReply::Send(Command::Apply(Box::new(self.setup.clone()), None));
             }
-            KeyCode::Char('g') if possible => return DialogReply::Guard,
+            KeyCode::Char('g') if possible => return DialogReply::AskTerms,
             KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
             _ => {}
@@ -99,11 +99,11 @@ impl DialogBody for Compare {
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
-        let width = pen.width().saturating_sub(2).min(76);
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
+        let width = painter.width().saturating_sub(2).min(76);
         let lines = self.lines(model, width.saturating_sub(4));
-        let height = (lines.len() as u16).saturating_add(4).min(pen.height());
-        let mut window = pen.centred(width, height);
+        let height = (lines.len() as u16).saturating_add(4).min(painter.height());
+        let mut window = painter.centred(width, height);
         let mut inside = window.framed(&self.title, true);
         let room = inside.height().saturating_sub(2);
         let most = lines.len().saturating_sub(usize::from(room));
@@ -151,14 +151,14 @@ impl DialogBody for ReloadSteps {
         }
     }
 
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
-        paint(pen, model, self.before.as_ref());
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
+        paint(painter, model, self.before.as_ref());
     }
 }
 
 /// Paints the steps; `before` is the reload that was shown when this one was asked for.
-fn paint(pen: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) {
-    let width = pen.width().saturating_sub(4).min(70);
+fn paint(painter: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) {
+    let width = painter.width().saturating_sub(4).min(70);
     let current = model
         .snapshot
         .reload
@@ -168,11 +168,11 @@ fn paint(pen: &mut Painter<'_>, model: &Model, before: Option<&ReloadView>) {
         None => vec![("› asked for".to_owned(), Role::Dim)],
         Some(reload) => lines(reload, width.saturating_sub(4)),
     };
-    let height = (lines.len() as u16).saturating_add(4).min(pen.height());
+    let height = (lines.len() as u16).saturating_add(4).min(painter.height());
     let title = current.map_or("reload".to_owned(), |r| {
         format!("reload · {}", format::duration(r.elapsed))
     });
-    let mut window = pen.centred(width, height);
+    let mut window = painter.centred(width, height);
     let mut inside = window.framed(&title, true);
     let room = usize::from(inside.height().saturating_sub(2));
     let first = lines.len().saturating_sub(room);

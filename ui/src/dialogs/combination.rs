@@ -298,10 +298,12 @@ impl DialogBody for Voters {
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
-        let width = pen.width().saturating_sub(2).min(64);
-        let height = (self.rows.len() as u16).saturating_add(6).min(pen.height());
-        let mut window = pen.centred(width, height);
+    fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
+        let width = painter.width().saturating_sub(2).min(64);
+        let height = (self.rows.len() as u16)
+            .saturating_add(6)
+            .min(painter.height());
+        let mut window = painter.centred(width, height);
         let mut inside = window.framed("combination", true);
         self.draw_rule(&mut inside);
         let head = [("  votes  member", Role::Dim)];

@@ -51,15 +51,15 @@ impl DialogBody for Help {
     }
 
     /// Draws it over most of the screen.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let (width, height) = (
-            pen.width().saturating_sub(2).min(124),
-            pen.height().saturating_sub(2),
+            painter.width().saturating_sub(2).min(124),
+            painter.height().saturating_sub(2),
         );
         let found = self.found(model);
         let each = if width < 122 { 2 } else { 1 };
         let height = height.min(BINDINGS.len() as u16 * each + 5);
-        let mut window = pen.centred(width, height);
+        let mut window = painter.centred(width, height);
         let mut inside = window.framed("help", true);
         let at = inside.pieces(1, 0, &[("search ", Role::Dim), (&self.query, Role::Strong)]);
         inside.text(at, 0, " ", Role::Cursor);
@@ -172,11 +172,11 @@ impl DialogBody for Palette {
     }
 
     /// Draws it near the top.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let found = self.found(model);
-        let width = pen.width().saturating_sub(2).min(72);
+        let width = painter.width().saturating_sub(2).min(72);
         let height = (found.len() as u16).clamp(1, 12) + 3;
-        let mut window = pen.centred(width, height);
+        let mut window = painter.centred(width, height);
         let mut inside = window.framed("command", true);
         let at = inside.pieces(1, 0, &[(": ", Role::Accent), (&self.query, Role::Strong)]);
         inside.text(at, 0, " ", Role::Cursor);

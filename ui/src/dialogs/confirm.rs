@@ -11,7 +11,7 @@ use crate::text::format;
 
 /// The action that `y` confirms.
 #[derive(Clone, Debug)]
-pub enum Then {
+pub enum ConfirmedAction {
     /// Sends a command.
     Send(Command),
     /// Drops staged changes.
@@ -25,34 +25,40 @@ pub enum Then {
 pub struct Confirm {
     title: &'static str,
     text: String,
-    then: Then,
+    action: ConfirmedAction,
 }
 
 impl Confirm {
     /// The question `text`.
-    pub fn new(title: &'static str, text: impl Into<String>, then: Then) -> Self {
+    pub fn new(title: &'static str, text: impl Into<String>, action: ConfirmedAction) -> Self {
         let text = text.into();
-        Confirm { title, text, then }
+        Confirm {
+            title,
+            text,
+            action,
+        }
     }
 }
 
 impl DialogBody for Confirm {
     /// `y` does it, `n` and `Esc` go back.
     fn on_key(&mut self, key: &KeyEvent, _: &mut Model) -> DialogReply {
-        match (key.code, &self.then) {
+        match (key.code, &self.action) {
             (KeyCode::Esc | KeyCode::Char('n' | 'q'), _) => DialogReply::Close,
-            (KeyCode::Char('y'), Then::Send(command)) => DialogReply::Send(command.clone()),
-            (KeyCode::Char('y'), Then::DropEdit) => DialogReply::DropEdit,
-            (KeyCode::Char('y'), Then::Quit) => DialogReply::Quit,
+            (KeyCode::Char('y'), ConfirmedAction::Send(command)) => {
+                DialogReply::Send(command.clone())
+            }
+            (KeyCode::Char('y'), ConfirmedAction::DropEdit) => DialogReply::DropEdit,
+            (KeyCode::Char('y'), ConfirmedAction::Quit) => DialogReply::Quit,
             _ => DialogReply::Stay,
         }
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
-        let width = pen.width().saturating_sub(4).min(64);
+    fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
+        let width = painter.width().saturating_sub(4).min(64);
         let lines = format::wrap(&self.text, width.saturating_sub(4));
-        let mut window = pen.centred(width, lines.len() as u16 + 4);
+        let mut window = painter.centred(width, lines.len() as u16 + 4);
         let mut inside = window.framed(self.title, true);
         for (y, line) in lines.iter().enumerate() {
             inside.text(1, y as u16, line, Role::Text);
@@ -71,7 +77,7 @@ impl DialogBody for Confirm {
     }
 
     fn leaves_by(&self) -> Option<char> {
-        matches!(self.then, Then::Quit).then_some('y')
+        matches!(self.action, ConfirmedAction::Quit).then_some('y')
     }
 }
 
@@ -122,10 +128,10 @@ impl DialogBody for LeaveDialog {
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
-        let width = pen.width().saturating_sub(4).min(64);
+    fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
+        let width = painter.width().saturating_sub(4).min(64);
         let lines = format::wrap(&self.text(), width.saturating_sub(4));
-        let mut window = pen.centred(width, lines.len() as u16 + 4);
+        let mut window = painter.centred(width, lines.len() as u16 + 4);
         let mut inside = window.framed("leave", true);
         for (y, line) in lines.iter().enumerate() {
             inside.text(1, y as u16, line, Role::Text);

@@ -176,8 +176,8 @@ impl DialogBody for Form {
         self.field_mut().is_some_and(|f| f.on_paste(line))
     }
 
-    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
-        self.paint(pen);
+    fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
+        self.paint(painter);
     }
 
     fn is_of_frame(&self) -> bool {
@@ -191,9 +191,9 @@ const VALUE: u16 = 23;
 
 impl Form {
     /// Draws it in the middle.
-    fn paint(&self, pen: &mut Painter<'_>) {
-        let width = pen.width().saturating_sub(2).min(76);
-        let mut window = pen.centred(width, self.height(width));
+    fn paint(&self, painter: &mut Painter<'_>) {
+        let width = painter.width().saturating_sub(2).min(76);
+        let mut window = painter.centred(width, self.height(width));
         let mut inside = window.framed(&self.title, true);
         let mut y = 0;
         for (i, choice) in self.choices.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::allocation::Difference;
-use divisi::session::{Ran, Setup, Snapshot};
+use divisi::session::{HistoryEntry, Setup, Snapshot};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
@@ -28,7 +28,7 @@ impl HistoryDialog {
     }
 
     /// The chosen one and its place from the newest.
-    fn at<'a>(&self, shown: &'a Snapshot) -> Option<(usize, &'a Ran)> {
+    fn at<'a>(&self, shown: &'a Snapshot) -> Option<(usize, &'a HistoryEntry)> {
         let newest = || shown.history.iter().rev().enumerate();
         let chosen = newest().find(|(_, r)| Some(r.number) == self.chosen);
         chosen.or_else(|| newest().next())
@@ -36,22 +36,22 @@ impl HistoryDialog {
 
     /// Of the chosen one against what runs.
     fn difference(&self, model: &Model, width: u16) -> Vec<StyledLine> {
-        let Some((_, ran)) = self.at(&model.snapshot) else {
+        let Some((_, entry)) = self.at(&model.snapshot) else {
             return Vec::new();
         };
         let running = &model.snapshot;
-        let matrices = Difference::between(&running.matrix, &ran.setup.matrix);
+        let matrices = Difference::between(&running.matrix, &entry.setup.matrix);
         let changed = matrices.changed();
         let mut lines: Vec<StyledLine> = changed
-            .map(|c| what_if::change(c, &ran.setup.matrix, width))
+            .map(|c| what_if::change(c, &entry.setup.matrix, width))
             .collect();
-        lines.extend(settings(running, &ran.setup).map(|t| vec![(t, Role::Warn)]));
+        lines.extend(settings(running, &entry.setup).map(|t| vec![(t, Role::Warn)]));
         let what = match lines.is_empty() {
             true => "it is what runs",
             false => "bringing it back would change",
         };
         // All of why, which the list may have cut.
-        let head = format!("{} · {} · {what}", ran.number, ran.why);
+        let head = format!("{} · {} · {what}", entry.number, entry.why);
         let head = format::wrap(&head, width).into_iter();
         lines.splice(0..0, head.map(|l| vec![(l, Role::Dim)]));
         lines
@@ -69,10 +69,10 @@ impl DialogBody for HistoryDialog {
             KeyCode::PageUp => self.choose(shown, -10),
             KeyCode::PageDown => self.choose(shown, 10),
             KeyCode::Enter => {
-                let ran = self.at(shown).map(|(_, ran)| ran);
-                return ran.map_or(DialogReply::Stay, |ran| DialogReply::BringBack {
-                    number: ran.number,
-                    setup: Box::new(ran.setup.clone()),
+                let entry = self.at(shown).map(|(_, entry)| entry);
+                return entry.map_or(DialogReply::Stay, |entry| DialogReply::BringBack {
+                    number: entry.number,
+                    setup: Box::new(entry.setup.clone()),
                 });
             }
             _ => {}
@@ -81,13 +81,13 @@ impl DialogBody for HistoryDialog {
     }
 
     /// Draws it over most of the screen.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
-        let width = pen.width().saturating_sub(2).min(100);
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
+        let width = painter.width().saturating_sub(2).min(100);
         let difference = self.difference(model, width.saturating_sub(4));
         let rows = model.snapshot.history.len().max(1) as u16;
-        let below = (difference.len() as u16 + 1).min(pen.height() / 2);
-        let height = rows.saturating_add(below + 5).min(pen.height());
-        let mut window = pen.centred(width, height);
+        let below = (difference.len() as u16 + 1).min(painter.height() / 2);
+        let height = rows.saturating_add(below + 5).min(painter.height());
+        let mut window = painter.centred(width, height);
         let mut inside = window.framed("history", true);
         let Some((at, _)) = self.at(&model.snapshot) else {
             inside.text(1, 0, "nothing has run yet", Role::Dim);
@@ -97,9 +97,9 @@ impl DialogBody for HistoryDialog {
         columns.head(&mut inside);
         let room = usize::from(inside.height().saturating_sub(below + 3)).max(1);
         let first = (at + 1).saturating_sub(room);
-        let ran = model.snapshot.history.iter().rev().enumerate();
-        for (y, (i, ran)) in ran.skip(first).take(room).enumerate() {
-            columns.row(&mut inside, y as u16 + 1, ran, i == at, model);
+        let entries = model.snapshot.history.iter().rev().enumerate();
+        for (y, (i, entry)) in entries.skip(first).take(room).enumerate() {
+            columns.row(&mut inside, y as u16 + 1, entry, i == at, model);
         }
         let under = inside.height().saturating_sub(below + 1);
         for (y, line) in difference.iter().take(usize::from(below)).enumerate() {
@@ -173,34 +173,41 @@ impl HistoryColumns {
         inside.text(x, 0, numbers, Role::Dim);
     }
 
-    fn row(&self, inside: &mut Painter<'_>, y: u16, ran: &Ran, chosen: bool, model: &Model) {
+    fn row(
+        &self,
+        inside: &mut Painter<'_>,
+        y: u16,
+        entry: &HistoryEntry,
+        chosen: bool,
+        model: &Model,
+    ) {
         let sign = if chosen { "▸" } else { " " };
         let x = inside.text(0, y, sign, Role::Accent);
-        let running = ran.until.is_none();
+        let running = entry.until.is_none();
         let role = if running { Role::Strong } else { Role::Text };
-        let x = inside.text(x, y, &self.times(ran, model), role);
-        let why = format::fit(&ran.why, self.why);
+        let x = inside.text(x, y, &self.times(entry, model), role);
+        let why = format::fit(&entry.why, self.why);
         inside.text(x, y, &why, role);
-        inside.text(x + self.why, y, &self.numbers(ran), role);
+        inside.text(x + self.why, y, &self.numbers(entry), role);
         if chosen {
             inside.restyle(1, y, inside.width().saturating_sub(2), Role::Cursor);
         }
     }
 
-    fn times(&self, ran: &Ran, model: &Model) -> String {
-        let lasted = ran
+    fn times(&self, entry: &HistoryEntry, model: &Model) -> String {
+        let lasted = entry
             .until
             .unwrap_or(model.snapshot.now)
-            .saturating_sub(ran.from);
-        let (from, lasted) = (clock(ran.from), clock(lasted));
+            .saturating_sub(entry.from);
+        let (from, lasted) = (clock(entry.from), clock(lasted));
         match self.all {
-            true => format!("{:>3} {from:>8} {lasted:>8}  ", ran.number),
-            false => format!("{:>2} {from:>6}  ", ran.number),
+            true => format!("{:>3} {from:>8} {lasted:>8}  ", entry.number),
+            false => format!("{:>2} {from:>6}  ", entry.number),
         }
     }
 
-    fn numbers(&self, ran: &Ran) -> String {
-        let did = &ran.did;
+    fn numbers(&self, entry: &HistoryEntry) -> String {
+        let did = &entry.did;
         let time = |micros: Option<u64>| micros.map_or("–".to_owned(), format::millis);
         let rate = format::short(did.samples_per_s);
         let right = did.accuracy.map_or("–".to_owned(), format::percent);

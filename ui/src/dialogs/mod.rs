@@ -14,7 +14,7 @@ mod screen;
 pub(crate) use apply::{Compare, ReloadSteps};
 pub(crate) use combination::Voters;
 pub(crate) use commands::{Help, Palette};
-pub(crate) use confirm::{Confirm, LeaveDialog, Then};
+pub(crate) use confirm::{Confirm, ConfirmedAction, LeaveDialog};
 pub(crate) use field::{one_line, pasted};
 pub(crate) use forms::Form;
 pub(crate) use history::HistoryDialog;
@@ -107,7 +107,7 @@ pub trait DialogBody {
     }
 
     /// Draws the dialog over what is there.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model);
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model);
 
     /// Returns whether it speaks of devices and members, or changes what they do.
     fn is_of_frame(&self) -> bool {
@@ -144,7 +144,7 @@ pub enum DialogReply {
     /// It closes, and a setting is staged, or compared where nothing is being edited.
     Stage(Setting),
     /// It stays, and asks for the terms of a probation.
-    Guard,
+    AskTerms,
     /// It closes, and the comparison below is applied on these terms.
     Apply(Terms),
     /// It closes, and a setup that ran is compared with what runs.
@@ -180,7 +180,7 @@ impl DialogReply {
             | DialogReply::Close
             | DialogReply::Pass
             | DialogReply::Run(_)
-            | DialogReply::Guard
+            | DialogReply::AskTerms
             | DialogReply::BringBack { .. } => false,
         }
     }

@@ -45,9 +45,9 @@ impl DialogBody for PanelList {
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let count = Panel::ALL.len() as u16;
-        let mut window = pen.centred(36, count + 4);
+        let mut window = painter.centred(36, count + 4);
         let title = format!("panels of {}", model.arrangement.name());
         let mut inside = window.framed(&title, true);
         for (y, panel) in Panel::ALL.into_iter().enumerate() {
@@ -134,10 +134,10 @@ impl DialogBody for Themes {
     }
 
     /// Draws it in the middle.
-    fn draw(&self, pen: &mut Painter<'_>, model: &Model) {
+    fn draw(&self, painter: &mut Painter<'_>, model: &Model) {
         let themes = &model.settings.themes;
-        let width = pen.width().saturating_sub(2).min(48);
-        let mut window = pen.centred(width, themes.len() as u16 + 6);
+        let width = painter.width().saturating_sub(2).min(48);
+        let mut window = painter.centred(width, themes.len() as u16 + 6);
         let mut inside = window.framed("theme", true);
         for (i, theme) in themes.iter().enumerate() {
             let (sign, role) = match i == self.chosen {

@@ -19,7 +19,7 @@ pub struct Painter<'a> {
 }
 
 impl<'a> Painter<'a> {
-    /// A pen for the part of `area` that is on the screen.
+    /// A painter for the part of `area` that is on the screen.
     pub fn new(buffer: &'a mut Buffer, area: Rect, styles: &'a Styles) -> Self {
         let area = area.intersection(*buffer.area());
         Painter {
@@ -39,7 +39,7 @@ impl<'a> Painter<'a> {
         self.area.height
     }
 
-    /// A pen for a part, given in this pen's places.
+    /// A painter for a part, given in this painter's coordinates.
     pub fn part(&mut self, x: u16, y: u16, width: u16, height: u16) -> Painter<'_> {
         let part = Rect {
             x: self.area.x.saturating_add(x),
@@ -51,7 +51,7 @@ impl<'a> Painter<'a> {
         Painter::new(self.buffer, area, self.styles)
     }
 
-    /// A pen for a part in the middle of this one, emptied.
+    /// A painter for a part in the middle of this one, emptied.
     pub fn centred(&mut self, width: u16, height: u16) -> Painter<'_> {
         let (width, height) = (width.min(self.width()), height.min(self.height()));
         let x = (self.width() - width) / 2;
@@ -276,13 +276,13 @@ impl Dots {
     }
 
     /// Draws the cells that have a dot.
-    pub(crate) fn draw(&self, pen: &mut Painter<'_>, x: u16, y: u16, role: Role) {
-        let plain = pen.is_ascii();
+    pub(crate) fn draw(&self, painter: &mut Painter<'_>, x: u16, y: u16, role: Role) {
+        let plain = painter.is_ascii();
         for (at, bits) in self.cells.iter().enumerate().filter(|c| *c.1 != 0) {
             let (column, row) = (at as u16 % self.width, at as u16 / self.width);
             let sign = if plain { halves(*bits) } else { dots(*bits) };
             let mut room = [0; 4];
-            pen.sign(x + column, y + row, sign.encode_utf8(&mut room), role);
+            painter.sign(x + column, y + row, sign.encode_utf8(&mut room), role);
         }
     }
 }

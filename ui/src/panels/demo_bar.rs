@@ -29,12 +29,12 @@ pub(super) fn above(area: Rect, model: &Model) -> Rect {
 }
 
 /// Draws it at the bottom of the screen.
-pub(crate) fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let Some(demo) = &model.demo else {
         return;
     };
-    let (width, rows) = (pen.width(), rows(model.area));
-    let mut bar = pen.part(0, pen.height().saturating_sub(rows), width, rows);
+    let (width, rows) = (painter.width(), rows(model.area));
+    let mut bar = painter.part(0, painter.height().saturating_sub(rows), width, rows);
     bar.erase();
     title(&mut bar, demo);
     caption(&mut bar, demo);

@@ -5,40 +5,40 @@ use crate::look::Painter;
 use crate::model::Model;
 use crate::text::format;
 
-/// Draws a panel's title and returns the pen for what is under it. The last row is left to
-/// the panel, outside of that pen.
+/// Draws a panel's title and returns the painter for what is under it. The last row is left to
+/// the panel, outside of that painter.
 pub(super) fn framed<'a>(
-    pen: &'a mut Painter<'_>,
+    painter: &'a mut Painter<'_>,
     panel: Panel,
     note: &str,
     model: &Model,
 ) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
+    let (width, height) = (painter.width(), painter.height());
+    title(painter, panel, note, model);
+    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(2))
 }
 
-/// Draws a panel's title and returns the pen for what is under it, with the last row.
+/// Draws a panel's title and returns the painter for what is under it, with the last row.
 pub(super) fn headed<'a>(
-    pen: &'a mut Painter<'_>,
+    painter: &'a mut Painter<'_>,
     panel: Panel,
     note: &str,
     model: &Model,
 ) -> Painter<'a> {
-    let (width, height) = (pen.width(), pen.height());
-    title(pen, panel, note, model);
-    pen.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
+    let (width, height) = (painter.width(), painter.height());
+    title(painter, panel, note, model);
+    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
 }
 
 /// Draws the panel's number and name, what it shows just now, and the focus.
-fn title(pen: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
+fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
     let title = format!("{} {}", panel.index() + 1, panel.name());
     // A note is given whole or not at all.
-    let room = pen.width().saturating_sub(5 + format::width(&title));
+    let room = painter.width().saturating_sub(5 + format::width(&title));
     let note = if format::width(note) <= room {
         note
     } else {
         ""
     };
-    pen.ruled(&title, note, model.focus == panel);
+    painter.ruled(&title, note, model.focus == panel);
 }

@@ -42,23 +42,23 @@ pub(super) fn words(model: &Model, hints: &[Hint]) -> String {
 
 /// Draws keys with a word each, as many as fit; returns the column after them.
 pub(super) fn draw(
-    pen: &mut Painter<'_>,
+    painter: &mut Painter<'_>,
     mut x: u16,
     y: u16,
     model: &Model,
     hints: &[Hint],
 ) -> u16 {
-    let gap = if pen.width() < 44 { 1 } else { 3 };
+    let gap = if painter.width() < 44 { 1 } else { 3 };
     for (command, word) in offered(model, hints) {
         let key = label(model, command);
         let taken = format::width(&key) + 1 + format::width(word);
-        if x + taken > pen.width() {
+        if x + taken > painter.width() {
             break;
         }
         // A key that means nothing just now is there, but quiet.
         let works = binding(model, command).is_some_and(|b| model.reaches(b));
         let role = if works { Role::Accent } else { Role::Dim };
-        x = pen.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
+        x = painter.pieces(x, y, &[(&key, role), (" ", Role::Dim), (word, Role::Dim)]) + gap;
     }
     x
 }
@@ -88,23 +88,23 @@ fn said(message: &FooterMessage, room: u16) -> Vec<String> {
 }
 
 /// Draws the last lines.
-pub(crate) fn draw_footer(pen: &mut Painter<'_>, model: &Model) {
-    let room = pen.width().saturating_sub(2);
+pub(crate) fn draw_footer(painter: &mut Painter<'_>, model: &Model) {
+    let room = painter.width().saturating_sub(2);
     if let Some(message) = &model.message {
         let role = if message.bad { Role::Bad } else { Role::Accent };
-        pen.erase();
+        painter.erase();
         for (y, line) in said(message, room).iter().enumerate() {
-            pen.text(1, y as u16, line, role);
+            painter.text(1, y as u16, line, role);
         }
     } else if let Some(step) = step(model) {
-        pen.text(
+        painter.text(
             1,
             0,
             &format::fit(&format!("› reload: {step}"), room),
             Role::Accent,
         );
     } else {
-        footer_keys(pen, model);
+        footer_keys(painter, model);
     }
 }
 
@@ -115,9 +115,9 @@ fn step(model: &Model) -> Option<&str> {
 }
 
 /// As many keys as fit; how to leave is always there.
-fn footer_keys(pen: &mut Painter<'_>, model: &Model) {
+fn footer_keys(painter: &mut Painter<'_>, model: &Model) {
     let quit = BINDINGS.iter().find(|b| *b.command == QUIT);
-    let end = pen.width();
+    let end = painter.width();
     let end = end.saturating_sub(quit.map_or(0, |e| taken(e, model) + 1));
     let mut x = 1;
     let listed = BINDINGS
@@ -126,18 +126,18 @@ fn footer_keys(pen: &mut Painter<'_>, model: &Model) {
     let listed = listed.filter(|e| is_offered(e, model));
     for entry in listed.filter(|b| model.reaches(b)) {
         if x + taken(entry, model) < end {
-            x = hint(pen, x, entry, model) + 2;
+            x = hint(painter, x, entry, model) + 2;
         }
     }
     if let Some(entry) = quit {
-        hint(pen, end, entry, model);
+        hint(painter, end, entry, model);
     }
 }
 
-fn hint(pen: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) -> u16 {
+fn hint(painter: &mut Painter<'_>, x: u16, entry: &Binding, model: &Model) -> u16 {
     let possible = model.check(entry).is_ok();
     let role = if possible { Role::Accent } else { Role::Dim };
-    pen.pieces(
+    painter.pieces(
         x,
         0,
         &[

@@ -9,12 +9,12 @@ use crate::model::Model;
 use crate::text::{Severity, format};
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = match model.log_back {
         0 => String::new(),
         n => format!("{n} lines back"),
     };
-    let mut inside = headed(pen, Panel::Log, &note, model);
+    let mut inside = headed(painter, Panel::Log, &note, model);
     let entries = &model.snapshot.log;
     if entries.is_empty() {
         inside.text(1, 0, "nothing to report", Role::Dim);

@@ -13,8 +13,8 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let mut inside = headed(pen, Panel::Members, &note(model), model);
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let mut inside = headed(painter, Panel::Members, &note(model), model);
     let members = &model.snapshot.members;
     let label = label(model, inside.width());
     let columns = fitting(model, inside.width().saturating_sub(label + SIGNS));
@@ -35,7 +35,10 @@ const SIGNS: u16 = 3;
 
 fn note(model: &Model) -> String {
     let weighed = model.snapshot.members.iter();
-    let weighed = weighed.filter_map(|m| m.standing).map(|s| s.weighed).max();
+    let weighed = weighed
+        .filter_map(|m| m.contribution)
+        .map(|s| s.weighed)
+        .max();
     let rule = model.snapshot.combination.rule.name();
     match weighed {
         Some(n) => format!("{rule} · {} answers weighed", format::grouped(n)),
@@ -103,7 +106,7 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let room = inside.height().saturating_sub(y);
     let gap = u16::from(room > 1);
     let view = model.snapshot.member(model.cursor.member);
-    let text = match view.filter(|v| v.standing.is_some()) {
+    let text = match view.filter(|v| v.contribution.is_some()) {
         Some(view) => sentence(view, votes(model, model.cursor.member)),
         None => missing(model),
     };
@@ -125,7 +128,11 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
 }
 
 fn missing(model: &Model) -> String {
-    let weighed = model.snapshot.members.iter().any(|m| m.standing.is_some());
+    let weighed = model
+        .snapshot
+        .members
+        .iter()
+        .any(|m| m.contribution.is_some());
     let made_up = model.snapshot.simulated || model.snapshot.synthetic;
     match weighed {
         _ if made_up => {
@@ -141,20 +148,22 @@ fn missing(model: &Model) -> String {
 
 /// Describes the contribution of the member under the cursor.
 fn sentence(view: &MemberView, votes: bool) -> String {
-    let standing = view.standing.unwrap_or_default();
+    let contribution = view.contribution.unwrap_or_default();
     let verb = match votes {
         true => "without its vote",
         false => "with its vote",
     };
-    let accuracy = standing.accuracy_change.map_or(String::new(), |change| {
-        format!(", accuracy {} points", format::points(change).trim())
-    });
+    let accuracy = contribution
+        .accuracy_change
+        .map_or(String::new(), |change| {
+            format!(", accuracy {} points", format::points(change).trim())
+        });
     format!(
         "{}: {verb} {} of answers would be another class{accuracy}; it takes {} of the \
          members' device time",
         view.name,
-        format::permille(standing.flips).trim(),
-        format::permille(standing.cost).trim(),
+        format::permille(contribution.flips).trim(),
+        format::permille(contribution.cost).trim(),
     )
 }
 
@@ -225,7 +234,7 @@ fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
     let members = &model.snapshot.members;
     let labels = members
         .iter()
-        .filter_map(|m| m.standing.as_ref())
+        .filter_map(|m| m.contribution.as_ref())
         .any(known);
     let offered = |c: &&MemberColumn| labels || !c.labels;
     let mut ranked: Vec<&MemberColumn> = ALL.iter().filter(offered).collect();
@@ -243,14 +252,14 @@ fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
 
 /// A dash where nothing is known.
 fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> MemberText {
-    let text = view.standing.as_ref().and_then(say);
+    let text = view.contribution.as_ref().and_then(say);
     text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
 }
 
 /// Formats the change of the ensemble's accuracy if the member stopped voting, or began to.
 /// A gain is marked as a warning.
 fn change(view: &MemberView) -> MemberText {
-    let Some(change) = view.standing.and_then(|s| s.accuracy_change) else {
+    let Some(change) = view.contribution.and_then(|s| s.accuracy_change) else {
         return ("–".to_owned(), Role::Dim);
     };
     let role = if change > 0.0005 {

@@ -29,14 +29,14 @@ use crate::look::Painter;
 use crate::model::Model;
 
 /// Draws one panel.
-pub(crate) fn draw(pen: &mut Painter<'_>, panel: Panel, model: &Model) {
+pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
     match panel {
-        Panel::Allocation => allocation::draw(pen, model),
-        Panel::Search => search::draw(pen, model),
-        Panel::Streams => streams::draw(pen, model),
-        Panel::Latency => latency::draw(pen, model),
-        Panel::Throughput => throughput::draw(pen, model),
-        Panel::Log => log::draw(pen, model),
-        Panel::Members => members::draw(pen, model),
+        Panel::Allocation => allocation::draw(painter, model),
+        Panel::Search => search::draw(painter, model),
+        Panel::Streams => streams::draw(painter, model),
+        Panel::Latency => latency::draw(painter, model),
+        Panel::Throughput => throughput::draw(painter, model),
+        Panel::Log => log::draw(painter, model),
+        Panel::Members => members::draw(painter, model),
     }
 }

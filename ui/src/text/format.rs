@@ -2,20 +2,8 @@
 
 use std::time::Duration;
 
+pub use divisi::words::{format_bytes as bytes, grouped};
 use ratatui::text::Span;
-
-/// Digits in groups of three: `4 812`.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// At most four characters: `812`, `4.8k`, `48k`, `1.2M`.
 pub fn short(value: f64) -> String {
@@ -45,19 +33,6 @@ pub fn millis(micros: u64) -> String {
         _ => 0,
     };
     format!("{ms:.digits$}")
-}
-
-/// Bytes with a binary unit: `812 MiB`, `1.5 GiB`.
-pub fn bytes(n: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = n as f64;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = usize::from(unit > 0 && value < 9.95);
-    format!("{value:.digits$} {}", units[unit])
 }
 
 /// A length of time for people: `0.3 ms`, `350 ms`, `12.3 s`, `2 min 05 s`.

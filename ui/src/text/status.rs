@@ -206,20 +206,25 @@ pub(crate) fn gpu_pulse(gauges: &Gauges) -> Vec<String> {
     [busy, warm, power].into_iter().flatten().collect()
 }
 
-/// Memory that other programs use.
-pub(crate) fn gpu_others(gpu: &GpuView) -> Option<String> {
-    let bytes = gpu.others()?;
-    Some(format!("others {}", format::bytes(bytes).trim()))
+/// Returns the memory that other programs use, or `None` if there is none.
+pub(crate) fn gpu_others(gauges: &Gauges) -> Option<String> {
+    let bytes = gauges.others_bytes.filter(|bytes| *bytes > 0)?;
+    Some(format!("others {}", format::bytes(bytes)))
+}
+
+/// Returns all gauges of a GPU, for one line.
+pub(crate) fn gpu_gauges(gauges: &Gauges) -> Vec<String> {
+    let pulse = gpu_pulse(gauges).into_iter();
+    let pulse = pulse.map(|text| text.replace("  ", " "));
+    gpu_others(gauges).into_iter().chain(pulse).collect()
 }
 
 /// Returns the memory in use as the driver counts it, in all and by this process, or `None` if
 /// neither is known.
 pub(crate) fn gpu_memory(gpu: &GpuView) -> Option<String> {
-    let here = gpu
-        .used
-        .map(|b| format!("{} here", format::bytes(b).trim()));
+    let here = gpu.used.map(|b| format!("{} here", format::bytes(b)));
     let all = gpu.gauges.memory_used;
-    let all = all.map(|b| format!("in use {}", format::bytes(b).trim()));
+    let all = all.map(|b| format!("in use {}", format::bytes(b)));
     match (all, here) {
         (Some(all), Some(here)) => Some(format!("{all}, {here}")),
         (all, here) => all.or(here),
@@ -229,12 +234,7 @@ pub(crate) fn gpu_memory(gpu: &GpuView) -> Option<String> {
 /// All of it, for one line.
 pub(crate) fn gpu_words(gpu: &GpuView) -> Vec<String> {
     let (major, minor) = gpu.capability;
-    let mut words: Vec<String> = gpu_others(gpu).into_iter().collect();
-    words.extend(
-        gpu_pulse(&gpu.gauges)
-            .into_iter()
-            .map(|w| w.replace("  ", " ")),
-    );
+    let mut words = gpu_gauges(&gpu.gauges);
     words.extend(gpu_memory(gpu));
     words.push(gpu.model.clone());
     words.push(format!("compute {major}.{minor}"));

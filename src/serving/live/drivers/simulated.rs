@@ -13,7 +13,7 @@ use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::core::{Next, Stamps, transfer_span};
 use crate::serving::scheduler::{Discipline, WorkerSpec};
-use crate::serving::simulated::{Happened, SimulatedDevice};
+use crate::serving::simulated::{DeviceEvent, SimulatedDevice};
 
 use super::super::factory::BuildError;
 use super::super::locks::Leaf;
@@ -67,8 +67,8 @@ impl SimulatedDriver {
                     DeviceFault::Slowed(factor) => device.set_slowdown(factor),
                 }
             }
-            for (at, happened) in device.advance(host.now()) {
-                self.note(host, at, happened);
+            for (at, event) in device.advance(host.now()) {
+                self.note(host, at, event);
             }
             let until = self.feed(host, &mut device);
             let next = until.into_iter().chain(device.foresee()).min();
@@ -100,13 +100,13 @@ impl SimulatedDriver {
         }
     }
 
-    fn note(&self, host: &dyn DriverHost, at: Duration, happened: Happened<Payload>) {
-        match happened {
-            Happened::Copied(transfer, asked) => {
+    fn note(&self, host: &dyn DriverHost, at: Duration, event: DeviceEvent<Payload>) {
+        match event {
+            DeviceEvent::Copied(transfer, asked) => {
                 let span = transfer_span(&transfer, asked, at);
                 host.copied(self.device, transfer.part, at, Some(span));
             }
-            Happened::Done(batch, stamps) => self.answer(host, &batch, &stamps),
+            DeviceEvent::Done(batch, stamps) => self.answer(host, &batch, &stamps),
         }
     }
 

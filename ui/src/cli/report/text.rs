@@ -113,7 +113,7 @@ fn members(shown: &Snapshot) -> String {
             m.queued.to_string(),
             millis(&m.latency.since.summary, 0.99, m.latency.since.summary.p99),
             m.parameters.to_string(),
-            m.standing
+            m.contribution
                 .map_or_else(|| "-".into(), |s| percent(s.agreement)),
         ]
     });

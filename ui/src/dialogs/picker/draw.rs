@@ -6,13 +6,13 @@ use crate::text::format;
 
 impl Picker {
     /// Draws it in the middle.
-    pub(super) fn paint(&self, pen: &mut Painter<'_>) {
-        let width = pen.width().saturating_sub(2).min(76);
+    pub(super) fn paint(&self, painter: &mut Painter<'_>) {
+        let width = painter.width().saturating_sub(2).min(76);
         // By what is in the folder, so that typing does not make it jump.
         let files = self.folder.as_ref().map_or(0, |f| f.items.len());
         let height = u16::try_from(files).unwrap_or(u16::MAX).clamp(6, 14) + 6;
-        let height = height.min(pen.height());
-        let mut window = pen.centred(width, height);
+        let height = height.min(painter.height());
+        let mut window = painter.centred(width, height);
         let title = if self.saves() {
             "write the setup"
         } else {

@@ -303,7 +303,7 @@ impl DialogBody for Picker {
         self.state == PickerState::Choosing && field::pasted(&mut self.typed, line)
     }
 
-    fn draw(&self, pen: &mut Painter<'_>, _: &Model) {
-        self.paint(pen);
+    fn draw(&self, painter: &mut Painter<'_>, _: &Model) {
+        self.paint(painter);
     }
 }

@@ -19,11 +19,11 @@ use crate::text::format;
 use geometry::{DETAILS, DeviceDetail, MatrixColumns, MatrixShape};
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let columns = MatrixColumns::new(model, pen.width().saturating_sub(2));
-    let shape = MatrixShape::new(model, columns, pen.height().saturating_sub(1));
-    let note = note(model, columns, shape, pen.width().saturating_sub(21));
-    let mut inside = headed(pen, Panel::Allocation, &note, model);
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let columns = MatrixColumns::new(model, painter.width().saturating_sub(2));
+    let shape = MatrixShape::new(model, columns, painter.height().saturating_sub(1));
+    let note = note(model, columns, shape, painter.width().saturating_sub(21));
+    let mut inside = headed(painter, Panel::Allocation, &note, model);
     names(&mut inside, model, columns, shape.stagger);
     for row in 0..shape.devices {
         let device = DeviceIndex::new(shape.first + usize::from(row));

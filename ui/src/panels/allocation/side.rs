@@ -5,6 +5,7 @@ use divisi::device::gpu::Gauges;
 use divisi::session::{DeviceView, GpuView};
 
 use super::geometry::{MatrixColumns, Side};
+use super::words::StyledText;
 use crate::look::{Painter, Role};
 use crate::text::{format, status};
 
@@ -101,8 +102,6 @@ fn wide(inside: &mut Painter<'_>, y: u16, view: &DeviceView, x: u16) {
     inside.text_right(x + 39, y, &format::bytes(view.memory_bytes), Role::Dim);
 }
 
-type StyledText = (String, Role);
-
 /// Row number `row` under a device, at the right of the matrix.
 pub(super) fn draw_gauges(
     inside: &mut Painter<'_>,
@@ -134,7 +133,7 @@ fn lines(view: &GpuView, side: Side) -> Vec<StyledText> {
         Side::Narrow => tight(&view.gauges)[1..].join(" "),
     };
     lines.push((now.trim().to_owned(), Role::Dim));
-    lines.extend(status::gpu_others(view).map(|text| (text, Role::Warn)));
+    lines.extend(status::gpu_others(&view.gauges).map(|text| (text, Role::Warn)));
     if side == Side::Wide {
         lines.extend(status::gpu_memory(view).map(|text| (text, Role::Dim)));
     }

@@ -15,7 +15,8 @@ use crate::panels::{header, keys, lints};
 use crate::text::{Severity, checks, format, status};
 use crate::view::SetupEdit;
 
-type StyledText = (String, Role);
+/// A text and its role.
+pub(super) type StyledText = (String, Role);
 
 /// Under the matrix, as far as there is room: queues and rates of members, then words.
 pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns: MatrixColumns) {

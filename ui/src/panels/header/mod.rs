@@ -17,18 +17,18 @@ use signs::HeaderPiece;
 type HeaderGroup = Vec<HeaderPiece>;
 
 /// Draws one or two lines, as much as fits.
-pub(crate) fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let width = pen.width();
-    if pen.height() < 2 {
+pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let width = painter.width();
+    if painter.height() < 2 {
         let mut groups = alone([identity(model, false), simulated(model)]);
         groups.extend(alone([health(model), rate(model)]));
         groups.extend(beside(model, 0));
-        return line(pen, 0, &groups);
+        return line(painter, 0, &groups);
     }
-    line(pen, 0, &first(model, width));
+    line(painter, 0, &first(model, width));
     let mut second = beside(model, width);
     second.extend(alone(settings(model)));
-    line(pen, 1, &second);
+    line(painter, 1, &second);
 }
 
 /// A group each.
@@ -83,18 +83,18 @@ fn wide(group: &HeaderGroup) -> u16 {
 }
 
 /// Groups that do not fit are left out, from the last; what is wrong is cut instead.
-fn line(pen: &mut Painter<'_>, y: u16, groups: &[HeaderGroup]) {
+fn line(painter: &mut Painter<'_>, y: u16, groups: &[HeaderGroup]) {
     let mut x = 1;
     for group in groups.iter().filter(|g| wide(g) > 0) {
-        let room = pen.width().saturating_sub(x);
+        let room = painter.width().saturating_sub(x);
         let bad = group.iter().any(|piece| piece.1 == Role::Bad);
         let needed = x == 1 || (bad && room >= 12);
         if wide(group) > room && !needed {
             continue;
         }
         for (text, role) in group {
-            let text = format::fit(text, pen.width().saturating_sub(x));
-            x = pen.text(x, y, &text, *role);
+            let text = format::fit(text, painter.width().saturating_sub(x));
+            x = painter.text(x, y, &text, *role);
         }
         x += 2;
     }

@@ -140,8 +140,9 @@ impl HistogramBars<'_> {
     }
 }
 
-/// The shares that lie below them; the longest is there from the first on.
-const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
+/// The shares of requests below p50, p90, p99, p99.9 and the maximum, which is there from the
+/// first request on.
+pub(super) const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
 /// Draws them in one row; those of which too few requests tell are dim.
 fn draw_marks(inside: &mut Painter<'_>, y: u16, axis: LatencyAxis, summary: &LatencySummary) {

@@ -18,10 +18,10 @@ use crate::view::Whose;
 use histogram::{HistogramBars, LatencyAxis};
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let shown = &model.snapshot;
     let whose = model.scopes.latency.there(shown);
-    let mut inside = headed(pen, Panel::Latency, &note(whose, model), model);
+    let mut inside = headed(painter, Panel::Latency, &note(whose, model), model);
     let answered = |view: &&LatencyView| view.since.summary.count > 0;
     let Some(view) = whose.latency(shown).filter(answered) else {
         return empty(&mut inside, model);
@@ -117,7 +117,7 @@ fn histograms(
 }
 
 /// One line of percentiles, for screens without the panel.
-pub(crate) fn draw_line(pen: &mut Painter<'_>, model: &Model) {
+pub(crate) fn draw_line(painter: &mut Painter<'_>, model: &Model) {
     let summary = &model.snapshot.latency.now.summary;
     let pairs = [
         ("p50", summary.p50, 0.5),
@@ -132,9 +132,9 @@ pub(crate) fn draw_line(pen: &mut Painter<'_>, model: &Model) {
             false => (format!("~{}", format::millis(micros)), Role::Dim),
         };
         let value = format!(" {value:<5}");
-        x = pen.pieces(x, 0, &[(name, Role::Dim), (&value, role)]);
+        x = painter.pieces(x, 0, &[(name, Role::Dim), (&value, role)]);
     }
-    pen.text(
+    painter.text(
         x,
         0,
         &format!("ms in {}", format::seconds(model.window())),

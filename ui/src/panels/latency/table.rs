@@ -4,6 +4,7 @@
 use divisi::metrics::LatencySummary;
 use divisi::session::{Distribution, LatencyView, Target};
 
+use super::histogram::SHARES;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -11,8 +12,6 @@ use crate::text::format;
 /// Columns for the names of the rows.
 const LABEL: u16 = 6;
 const NAMES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
-/// The shares that lie below them; the longest is there from the first on.
-const SHARES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.0];
 
 type PercentileText = (String, Role);
 

@@ -15,13 +15,13 @@ use crate::text::format;
 use changes::Heat;
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let note = model
         .snapshot
         .search
         .as_ref()
         .map_or("", |s| s.algorithm.as_str());
-    let mut inside = headed(pen, Panel::Search, note, model);
+    let mut inside = headed(painter, Panel::Search, note, model);
     let Some(search) = &model.snapshot.search else {
         inside.text(0, 0, "no search yet", Role::Dim);
         keys::draw(&mut inside, 0, 1, model, &[(&SEARCH, "starts one")]);

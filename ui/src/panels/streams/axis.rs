@@ -10,20 +10,20 @@ use crate::model::Model;
 use crate::text::format;
 
 /// Draws it.
-pub(super) fn draw(pen: &mut Painter<'_>, view: &StreamsView, model: &Model) {
-    let y = pen.height().saturating_sub(1);
+pub(super) fn draw(painter: &mut Painter<'_>, view: &StreamsView, model: &Model) {
+    let y = painter.height().saturating_sub(1);
     let start = view.label + 1;
-    let width = pen.width().saturating_sub(start + 1);
-    let mut taken = vec![words(pen, start, &back(model, 1.0))];
+    let width = painter.width().saturating_sub(start + 1);
+    let mut taken = vec![words(painter, start, &back(model, 1.0))];
     if width > 40 {
         let middle = (start + width / 2).saturating_sub(1);
-        taken.push(words(pen, middle, &back(model, 0.5)));
+        taken.push(words(painter, middle, &back(model, 0.5)));
     }
     let end = end(model);
-    let last = pen.width().saturating_sub(1 + format::width(&end));
-    taken.push(words(pen, last, &end));
+    let last = painter.width().saturating_sub(1 + format::width(&end));
+    taken.push(words(painter, last, &end));
     for mark in &model.snapshot.marks {
-        draw_mark(pen, y, view, mark, &mut taken);
+        draw_mark(painter, y, view, mark, &mut taken);
     }
 }
 
@@ -41,14 +41,14 @@ fn end(model: &Model) -> String {
 }
 
 /// Writes into the axis; returns the columns taken.
-fn words(pen: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
-    let y = pen.height().saturating_sub(1);
-    (x, pen.text(x, y, text, Role::Dim))
+fn words(painter: &mut Painter<'_>, x: u16, text: &str) -> (u16, u16) {
+    let y = painter.height().saturating_sub(1);
+    (x, painter.text(x, y, text, Role::Dim))
 }
 
 /// A thin sign where something changed, and what it was where there is room.
 fn draw_mark(
-    pen: &mut Painter<'_>,
+    painter: &mut Painter<'_>,
     y: u16,
     view: &StreamsView,
     mark: &Mark,
@@ -59,11 +59,11 @@ fn draw_mark(
     };
     let (word, role) = describe(mark.kind);
     let x = view.label + 1 + cell as u16;
-    pen.text(x, y, "╎", role);
+    painter.text(x, y, "╎", role);
     let (from, to) = (x, x + 2 + format::width(word));
     let free = taken.iter().all(|(a, b)| to <= *a || from >= *b);
-    if free && to < pen.width() {
-        pen.text(x + 1, y, word, role);
+    if free && to < painter.width() {
+        painter.text(x + 1, y, word, role);
         taken.push((from, to));
     }
 }

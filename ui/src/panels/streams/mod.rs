@@ -18,10 +18,10 @@ use crate::view::{RowOrder, SpanReading};
 use rows::RowPlan;
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
-    let view = StreamsView::new(model, pen.width(), pen.height());
-    let note = note(model, &view, spans::note_room(pen.width()));
-    let mut inside = framed(pen, Panel::Streams, &note, model);
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let view = StreamsView::new(model, painter.width(), painter.height());
+    let note = note(model, &view, spans::note_room(painter.width()));
+    let mut inside = framed(painter, Panel::Streams, &note, model);
     let picture = model.timeline.picture(&view.plan.places, view.window);
     let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
     for (y, (row, name)) in rows.take(view.room).enumerate() {
@@ -29,8 +29,8 @@ pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
         draw_choice(&mut inside, y as u16, row, &view, model);
     }
     draw_foot(&mut inside, &view, model);
-    spans::draw_legend(pen, format::width(&note) + 16);
-    axis::draw(pen, &view, model);
+    spans::draw_legend(painter, format::width(&note) + 16);
+    axis::draw(painter, &view, model);
 }
 
 /// The rows that show everything, for the panel's height.

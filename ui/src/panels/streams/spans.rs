@@ -73,10 +73,10 @@ pub(super) fn note_room(width: u16) -> u16 {
 }
 
 /// Draws the legend in the frame's upper line, beside a title of width `title`.
-pub(super) fn draw_legend(pen: &mut Painter<'_>, title: u16) {
-    let (legend, width) = legend(pen.width());
-    if title + width + 3 <= pen.width() {
-        pen.pieces(pen.width() - width - 3, 0, legend);
+pub(super) fn draw_legend(painter: &mut Painter<'_>, title: u16) {
+    let (legend, width) = legend(painter.width());
+    if title + width + 3 <= painter.width() {
+        painter.pieces(painter.width() - width - 3, 0, legend);
     }
 }
 
@@ -93,27 +93,27 @@ const STEPS: [(SpanKind, &str); 5] = [
 const ROOMY: u16 = 110;
 
 /// Draws one line, and a second one where there is room.
-pub(super) fn draw_readout(pen: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
+pub(super) fn draw_readout(painter: &mut Painter<'_>, model: &Model, reading: &SpanReading) {
     let span = &reading.span;
     let (sign, role) = step_sign(span.kind);
-    let x = pen.text(0, 0, sign, role);
+    let x = painter.text(0, 0, sign, role);
     let when = format!(
         " {} {} from {:.6} s",
         span.kind.name(),
         axis::taken_words(span.end.saturating_sub(span.start)),
         span.start.as_secs_f64(),
     );
-    let x = pen.text(x, 0, &when, Role::Strong);
-    let roomy = pen.width() >= ROOMY;
+    let x = painter.text(x, 0, &when, Role::Strong);
+    let roomy = painter.width() >= ROOMY;
     let rest = format!(
         " · {} · {}",
         place(model, span, roomy),
         contents(span, roomy)
     );
-    let room = pen.width().saturating_sub(x);
-    pen.text(x, 0, &format::fit(&rest, room), Role::Text);
-    if pen.height() > 1 {
-        steps(pen, reading);
+    let room = painter.width().saturating_sub(x);
+    painter.text(x, 0, &format::fit(&rest, room), Role::Text);
+    if painter.height() > 1 {
+        steps(painter, reading);
     }
 }
 
@@ -145,10 +145,10 @@ fn contents(span: &Span, roomy: bool) -> String {
 }
 
 /// The times of all steps of its batch; those that took none have a dot.
-fn steps(pen: &mut Painter<'_>, reading: &SpanReading) {
-    let roomy = pen.width() >= ROOMY;
+fn steps(painter: &mut Painter<'_>, reading: &SpanReading) {
+    let roomy = painter.width() >= ROOMY;
     let mut x = if roomy {
-        pen.text(0, 1, "  its batch:", Role::Dim)
+        painter.text(0, 1, "  its batch:", Role::Dim)
     } else {
         0
     };
@@ -170,6 +170,6 @@ fn steps(pen: &mut Painter<'_>, reading: &SpanReading) {
             (" ", Role::Dim),
             (text.as_str(), role),
         ];
-        x = pen.pieces(x, 1, &pieces);
+        x = painter.pieces(x, 1, &pieces);
     }
 }

@@ -12,10 +12,10 @@ use crate::view::Whose;
 use chart::{AXIS, Curve};
 
 /// Draws the panel.
-pub(super) fn draw(pen: &mut Painter<'_>, model: &Model) {
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let whose = whose(model);
     let note = format!("{} · samples/s", whose.name(&model.snapshot));
-    let mut inside = headed(pen, Panel::Throughput, &note, model);
+    let mut inside = headed(painter, Panel::Throughput, &note, model);
     numbers(&mut inside, model, whose);
     let rows = member_rows(&inside, model, whose);
     let legend = chart::legend_rows(inside.height().saturating_sub(rows + 6), model);

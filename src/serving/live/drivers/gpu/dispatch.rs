@@ -30,7 +30,7 @@ pub(super) fn serve(slot: &Arc<GpuSlot>, host: &Arc<dyn DriverHost>) {
 
 /// Who starts batches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum CallingThread {
     Dispatcher,
     Lane,
 }
@@ -44,17 +44,17 @@ impl ServingGpu {
             }
         }
         for batch in self.context.take_postponed() {
-            self.start(batch, By::Dispatcher);
+            self.start(batch, CallingThread::Dispatcher);
         }
         let _alone = self.context.driving.lock();
-        self.drive(By::Dispatcher)
+        self.drive(CallingThread::Dispatcher)
     }
 
     /// Does what comes after a batch, in the thread of its lane; leaves it to the dispatcher
     /// where that is at it already.
     pub(super) fn go_on(&self) {
         let until = match self.context.driving.try_lock() {
-            Some(_alone) => self.drive(By::Lane),
+            Some(_alone) => self.drive(CallingThread::Lane),
             None => Some(Duration::ZERO),
         };
         if until.is_some() {
@@ -64,11 +64,11 @@ impl ServingGpu {
     }
 
     /// Starts what there is room for, and returns when to look again if nothing happens.
-    fn drive(&self, by: By) -> Option<Duration> {
+    fn drive(&self, caller: CallingThread) -> Option<Duration> {
         loop {
             let (next, transfers) = self.ask();
             match next {
-                Next::Run(batch) => self.start(batch, by),
+                Next::Run(batch) => self.start(batch, caller),
                 Next::Copy(_) => {
                     for (transfer, slice) in transfers {
                         self.copy_ahead(transfer, slice);
@@ -97,10 +97,10 @@ impl ServingGpu {
         (next, transfers)
     }
 
-    fn start(&self, batch: LiveBatch, by: By) {
+    fn start(&self, batch: LiveBatch, caller: CallingThread) {
         let given = match self.context.worker(batch.worker) {
             None => Err((batch, BatchError::NoWorker)),
-            Some(worker) if by == By::Lane && !worker.suits(&batch) => {
+            Some(worker) if caller == CallingThread::Lane && !worker.suits(&batch) => {
                 // Old lanes must end first, and this may be one of them.
                 self.context.postpone(batch);
                 return self.slot.waker.wake();
