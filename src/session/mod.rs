@@ -23,7 +23,7 @@ pub use crate::changes::{
 pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
-pub use crate::serving::{LogLevel, Setup};
+pub use crate::serving::{LogLevel, SettingChange, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use device_kind::DeviceKindView;
