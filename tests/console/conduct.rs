@@ -210,13 +210,18 @@ fn lines_from_a_pipe_are_followed() {
         .expect("the program starts");
     let mut input = program.stdin.take().expect("a pipe");
     input
-        .write_all(b"status\nfrobnicate\nload poisson:100\nquit\n")
+        .write_all(b"status\nfrobnicate\nset \xff 8\nload poisson:100\nquit\n")
         .expect("typed");
     let output = program.wait_with_output().expect("it ends");
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success());
     assert!(!text.contains('\u{1b}'));
-    for said in ["policy no-wait", "no: no command `frobnicate`", "taken"] {
+    for said in [
+        "policy no-wait",
+        "no: no command `frobnicate`",
+        "no: expected UTF-8 text",
+        "taken",
+    ] {
         assert!(text.contains(said), "{said}: {text}");
     }
 }
