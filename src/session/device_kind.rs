@@ -17,7 +17,7 @@ pub struct DeviceKindView {
     pub faults_on_demand: bool,
 }
 
-/// What is written after the name of a kind whose devices can do what others of that name
+/// The suffix of the name of a kind whose devices can do what others of that name
 /// cannot, and the other way round.
 const WITH_FAULTS: &str = "+faults";
 const WITHOUT_FAULTS: &str = "-faults";

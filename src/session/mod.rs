@@ -1,4 +1,4 @@
-//! What a console may see and ask. The console never touches the engine: it reads
+//! The interface between console and engine. The console never touches the engine: it reads
 //! a [`Session`] and sends it [`Command`]s.
 
 mod arrange;

@@ -1,4 +1,4 @@
-//! What is expected of a terminal program, in a real pseudo-terminal: editing and rolling
+//! The conduct of a terminal program, in a real pseudo-terminal: editing and rolling
 //! back, suspending, panics, colours, ASCII, the mouse, configuration while it runs.
 
 use std::fs;
@@ -65,7 +65,7 @@ fn the_last_that_is_written_restores_the_terminal() {
     assert_eq!(text.matches("\u{1b}[?1049l").count(), 1);
 }
 
-/// What a report says, by the path that the terminal was told.
+/// Returns the text of a report, by the path that the terminal was told.
 fn report(text: &str) -> String {
     let (_, path) = text.split_once("a report is in ").expect("a path");
     let path = path.lines().next().expect("a line").trim();

@@ -1,4 +1,4 @@
-//! What the documents say of files, and how long they may be.
+//! The documents name files that are there, and the README stays short.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ fn documents() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is linked to: `[…](TARGET)`.
+/// Returns the targets of links: `[…](TARGET)`.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let behind = text.split("](").skip(1);
     let targets = behind.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
@@ -114,7 +114,7 @@ fn a_pattern_is_found_by_its_beginning_and_its_end() {
     assert!(called("src/serving/live/locks.rs", "live/locks.rs"));
 }
 
-/// What stands between backticks outside of examples.
+/// Returns the words between backticks outside of examples.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split("```").step_by(2);
     prose.flat_map(|part| part.split('`').skip(1).step_by(2))

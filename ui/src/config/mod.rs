@@ -1,9 +1,9 @@
 //! Configuration: the console's options, keys, themes and layouts.
 //!
-//! Files lie in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml` and
-//! `themes/NAME.toml`; none of them has to exist. Files are checked against tables
-//! ([`FIELDS`], the commands, the roles), and default files, schemas and errors are made
-//! from the same tables.
+//! Files lie in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml`,
+//! `themes/NAME.toml` and `layouts/NAME.toml`; none of them has to exist. Options, keys and
+//! themes are checked against tables ([`FIELDS`], the commands, the roles), and default files,
+//! schemas and errors are made from the same tables.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! The text of a configuration file, and errors with their place in it.
+//! The text of a configuration file, errors with their place in it, and those of several files.
 
 use std::fmt;
 use std::io;

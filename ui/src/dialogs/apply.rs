@@ -1,4 +1,4 @@
-//! What a setup would change against the running one, to be applied by `y`, or on probation by
+//! The comparison of a setup with the running one, to be applied by `y`, or on probation by
 //! `g`; then the steps of the reload while it runs.
 
 use crossterm::event::{KeyCode, KeyEvent};

@@ -1,4 +1,4 @@
-//! What ran when and how it did; any of it can be brought back.
+//! The setups that ran, when and how they did; any of them can be brought back.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::allocation::Difference;

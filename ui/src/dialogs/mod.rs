@@ -1,4 +1,4 @@
-//! What lies over the panels. The dialog on top has all keys.
+//! The dialogs, which lie over the panels, as one list and one trait. The one on top has all keys.
 
 mod apply;
 mod choices;

@@ -1,4 +1,4 @@
-//! What a setup would change, in words: for the comparison, under a matrix that is being
+//! The changes that a setup would make, in words: for the comparison, under a matrix that is being
 //! edited, and as a proposal.
 
 use divisi::allocation::{Difference, EntryChange, Matrix, WorkerChange};
