@@ -66,7 +66,7 @@ impl Compare {
         lines.push(what_if::prediction(preview, width));
         lines.push(Vec::new());
         let mut changes = what_if::changes(preview, &self.setup.matrix, width);
-        changes.extend(what_if::settings(preview, width));
+        changes.extend(what_if::settings(&preview.settings, width));
         if changes.is_empty() {
             changes.push(vec![("nothing changes".to_owned(), Role::Dim)]);
         }

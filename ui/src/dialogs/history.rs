@@ -45,8 +45,8 @@ impl HistoryDialog {
         let mut lines: Vec<StyledLine> = changed
             .map(|c| what_if::change(c, &ran.setup.matrix, width))
             .collect();
-        let settings = settings(&running.setup(), &ran.setup).into_iter();
-        lines.extend(settings.map(|t| vec![(t, Role::Warn)]));
+        let settings = settings(&running.setup(), &ran.setup);
+        lines.extend(what_if::settings(&settings, width));
         let what = match lines.is_empty() {
             true => "it is what runs",
             false => "bringing it back would change",
@@ -117,8 +117,7 @@ impl DialogBody for HistoryDialog {
 fn settings(running: &Setup, setup: &Setup) -> Vec<String> {
     let members = &setup.matrix.frame().members;
     let changes = SettingChange::between(running, setup);
-    let words = changes.iter().flat_map(|change| change.words(members));
-    words.map(|said| format!("~ {said}")).collect()
+    changes.iter().flat_map(|c| c.words(members)).collect()
 }
 
 fn keys(inside: &mut Painter<'_>) {
