@@ -1,4 +1,4 @@
-//! What values that are not finite cost, against ordinary ones.
+//! The cost of values that are not finite, against ordinary ones.
 //!
 //! `cargo bench --bench nonfinite [-- NETWORK…]`: each network over a batch of 4 samples on
 //! one thread, ordinary and special samples in turn; medians over the rounds.
@@ -26,7 +26,7 @@ const NETWORKS: [&str; 6] = [
     "mobilenet-v2",
 ];
 
-/// What is put into ordinary samples: `(what, share of values, value)`.
+/// The values put into ordinary samples: `(what, share of values, value)`.
 const SPECIAL: [(&str, f64, f32); 5] = [
     ("one value of 1e37", 0.0, 1e37),
     ("one NaN", 0.0, f32::NAN),

@@ -122,7 +122,7 @@ fn cpu_seconds() -> Result<f64> {
     Ok(ticks / 100.0)
 }
 
-/// What a request costs to be counted: in a window and since, and in one distribution of
+/// Measures the cost of counting a request: in a window and since, and in one distribution of
 /// all the time.
 fn counting() {
     const COUNT: u64 = 20_000_000;

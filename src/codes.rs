@@ -118,7 +118,7 @@ codes! {
     DeviceNotLost = "device_not_lost", FailedPrecondition;
     /// A matrix is for other devices or members.
     OtherFrame = "other_frame", FailedPrecondition;
-    /// What runs changed since a plan was made.
+    /// The running setup changed since a plan was made.
     PlanStale = "plan_stale", Aborted;
     /// Another change is under way.
     ChangeUnderWay = "change_under_way", Aborted;
@@ -190,7 +190,7 @@ codes! {
     NotLeftRunning = "not_left_running", Unimplemented;
     /// A path is to be absolute.
     PathRelative = "path_relative", InvalidArgument;
-    /// What was asked was not understood.
+    /// The request was not understood.
     NotUnderstood = "not_understood", InvalidArgument;
     /// The server is gone, or cannot be asked.
     ServerGone = "server_gone", Unavailable;

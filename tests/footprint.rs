@@ -1,4 +1,4 @@
-//! What the ledger books for a network is what the network takes.
+//! The ledger books as much for a network as the network takes.
 
 #![allow(unsafe_code, reason = "an allocator that counts")]
 #![allow(
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What `make` gives, the bytes that it keeps, and the most that it held.
+/// Returns the value that `make` returns, the bytes that it keeps, and the most that it held.
 fn watched<T>(make: impl FnOnce() -> T) -> (T, f64, f64) {
     let before = LIVE.load(Relaxed);
     MOST.store(before, Relaxed);

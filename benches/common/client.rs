@@ -18,7 +18,7 @@ pub const REQUEST: usize = 8;
 /// Requests under way at once: the client sends the next as one is answered.
 const UNDER_WAY: usize = 4;
 
-/// What is asked and what is to be answered.
+/// The samples to send and the answers to expect.
 #[derive(Clone, Copy)]
 pub struct Quiz<'a> {
     pub values: &'a [f32],
@@ -30,7 +30,7 @@ pub struct Quiz<'a> {
     pub tolerance: f32,
 }
 
-/// What came of it.
+/// A client, with what came of its requests.
 #[derive(Default)]
 pub struct Client {
     pub sent: usize,
@@ -58,7 +58,7 @@ pub fn random_neighbour(engine: &Engine, random: &mut ChaCha8Rng) -> Matrix {
     matrix
 }
 
-/// What the engine answers now.
+/// Returns the answers of the engine now.
 pub fn reference(engine: &Engine, values: &[f32]) -> Result<Vec<Vec<f32>>> {
     let answer = engine
         .predict(Request::new(values))?

@@ -1,4 +1,4 @@
-//! What the benchmarks start from.
+//! Engines and clients that the benchmarks begin with.
 #![allow(dead_code, reason = "each benchmark uses some of it")]
 
 use std::path::{Path, PathBuf};

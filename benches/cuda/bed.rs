@@ -16,7 +16,7 @@ use crate::common::folder;
 /// Host memory for samples under way: enough that the client does not hold the GPU up.
 const POOL: u64 = 1 << 30;
 
-/// What the driver counts is at rest after so many equal readings, so far apart.
+/// The driver's counts are at rest after so many equal readings, so far apart.
 const ALIKE: usize = 5;
 const PAUSE: Duration = Duration::from_millis(40);
 

@@ -48,7 +48,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// What `work` gives, and all spans meanwhile: they are taken often, as few are kept.
+/// Returns the value of `work`, and all spans meanwhile: they are taken often, as few are kept.
 fn watched<T>(engine: &Engine, work: impl FnOnce() -> Result<T>) -> Result<(T, Vec<Span>)> {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {

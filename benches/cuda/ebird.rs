@@ -2,7 +2,7 @@
 //! each alone, under the batching policies.
 //!
 //! Steady load is a closed one: so many one-sample requests under way that none takes
-//! longer than the target, which gives the throughput within it without a search.
+//! longer than the target. So the throughput within it is measured without a search.
 
 use std::sync::mpsc::channel;
 use std::thread;

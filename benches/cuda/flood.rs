@@ -18,7 +18,7 @@ pub struct Clients {
     pub samples: usize,
 }
 
-/// What came of it.
+/// The figures of a flood.
 pub struct Flood {
     pub samples_per_s: f64,
     /// Of requests' latencies, in seconds.

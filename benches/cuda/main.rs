@@ -1,4 +1,4 @@
-//! What is measured on a GPU: each row a command of its own that writes lines of JSON.
+//! Measurements on a GPU: each row a command of its own that writes lines of JSON.
 //! `benches/cuda/run` runs them all and makes the table.
 //!
 //! `cargo bench --bench cuda --features cuda -- ROW`

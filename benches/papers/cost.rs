@@ -1,4 +1,4 @@
-//! What simulating costs: time of this machine, not of what is simulated.
+//! The cost of simulating: time of this machine, not of what is simulated.
 
 use std::time::Instant;
 

@@ -29,7 +29,7 @@ const SHORT: f64 = LONG / 10.0;
 /// A rate is found to this share.
 const CLOSE: f64 = 1.002;
 
-/// What one policy comes to with one network.
+/// The figures of one policy with one network.
 struct Figures {
     label: String,
     low: f64,

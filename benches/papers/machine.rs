@@ -1,4 +1,4 @@
-//! What the paper's machine holds, by the paper's own estimate.
+//! The memory of the paper's machine, by the paper's own estimate.
 //!
 //! The estimate that algorithm 1 goes by cannot be what bounds its runs: IMN4 on 2 GPUs
 //! leaves one network to the CPU (13 samples/s), and one change of a single entry later

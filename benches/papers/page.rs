@@ -35,7 +35,7 @@ not to compare systems.
 /// Why cells miss: written by a person, for the figures of its day.
 pub const CAUSES: &str = include_str!("CAUSES.md");
 
-/// What profiles rest on.
+/// Returns the page's words on what profiles rest on.
 pub fn provenance() -> String {
     let mut text = String::from(HEAD);
     let _ = writeln!(text, "Run on {}, on {}.\n", machine(), date());

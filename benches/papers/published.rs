@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a figure of ours owes to the published one that it stands beside.
+/// How a figure of ours depends on the published one that it stands beside.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// A number of a profile was chosen so that this one comes out.
@@ -36,7 +36,7 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
-    /// What our figure for A1 on so many devices owes to the paper's.
+    /// Returns how our figure for A1 on so many devices depends on the paper's.
     pub fn basis_of_start(&self, gpus: usize) -> Basis {
         match (self.name, gpus) {
             ("imn1", 1) | ("imn4", 1 | 2) => Basis::Fitted,

@@ -71,7 +71,7 @@ fn outcomes() -> Vec<Outcome> {
     rows.par_iter().map(one).collect()
 }
 
-/// What one cell comes to here; none where memory runs out.
+/// The outcome of one cell here; none where memory runs out.
 struct Outcome {
     start: Option<f64>,
     /// Members that A1 leaves to the CPU.
@@ -134,7 +134,7 @@ fn median_of_greedy(stage: &Stage, start: &Matrix, ties: Ties, max_iter: usize) 
     scores[scores.len() / 2]
 }
 
-/// What a whole search of the program comes to in such a run; its own ledger bounds it.
+/// Returns the score of a whole search of the program in such a run; its own ledger bounds it.
 fn searched(stage: &Stage, method: Method) -> Option<f64> {
     let job = SearchJob {
         known: None,

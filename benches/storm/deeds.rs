@@ -1,4 +1,4 @@
-//! What befalls a world: requests, cancels, changes, faults, in any order.
+//! The events that befall a world: requests, cancels, changes, faults, in any order.
 
 use divisi::device::{DeviceIndex, MemberIndex};
 use rand::RngExt;
@@ -8,7 +8,7 @@ use super::setup::{chance, max_inf, ms, policy};
 use super::world::{Event, World};
 
 impl World {
-    /// Lets `events` happen, then everything end; gives what became of the requests.
+    /// Lets `events` happen, then everything end; returns what became of the requests.
     pub fn run(mut self, events: u64) -> Figures {
         while self.figures.events < events {
             self.figures.events += 1;

@@ -1,4 +1,4 @@
-//! What became of every request: each must be answered exactly once.
+//! The fate of every request: each must be answered exactly once.
 
 use std::collections::HashMap;
 
@@ -120,7 +120,7 @@ impl Ledger {
         asked
     }
 
-    /// What became of all.
+    /// Returns the counts of what became of all.
     pub fn figures(&self) -> Figures {
         let mut figures = Figures::default();
         for asked in self.asked.values() {

@@ -84,7 +84,7 @@ pub(super) struct MemberTable {
     /// `{ builder = "…", parameters }` or `{ file = "layers.toml" }`.
     pub network: Spanned<toml::Table>,
     /// The file of weights (safetensors); without it they are synthetic.
-    pub weights: Option<String>,
+    pub weights: Option<Spanned<String>>,
     /// The prefix of the tensors' names in the file of weights.
     pub prefix: Option<Spanned<String>>,
     /// The network's names by names in the file, or by their beginnings up to a dot.

@@ -1,4 +1,4 @@
-//! What was counted: amounts and queue lengths over the last moments, and readings of all counters,
+//! Counts: amounts and queue lengths over the last moments, and readings of all counters,
 //! whose difference says what happened between two moments.
 
 use std::collections::VecDeque;

@@ -2,7 +2,8 @@
 //! their memory. Members and requests are unknown here; the engine that decides and serves is
 //! a crate above this one.
 //!
-//! This is the only crate with `unsafe`: in kernels, in CUDA, and where weights are mapped.
+//! This is the only crate with `unsafe`: in kernels, in CUDA, for page-locked memory, and where
+//! weights are mapped.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,5 +1,5 @@
 //! The search for a matrix: worst-fit decreasing, bounded greedy, local search by a model, and
-//! the baseline.
+//! the baseline; the profiles that it rests on, and the plan of devices for a goal.
 
 mod bench;
 mod cache;

@@ -2,7 +2,7 @@
 //!
 //! Decisions are made by a state machine without clock, lock or thread: [`Core`] takes
 //! events with the time they happen at and returns what to do. `live` drives it with
-//! threads; tests, and later the simulation, drive it in virtual time.
+//! threads; tests and the simulation drive it in virtual time.
 
 mod answer;
 mod batch;

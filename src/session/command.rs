@@ -1,4 +1,4 @@
-//! What a console can ask for, and what it is told before it applies a setup.
+//! The commands of a console, and the preview of a setup before it is applied.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a console may see and ask. The console never touches the engine: it reads
+//! The interface between console and engine. The console never touches the engine: it reads
 //! a [`Session`] and sends it [`Command`]s.
 
 mod arrange;
@@ -22,7 +22,7 @@ pub use crate::changes::{
 pub use crate::load::LoadPattern;
 pub use crate::metrics::{Distribution, LatencyView};
 pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
-pub use crate::serving::{LogLevel, Setup};
+pub use crate::serving::{LogLevel, SettingChange, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};

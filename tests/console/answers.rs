@@ -1,4 +1,4 @@
-//! What `predict` and `accuracy` say of members that answer NaN, and the files they write.
+//! The words of `predict` and `accuracy` for members that answer NaN, and the files they write.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a demonstration says of its scenes is what was measured in them.
+//! A demonstration says of its scenes what was measured in them.
 
 use divisi::allocation::Matrix;
 use divisi_console::console::{DemoStage, Wanted};

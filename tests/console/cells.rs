@@ -1,6 +1,6 @@
 //! The screen as a terminal would show it: moves, clearing and text; no colours.
 
-/// What was written so far, in its place.
+/// The signs written so far, in their places.
 pub struct Cells {
     rows: Vec<Vec<char>>,
     at: (usize, usize),

@@ -447,6 +447,22 @@ fn what_ran_is_listed_with_how_it_did() {
 }
 
 #[test]
+fn history_says_which_settings_differ() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|shown| {
+        history(shown);
+        let first = &mut shown.history[0].setup;
+        first.segment_size = 7;
+        first.combination.voting[0] = false;
+    });
+    bench.keys("Yjj");
+    let text = bench.text();
+    for part in ["~ mlp no longer votes", "~ segment size: ", " → 7"] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
+
+#[test]
 fn any_of_what_ran_is_brought_back_by_a_comparison() {
     let mut bench = Bench::new(80, 24);
     bench.show(history);

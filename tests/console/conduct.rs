@@ -1,4 +1,4 @@
-//! What is expected of a terminal program, in a real pseudo-terminal: editing and rolling
+//! The conduct of a terminal program, in a real pseudo-terminal: editing and rolling
 //! back, suspending, panics, colours, ASCII, the mouse, configuration while it runs.
 
 use std::fs;
@@ -65,7 +65,7 @@ fn the_last_that_is_written_restores_the_terminal() {
     assert_eq!(text.matches("\u{1b}[?1049l").count(), 1);
 }
 
-/// What a report says, by the path that the terminal was told.
+/// Returns the text of a report, by the path that the terminal was told.
 fn report(text: &str) -> String {
     let (_, path) = text.split_once("a report is in ").expect("a path");
     let path = path.lines().next().expect("a line").trim();
@@ -210,13 +210,18 @@ fn lines_from_a_pipe_are_followed() {
         .expect("the program starts");
     let mut input = program.stdin.take().expect("a pipe");
     input
-        .write_all(b"status\nfrobnicate\nload poisson:100\nquit\n")
+        .write_all(b"status\nfrobnicate\nset \xff 8\nload poisson:100\nquit\n")
         .expect("typed");
     let output = program.wait_with_output().expect("it ends");
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success());
     assert!(!text.contains('\u{1b}'));
-    for said in ["policy no-wait", "no: no command `frobnicate`", "taken"] {
+    for said in [
+        "policy no-wait",
+        "no: no command `frobnicate`",
+        "no: expected UTF-8 text",
+        "taken",
+    ] {
         assert!(text.contains(said), "{said}: {text}");
     }
 }

@@ -12,6 +12,7 @@ use divisi_console::config::{
 };
 use divisi_console::console::{ConsoleEvent, Effect};
 
+use crate::cli::fails;
 use crate::fake::Bench;
 
 const THEMES: [&str; 3] = ["dark", "light", "high-contrast"];
@@ -173,6 +174,63 @@ fn errors_of_keys_name_both_commands() {
     assert!(wrong.contains("types a batch size"), "{wrong}");
     // Scopes that never meet may have the same key.
     assert!(keys("[edit]\nraise = \"f\"").is_ok());
+}
+
+/// The examples of TOML under a heading of `docs/configuration.md`.
+fn examples(heading: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    let text = fs::read_to_string(path).expect("text");
+    let (_, below) = text
+        .split_once(&format!("\n## {heading}\n"))
+        .expect(heading);
+    let section = below.split("\n## ").next().unwrap_or_default();
+    let fenced = section.split("```").skip(1).step_by(2);
+    let examples = fenced.filter_map(|block| block.strip_prefix("toml\n"));
+    examples.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_example_of_keys_in_the_documents_is_one() {
+    let examples = examples("Keys");
+    let [example] = examples.as_slice() else {
+        panic!("one example: {examples:?}");
+    };
+    let read = keys(example).unwrap_or_else(|wrong| panic!("{wrong}: {example}"));
+    assert_ne!(read, Keymap::default());
+    for table in ["[keys]", "[edit]"] {
+        assert!(example.contains(table), "{table}: {example}");
+    }
+}
+
+#[test]
+fn the_first_error_of_each_file_is_told() {
+    let folder = folder("errors");
+    fs::create_dir_all(folder.file("layouts")).unwrap();
+    let config = "[console]\ntheme = \"mine\"\nframes = 0\nmouse = 3";
+    for (name, text) in [
+        ("themes/mine.toml", "bass = \"light\""),
+        ("themes/good.toml", "base = \"light\""),
+        ("config.toml", config),
+        ("keys.toml", "help = \"f1\""),
+        ("layouts/wide.toml", "rows = 3"),
+    ] {
+        fs::write(folder.file(name), text).unwrap();
+    }
+    let path = folder.path.to_str().unwrap();
+    let (code, error) = fails(&["--config", path, "config", "check"]);
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!((code, lines.len()), (Some(1), 4), "{error}");
+    for (line, said) in lines.iter().zip([
+        "themes/mine.toml:1:1: bass: no such key",
+        "config.toml:3:10: console.frames: expected a whole number",
+        "keys.toml:1:1: help: no such key: expected one of keys, edit",
+        "layouts/wide.toml:",
+    ]) {
+        assert!(line.contains(said), "{said} in {error}");
+    }
+    let first = Settings::read(Some(&folder)).unwrap_err().to_string();
+    assert_eq!(lines[0], format!("divisi: {first}"));
+    fs::remove_dir_all(&folder.path).unwrap();
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn the_question_is_there_where_there_is_no_room_for_a_dialog() {
     assert_eq!(bench.press(KeyCode::Char('s')), [Effect::Quit]);
 }
 
-/// What becomes of the engine when the terminal goes away.
+/// Returns what becomes of the engine when the terminal goes away.
 fn hung_up(option: HangUp, attached: bool) -> (Vec<Effect>, Vec<Command>) {
     let mut bench = rich();
     bench.show(|s| s.audience.attached = attached);

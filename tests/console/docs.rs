@@ -1,4 +1,4 @@
-//! What the documentation says of commands, keys and options is what the program says.
+//! The documentation says of commands, keys and options what the program says.
 
 use std::fs;
 use std::path::{Path, PathBuf};

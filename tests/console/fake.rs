@@ -26,7 +26,7 @@ pub const PLAIN: TerminalLook = TerminalLook {
     ascii: false,
 };
 
-/// What the fake was asked for, and what it will show next.
+/// The commands that the fake was sent, and what it will show next.
 #[derive(Clone)]
 pub struct Desk {
     pub sent: Arc<Mutex<Vec<Command>>>,
@@ -107,7 +107,7 @@ fn memory(devices: &[DeviceView]) -> Vec<(u64, u64)> {
     booked.map(|(i, now)| (now, now + more(i))).collect()
 }
 
-/// What else a console is opened with.
+/// The other things that a console is opened with.
 #[derive(Default)]
 struct Wish {
     layouts: Vec<PanelLayout>,

@@ -36,7 +36,7 @@ impl Drop for Place {
     }
 }
 
-/// Does what the console asks of files until nothing more is asked; gives the rest.
+/// Does what the console asks of files until nothing more is asked; returns the rest.
 fn settle(bench: &mut Bench, effects: Vec<Effect>) -> Vec<Effect> {
     let (mut wanted, mut left) = (effects, Vec::new());
     while let Some(effect) = wanted.pop() {

@@ -9,7 +9,7 @@ use divisi_console::linear::LineDesk;
 
 use crate::fake::{Bench, FakeSession, device};
 
-/// What the driver of a GPU says that works hard.
+/// Returns the gauges of a GPU that works hard.
 fn gauges(others: u64) -> Gauges {
     Gauges {
         busy: Some(0.97),
@@ -114,7 +114,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_may_come_back() {
     assert_eq!(lost.sent(), [Command::RegainDevice(DeviceIndex::new(0))]);
 }
 
-/// What `status` says in linear mode.
+/// Returns the lines of `status` in linear mode.
 fn said(shown: Snapshot) -> String {
     let bench = Bench::new(80, 24);
     *bench.desk.shown.lock().unwrap() = shown;

@@ -74,12 +74,38 @@ fn a_reload_is_said_step_by_step() {
     view.steps.push("drain cpu:0 × mlp".into());
     view.state = ReloadState::Done;
     shown.reload = Some(view.clone());
+    logged(&mut shown, "reload: 2 entries changed in 10.0 ms");
     let lines = news(&mut watcher, &shown);
     assert_eq!(lines.len(), 2, "{lines:?}");
-    has(&lines, "reload: done in 10 ms");
+    assert!(lines[0].ends_with("reload: drain cpu:0 × mlp"), "{lines:?}");
+    has(&lines, "reload: 2 entries changed in 10.0 ms");
     // Another one that did the same.
     shown.reload.as_mut().unwrap().state = ReloadState::Running;
     assert!(!news(&mut watcher, &shown).is_empty());
+}
+
+fn logged(shown: &mut Snapshot, text: &str) {
+    shown.log.push(LogEntry {
+        at: shown.now,
+        level: LogLevel::Info,
+        text: text.into(),
+    });
+}
+
+#[test]
+fn a_policy_that_changes_is_said_once() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    news(&mut watcher, &shown);
+    shown.reload = Some(ReloadView {
+        steps: vec!["policy: no-wait → elastic".into()],
+        state: ReloadState::Done,
+        elapsed: Duration::from_micros(100),
+    });
+    logged(&mut shown, "reload: policy: no-wait → elastic in 0.1 ms");
+    let lines = news(&mut watcher, &shown);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    has(&lines, "reload: policy: no-wait → elastic in 0.1 ms");
 }
 
 #[test]
@@ -152,12 +178,39 @@ fn a_probation_is_said() {
         "probation: p99 8.1 ms, judged at 12.0 ms, was 10.0 ms; 7 of 812 requests above it, \
          1.4% may be; 318 more are needed to judge it",
     );
-    let state = ProbationState::Failed("p99 14 ms, at most 10 ms".into());
-    shown.probation.as_mut().unwrap().state = state;
-    has(
-        &news(&mut watcher, &shown),
-        "probation: rolled back: p99 14 ms",
-    );
+}
+
+#[test]
+fn the_end_of_a_probation_is_said_once() {
+    let failed = || ProbationState::Failed("p99 14 ms, at most 10 ms".into());
+    let by_log = "probation failed: p99 14 ms, at most 10 ms; what ran before comes back";
+    for (state, log, said) in [
+        (failed(), Some(by_log), by_log),
+        // An operator took it back: the log has no line of it.
+        (failed(), None, "rolled back: p99 14 ms, at most 10 ms"),
+        (
+            ProbationState::Kept,
+            Some("probation ended: what was applied stays"),
+            "probation ended",
+        ),
+        (
+            ProbationState::Passed,
+            Some("probation passed"),
+            "probation passed",
+        ),
+    ] {
+        let mut watcher = Watcher::new(Duration::from_secs(3600));
+        let mut shown = snapshot();
+        on_probation(&mut shown);
+        news(&mut watcher, &shown);
+        shown.probation.as_mut().unwrap().state = state;
+        if let Some(text) = log {
+            logged(&mut shown, text);
+        }
+        let lines = news(&mut watcher, &shown);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        has(&lines, said);
+    }
 }
 
 /// A desk on the fake of a bench.
@@ -230,6 +283,15 @@ fn a_wrong_line_says_what_was_expected() {
     has(&say("set cpu:0"), "expected: set DEVICE MEMBER SIZE");
     has(&say("undo twice"), "expected: undo");
     assert_eq!(say("help").len(), LINES.len());
+}
+
+#[test]
+fn a_line_that_is_no_text_is_refused_and_the_next_one_done() {
+    let (mut desk, mut session, _bench) = desk(false);
+    let answer = desk.bytes(b"set \xff 8", &mut session);
+    assert_eq!(answer.lines, ["no: expected UTF-8 text"]);
+    assert!(!answer.leave);
+    assert!(desk.bytes(b"quit\r", &mut session).leave);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `--log` writes on standard error.
+//! The lines that `--log` writes on standard error.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

@@ -168,7 +168,7 @@ fn the_search_names_the_best_change_and_shades_the_others() {
     is(&bench, "cpu:0  ", "·", Role::Dim);
 }
 
-/// What is said of the best, from the best of many looks to what runs beside the start say.
+/// The words for the best, from the best of many looks to what runs beside the start say.
 #[test]
 fn the_search_says_how_far_its_best_is_to_be_believed() {
     let pairs = |low: f64, high: f64| Comparison {

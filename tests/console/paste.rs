@@ -1,4 +1,4 @@
-//! What is pasted is text and never keys.
+//! Pasted text is never taken for keys.
 
 use crossterm::event::KeyCode;
 
@@ -24,7 +24,7 @@ fn where_nothing_is_typed_it_is_ignored_with_a_word() {
     }
 }
 
-/// What opens a field, what is pasted, what the field shows then.
+/// The key that opens a field, the text that is pasted, and what the field shows then.
 const FIELDS: [(&str, &str, &str); 7] = [
     ("?", "freeze", "search freeze"),
     (":", "free\nze", ": free ze"),

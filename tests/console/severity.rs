@@ -1,4 +1,4 @@
-//! What is wrong now stands first, wherever it is said, and for as long as it is so.
+//! Faults of now stand first, wherever they are said, and for as long as they last.
 
 use std::time::Duration;
 

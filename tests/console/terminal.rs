@@ -168,7 +168,7 @@ impl Terminal {
         self.read_within(&MOMENT)
     }
 
-    /// What is written within `time`, which may be nothing.
+    /// Returns the bytes written within `time`, of which there may be none.
     fn read_within(&mut self, time: &Timespec) -> Vec<u8> {
         let screen = self.screen.as_mut().expect("the terminal is there");
         let mut ready = [PollFd::new(screen, PollFlags::IN)];

@@ -64,7 +64,7 @@ impl Bench {
         }
     }
 
-    /// Queues a batch; gives what to wait for.
+    /// Queues a batch; returns what to wait for.
     pub fn launch(&mut self, rows: usize, samples: &[DeviceSlice]) {
         self.lane.launch(rows, samples).expect("launches");
         let floats = rows * self.outputs;

@@ -1,4 +1,4 @@
-//! What needs a GPU, or the fake driver of `tests/cuda/driver`: built with the feature
+//! Tests that need a GPU, or the fake driver of `tests/cuda/driver`: built with the feature
 //! `cuda` alone, run by `.ci/cuda` and on machines with a GPU.
 
 #![allow(

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::common::{digits, everywhere, two_devices};
 
-/// What plans are made with, and a setup that runs.
+/// The parts that plans are made with, and a setup that runs.
 struct Bed {
     ensemble: Arc<Ensemble>,
     devices: Devices,
@@ -739,7 +739,7 @@ fn looks_at_nothing_change_nothing() {
     assert_eq!(drive.status(), before);
 }
 
-/// What may happen, in any order.
+/// An event that may happen, in any order.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Apply(u32, bool),
@@ -834,7 +834,7 @@ impl Drive {
     }
 }
 
-/// What must hold whatever happens.
+/// Checks what must hold whatever happens.
 fn check(drive: &Drive) {
     let seen = drive.status();
     let running = seen.reload.as_ref().map(|r| r.state.clone()) == Some(ReloadState::Running);

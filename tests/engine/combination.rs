@@ -1,4 +1,4 @@
-//! Rules: any order gives the same answer; ties and weights are as said.
+//! Rules: the answer is the same in any order; ties and weights are as said.
 
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, CombinationRule, RuleKind, Temperature, VoteWeight, label_of};
@@ -85,7 +85,7 @@ fn is_near(found: &[f32], expected: &[f64]) -> bool {
     pairs.all(|(a, b)| (f64::from(*a) - b).abs() <= 1e-5 * b.max(1e-3))
 }
 
-/// What a combination makes of one row a member.
+/// Returns the combination of one row a member.
 fn combined(combination: &Combination, rows: &[Vec<f32>]) -> Vec<f32> {
     let rule = combination.build(CLASSES);
     let part = Part::new(1);

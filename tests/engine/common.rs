@@ -1,4 +1,4 @@
-//! What several tests start from.
+//! Ensembles, engines and other values that several tests begin with.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -53,7 +53,7 @@ fn gpu_difference(graph: &Graph, weights: &Weights, batch: usize, precision: Pre
     apart(&plain(graph, weights, batch), &found)
 }
 
-/// What plain Candle answers.
+/// Returns the answers of plain Candle.
 fn plain(graph: &Graph, weights: &Weights, batch: usize) -> Vec<f32> {
     let samples = samples(batch, graph.input());
     let x =

@@ -105,7 +105,7 @@ impl Drive {
         }
     }
 
-    /// Starts whatever can start; gives when the next thing happens.
+    /// Starts whatever can start; returns when the next thing happens.
     fn start(&mut self) -> Option<Duration> {
         let mut next = self.core.next_timer();
         for device in DeviceIndex::all(2) {

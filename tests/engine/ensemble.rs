@@ -289,7 +289,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "vote_weight = 2.0",
             "weights = \"a.safetensors\"",
-            "a.safetensors: No such file",
+            "ensemble.toml:20: members.weights: a.safetensors: No such file",
         ),
         (
             "hidden = [3] }",

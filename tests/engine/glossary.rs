@@ -73,7 +73,7 @@ fn cells(row: &str) -> Vec<String> {
     cells.map(str::to_owned).collect()
 }
 
-/// What stands between backticks.
+/// Returns the words between backticks.
 fn names(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }

@@ -467,7 +467,7 @@ fn any_commands() -> impl Strategy<Value = AnyCommand> {
     ]
 }
 
-/// What is said to a server: a command, or bytes that mean nothing.
+/// Messages to a server: a command, or bytes that mean nothing.
 fn said() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         6 => any_commands().prop_map(|command| as_ask(&command.bytes())),
@@ -536,7 +536,7 @@ fn is_whole(shown: &Snapshot) -> bool {
         && shown.history.iter().all(|r| r.setup.check().is_ok())
 }
 
-/// What was written, with a few bytes changed, cut or added.
+/// Returns the bytes with a few of them changed, cut or added.
 fn harmed(whole: &[u8], changes: &[(f64, u8)], cut: Option<f64>) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for (place, byte) in changes {

@@ -1,4 +1,4 @@
-//! What was lost lately, and what the log is told of it; in virtual time.
+//! Requests that were lost lately, and what the log is told of them; in virtual time.
 
 use std::time::Duration;
 

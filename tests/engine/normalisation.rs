@@ -213,7 +213,7 @@ fn members_that_take_the_same_share_it_in_whatever_words() {
     assert_eq!(read(ROW_FILES).transforms().by_member(), [0, 1]);
 }
 
-/// What an ensemble of this module answers to its calibration samples, by plain
+/// Returns the answers of an ensemble of this module to its calibration samples, by plain
 /// computation.
 pub fn plainly(ensemble: &Ensemble) -> Vec<Vec<f32>> {
     let samples = ensemble.calibration.as_ref().expect("made up");

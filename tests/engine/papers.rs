@@ -1,4 +1,4 @@
-//! What the papers saw, seen again in virtual time.
+//! The findings of the papers, seen again in virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the first paper's search does, seen again in virtual time (Pochelu, Petiton and
+//! The first paper's search, seen again in virtual time (Pochelu, Petiton and
 //! Conche, section IV.B).
 
 use std::fs;
@@ -45,7 +45,7 @@ fn imn4_on(gpus: usize) -> (Arc<Ensemble>, Devices) {
     (sample("imn4"), devices)
 }
 
-/// What the search finds for it.
+/// Returns the matrix that the search finds for it.
 fn found_on(gpus: usize) -> Matrix {
     let (ensemble, devices) = imn4_on(gpus);
     found(&ensemble, devices)

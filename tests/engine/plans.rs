@@ -63,7 +63,7 @@ impl CombinationRule for OfItsOwn {
     }
 }
 
-/// What makes a plan stale; what it returns is to be held.
+/// An event that makes a plan stale; the reservation that it returns is to be held.
 type Cause = fn(&Arc<Engine>) -> Option<Reservation>;
 
 const CAUSES: [(&str, Cause); 8] = [

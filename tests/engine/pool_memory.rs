@@ -25,7 +25,7 @@ fn pool() -> u64 {
     pool.expect("small samples").bytes()
 }
 
-/// What the workers of `matrix` book on one memory space; the pool left out.
+/// Returns the bytes that the workers of `matrix` book on one memory space; the pool left out.
 fn workers_bytes(matrix: &Matrix, footprints: &Footprints) -> u64 {
     let mut weights = vec![0; matrix.frame().members.len()];
     let mut activations = 0;

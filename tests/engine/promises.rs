@@ -1,4 +1,4 @@
-//! What clients were promised is kept: whatever panics, whoever drops, whoever measures.
+//! Promises to clients are kept: whatever panics, whoever drops, whoever measures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -16,7 +16,7 @@ use divisi::session::{Command, Pace, Play, SearchOrder, Session, Setup, Slowdown
 use crate::common::until;
 use crate::transport::{Folder, Puppet, name, serve, viewer};
 
-/// What a message says that a server sends.
+/// The contents of a message that a server sends.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Said {
     /// The answer to a request: the refusal's words, if it is one.
@@ -53,7 +53,7 @@ impl Raw {
         self.say(&body)
     }
 
-    /// What the server says next, until it hangs up.
+    /// Returns the server's next message, or `None` once it hung up.
     pub fn hear(&mut self) -> Option<Said> {
         let mut length = [0; 4];
         self.0.read_exact(&mut length).ok()?;

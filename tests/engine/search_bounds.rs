@@ -1,4 +1,4 @@
-//! What is said that no matrix exceeds, none does, whatever the batching policy: seen by
+//! No matrix exceeds the bounds that are said of all, whatever the batching policy: seen by
 //! serving random matrices on random devices in virtual time.
 
 use std::path::PathBuf;

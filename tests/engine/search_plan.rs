@@ -15,7 +15,7 @@ use divisi::search::{
 use crate::search_bounds::{imn1, policy};
 use crate::search_goals::{imn4, search, small, v100s};
 
-/// What two V100s and a half could do at most.
+/// Returns an order for a rate that two V100s and a half could serve at most.
 fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
     let kind = |name: &str| FleetDevice {
         name: name.into(),

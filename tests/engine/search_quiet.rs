@@ -147,7 +147,7 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
     assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
 }
 
-/// What was learnt since would have said something else each second.
+/// From what was learnt meanwhile, the prediction would have been another one each second.
 #[test]
 fn a_matrix_has_one_prediction_in_a_session_that_says_what_it_rests_on() {
     let mut session = session();

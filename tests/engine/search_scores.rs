@@ -1,4 +1,4 @@
-//! What a search says of its scores: what is reported was run beside the start, an
+//! The scores that a search reports: what is reported was run beside the start, an
 //! interval decides, and nobody is told of a gain that is luck.
 
 use std::sync::Arc;
@@ -185,7 +185,7 @@ fn every_figure_says_how_sure_it_is() {
     assert!((t95(61) - 2.0).abs() < 2e-3 && (t95(1000) - 1.962).abs() < 2e-3);
 }
 
-/// What does not fit beside what serves cannot be run, and the start is not judged by it.
+/// A matrix that does not fit beside what serves cannot be run, and the start is not judged by it.
 #[test]
 fn what_has_no_room_to_run_in_is_not_compared() {
     struct NoRoom;

@@ -1,4 +1,4 @@
-//! What a session shows, over sockets and through files: as it was, whatever bytes come.
+//! The state of a session, over sockets and through files: as it was, whatever bytes come.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -139,7 +139,7 @@ impl Session for Puppet {
     }
 }
 
-/// Records `seconds` of a puppet, ten states a second; gives what was shown.
+/// Records `seconds` of a puppet, ten states a second; returns what was shown.
 pub fn record(path: &Path, seconds: u64) -> Vec<Snapshot> {
     let puppet = Puppet::new();
     puppet.step(0);

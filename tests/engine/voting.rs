@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// What a member's certainty adds to an answer.
+/// Returns the share that a member's certainty adds to an answer.
 fn share(combination: &Combination, member: MemberIndex) -> f32 {
     let rule = combination.build(1);
     let mut state = vec![0.0; rule.state_width()];
@@ -145,7 +145,7 @@ fn a_member_that_does_not_vote_cannot_spoil_an_answer() {
     }
 }
 
-/// What the fakes come to when only some of them vote.
+/// Returns the answer of the fakes when only some of them vote.
 fn expected(voting: &[bool]) -> Vec<f32> {
     let voters = voting.iter().enumerate().filter(|(_, v)| **v);
     let rows: Vec<_> = voters

@@ -47,7 +47,7 @@ pub fn file(header: &str, data: usize) -> Vec<u8> {
     bytes
 }
 
-/// What `bytes` are said to be, mapped and in memory, which must agree.
+/// Opens `bytes`, mapped and in memory, which must agree.
 pub fn opened(bytes: &[u8], graph: &Graph) -> Result<Weights, WeightsError> {
     let held = Weights::from_safetensors(bytes, graph);
     let mapped = Weights::open(&Scratch::new(bytes).0, graph);

@@ -28,7 +28,7 @@ pub fn small() -> (Graph, Vec<u8>) {
     (graph, bytes)
 }
 
-/// What happens to a file.
+/// The damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(usize, u8),

@@ -125,7 +125,7 @@ pub fn shards(folder: &Folder, tensors: &[Tensor]) -> String {
     json!({"metadata": {"total_size": 1}, "weight_map": map}).to_string()
 }
 
-/// What was done to the file's tensors.
+/// Returns the notes on what was done to the file's tensors.
 pub fn notes(weights: &Weights) -> Vec<String> {
     weights.notes().iter().map(ToString::to_string).collect()
 }

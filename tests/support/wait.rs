@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What has not happened after this time has failed. A test needs milliseconds on a
+/// The time after which a wait has failed. A test needs milliseconds on a
 /// machine of its own; the limit is for one whose cores are all taken by others.
 pub const LIMIT: Duration = Duration::from_secs(300);
 

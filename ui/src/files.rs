@@ -1,4 +1,5 @@
-//! Files and folders of the user: listed, read, written.
+//! Files and folders of the user: listed, read, written, and chosen in the desktop's dialog where
+//! there is one.
 
 use std::env;
 use std::fs::{self, OpenOptions};

@@ -5,7 +5,7 @@
 //!
 //! - `text`: numbers and states of the engine in words
 //! - `look`: colours, themes, what is painted with them, the screen as a file
-//! - `replace`, `files`: files and folders of the user
+//! - `files`: files and folders of the user
 //! - `layout`: the panels there are, and how they share the screen
 //! - `commands`: the table of commands, their keys and lines, when they can be done
 //! - `config`: what can be configured

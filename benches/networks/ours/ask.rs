@@ -1,4 +1,4 @@
-//! What can be asked of a contestant.
+//! The questions to a contestant.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub enum Ask {
     Beside(Beside),
     /// Write the first network's answer as npy.
     Answer { output: PathBuf },
-    /// What the system says of this process.
+    /// The memory of this process, by the system.
     Memory,
 }
 

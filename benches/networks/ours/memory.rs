@@ -1,4 +1,4 @@
-//! What Linux says of this process's memory.
+//! The memory of this process, as Linux has it.
 
 use std::fs;
 

@@ -69,7 +69,7 @@ fn build_member(
     let naming = naming(source, table)?;
     let weights = match &table.weights {
         None => Weights::synthetic(&graph, index as u64),
-        Some(name) => weights(source.files, name, &table.name, &graph, &naming)?,
+        Some(written) => weights(source, written, &table.name, &graph, &naming)?,
     };
     Ok(Member {
         name: table.name.clone(),
@@ -114,22 +114,29 @@ fn vote_weight(
         .map_err(|why| source.wrong(written.span().start, format!("vote_weight: {why}")))
 }
 
+/// Reads a member's file of weights. The manifest is wrong where the file cannot be read, the
+/// file where it does not suit the network.
 fn weights(
-    files: &Files,
-    name: &str,
+    source: &ManifestSource<'_>,
+    written: &Spanned<String>,
     member: &str,
     graph: &Graph,
     naming: &Naming,
 ) -> Result<Weights, EnsembleError> {
+    let (files, name) = (source.files, written.get_ref());
     let read = match files.path(name) {
         Some(path) => Weights::open_as(&path, graph, naming),
         None => Weights::from_safetensors_as(&files.read(name)?, graph, naming),
     };
-    read.map_err(|e| EnsembleError::File {
-        file: files.display(name),
-        reason: match e {
-            WeightsError::Io(why) => why.to_string(),
-            other => format!("member `{member}`: {other}"),
+    let file = files.display(name);
+    read.map_err(|e| match e {
+        WeightsError::Io(why) => {
+            let message = format!("members.weights: {file}: {why}");
+            source.wrong(written.span().start, message)
+        }
+        other => EnsembleError::File {
+            reason: format!("member `{member}`: {other}"),
+            file,
         },
     })
 }

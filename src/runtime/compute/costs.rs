@@ -1,4 +1,4 @@
-//! What a network costs: its memory, as the ledger books it, and the work of its fused
+//! The costs of a network: its memory, as the ledger books it, and the work of its fused
 //! operations, for the laws of devices.
 //!
 //! Memory depends on what was fused, on the methods and on the threads, hence it is here and

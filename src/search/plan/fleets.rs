@@ -1,4 +1,4 @@
-//! What is asked for, the possible fleets, and the bounds that none of their matrices exceeds.
+//! The goal of a plan, the possible fleets, and the bounds that none of their matrices exceeds.
 
 use std::sync::Arc;
 use std::time::Duration;

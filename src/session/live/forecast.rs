@@ -1,7 +1,7 @@
-//! What a setup would serve, by the model: from simulated devices' laws, profiles that
+//! The predicted throughput of a setup, by the model: from simulated devices' laws, profiles that
 //! are kept, and else from what serving has shown.
 //!
-//! What predictions rest on is taken once and kept, so that a matrix has one prediction in
+//! The basis of predictions is taken once and kept, so that a matrix has one prediction in
 //! a session. Only a better basis replaces it, and each says what it is: batch times seen
 //! while serving, profiles, profiles at the pace that serving showed by then.
 

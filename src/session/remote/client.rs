@@ -1,4 +1,4 @@
-//! A session with a server's engine.
+//! A session with a server's engine, and the request that a server stop.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};

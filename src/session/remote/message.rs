@@ -1,4 +1,4 @@
-//! What is said over a connection, after the hellos: messages, each a length and then so many
+//! The messages of a connection, after the hellos: each a length and then so many
 //! bytes.
 
 use std::io::{self, Read, Write};

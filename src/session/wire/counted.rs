@@ -1,4 +1,4 @@
-//! What is read, and who reads it, with a budget that goes with them. Everything is passed
+//! Deserializers and visitors with a budget that goes with them. Everything is passed
 //! on as it is; only the parts of lists and maps are charged, and errors keep their words on
 //! their way through a format that has none.
 

@@ -1,4 +1,4 @@
-//! What a session shows, as bytes: for a socket and for a file.
+//! The state that a session shows, as bytes: for a socket and for a file.
 //!
 //! Snapshots travel as differences by section ([`Delta`]), spans in batches that count
 //! from each other ([`SpanBatch`]). Whatever bytes come, decoding returns a whole value or

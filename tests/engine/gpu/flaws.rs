@@ -1,4 +1,4 @@
-//! What a GPU answers is looked at as what partitions answer.
+//! Answers of a GPU are searched for flaws as those of partitions are.
 
 use std::sync::Arc;
 

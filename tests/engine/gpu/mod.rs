@@ -104,7 +104,7 @@ impl Bed {
         self.try_start(&self.matrix(&all, SIZE)).expect("starts")
     }
 
-    /// What partitions answer to the calibration samples.
+    /// Returns the answers of partitions to the calibration samples.
     fn reference(&self) -> Vec<Vec<f32>> {
         let engine = start(&self.ensemble, networks(&self.ensemble));
         rows(&engine, self.samples())

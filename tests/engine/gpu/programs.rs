@@ -1,4 +1,4 @@
-//! What runs on the software GPU: the members' own networks, by the processor's kernels.
+//! The programs of the software GPU: the members' own networks, by the processor's kernels.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

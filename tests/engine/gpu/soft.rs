@@ -22,7 +22,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Page-locked memory by address: all GPUs copy from all of it.
 static PINNED: Mutex<BTreeMap<usize, Weak<SoftPinned>>> = Mutex::new(BTreeMap::new());
 
-/// What tests see and steer.
+/// The state that tests see and steer.
 #[derive(Debug, Default)]
 pub struct State {
     pub used: AtomicU64,

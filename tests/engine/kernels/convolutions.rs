@@ -50,7 +50,7 @@ fn image() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![1 => Just((1, 1)), 9 => (1usize..14, 1usize..14)]
 }
 
-/// What follows a convolution and becomes part of it.
+/// The operations that follow a convolution and become part of it.
 #[derive(Clone, Debug)]
 struct Ends {
     norm: bool,

@@ -19,7 +19,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::compute::{samples, weights};
 
-/// What an answer may be off by, as a share of the largest one.
+/// The largest error of an answer, as a share of the largest one.
 const TOLERANCE: f32 = 1e-4;
 
 /// Pools of one, two and three threads.
@@ -51,7 +51,7 @@ fn values(tensor: &Tensor) -> Vec<f32> {
     flat.to_vec1().expect("values")
 }
 
-/// What plain Candle answers.
+/// Returns the answers of plain Candle.
 fn plain(graph: &Graph, weights: &Weights, x: &Tensor) -> Vec<f32> {
     let mut source = reference::Fixed::new(graph, weights);
     values(&reference::run(graph, &mut source, x).expect("plain"))
@@ -61,7 +61,7 @@ fn lowered(graph: &Graph, weights: &Weights, family: Family) -> Arc<Lowered> {
     Arc::new(Lowered::with(graph, weights, family).expect("lowers"))
 }
 
-/// What the lowered network answers with memory for just these samples.
+/// Returns the answers of the lowered network with memory for just these samples.
 fn answer(network: &Arc<Lowered>, x: &Tensor, threads: usize) -> Vec<f32> {
     let batch = x.dim(0).expect("batch");
     let op = NetworkOp::new(Arc::clone(network), batch, pool(threads)).expect("op");

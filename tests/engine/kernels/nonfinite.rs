@@ -213,7 +213,7 @@ proptest! {
         check_as_plain(&transformed(), &specials)?;
     }
 
-    /// What an activation makes of the value before it, which plain Candle gives.
+    /// An activation does as it should with the value before it, which plain Candle computes.
     #[test]
     fn an_activation_keeps_a_nan_and_cuts_infinities(specials in specials(), six: bool) {
         for convolution in [Conv2d::new(24, 3).padded(1).strided(2), Conv2d::new(20, 3).grouped(20)] {

@@ -1,4 +1,4 @@
-//! What commands do as lines: words in, lines out.
+//! The actions of commands as lines: words in, lines out.
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix, WorkerChange};
 use divisi::ensemble::PolicyKind;

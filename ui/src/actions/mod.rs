@@ -1,4 +1,4 @@
-//! What commands do: on the screen to the model, as a line to the session.
+//! The actions of commands: on the screen to the model, as a line to the session.
 //!
 //! [`table`] pairs every command with its two functions. Those of the screen take what
 //! they are done to from the cursor or ask in a dialog; those of lines read it from words

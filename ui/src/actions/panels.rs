@@ -1,5 +1,5 @@
-//! Moving among panels, layouts and scopes, what a member's vote does, and how things look:
-//! themes, what was configured, pictures of the screen.
+//! Moving among panels, layouts and scopes, a member's vote, help and palette, and how things
+//! look: themes, what was configured, pictures of the screen.
 
 use divisi::allocation::Cell;
 use divisi::device::{DeviceIndex, MemberIndex};

@@ -1,4 +1,4 @@
-//! What commands do to the session itself, which is recorded, shared, played, demonstrated and
+//! Actions on the session itself, which is recorded, shared, played, demonstrated and
 //! left, and to the device under the cursor.
 
 use std::path::PathBuf;

@@ -116,7 +116,7 @@ fn show(part: ConfigPart) -> Result<()> {
     }
 }
 
-/// Reads all files; the first error is returned.
+/// Reads all files; the first error of each is returned.
 fn check() -> Result<()> {
     let folder = folder()?;
     if !folder.path.is_dir() {
@@ -125,7 +125,7 @@ fn check() -> Result<()> {
             folder.path.display()
         );
     }
-    let settings = Settings::read(Some(&folder))?;
+    let settings = Settings::read_all(&folder)?;
     let themes: Vec<&str> = settings.themes.iter().map(|t| t.name.as_str()).collect();
     print(&format!(
         "{}: all is well; themes: {}",

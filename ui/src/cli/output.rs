@@ -1,4 +1,4 @@
-//! What commands put out: parts of reports on standard output, files, progress on standard error.
+//! The output of commands: parts of reports on standard output, files, progress on standard error.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};

@@ -93,19 +93,17 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     }
 }
 
-/// Reads the layouts in the folder, by name.
-///
-/// # Errors
-/// The first error in a layout, with its file.
-pub(crate) fn saved_layouts(folder: &ConfigFolder) -> Result<Vec<PanelLayout>, ConfigError> {
+/// Reads the layouts in the folder, by name: each, or the first error in its file.
+pub(crate) fn saved_layouts(
+    folder: &ConfigFolder,
+) -> impl Iterator<Item = Result<PanelLayout, ConfigError>> {
     let files = folder.layouts().into_iter();
-    let layouts = files.map(|(name, path)| {
+    files.map(|(name, path)| {
         Ok(PanelLayout {
             name,
             ..saved_layout(&path)?
         })
-    });
-    layouts.collect()
+    })
 }
 
 fn saved_layout(path: &Path) -> Result<PanelLayout, ConfigError> {

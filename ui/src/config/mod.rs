@@ -1,9 +1,9 @@
 //! Configuration: the console's options, keys, themes and layouts.
 //!
-//! Files lie in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml` and
-//! `themes/NAME.toml`; none of them has to exist. Files are checked against tables
-//! ([`FIELDS`], the commands, the roles), and default files, schemas and errors are made
-//! from the same tables.
+//! Files lie in one folder (`$XDG_CONFIG_HOME/divisi`): `config.toml`, `keys.toml`,
+//! `themes/NAME.toml` and `layouts/NAME.toml`; none of them has to exist. Options, keys and
+//! themes are checked against tables ([`FIELDS`], the commands, the roles), and default files,
+//! schemas and errors are made from the same tables.
 
 #![warn(missing_docs, unreachable_pub)]
 
@@ -24,7 +24,7 @@ use crate::look::{Styles, TerminalLook, Theme};
 pub use fields::{Config, Glyphs, HangUp, ReportFormat};
 pub use folder::ConfigFolder;
 pub use keys::read as read_keys;
-pub use source::{ConfigError, ConfigProblem, ConfigSource};
+pub use source::{ConfigError, ConfigErrors, ConfigProblem, ConfigSource};
 pub use templates::{config_file, keys_file, schema, theme_file};
 pub use themes::{BUILT_IN, built_in, read as read_theme};
 pub use values::UnexpectedValue;
@@ -32,8 +32,11 @@ pub use values::UnexpectedValue;
 pub(crate) use fields::FIELDS;
 pub(crate) use folder::{CONFIG, ConfigWatch, KEYS, THEMES, save_layout};
 pub(crate) use source::nearest;
-pub(crate) use templates::{theme_names, theme_text};
+pub(crate) use templates::theme_text;
+pub(crate) use themes::theme_names;
 pub(crate) use values::time;
+
+use source::ErrorCollection;
 
 /// The configuration of a console.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +96,7 @@ pub(crate) fn load() -> Result<Settings, ConfigError> {
 impl Default for Settings {
     fn default() -> Self {
         let config = Config::default();
-        let themes = themes::all(None).unwrap_or_default();
-        Settings::of(config, Keymap::default(), themes)
+        Settings::of(config, Keymap::default(), themes::all(Vec::new()))
     }
 }
 
@@ -104,16 +106,29 @@ impl Settings {
     /// # Errors
     /// The first error in a file, with its file, line, column and key.
     pub fn read(folder: Option<&ConfigFolder>) -> Result<Self, ConfigError> {
-        let themes = themes::all(folder)?;
-        let names: Vec<String> = themes.iter().map(|t| t.name.clone()).collect();
-        let Some(folder) = folder else {
-            return Ok(Settings::default());
-        };
-        let config = with_source(folder, CONFIG, |source| Config::read(source, &names))?;
-        let keys = with_source(folder, KEYS, keys::read)?;
-        let mut config: Config = config.unwrap_or_default();
-        config.layouts.extend(folder::saved_layouts(folder)?);
-        Ok(Settings::of(config, keys.unwrap_or_default(), themes))
+        let read = folder.map(Settings::read_all);
+        read.unwrap_or_else(|| Ok(Settings::default()))
+            .map_err(|errors| errors.first)
+    }
+
+    /// Reads all files of a folder, also those after one with an error; missing ones count as
+    /// the default files.
+    ///
+    /// # Errors
+    /// The first error in each file, with its file, line, column and key.
+    pub fn read_all(folder: &ConfigFolder) -> Result<Self, ConfigErrors> {
+        let mut errors = ErrorCollection::default();
+        let themes = themes::saved(folder).filter_map(|theme| errors.pass(theme));
+        let themes = themes::all(themes.collect());
+        let names = themes::names(folder);
+        let config = errors.pass(with_source(folder, CONFIG, |p| Config::read(p, &names)));
+        let keys = errors.pass(with_source(folder, KEYS, keys::read));
+        let mut config = config.flatten().unwrap_or_default();
+        let layouts = folder::saved_layouts(folder).filter_map(|layout| errors.pass(layout));
+        config.layouts.extend(layouts);
+        errors.check()?;
+        let keys = keys.flatten().unwrap_or_default();
+        Ok(Settings::of(config, keys, themes))
     }
 
     fn of(config: Config, keys: Keymap, themes: Vec<Theme>) -> Self {

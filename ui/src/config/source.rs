@@ -1,4 +1,4 @@
-//! The text of a configuration file, and errors with their place in it.
+//! The text of a configuration file, errors with their place in it, and those of several files.
 
 use std::fmt;
 use std::io;
@@ -88,6 +88,40 @@ impl From<String> for ConfigProblem {
 }
 
 impl std::error::Error for ConfigError {}
+
+/// The first error of each file in which there is one, in the order in which they are read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{first}{}", .others.iter().map(|e| format!("\n{e}")).collect::<String>())]
+pub struct ConfigErrors {
+    /// The error of the first file.
+    pub first: ConfigError,
+    /// Those of the other files.
+    pub others: Vec<ConfigError>,
+}
+
+/// Errors of files, collected while others are read.
+#[derive(Debug, Default)]
+pub(super) struct ErrorCollection(Vec<ConfigError>);
+
+impl ErrorCollection {
+    /// Returns what was read, or keeps the error and returns `None`.
+    pub(super) fn pass<T>(&mut self, read: Result<T, ConfigError>) -> Option<T> {
+        read.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// Checks that nothing was kept.
+    ///
+    /// # Errors
+    /// All errors that were kept.
+    pub(super) fn check(self) -> Result<(), ConfigErrors> {
+        let mut errors = self.0.into_iter();
+        let Some(first) = errors.next() else {
+            return Ok(());
+        };
+        let others = errors.collect();
+        Err(ConfigErrors { first, others })
+    }
+}
 
 impl ConfigError {
     /// Makes the error of a file that exists and cannot be read.

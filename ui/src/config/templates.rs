@@ -5,18 +5,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::fields::{Config, ConfigField, FIELDS, sections};
 use super::keys::{EDIT, MAIN};
-use super::themes::BUILT_IN;
+use super::themes::{BUILT_IN, theme_names};
 use super::values::{ConfigValue, ExpectedValue};
 use crate::commands::{BINDINGS, Binding, KEY_NAMES, Keymap, Scope};
 use crate::look::{Colour, Role, Theme};
-
-/// Returns the names of the built-in themes.
-pub(crate) fn theme_names() -> Vec<String> {
-    BUILT_IN
-        .iter()
-        .map(|(name, _)| (*name).to_owned())
-        .collect()
-}
 
 /// Returns `config.toml` with every option as in `config`.
 pub fn config_file(config: &Config) -> String {

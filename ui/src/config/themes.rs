@@ -26,21 +26,41 @@ pub fn built_in(name: &str) -> Option<Theme> {
     read(&ConfigSource { path, text }, name).ok()
 }
 
-/// Returns all themes that can be chosen: the built-in ones and the user's, which may replace
-/// them.
-///
-/// # Errors
-/// The first error in a file.
-pub(crate) fn all(folder: Option<&ConfigFolder>) -> Result<Vec<Theme>, ConfigError> {
+/// Returns the names of the built-in themes.
+pub(crate) fn theme_names() -> Vec<String> {
+    BUILT_IN
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect()
+}
+
+/// Returns all themes that can be chosen: the built-in ones and the user's `own`, which may
+/// replace them.
+pub(crate) fn all(own: Vec<Theme>) -> Vec<Theme> {
     let mut themes: Vec<Theme> = BUILT_IN.iter().filter_map(|(n, _)| built_in(n)).collect();
-    for (name, path) in folder.map(ConfigFolder::themes).unwrap_or_default() {
+    themes.retain(|theme| own.iter().all(|o| o.name != theme.name));
+    themes.extend(own);
+    themes
+}
+
+/// Returns the names of the built-in themes and of those in the folder, whether or not these
+/// can be read.
+pub(crate) fn names(folder: &ConfigFolder) -> Vec<String> {
+    let own: Vec<String> = folder.themes().into_iter().map(|(name, _)| name).collect();
+    let mut names = theme_names();
+    names.retain(|name| !own.contains(name));
+    names.extend(own);
+    names
+}
+
+/// Reads the themes in the folder: each, or the first error in its file.
+pub(crate) fn saved(folder: &ConfigFolder) -> impl Iterator<Item = Result<Theme, ConfigError>> {
+    let files = folder.themes().into_iter();
+    files.map(|(name, path)| {
         let text = folder::read(&path)?.unwrap_or_default();
         let path = &path;
-        let theme = read(&ConfigSource { path, text: &text }, &name)?;
-        themes.retain(|t| t.name != name);
-        themes.push(theme);
-    }
-    Ok(themes)
+        read(&ConfigSource { path, text: &text }, &name)
+    })
 }
 
 /// Reads a theme. What it leaves out is taken from its base, which is dark unless it names

@@ -6,9 +6,7 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{
-    Command, EditPreview, Play, Refusal, ReloadState, ReloadView, Setup, Snapshot,
-};
+use divisi::session::{Command, EditPreview, Play, Refusal, ReloadState, ReloadView, Setup};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
@@ -185,7 +183,7 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     let reload = model.snapshot.reload.clone();
-    let otherwise = serves_otherwise(&before, &model.snapshot);
+    let otherwise = before.setup() != model.snapshot.setup();
     if before.matrix.frame() != model.snapshot.matrix.frame() {
         on_frame(state);
     }
@@ -212,13 +210,6 @@ fn on_frame(state: &mut ConsoleState) {
     if model.edit.take().is_some() {
         model.say("other devices or members: what was staged is dropped", true);
     }
-}
-
-fn serves_otherwise(before: &Snapshot, now: &Snapshot) -> bool {
-    before.matrix != now.matrix
-        || before.policy != now.policy
-        || before.combination != now.combination
-        || before.segment_size != now.segment_size
 }
 
 /// Asks for the previews of setups again, as the old ones compare with a setup that no longer

@@ -1,4 +1,4 @@
-//! What scenes are made of: captions, commands of the table with what each waits for, matrices
+//! The parts of scenes: captions, commands of the table with what each waits for, matrices
 //! that show one thing each, and what is measured.
 
 use std::sync::Arc;

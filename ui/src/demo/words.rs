@@ -1,4 +1,4 @@
-//! What is said on each stage and how much is asked of it there; and what came of a scene, in
+//! The captions for each stage and the load that it is given; and the outcome of a scene, in
 //! words made from what was measured in it.
 
 use divisi::ensemble::{PolicyKind, Wait};
@@ -48,7 +48,7 @@ const NO_WAIT: (PolicyKind, &str, &str) = (
      whatever is there.",
 );
 
-/// What came of data parallelism, where it gave more in this way.
+/// The outcome of data parallelism, where it gave more in this way.
 const fn more_workers(more: &'static str) -> Means {
     Means {
         more,
@@ -57,7 +57,7 @@ const fn more_workers(more: &'static str) -> Means {
     }
 }
 
-/// What came of a search.
+/// The outcome of a search.
 const SEARCHED: Means = Means {
     more: "u brings back what ran before.",
     same: "It made no difference that shows.",

@@ -1,4 +1,4 @@
-//! What a setup would change against the running one, to be applied by `y`, or on probation by
+//! The comparison of a setup with the running one, to be applied by `y`, or on probation by
 //! `g`; then the steps of the reload while it runs.
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -66,7 +66,7 @@ impl Compare {
         lines.push(what_if::prediction(preview, width));
         lines.push(Vec::new());
         let mut changes = what_if::changes(preview, &self.setup.matrix, width);
-        changes.extend(what_if::settings(preview, width));
+        changes.extend(what_if::settings(&preview.settings, width));
         if changes.is_empty() {
             changes.push(vec![("nothing changes".to_owned(), Role::Dim)]);
         }

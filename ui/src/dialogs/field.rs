@@ -1,4 +1,4 @@
-//! What is typed into: a line of text, and a field of a form, which is a number, a text, or one of
+//! Fields to type into: a line of text, and a field of a form, which is a number, a text, or one of
 //! a few words.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

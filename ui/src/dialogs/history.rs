@@ -1,8 +1,8 @@
-//! What ran when and how it did; any of it can be brought back.
+//! The setups that ran, when and how they did; any of them can be brought back.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use divisi::allocation::Difference;
-use divisi::session::{HistoryEntry, Setup, Snapshot};
+use divisi::session::{HistoryEntry, SettingChange, Setup, Snapshot};
 
 use super::{DialogBody, DialogReply};
 use crate::look::{Painter, Role};
@@ -45,7 +45,8 @@ impl HistoryDialog {
         let mut lines: Vec<StyledLine> = changed
             .map(|c| what_if::change(c, &entry.setup.matrix, width))
             .collect();
-        lines.extend(settings(running, &entry.setup).map(|t| vec![(t, Role::Warn)]));
+        let settings = settings(&running.setup(), &entry.setup);
+        lines.extend(what_if::settings(&settings, width));
         let what = match lines.is_empty() {
             true => "it is what runs",
             false => "bringing it back would change",
@@ -112,24 +113,11 @@ impl DialogBody for HistoryDialog {
     }
 }
 
-/// Describes the settings that differ, other than the matrix.
-fn settings(running: &Snapshot, setup: &Setup) -> impl Iterator<Item = String> {
-    let policy = (running.policy != setup.policy)
-        .then(|| format!("~ policy: {} → {}", running.policy, setup.policy));
-    let segment = (running.segment_size != setup.segment_size).then(|| {
-        let (now, then) = (running.segment_size, setup.segment_size);
-        format!("~ segment size: {now} → {then}")
-    });
-    let (now, then) = (&running.combination, &setup.combination);
-    let rule = (now.rule != then.rule)
-        .then(|| format!("~ rule: {} → {}", now.rule.name(), then.rule.name()));
-    let weights = (now.weights != then.weights).then(|| "~ other weights".to_owned());
-    let heated = now.temperatures != then.temperatures;
-    let heated = heated.then(|| "~ other temperatures".to_owned());
-    let votes = (now.voting != then.voting).then(|| "~ other members vote".to_owned());
-    [policy, segment, rule, weights, heated, votes]
-        .into_iter()
-        .flatten()
+/// Returns the settings that differ in words, other than the matrix.
+fn settings(running: &Setup, setup: &Setup) -> Vec<String> {
+    let members = &setup.matrix.frame().members;
+    let changes = SettingChange::between(running, setup);
+    changes.iter().flat_map(|c| c.words(members)).collect()
 }
 
 fn keys(inside: &mut Painter<'_>) {

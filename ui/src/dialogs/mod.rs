@@ -1,4 +1,4 @@
-//! What lies over the panels. The dialog on top has all keys.
+//! The dialogs, which lie over the panels, as one list and one trait. The one on top has all keys.
 
 mod apply;
 mod choices;
@@ -57,41 +57,35 @@ pub enum Dialog {
     Reload(ReloadSteps),
 }
 
+/// The one list of dialogs: the body of `$dialog`, where a box is borrowed by `$borrow`.
+macro_rules! body_of {
+    ($dialog:expr, $borrow:ident) => {
+        match $dialog {
+            Dialog::Help(body) => body,
+            Dialog::Palette(body) => body,
+            Dialog::Compare(body) => body.$borrow(),
+            Dialog::Confirm(body) => body,
+            Dialog::Panels(body) => body,
+            Dialog::Leave(body) => body,
+            Dialog::Form(body) => body,
+            Dialog::Themes(body) => body,
+            Dialog::Voters(body) => body,
+            Dialog::History(body) => body,
+            Dialog::Picker(body) => body.$borrow(),
+            Dialog::Reload(body) => body,
+        }
+    };
+}
+
 impl Dialog {
     /// Returns what it does.
     pub fn body(&self) -> &dyn DialogBody {
-        match self {
-            Dialog::Help(help) => help,
-            Dialog::Palette(palette) => palette,
-            Dialog::Compare(compare) => compare.as_ref(),
-            Dialog::Confirm(confirm) => confirm,
-            Dialog::Panels(list) => list,
-            Dialog::Leave(leave) => leave,
-            Dialog::Form(form) => form,
-            Dialog::Themes(themes) => themes,
-            Dialog::Voters(voters) => voters,
-            Dialog::History(history) => history,
-            Dialog::Picker(picker) => picker.as_ref(),
-            Dialog::Reload(steps) => steps,
-        }
+        body_of!(self, as_ref)
     }
 
     /// Returns what it does, to let it do that.
     pub fn body_mut(&mut self) -> &mut dyn DialogBody {
-        match self {
-            Dialog::Help(help) => help,
-            Dialog::Palette(palette) => palette,
-            Dialog::Compare(compare) => compare.as_mut(),
-            Dialog::Confirm(confirm) => confirm,
-            Dialog::Panels(list) => list,
-            Dialog::Leave(leave) => leave,
-            Dialog::Form(form) => form,
-            Dialog::Themes(themes) => themes,
-            Dialog::Voters(voters) => voters,
-            Dialog::History(history) => history,
-            Dialog::Picker(picker) => picker.as_mut(),
-            Dialog::Reload(steps) => steps,
-        }
+        body_of!(self, as_mut)
     }
 }
 

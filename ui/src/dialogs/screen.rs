@@ -1,4 +1,4 @@
-//! What the screen shows and how: panels to tick, and a theme, which is worn while it is looked
+//! Choices of the screen: panels to tick, and a theme, which is worn while it is looked
 //! at.
 
 use crossterm::event::{KeyCode, KeyEvent};

@@ -1,5 +1,5 @@
-//! The panels, which of them are shown and how much room each has: values that can be written
-//! down, and sizes shared out by their weights.
+//! The panels, which of them a layout shows and how much room each has: values that can be
+//! written down, and sizes shared out by their weights.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

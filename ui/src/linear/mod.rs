@@ -60,7 +60,7 @@ pub async fn run(
             }
             line = lines.recv(), if reading => match line {
                 Some(line) => {
-                    let answer = desk.line(&line, session.as_mut());
+                    let answer = desk.bytes(&line, session.as_mut());
                     (said, leave) = (answer.lines, answer.leave);
                 }
                 None => {
@@ -113,8 +113,11 @@ fn say(lines: &[String]) -> Result<bool> {
     }
 }
 
+/// The bytes of a line as they were typed.
+type TypedLine = Vec<u8>;
+
 /// Lines of standard input, read by a thread of their own: reading cannot be stopped.
-fn read_lines() -> Receiver<String> {
+fn read_lines() -> Receiver<TypedLine> {
     let (sender, lines) = channel(WAITING);
     // Without the thread there are no commands, as at the end of the input.
     let _ = thread::Builder::new()
@@ -123,8 +126,8 @@ fn read_lines() -> Receiver<String> {
     lines
 }
 
-fn pass_on(to: &Sender<String>) {
-    for line in io::stdin().lock().lines() {
+fn pass_on(to: &Sender<TypedLine>) {
+    for line in io::stdin().lock().split(b'\n') {
         let Ok(line) = line else { return };
         if to.blocking_send(line).is_err() {
             return;
@@ -186,6 +189,17 @@ impl LineDesk {
             read_only,
             terms,
             staged: None,
+        }
+    }
+
+    /// Does what the bytes of a line ask for. Those that are not UTF-8 are refused.
+    pub fn bytes(&mut self, line: &[u8], session: &mut dyn Session) -> LineAnswer {
+        match str::from_utf8(line) {
+            Ok(line) => self.line(line, session),
+            Err(_) => LineAnswer {
+                lines: vec!["no: expected UTF-8 text".into()],
+                leave: false,
+            },
         }
     }
 

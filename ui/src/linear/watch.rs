@@ -1,4 +1,5 @@
-//! Snapshots to lines: what is new since the one before.
+//! Snapshots to lines: what is new since the one before, each thing once. How changes and
+//! probations end is said by the log.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,13 +41,14 @@ impl Watcher {
         let mut lines = Vec::new();
         let before = self.before.take();
         let before = before.as_ref();
+        let log = NewEntries::since(before, now);
         self.health(before, now, &mut lines);
-        log(before, now, &mut lines);
-        reload(before, now, &mut lines);
+        reload(before, now, log, &mut lines);
+        lines.extend(log.0.iter().map(log_line));
         search(before, now, &mut lines);
         probation(before, now, &mut lines);
         audience(before, now, &mut lines);
-        self.lints(now, &mut lines);
+        self.lints(now, log, &mut lines);
         self.summary(now, &mut lines);
         self.before = Some(now.clone());
         let at = format!("{:.1} s", now.now.as_secs_f64());
@@ -61,10 +63,12 @@ impl Watcher {
         }
     }
 
-    fn lints(&mut self, now: &Snapshot, lines: &mut Vec<String>) {
+    fn lints(&mut self, now: &Snapshot, log: NewEntries<'_>, lines: &mut Vec<String>) {
         let found = lint_texts(now);
+        let told =
+            |text: &str| failure(now).is_some_and(|why| text.ends_with(why) && log.tell(why));
         for (severity, text) in &found {
-            if !self.lints.contains_key(&without_numbers(text)) {
+            if !self.lints.contains_key(&without_numbers(text)) && !told(text) {
                 lines.push(words::graded(*severity, text));
             }
         }
@@ -109,12 +113,21 @@ fn without_numbers(text: &str) -> String {
         .join(" ")
 }
 
-/// Lines of the log that came since.
-fn log(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
-    let last = before.and_then(|b| b.log.last());
-    let known = last.and_then(|l| now.log.iter().rposition(|e| e == l));
-    let new = &now.log[known.map_or(0, |at| at + 1)..];
-    lines.extend(new.iter().map(log_line));
+/// The lines of the log that came since.
+#[derive(Clone, Copy)]
+struct NewEntries<'a>(&'a [LogEntry]);
+
+impl<'a> NewEntries<'a> {
+    fn since(before: Option<&Snapshot>, now: &'a Snapshot) -> Self {
+        let last = before.and_then(|b| b.log.last());
+        let known = last.and_then(|l| now.log.iter().rposition(|e| e == l));
+        NewEntries(&now.log[known.map_or(0, |at| at + 1)..])
+    }
+
+    /// Whether one of them says `text`.
+    fn tell(self, text: &str) -> bool {
+        self.0.iter().any(|entry| entry.text.contains(text))
+    }
 }
 
 fn log_line(entry: &LogEntry) -> String {
@@ -124,7 +137,8 @@ fn log_line(entry: &LogEntry) -> String {
     }
 }
 
-fn reload(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+/// The steps of a reload. Settings are set in one step, which the log says as well.
+fn reload(before: Option<&Snapshot>, now: &Snapshot, log: NewEntries<'_>, lines: &mut Vec<String>) {
     let Some(reload) = &now.reload else { return };
     let old = before.and_then(|b| b.reload.as_ref());
     // Steps are only ever added; a shorter or different list is another reload's.
@@ -134,17 +148,8 @@ fn reload(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
         return;
     }
     let said = same.map_or(0, |o| o.steps.len());
-    lines.extend(reload.steps[said..].iter().map(|s| format!("reload: {s}")));
-    match &reload.state {
-        ReloadState::Running => {}
-        ReloadState::Done => {
-            lines.push(format!(
-                "reload: done in {}",
-                format::duration(reload.elapsed)
-            ));
-        }
-        ReloadState::Failed(why) => lines.push(format!("reload: failed: {why}")),
-    }
+    let steps = reload.steps[said..].iter().filter(|step| !log.tell(step));
+    lines.extend(steps.map(|step| format!("reload: {step}")));
 }
 
 fn search(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
@@ -194,26 +199,32 @@ fn ended(search: &SearchView) -> Option<String> {
     })
 }
 
+/// The beginning of a probation.
 fn probation(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
-    let Some(probation) = &now.probation else {
-        return;
-    };
-    let old = before.and_then(|b| b.probation.as_ref());
-    if old.is_some_and(|o| o.since == probation.since && o.state == probation.state) {
+    let Some(begun) = watched(now) else { return };
+    if before
+        .and_then(watched)
+        .is_some_and(|old| old.since == begun.since)
+    {
         return;
     }
-    lines.push(standing(probation));
+    let lasts = format::duration(begun.terms.lasts);
+    lines.push(format!(
+        "probation: {lasts} to prove itself; keep or roll-back ends it"
+    ));
 }
 
-fn standing(probation: &Probation) -> String {
-    match &probation.state {
-        ProbationState::Watching => format!(
-            "probation: {} to prove itself; keep or roll-back ends it",
-            format::duration(probation.terms.lasts)
-        ),
-        ProbationState::Passed => "probation: passed".into(),
-        ProbationState::Failed(why) => format!("probation: rolled back: {why}"),
-        ProbationState::Kept => "probation: ended, what was applied stays".into(),
+/// Returns the probation under way, or `None` if there is none.
+fn watched(shown: &Snapshot) -> Option<&Probation> {
+    let probation = shown.probation.as_ref();
+    probation.filter(|p| p.state == ProbationState::Watching)
+}
+
+/// Returns why the last probation failed, or `None` if it did not.
+fn failure(shown: &Snapshot) -> Option<&str> {
+    match &shown.probation.as_ref()?.state {
+        ProbationState::Failed(why) => Some(why),
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an update wants done outside of the model.
+//! The effects that an update wants outside of the model.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is worth acting on, and which key shows it or changes it.
+//! Lints: whatever is worth acting on, and which key shows it or changes it.
 
 use divisi::allocation::Cell;
 use divisi::session::{DeviceView, EntryView, Lost, MemberView, ProbationState, Snapshot};

@@ -1,5 +1,5 @@
-//! What each member brings to the ensemble, and whether it votes. Of the columns the weightier
-//! come first, as many as fit.
+//! The contribution of each member to the ensemble, and whether it votes. Of the columns the
+//! weightier come first, as many as fit.
 
 use divisi::device::MemberIndex;
 use divisi::session::{MemberContribution, MemberView};

@@ -1,4 +1,4 @@
-//! What a setup would change, in words: for the comparison, under a matrix that is being
+//! The changes that a setup would make, in words: for the comparison, under a matrix that is being
 //! edited, and as a proposal.
 
 use divisi::allocation::{Difference, EntryChange, Matrix, WorkerChange};
@@ -68,9 +68,9 @@ pub(crate) fn prediction(preview: &EditPreview, width: u16) -> StyledLine {
     ]
 }
 
-/// Returns lines on the settings that change, other than the matrix.
-pub(crate) fn settings(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
-    let wrapped = preview.settings.iter().flat_map(|s| {
+/// Returns lines on the settings that change, other than the matrix, from their `words`.
+pub(crate) fn settings(words: &[String], width: u16) -> Vec<StyledLine> {
+    let wrapped = words.iter().flat_map(|s| {
         let lines = format::wrap(&format!("~ {s}"), width);
         lines.into_iter().map(|l| vec![(l, Role::Warn)])
     });
@@ -176,7 +176,7 @@ pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<Sty
         workers.push((text, Role::Warn));
     }
     lines.push(workers);
-    lines.extend(settings(preview, width));
+    lines.extend(settings(&preview.settings, width));
     lines
 }
 

@@ -7,7 +7,7 @@ use divisi::allocation::Cell;
 use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
 use divisi::metrics::WINDOW;
-use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, Snapshot};
+use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, SettingChange, Snapshot};
 
 use super::{Condition, Severity, checks, format};
 
@@ -186,12 +186,10 @@ pub(crate) fn measured_window(shown: &Snapshot, cleared: Duration) -> Duration {
 
 /// When what runs began, as far as it matters to latencies: other votes forget none.
 fn began(shown: &Snapshot) -> Duration {
-    let ran = shown.history.iter().rev();
+    let (ran, now) = (shown.history.iter().rev(), shown.setup());
     let same = ran.take_while(|ran| {
-        let then = &ran.setup;
-        then.matrix == shown.matrix
-            && then.policy == shown.policy
-            && then.segment_size == shown.segment_size
+        let settings = SettingChange::between(&ran.setup, &now);
+        ran.setup.matrix == now.matrix && !settings.iter().any(SettingChange::changes_pace)
     });
     same.last().map_or(Duration::ZERO, |ran| ran.from)
 }

@@ -1,4 +1,4 @@
-//! What is looked at: a staged setup, the timeline, which part of it is shown, and whose figures.
+//! The view of a user: a staged setup, the timeline, which part of it is shown, and whose figures.
 
 mod edit;
 pub(crate) mod timeline;

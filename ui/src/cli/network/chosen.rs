@@ -1,4 +1,4 @@
-//! What the subcommands are given: a network, its weights, and the hardware that it runs on:
+//! The arguments of the subcommands: a network, its weights, and the hardware that it runs on:
 //! cores of this machine, or one of its GPUs.
 
 use std::path::{Path, PathBuf};

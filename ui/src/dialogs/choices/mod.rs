@@ -1,4 +1,4 @@
-//! What forms ask for, and the commands they become; the forms of one choice: a device, the
+//! The questions of forms, and the commands they become; the forms of one choice: a device, the
 //! segment size, the name of a layout, the service objective, the terms of a probation.
 
 mod search;
@@ -20,7 +20,7 @@ impl Form {
     /// Returns the reply for the values that were filled in.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first value that is wrong, and what was expected.
     pub(super) fn answer(&self) -> Result<DialogReply, FormError> {
         let name = self.choices[self.chosen].name;
         let command = match self.kind {

@@ -1,4 +1,4 @@
-//! What a device is like, at the right of its row: how busy, how full, or gone; under it how a
+//! The state of a device, at the right of its row: how busy, how full, or gone; under it how a
 //! GPU is doing, as its driver says.
 
 use divisi::device::gpu::Gauges;

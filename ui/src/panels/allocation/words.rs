@@ -3,7 +3,9 @@
 
 use divisi::allocation::Difference;
 use divisi::ensemble::PolicyKind;
-use divisi::session::{DeviceView, EntryView, MemberView, ProbationState, ReloadState};
+use divisi::session::{
+    DeviceView, EntryView, MemberView, ProbationState, ReloadState, SettingChange,
+};
 
 use super::geometry::MatrixColumns;
 use crate::commands::APPLY_PROPOSAL;
@@ -255,17 +257,9 @@ fn batch_sizes(model: &Model) -> u32 {
 /// In the title: how many changes are staged.
 pub(super) fn staged_note(model: &Model, edit: &SetupEdit) -> String {
     let difference = Difference::between(&model.snapshot.matrix, edit.staged());
-    let (now, then) = (&model.snapshot, edit.setup());
-    let settings = [
-        now.policy != then.policy,
-        now.combination != then.combination,
-        now.segment_size != then.segment_size,
-    ];
-    let settings = settings.into_iter().filter(|differs| *differs).count();
-    format!(
-        "EDITING · {} staged",
-        difference.changed().count() + settings
-    )
+    let settings = SettingChange::between(&model.snapshot.setup(), edit.setup());
+    let staged = difference.changed().count() + settings.len();
+    format!("EDITING · {staged} staged")
 }
 
 /// Draws it, with the queues and rates of members where there is room for both.

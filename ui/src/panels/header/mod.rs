@@ -1,4 +1,4 @@
-//! What serves, how it goes, and what is not as it should be.
+//! The header: the ensemble that is served, how it goes, and what is not as it should be.
 
 mod signs;
 

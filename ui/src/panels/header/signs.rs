@@ -1,4 +1,5 @@
-//! What goes on beside serving: a probation, a recording, a playback, who else watches.
+//! Signs of all that goes on beside serving: a probation, a recording, a playback, and who else
+//! watches.
 
 use std::time::Duration;
 

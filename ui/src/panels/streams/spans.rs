@@ -1,4 +1,4 @@
-//! What the steps of a batch look like, the legend that says so, and the span under the cursor
+//! The signs for the steps of a batch, their legend, and the span under the cursor
 //! in words.
 
 use divisi::trace::{Span, SpanKind};
