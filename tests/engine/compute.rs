@@ -227,6 +227,14 @@ fn image() -> impl Strategy<Value = Shape> {
     (1usize..4, 3usize..9, 3usize..9).prop_map(|(c, h, w)| Shape::image(2 * c, h, w))
 }
 
+/// Pixels past the padding, mostly none.
+pub fn overhang() -> impl Strategy<Value = Sides> {
+    prop_oneof![
+        2 => Just(Sides::square(0)),
+        1 => sides(0..3),
+    ]
+}
+
 /// A kernel or padding, square or not.
 fn sides(most: std::ops::Range<usize>) -> impl Strategy<Value = Sides> {
     (most.clone(), most).prop_map(Sides::from)
@@ -289,9 +297,9 @@ proptest! {
     #[test]
     fn pools_and_resizes_of_any_geometry(
         input in image(), kernel in 1usize..4, stride in 1usize..4, padding in 0usize..2,
-        count_include_pad: bool, kind in 0usize..5, side in 1usize..12,
+        count_include_pad: bool, overhang in overhang(), kind in 0usize..5, side in 1usize..12,
     ) {
-        let pool = Pool { kernel, stride, padding, count_include_pad };
+        let pool = Pool { kernel, stride, padding, count_include_pad, overhang };
         let op = [
             Op::MaxPool(pool),
             Op::AvgPool(pool),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use candle_core::{D, Device, Result, Tensor};
 
-use crate::network::{Conv2d, Graph, Node, Op, Pool, Weights};
+use crate::network::{Conv2d, Graph, Node, Op, Pool, Sides, Weights};
 
 /// The parameters of a run, and its batch normalisation.
 pub trait ParameterSource {
@@ -129,17 +129,22 @@ fn pad(x: &Tensor, height: usize, width: usize) -> Result<Tensor> {
         .pad_with_zeros(3, width, width)
 }
 
-/// Candle's average counts the padding. If it must not, the mean of ones is the share of each
-/// window that lies inside.
+/// Candle's average counts the padding, and takes the rest of the image past the last whole
+/// window. What must not be counted is divided away by the mean of ones in its place.
 fn average_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
+    let Sides { height, width } = pool.overhang;
     let mean = |x: &Tensor| {
-        pad(x, pool.padding, pool.padding)?.avg_pool2d_with_stride(pool.kernel, pool.stride)
+        let x = x
+            .pad_with_zeros(2, 0, height)?
+            .pad_with_zeros(3, 0, width)?;
+        x.avg_pool2d_with_stride(pool.kernel, pool.stride)
     };
-    if pool.count_include_pad {
-        mean(x)
-    } else {
-        mean(x)? / mean(&x.ones_like()?)?
-    }
+    let padded = pad(x, pool.padding, pool.padding)?;
+    let ones = match pool.count_include_pad {
+        true => padded.ones_like()?,
+        false => pad(&x.ones_like()?, pool.padding, pool.padding)?,
+    };
+    mean(&padded)? / mean(&ones)?
 }
 
 /// Returns the means of `to` windows along one dimension.
@@ -155,12 +160,19 @@ fn adaptive(x: &Tensor, dim: usize, to: usize) -> Result<Tensor> {
 /// Candle's max pool has no padding; a border below every value replaces it.
 fn max_pool(pool: Pool, x: &Tensor) -> Result<Tensor> {
     let mut x = x.clone();
-    if pool.padding > 0 {
-        for dim in [2, 3] {
-            let mut border = x.dims().to_vec();
-            border[dim] = pool.padding;
-            let border = Tensor::full(f32::NEG_INFINITY, border, x.device())?;
-            x = Tensor::cat(&[&border, &x, &border], dim)?;
+    for (dim, overhang) in [(2, pool.overhang.height), (3, pool.overhang.width)] {
+        let border = |pixels: usize| {
+            let mut dims = x.dims().to_vec();
+            dims[dim] = pixels;
+            Tensor::full(f32::NEG_INFINITY, dims, x.device())
+        };
+        let (before, after) = (pool.padding, pool.padding + overhang);
+        if after > 0 {
+            let mut parts = vec![x.clone(), border(after)?];
+            if before > 0 {
+                parts.insert(0, border(before)?);
+            }
+            x = Tensor::cat(&parts, dim)?;
         }
     }
     x.max_pool2d_with_stride(pool.kernel, pool.stride)

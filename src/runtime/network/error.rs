@@ -57,6 +57,17 @@ pub enum OpError {
         /// Side of the window.
         kernel: usize,
     },
+    /// A pool with windows that hold no pixel of the image.
+    #[error("an overhang of {overhang} makes windows outside of a side of {side}")]
+    Overhang {
+        /// Pixels past the padding.
+        overhang: usize,
+        /// Length of the image's side.
+        side: usize,
+    },
+    /// An average that would count pixels past the padding.
+    #[error("an average that counts its padding has no overhang")]
+    CountedOverhang,
     /// A window larger than the padded image.
     #[error(
         "a kernel of {kernel} (dilation {dilation}) does not fit a side of {side} with padding {padding}"

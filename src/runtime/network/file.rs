@@ -180,6 +180,7 @@ impl WrittenLayer {
             stride: self.stride.unwrap_or(kernel),
             padding: self.square("padding", self.padding.unwrap_or(Sides::square(0)))?,
             count_include_pad: self.count_include_pad.unwrap_or(true),
+            overhang: Sides::square(0),
         })
     }
 

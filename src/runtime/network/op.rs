@@ -106,6 +106,9 @@ impl Op {
         let first = inputs[0];
         let shape = match self {
             Op::Conv2d(conv) => conv.output(first)?,
+            Op::AvgPool(pool) if pool.count_include_pad && pool.has_overhang() => {
+                return Err(OpError::CountedOverhang);
+            }
             Op::MaxPool(pool) | Op::AvgPool(pool) => pool.output(first)?,
             Op::BatchNorm { eps } => {
                 if !(eps.is_finite() && *eps > 0.0) {

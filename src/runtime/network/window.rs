@@ -114,6 +114,11 @@ pub struct Pool {
     /// the pixels inside the image. A maximum ignores the padding.
     #[serde(default = "yes")]
     pub count_include_pad: bool,
+    /// Pixels by which windows may reach past the padding, at the bottom (height) and on the
+    /// right (width): what ONNX calls `ceil_mode`, or padding at the ends. They are never
+    /// counted.
+    #[serde(default = "none", skip_serializing_if = "is_none")]
+    pub overhang: Sides,
 }
 
 impl Pool {
@@ -124,6 +129,7 @@ impl Pool {
             stride,
             padding: 0,
             count_include_pad: true,
+            overhang: none(),
         }
     }
 
@@ -138,6 +144,11 @@ impl Pool {
         Pool { padding, ..self }
     }
 
+    /// Whether windows may reach past the padding.
+    pub fn has_overhang(&self) -> bool {
+        !is_none(&self.overhang)
+    }
+
     /// Returns the windows with averages over the pixels inside the image alone.
     #[must_use]
     pub const fn inside(self) -> Self {
@@ -145,6 +156,12 @@ impl Pool {
             count_include_pad: false,
             ..self
         }
+    }
+
+    /// Returns the windows with `overhang` at the bottom and on the right.
+    #[must_use]
+    pub const fn overhanging(self, overhang: Sides) -> Self {
+        Pool { overhang, ..self }
     }
 
     pub(super) fn output(&self, input: Shape) -> Result<Shape, OpError> {
@@ -155,8 +172,22 @@ impl Pool {
                 kernel: self.kernel,
             });
         }
-        let out = |side| window(side, self.kernel, self.stride, self.padding, 1);
-        Ok(Shape::image(c, out(h)?, out(w)?))
+        let (height, width) = (self.overhang.height, self.overhang.width);
+        Ok(Shape::image(
+            c,
+            self.windows(h, height)?,
+            self.windows(w, width)?,
+        ))
+    }
+
+    /// Returns the number of windows along a side. Each holds a pixel of the image.
+    fn windows(&self, side: usize, overhang: usize) -> Result<usize, OpError> {
+        let fits = |side| window(side, self.kernel, self.stride, self.padding, 1);
+        let windows = fits(side.saturating_add(overhang))?;
+        match (windows - 1).checked_mul(self.stride) {
+            Some(last) if last < side.saturating_add(self.padding) => Ok(windows),
+            _ => Err(OpError::Overhang { overhang, side }),
+        }
     }
 }
 
@@ -212,6 +243,10 @@ const fn one() -> usize {
 
 const fn none() -> Sides {
     Sides::square(0)
+}
+
+fn is_none(sides: &Sides) -> bool {
+    *sides == none()
 }
 
 const fn yes() -> bool {

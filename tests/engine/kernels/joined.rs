@@ -1,6 +1,6 @@
 //! Concatenations: layers that write into the pixels of a wider image, and read from them.
 
-use divisi::network::{Conv2d, NodeId, Op, Pool, Shape};
+use divisi::network::{Conv2d, NodeId, Op, Pool, Shape, Sides};
 use proptest::prelude::*;
 
 use super::{Net, cases, check};
@@ -83,6 +83,7 @@ impl Joined {
                     stride: 1,
                     padding: 1,
                     count_include_pad: false,
+                    overhang: Sides::square(0),
                 };
                 (Op::MaxPool(pool), vec![self.value(*from)])
             }

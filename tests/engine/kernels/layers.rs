@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::convolutions::activation;
 use super::{Net, cases, check, lowered};
-use crate::compute::weights;
+use crate::compute::{overhang, weights};
 
 proptest! {
     #![proptest_config(cases(80))]
@@ -27,10 +27,10 @@ proptest! {
     #[test]
     fn pools_between_convolutions(
         channels in 1usize..40, (height, width) in (3usize..16, 3usize..16), kernel in 1usize..4,
-        stride in 1usize..4, padding in 0usize..2, count_include_pad: bool, kind in 0usize..4,
-        side in 1usize..12, batch in 1usize..6, threads in 0usize..4,
+        stride in 1usize..4, padding in 0usize..2, count_include_pad: bool, overhang in overhang(),
+        kind in 0usize..4, side in 1usize..12, batch in 1usize..6, threads in 0usize..4,
     ) {
-        let pool = Pool { kernel, stride, padding, count_include_pad };
+        let pool = Pool { kernel, stride, padding, count_include_pad, overhang };
         let op = [
             Op::MaxPool(pool),
             Op::AvgPool(pool),

@@ -4,7 +4,7 @@
 //! activation, which makes it 0, and in a maximum, where it depends on its place.
 
 use divisi::compute::Family;
-use divisi::network::{Conv2d, Graph, Op, Pool, Shape, Weights};
+use divisi::network::{Conv2d, Graph, Op, Pool, Shape, Sides, Weights};
 use proptest::prelude::*;
 
 use super::{Net, answer, cases, input, lowered, plain, rows, values};
@@ -50,6 +50,7 @@ fn layers() -> Vec<(&'static str, Graph)> {
         stride: 1,
         padding: 1,
         count_include_pad: true,
+        overhang: Sides::square(0),
     };
     vec![
         ("first", conv((3, 9), square.same())),
@@ -231,7 +232,7 @@ proptest! {
 
     #[test]
     fn a_maximum_is_nan_where_anything_in_its_window_is(specials in specials()) {
-        let pool = Pool { kernel: 3, stride: 2, padding: 1, count_include_pad: false };
+        let pool = Pool { kernel: 3, stride: 2, padding: 1, count_include_pad: false, overhang: Sides::square(0) };
         let graph = layer(Shape::image(20, 7, 7), Op::MaxPool(pool));
         let (weights, x) = (weights(&graph), spoilt(&graph, &specials));
         let without: Vec<f32> = x.iter().map(|v| if v.is_nan() { 0.0 } else { *v }).collect();
