@@ -11,5 +11,6 @@ pub mod compute;
 pub mod device;
 pub mod lock;
 pub mod network;
+pub mod onnx;
 pub mod reading;
 pub mod words;

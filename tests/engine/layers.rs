@@ -12,6 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["ranged", "replace", "codes", "user_folders"],
     &["metrics", "device"],
     &["trace", "network"],
+    &["onnx"],
     &["compute"],
     &["ensemble"],
     &["allocation"],

@@ -43,6 +43,7 @@ mod networks;
 mod normalisation;
 #[path = "../support/npy.rs"]
 mod npy;
+mod onnx;
 mod owed;
 mod papers;
 mod papers_search;

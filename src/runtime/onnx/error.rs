@@ -1,0 +1,239 @@
+//! Reasons why an ONNX file is no network.
+
+use std::fmt;
+use std::io;
+
+use thiserror::Error;
+
+use crate::network::{GraphError, WeightsError};
+
+/// The reason why an ONNX file is no network.
+#[derive(Debug, Error)]
+pub enum OnnxError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The bytes are no message of protocol buffers, or it ends early.
+    #[error("not a readable ONNX file: {0}")]
+    Unreadable(prost::DecodeError),
+    /// The message is no model that can be served.
+    #[error("not a readable ONNX file: {0}")]
+    Model(ModelFault),
+    /// A tensor cannot be read.
+    #[error("tensor `{name}`: {fault}")]
+    Tensor {
+        /// The tensor's name.
+        name: String,
+        /// The reason.
+        fault: TensorFault,
+    },
+    /// A node does not make sense.
+    #[error("node {node}: {fault}")]
+    Node {
+        /// The node.
+        node: NodeLabel,
+        /// The reason.
+        fault: NodeFault,
+    },
+    /// Nodes that cannot be computed, all of them.
+    #[error("{}", listed(.0))]
+    Unsupported(Vec<Unsupported>),
+    /// The operations do not form a network.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The constants are no weights of it.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+}
+
+/// The reason why a message is no model that can be served.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ModelFault {
+    /// There is no graph.
+    #[error("it holds no graph")]
+    NoGraph,
+    /// The version of the operators is not known.
+    #[error("operators of version {found}; versions {least} to {most} are known")]
+    Opset {
+        /// The version in the file, 0 if there is none.
+        found: i64,
+        /// The least that is known.
+        least: i64,
+        /// The greatest that is known.
+        most: i64,
+    },
+    /// The file defines operators of its own.
+    #[error("it defines {0} operators of its own; export it with functions inlined")]
+    Functions(usize),
+    /// There are more nodes than are taken for a network.
+    #[error("{found} nodes, at most {most} are taken")]
+    TooManyNodes {
+        /// Nodes in the file.
+        found: usize,
+        /// The most that are taken.
+        most: usize,
+    },
+    /// Two values have one name.
+    #[error("value `{0}` is made twice")]
+    MadeTwice(String),
+    /// A value that nothing makes.
+    #[error("node {node} reads `{value}`, which nothing makes before it")]
+    Missing {
+        /// The node that reads it.
+        node: NodeLabel,
+        /// The value.
+        value: String,
+    },
+    /// The number of inputs or outputs is not one.
+    #[error("expected one {what}, found {}: {}", .found.len(), .found.join(", "))]
+    NotOne {
+        /// `input` or `output`.
+        what: &'static str,
+        /// Their names.
+        found: Vec<String>,
+    },
+    /// The input is no tensor of float32.
+    #[error("input `{name}`: expected a tensor of FLOAT, found {found}")]
+    InputType {
+        /// The input's name.
+        name: String,
+        /// Its type.
+        found: String,
+    },
+    /// The input's dimensions are no batch of samples.
+    #[error(
+        "input `{name}`: expected a batch of vectors or of images (2 or 4 dimensions), found [{}]",
+        .found.join(", ")
+    )]
+    InputShape {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written.
+        found: Vec<String>,
+    },
+    /// The shape of a sample is not in the file, or is another one.
+    #[error("input `{name}`: takes samples of [{}], found {found}", .expected.join(", "))]
+    SampleShape {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written, without the batch.
+        expected: Vec<String>,
+        /// The shape that was asked for.
+        found: String,
+    },
+    /// The output is not made by any node, or is a constant.
+    #[error("output `{0}` does not depend on the input")]
+    Output(String),
+}
+
+/// The reason why a tensor cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TensorFault {
+    /// The values are of a type that is not read.
+    #[error("values of type {0} are not read")]
+    Type(String),
+    /// The dimensions are negative or their product is too large.
+    #[error("dimensions {0:?} make no tensor")]
+    Dimensions(Vec<i64>),
+    /// The number of values is not the product of the dimensions.
+    #[error("expected {expected} values, found {found}")]
+    Length {
+        /// The product of the dimensions.
+        expected: usize,
+        /// Values in the file, rounded down.
+        found: usize,
+    },
+    /// Values are not finite.
+    #[error("value {at} is not a finite number")]
+    NotFinite {
+        /// The position of the first such value.
+        at: usize,
+    },
+    /// The values lie in a file that may not be read.
+    #[error("its values lie in `{0}`, which is not a path inside of the model's folder")]
+    Outside(String),
+    /// The values lie in another file, and the model was not read from a folder.
+    #[error("its values lie in `{0}`, but the model was not read from a folder")]
+    NoFolder(String),
+    /// The file of the values cannot be read.
+    #[error("its values lie in `{file}`: {why}")]
+    External {
+        /// The file as the model names it.
+        file: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// The reason why a node cannot be what it says.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum NodeFault {
+    /// An input that the operator needs is not there.
+    #[error("input {0} is missing")]
+    NoInput(usize),
+    /// An attribute has no usable value.
+    #[error("attribute `{name}`: expected {expected}")]
+    Attribute {
+        /// The attribute's name.
+        name: &'static str,
+        /// The values that it may have.
+        expected: String,
+    },
+    /// The dimensions of the inputs do not fit the operator.
+    #[error("{0}")]
+    Shapes(String),
+    /// The operation cannot be added to the network.
+    #[error("{0}")]
+    Graph(GraphError),
+}
+
+/// A node as a reader finds it in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeLabel {
+    /// Its name, or its first output's.
+    pub name: String,
+    /// Its operator, with the domain if it is not ONNX's own.
+    pub operator: String,
+}
+
+impl fmt::Display for NodeLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.name, self.operator)
+    }
+}
+
+/// A node that cannot be computed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported {
+    /// The node.
+    pub node: NodeLabel,
+    /// The reason.
+    pub why: String,
+}
+
+/// The most nodes of one operator and reason that a message names.
+const NAMED: usize = 4;
+
+/// Returns all nodes, those of one operator and reason together.
+fn listed(nodes: &[Unsupported]) -> String {
+    let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for Unsupported { node, why } in nodes {
+        let same = |g: &&mut (&str, &str, Vec<&str>)| g.0 == node.operator && g.1 == why;
+        match groups.iter_mut().find(same) {
+            Some((_, _, names)) => names.push(&node.name),
+            None => groups.push((&node.operator, why, vec![&node.name])),
+        }
+    }
+    let groups = groups.iter().map(|(operator, why, names)| {
+        let shown = names[..names.len().min(NAMED)].join("`, `");
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("\n  {operator} (`{shown}`{more}): {why}")
+    });
+    let count = nodes.len();
+    let all: String = groups.collect();
+    let nodes = if count == 1 { "node" } else { "nodes" };
+    format!("{count} {nodes} cannot be computed:{all}")
+}

@@ -1,0 +1,18 @@
+//! ONNX files as networks: decoded, checked, constants folded, and each node turned into
+//! operations of a [`Graph`](crate::network::Graph) with its weights.
+//!
+//! A file is hostile until it is checked: every size that it claims is compared with the bytes
+//! that are there before anything is allocated for it, and files with external values are read
+//! from the model's own folder alone.
+
+mod error;
+mod fold;
+mod import;
+mod model;
+mod node;
+mod operators;
+mod proto;
+mod tensor;
+
+pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
+pub use model::{OnnxModel, OnnxNetwork};

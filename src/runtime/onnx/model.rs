@@ -1,0 +1,242 @@
+//! A decoded file, checked as a whole: versions, names, order, one input and one output.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use prost::Message;
+use prost::bytes::Bytes;
+
+use super::error::{ModelFault, OnnxError};
+use super::import::Import;
+use super::node::Node;
+use super::proto::{DimensionProto, GraphProto, ModelProto, ValueInfoProto};
+use super::tensor::type_name;
+use crate::network::{Graph, Shape, Weights};
+use crate::reading;
+
+/// The versions of the operators that are known.
+const OPSETS: std::ops::RangeInclusive<i64> = 7..=24;
+
+/// The most nodes of a file; more are taken for a mistake.
+const MAX_NODES: usize = 100_000;
+
+/// A model that was decoded and checked as a whole.
+#[derive(Debug)]
+pub struct OnnxModel {
+    pub(super) graph: GraphProto,
+    pub(super) opset: i64,
+    /// Where files beside the model lie.
+    pub(super) folder: Option<PathBuf>,
+}
+
+/// A network and its weights.
+#[derive(Debug)]
+pub struct OnnxNetwork {
+    /// The operations.
+    pub graph: Graph,
+    /// The values of all parameters.
+    pub weights: Weights,
+}
+
+impl OnnxModel {
+    /// Decodes the file at `path`. Values in other files are read from its folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no model that can be served.
+    pub fn open(path: &Path) -> Result<Self, OnnxError> {
+        let file = reading::open(path)?;
+        let bytes = Bytes::from_owner(map(&file)?);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::decode(bytes, Some(folder.to_owned()))
+    }
+
+    /// Decodes a model from memory. Its values lie in it.
+    ///
+    /// # Errors
+    /// As for [`OnnxModel::open`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OnnxError> {
+        Self::decode(Bytes::from(bytes), None)
+    }
+
+    fn decode(bytes: Bytes, folder: Option<PathBuf>) -> Result<Self, OnnxError> {
+        let model = ModelProto::decode(bytes).map_err(OnnxError::Unreadable)?;
+        let own = |domain: Option<&str>| matches!(domain.unwrap_or_default(), "" | "ai.onnx");
+        let mut sets = model.opset_import.iter();
+        let set = sets.find(|set| own(set.domain.as_deref()));
+        let opset = set.and_then(|set| set.version).unwrap_or_default();
+        let graph = model.graph.ok_or(OnnxError::Model(ModelFault::NoGraph))?;
+        if !OPSETS.contains(&opset) {
+            return Err(OnnxError::Model(ModelFault::Opset {
+                found: opset,
+                least: *OPSETS.start(),
+                most: *OPSETS.end(),
+            }));
+        }
+        if !model.functions.is_empty() {
+            return Err(OnnxError::Model(ModelFault::Functions(
+                model.functions.len(),
+            )));
+        }
+        let model = OnnxModel {
+            graph,
+            opset,
+            folder,
+        };
+        model.check().map_err(OnnxError::Model)?;
+        Ok(model)
+    }
+
+    /// Returns the nodes in the order of the file, in which they can run.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+        let nodes = self.graph.node.iter();
+        nodes.map(|proto| Node::new(proto, self.opset))
+    }
+
+    /// Checks that every value is made once, before it is read.
+    fn check(&self) -> Result<(), ModelFault> {
+        let found = self.graph.node.len();
+        if found > MAX_NODES {
+            let most = MAX_NODES;
+            return Err(ModelFault::TooManyNodes { found, most });
+        }
+        let initialisers = self.graph.initializer.iter();
+        let mut made: HashSet<&str> = initialisers.filter_map(|t| t.name.as_deref()).collect();
+        let inputs = self.graph.input.iter();
+        made.extend(inputs.filter_map(|i| i.name.as_deref()));
+        for node in self.nodes() {
+            let read = node.inputs().iter().filter(|name| !name.is_empty());
+            if let Some(value) = read.into_iter().find(|name| !made.contains(name.as_str())) {
+                return Err(ModelFault::Missing {
+                    node: node.label(),
+                    value: value.clone(),
+                });
+            }
+            for name in node.outputs().iter().filter(|name| !name.is_empty()) {
+                if !made.insert(name) {
+                    return Err(ModelFault::MadeTwice(name.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the only input that is no initialiser. Files of before IR version 4 list these
+    /// among the inputs.
+    pub(super) fn input(&self) -> Result<&ValueInfoProto, ModelFault> {
+        let initialisers = self.graph.initializer.iter();
+        let constant: HashSet<&str> = initialisers.filter_map(|t| t.name.as_deref()).collect();
+        let inputs = self.graph.input.iter();
+        let inputs = inputs.filter(|i| !constant.contains(i.name.as_deref().unwrap_or_default()));
+        only("input", inputs)
+    }
+
+    /// Returns the name of the only output.
+    pub(super) fn output(&self) -> Result<&str, ModelFault> {
+        let output = only("output", self.graph.output.iter())?;
+        Ok(output.name.as_deref().unwrap_or_default())
+    }
+
+    /// Returns the shape of one sample, or `None` if the file leaves dimensions open.
+    ///
+    /// # Errors
+    /// The model does not take one batch of images or vectors of float32.
+    pub fn sample(&self) -> Result<Option<Shape>, OnnxError> {
+        let dims = self.sample_dims().map_err(OnnxError::Model)?;
+        let sizes: Option<Vec<usize>> = dims.iter().map(|d| size(d)).collect();
+        Ok(sizes.and_then(|dims| Shape::try_from(dims).ok()))
+    }
+
+    /// Returns the dimensions of the input behind the batch's.
+    fn sample_dims(&self) -> Result<&[DimensionProto], ModelFault> {
+        let input = self.input()?;
+        let name = || input.name.clone().unwrap_or_default();
+        let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
+        let found = tensor.map_or(0, |t| t.elem_type.unwrap_or_default());
+        if found != FLOAT {
+            return Err(ModelFault::InputType {
+                name: name(),
+                found: type_name(found),
+            });
+        }
+        let shape = tensor.and_then(|t| t.shape.as_ref());
+        match shape.map(|s| s.dim.as_slice()) {
+            Some([_, sample @ ..]) if matches!(sample.len(), 1 | 3) => Ok(sample),
+            other => Err(ModelFault::InputShape {
+                name: name(),
+                found: other.unwrap_or_default().iter().map(written).collect(),
+            }),
+        }
+    }
+
+    /// Turns the model into a network for samples of `shape`, or of the shape in the file.
+    ///
+    /// # Errors
+    /// The model does not take such samples, or holds nodes that cannot be computed: all of
+    /// them are named at once.
+    pub fn network(&self, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
+        let dims = self.sample_dims().map_err(OnnxError::Model)?;
+        let fits = |shape: &Shape| {
+            let asked: Vec<usize> = (*shape).into();
+            let sizes = dims.iter().map(size);
+            asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == a))
+        };
+        let sample = match shape {
+            Some(shape) => Some(shape).filter(fits),
+            None => self.sample()?,
+        };
+        let Some(sample) = sample else {
+            let name = self.input().map_err(OnnxError::Model)?.name.clone();
+            return Err(OnnxError::Model(ModelFault::SampleShape {
+                name: name.unwrap_or_default(),
+                expected: dims.iter().map(written).collect(),
+                found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
+            }));
+        };
+        Import::new(self, sample)?.run()
+    }
+}
+
+/// `TensorProto.DataType` of float32.
+const FLOAT: i32 = 1;
+
+/// Returns a dimension's number, or `None` if it varies.
+fn size(dim: &DimensionProto) -> Option<usize> {
+    dim.dim_value
+        .and_then(|d| usize::try_from(d).ok())
+        .filter(|d| *d > 0)
+}
+
+fn written(dim: &DimensionProto) -> String {
+    let name = || dim.dim_param.clone().filter(|n| !n.is_empty());
+    let number = size(dim).map(|d| d.to_string());
+    number.or_else(name).unwrap_or_else(|| "?".into())
+}
+
+fn only<'a>(
+    what: &'static str,
+    all: impl Iterator<Item = &'a ValueInfoProto>,
+) -> Result<&'a ValueInfoProto, ModelFault> {
+    let all: Vec<_> = all.collect();
+    match all[..] {
+        [one] => Ok(one),
+        _ => Err(ModelFault::NotOne {
+            what,
+            found: all
+                .iter()
+                .map(|v| v.name.clone().unwrap_or_default())
+                .collect(),
+        }),
+    }
+}
+
+#[allow(
+    unsafe_code,
+    reason = "the system's interface to mapped files is unsafe"
+)]
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the mapping is shared and read-only. What is read from it is copied into values
+    // and checked there; nothing but these copies depends on the bytes staying as they are.
+    unsafe { Mmap::map(file) }
+}

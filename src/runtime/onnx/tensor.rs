@@ -1,0 +1,321 @@
+//! Constant tensors of ONNX files, read from the file's own bytes or from a file beside it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Component, Path};
+
+use half::{bf16, f16};
+
+use super::error::TensorFault;
+use super::proto::TensorProto;
+use crate::reading;
+
+/// The most values of a tensor; more are taken for a mistake.
+const MAX_VALUES: usize = 1 << 31;
+
+/// A constant: dimensions and values, the last dimension fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Constant {
+    pub(super) dims: Vec<usize>,
+    pub(super) values: Values,
+}
+
+/// The values of a constant, in the widest type of their kind.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Values {
+    Floats(Vec<f32>),
+    Integers(Vec<i64>),
+    Booleans(Vec<bool>),
+}
+
+impl Constant {
+    /// Creates a vector of integers, as shapes and axes are.
+    pub(super) fn integers(values: Vec<i64>) -> Self {
+        Constant {
+            dims: vec![values.len()],
+            values: Values::Integers(values),
+        }
+    }
+
+    /// Returns the integers, or `None` if the values are of another kind.
+    pub(super) fn as_integers(&self) -> Option<&[i64]> {
+        match &self.values {
+            Values::Integers(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Returns the floats, or `None` if the values are of another kind.
+    pub(super) fn as_floats(&self) -> Option<&[f32]> {
+        match &self.values {
+            Values::Floats(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Returns the only value as a float, or `None` if there are several or none.
+    pub(super) fn as_scalar(&self) -> Option<f32> {
+        match &self.values {
+            Values::Floats(v) => v.first().filter(|_| v.len() == 1).copied(),
+            Values::Integers(v) => v.first().filter(|_| v.len() == 1).map(|v| *v as f32),
+            Values::Booleans(_) => None,
+        }
+    }
+
+    /// Reads a tensor of the file. `folder` is where files beside the model lie.
+    pub(super) fn read(tensor: &TensorProto, folder: Option<&Path>) -> Result<Self, TensorFault> {
+        let dims = dims(&tensor.dims)?;
+        let count = dims.iter().product();
+        let kind = Kind::of(tensor.data_type.unwrap_or_default())?;
+        let values = if tensor.data_location == Some(EXTERNAL) {
+            kind.decode(&external(tensor, folder, count, kind)?)
+        } else if let Some(raw) = &tensor.raw_data {
+            kind.decode(raw)
+        } else {
+            kind.listed(tensor)
+        };
+        let found = values.len();
+        if found != count {
+            return Err(TensorFault::Length {
+                expected: count,
+                found,
+            });
+        }
+        Ok(Constant { dims, values })
+    }
+}
+
+impl Values {
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Values::Floats(values) => values.len(),
+            Values::Integers(values) => values.len(),
+            Values::Booleans(values) => values.len(),
+        }
+    }
+}
+
+/// Returns the dimensions with a product that is no mistake.
+fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
+    let wrong = || TensorFault::Dimensions(written.to_vec());
+    let dims = written.iter().map(|&d| usize::try_from(d));
+    let dims: Vec<usize> = dims.collect::<Result<_, _>>().map_err(|_| wrong())?;
+    let product = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    match product {
+        Some(count) if count <= MAX_VALUES && dims.len() <= 16 => Ok(dims),
+        _ => Err(wrong()),
+    }
+}
+
+/// The types of values that are read, by their numbers in `TensorProto.DataType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Float,
+    Uint8,
+    Int8,
+    Uint16,
+    Int16,
+    Int32,
+    Int64,
+    Bool,
+    Float16,
+    Double,
+    Uint32,
+    Uint64,
+    Bfloat16,
+}
+
+/// The names of all types of values, by number.
+const TYPES: [&str; 17] = [
+    "UNDEFINED",
+    "FLOAT",
+    "UINT8",
+    "INT8",
+    "UINT16",
+    "INT16",
+    "INT32",
+    "INT64",
+    "STRING",
+    "BOOL",
+    "FLOAT16",
+    "DOUBLE",
+    "UINT32",
+    "UINT64",
+    "COMPLEX64",
+    "COMPLEX128",
+    "BFLOAT16",
+];
+
+/// Returns the name of a type of values.
+pub(super) fn type_name(number: i32) -> String {
+    let name = usize::try_from(number).ok().and_then(|n| TYPES.get(n));
+    name.map_or_else(|| format!("number {number}"), |n| (*n).to_owned())
+}
+
+impl Kind {
+    fn of(number: i32) -> Result<Self, TensorFault> {
+        Ok(match number {
+            1 => Kind::Float,
+            2 => Kind::Uint8,
+            3 => Kind::Int8,
+            4 => Kind::Uint16,
+            5 => Kind::Int16,
+            6 => Kind::Int32,
+            7 => Kind::Int64,
+            9 => Kind::Bool,
+            10 => Kind::Float16,
+            11 => Kind::Double,
+            12 => Kind::Uint32,
+            13 => Kind::Uint64,
+            16 => Kind::Bfloat16,
+            other => return Err(TensorFault::Type(type_name(other))),
+        })
+    }
+
+    /// Returns the bytes of one value.
+    const fn size(self) -> usize {
+        match self {
+            Kind::Uint8 | Kind::Int8 | Kind::Bool => 1,
+            Kind::Uint16 | Kind::Int16 | Kind::Float16 | Kind::Bfloat16 => 2,
+            Kind::Float | Kind::Int32 | Kind::Uint32 => 4,
+            Kind::Int64 | Kind::Double | Kind::Uint64 => 8,
+        }
+    }
+
+    /// Decodes values in little-endian order, as files hold them.
+    fn decode(self, raw: &[u8]) -> Values {
+        match self {
+            Kind::Float => floats(raw, f32::from_le_bytes),
+            Kind::Double => floats(raw, |b| f64::from_le_bytes(b) as f32),
+            Kind::Float16 => floats(raw, |b| f16::from_le_bytes(b).to_f32()),
+            Kind::Bfloat16 => floats(raw, |b| bf16::from_le_bytes(b).to_f32()),
+            Kind::Uint8 => integers(raw, |[b]| b.into()),
+            Kind::Int8 => integers(raw, |b| i8::from_le_bytes(b).into()),
+            Kind::Uint16 => integers(raw, |b| u16::from_le_bytes(b).into()),
+            Kind::Int16 => integers(raw, |b| i16::from_le_bytes(b).into()),
+            Kind::Int32 => integers(raw, |b| i32::from_le_bytes(b).into()),
+            Kind::Uint32 => integers(raw, |b| u32::from_le_bytes(b).into()),
+            Kind::Int64 => integers(raw, i64::from_le_bytes),
+            Kind::Uint64 => integers(raw, |b| u64::from_le_bytes(b).cast_signed()),
+            Kind::Bool => Values::Booleans(raw.iter().map(|b| *b != 0).collect()),
+        }
+    }
+
+    /// Returns the values from the typed field that holds this kind.
+    fn listed(self, tensor: &TensorProto) -> Values {
+        let small = || tensor.int32_data.iter();
+        // Halves lie in the lower bits of their field.
+        let half = |v: &i32| (*v & 0xffff) as u16;
+        match self {
+            Kind::Float => Values::Floats(tensor.float_data.clone()),
+            Kind::Double => Values::Floats(tensor.double_data.iter().map(|v| *v as f32).collect()),
+            Kind::Float16 => {
+                Values::Floats(small().map(|v| f16::from_bits(half(v)).into()).collect())
+            }
+            Kind::Bfloat16 => {
+                Values::Floats(small().map(|v| bf16::from_bits(half(v)).into()).collect())
+            }
+            Kind::Int64 => Values::Integers(tensor.int64_data.clone()),
+            Kind::Uint32 | Kind::Uint64 => {
+                let values = tensor.uint64_data.iter();
+                Values::Integers(values.map(|v| v.cast_signed()).collect())
+            }
+            Kind::Bool => Values::Booleans(small().map(|v| *v != 0).collect()),
+            _ => Values::Integers(small().map(|v| i64::from(*v)).collect()),
+        }
+    }
+}
+
+fn floats<const N: usize>(raw: &[u8], decode: impl Fn([u8; N]) -> f32) -> Values {
+    Values::Floats(raw.as_chunks().0.iter().map(|b| decode(*b)).collect())
+}
+
+fn integers<const N: usize>(raw: &[u8], decode: impl Fn([u8; N]) -> i64) -> Values {
+    Values::Integers(raw.as_chunks().0.iter().map(|b| decode(*b)).collect())
+}
+
+/// `TensorProto.DataLocation` of values in another file.
+const EXTERNAL: i32 = 1;
+
+/// Reads the bytes of `count` values from the file beside the model that the tensor names.
+fn external(
+    tensor: &TensorProto,
+    folder: Option<&Path>,
+    count: usize,
+    kind: Kind,
+) -> Result<Vec<u8>, TensorFault> {
+    let entry = |key: &str| {
+        let found = tensor
+            .external_data
+            .iter()
+            .find(|e| e.key.as_deref() == Some(key));
+        found.and_then(|e| e.value.as_deref())
+    };
+    let name = entry("location").unwrap_or_default();
+    let Some(folder) = folder else {
+        return Err(TensorFault::NoFolder(name.to_owned()));
+    };
+    let fail = |why: String| TensorFault::External {
+        file: name.to_owned(),
+        why,
+    };
+    let number = |key: &str| match entry(key) {
+        None => Ok(None),
+        Some(text) => text
+            .parse::<u64>()
+            .map(Some)
+            .map_err(|_| fail(format!("{key}: expected a whole number, found `{text}`"))),
+    };
+    let bytes = count.saturating_mul(kind.size());
+    let offset = number("offset")?.unwrap_or(0);
+    if let Some(length) = number("length")?
+        && length != bytes as u64
+    {
+        let found = usize::try_from(length).unwrap_or(usize::MAX) / kind.size();
+        return Err(TensorFault::Length {
+            expected: count,
+            found,
+        });
+    }
+    let mut file = inside(folder, name)?.map_err(|e| fail(e.to_string()))?;
+    range(&mut file, offset, bytes).map_err(|e| fail(e.to_string()))
+}
+
+/// Opens the file `name` if it lies in `folder`, symbolic links followed.
+fn inside(folder: &Path, name: &str) -> Result<io::Result<File>, TensorFault> {
+    let outside = || TensorFault::Outside(name.to_owned());
+    let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !Path::new(name).components().all(normal) {
+        return Err(outside());
+    }
+    let real = |path: &Path| path.canonicalize();
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let (root, path) = match (real(folder), real(&folder.join(name))) {
+        (Ok(root), Ok(path)) => (root, path),
+        (Err(e), _) | (_, Err(e)) => return Ok(Err(e)),
+    };
+    match path.starts_with(root) {
+        true => Ok(reading::open(&path)),
+        false => Err(outside()),
+    }
+}
+
+/// Reads `bytes` bytes from `offset` on.
+fn range(file: &mut File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    let end = offset.checked_add(bytes as u64);
+    if end.is_none_or(|end| end > size) {
+        let why = format!("expected {bytes} bytes from byte {offset} on, the file has {size}");
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+    }
+    let mut read = Vec::new();
+    read.try_reserve_exact(bytes)?;
+    file.seek(SeekFrom::Start(offset))?;
+    file.take(bytes as u64).read_to_end(&mut read)?;
+    Ok(read)
+}

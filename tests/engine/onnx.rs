@@ -1,0 +1,209 @@
+//! ONNX files become networks that answer as ONNX Runtime does, or are refused with reasons.
+//!
+//! `tests/engine/onnx_files/make.py` made the files and the answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+use divisi::compute::{Lowered, NetworkOp};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::network::Shape;
+use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
+use serde::Deserialize;
+
+/// As a share of the largest value of an answer.
+const TOLERANCE: f32 = 1e-4;
+
+/// The answers of ONNX Runtime.
+#[derive(Deserialize)]
+struct Answers {
+    input: Shape,
+    x: Vec<Vec<f32>>,
+    y: Vec<Vec<f32>>,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/onnx_files")
+}
+
+fn file(name: &str) -> PathBuf {
+    folder().join(name)
+}
+
+fn network(name: &str, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
+    OnnxModel::open(&file(name)).and_then(|model| model.network(shape))
+}
+
+fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
+    let lowered = Lowered::new(&network.graph, &network.weights).expect("lowers");
+    let op = NetworkOp::new(Arc::new(lowered), rows.len(), None).expect("memory");
+    let x = Tensor::from_vec(rows.concat(), (rows.len(), rows[0].len()), &Device::Cpu);
+    let y = x.expect("rows").apply_op1_no_bwd(&op).expect("runs");
+    y.flatten_all().and_then(|y| y.to_vec1()).expect("values")
+}
+
+#[test]
+fn a_model_answers_as_onnx_runtime_does() {
+    for name in ["image", "before", "vectors"] {
+        let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
+        let expected: Answers = serde_json::from_str(&text).expect("answers");
+        let network = network(&format!("{name}.onnx"), None).expect(name);
+        assert_eq!(network.graph.input(), expected.input, "{name}");
+        // In one batch, although the file may say that it takes one row at a time.
+        let ours = answers(&network, &expected.x);
+        let theirs = expected.y.concat();
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        let largest = theirs.iter().fold(0.0f32, |all, v| all.max(v.abs()));
+        for (at, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            let error = (ours - theirs).abs() / largest;
+            assert!(
+                error <= TOLERANCE,
+                "{name}, value {at}: {ours}, not {theirs}"
+            );
+        }
+    }
+}
+
+#[test]
+fn all_nodes_that_cannot_be_computed_are_named_at_once() {
+    let error = network("unknown.onnx", None).expect_err("unknown operators");
+    let text = error.to_string();
+    for said in [
+        "5 nodes",
+        "Einsum (`Einsum_b`, `Einsum_e`)",
+        "NonZero_d",
+        "ReduceSum_g",
+    ] {
+        assert!(text.contains(said), "no `{said}` in: {text}");
+    }
+    assert!(!text.contains("Relu"), "{text}");
+}
+
+#[test]
+fn a_model_takes_samples_of_its_own_shape_alone() {
+    let asked = Some(Shape::image(3, 16, 16));
+    let error = network("image.onnx", asked).expect_err("another width");
+    let text = error.to_string();
+    assert!(text.contains("[3, 16, 12], found 3×16×16"), "{text}");
+}
+
+#[test]
+fn values_beside_the_model_are_read_from_its_folder_alone() {
+    let place = tempfile::tempdir().expect("a folder");
+    let bytes = fs::read(file("vectors.onnx")).expect("bytes");
+    let written = |name: &str, bytes: &[u8]| {
+        let path = place.path().join(name);
+        fs::write(&path, bytes).expect("written");
+        OnnxModel::open(&path).and_then(|model| model.network(None))
+    };
+    let error = written("alone.onnx", &bytes).expect_err("no values");
+    assert!(error.to_string().contains("vectors.onnx.data"), "{error}");
+
+    let name = b"vectors.onnx.data";
+    let at = bytes
+        .windows(name.len())
+        .position(|w| w == name)
+        .expect("its name");
+    for hostile in ["../../etc/passwd_", "/etc/passwd/../_x"] {
+        let mut bytes = bytes.clone();
+        bytes[at..at + name.len()].copy_from_slice(hostile.as_bytes());
+        let error = written("hostile.onnx", &bytes)
+            .expect_err("outside")
+            .to_string();
+        assert!(
+            error.contains("not a path inside of the model's folder"),
+            "{error}"
+        );
+    }
+
+    let data = fs::read(file("vectors.onnx.data")).expect("values");
+    let short = &data[..data.len() - 1];
+    fs::write(place.path().join("vectors.onnx.data"), short).expect("written");
+    let error = written("short.onnx", &bytes)
+        .expect_err("too short")
+        .to_string();
+    assert!(error.contains("expected"), "{error}");
+}
+
+#[test]
+fn a_model_in_memory_has_no_folder() {
+    let bytes = fs::read(file("vectors.onnx")).expect("bytes");
+    let model = OnnxModel::from_bytes(bytes).expect("decodes");
+    let error = model.network(None).expect_err("no folder").to_string();
+    assert!(error.contains("was not read from a folder"), "{error}");
+}
+
+#[test]
+fn a_file_of_something_else_is_refused() {
+    let refused = |bytes: &[u8]| OnnxModel::from_bytes(bytes.to_vec()).expect_err("refused");
+    assert!(matches!(
+        refused(b"network = { file"),
+        OnnxError::Unreadable(_)
+    ));
+    assert!(matches!(
+        refused(b""),
+        OnnxError::Model(ModelFault::NoGraph)
+    ));
+}
+
+#[test]
+fn damaged_files_are_refused_or_read_and_never_end_the_process() {
+    let take = |bytes: &[u8]| {
+        let model = OnnxModel::from_bytes(bytes.to_vec());
+        drop(model.and_then(|model| model.network(None)));
+    };
+    for name in ["image", "before", "vectors", "unknown"] {
+        let bytes = fs::read(file(&format!("{name}.onnx"))).expect("bytes");
+        for at in (0..bytes.len()).step_by(3) {
+            take(&bytes[..at]);
+            for change in [0x01, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= change;
+                take(&damaged);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_model_alone_is_an_ensemble_of_one() {
+    let ensemble = Ensemble::read(&Files::at(&file("vectors.onnx"))).expect("an ensemble");
+    assert_eq!(ensemble.name, "vectors");
+    assert_eq!(ensemble.member_names(), ["vectors"]);
+    assert_eq!(
+        (ensemble.input.shape, ensemble.classes),
+        (Shape::vector(12), 4)
+    );
+    assert!(!ensemble.is_synthetic(), "the file holds its weights");
+    assert!(ensemble.calibration.is_some(), "samples to measure with");
+}
+
+#[test]
+fn a_member_of_a_manifest_may_be_a_model() {
+    let place = tempfile::tempdir().expect("a folder");
+    let put =
+        |name: &str, bytes: &[u8]| fs::write(place.path().join(name), bytes).expect("written");
+    for name in ["vectors.onnx", "vectors.onnx.data"] {
+        put(name, &fs::read(file(name)).expect("bytes"));
+    }
+    let read = |more: &str| {
+        let manifest = format!(
+            "name = \"two\"\nclasses = 4\ninput = {{ shape = [12] }}\n\n\
+             [[members]]\nname = \"ours\"\nnetwork = {{ builder = \"perceptron\", hidden = [8] }}\n\n\
+             [[members]]\nname = \"theirs\"\nnetwork = {{ file = \"vectors.onnx\" }}\n{more}"
+        );
+        put("ensemble.toml", manifest.as_bytes());
+        Ensemble::read(&Files::at(place.path()))
+    };
+    let members = read("").expect("an ensemble").members.clone();
+    assert!(members[0].weights.is_synthetic() && !members[1].weights.is_synthetic());
+    let error = read("weights = \"w.safetensors\"\n").expect_err("two kinds of weights");
+    assert!(
+        error
+            .to_string()
+            .contains("ensemble.toml:12: members.weights: expected none"),
+        "{error}"
+    );
+}
