@@ -11,6 +11,7 @@ use toml::Spanned;
 use crate::reading;
 use crate::words;
 
+use super::alone::{is_network, manifest};
 use super::combination::RuleKind;
 use super::input::PerChannel;
 use super::member::OutputKind;
@@ -81,7 +82,8 @@ pub(super) struct CalibrationTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct MemberTable {
     pub name: String,
-    /// `{ builder = "…", parameters }` or `{ file = "layers.toml" }`.
+    /// `{ builder = "…", parameters }`, `{ file = "layers.toml" }` or
+    /// `{ file = "model.onnx" }`.
     pub network: Spanned<toml::Table>,
     /// The file of weights (safetensors); without it they are synthetic.
     pub weights: Option<Spanned<String>>,
@@ -184,6 +186,13 @@ pub enum Files {
         /// The name of the manifest in it.
         manifest: String,
     },
+    /// A network's file without a manifest: an ensemble of one.
+    Network {
+        /// Its folder.
+        folder: PathBuf,
+        /// Its name there.
+        file: String,
+    },
     /// Files compiled into the program.
     Embedded {
         /// The ensemble's name.
@@ -197,7 +206,8 @@ pub enum Files {
 const MANIFEST: &str = "ensemble.toml";
 
 impl Files {
-    /// Returns the files of an ensemble from the path of its folder or its manifest.
+    /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
+    /// network that is served alone.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
             return Files::Folder {
@@ -205,10 +215,11 @@ impl Files {
                 manifest: MANIFEST.to_owned(),
             };
         }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-        Files::Folder {
-            folder: path.parent().unwrap_or(Path::new("")).to_owned(),
-            manifest: name.unwrap_or_else(|| MANIFEST.to_owned()),
+        match name.unwrap_or_else(|| MANIFEST.to_owned()) {
+            file if is_network(path) => Files::Network { folder, file },
+            manifest => Files::Folder { folder, manifest },
         }
     }
 
@@ -216,6 +227,7 @@ impl Files {
     pub fn manifest(&self) -> &str {
         match self {
             Files::Folder { manifest, .. } => manifest,
+            Files::Network { file, .. } => file,
             Files::Embedded { .. } => MANIFEST,
         }
     }
@@ -223,7 +235,9 @@ impl Files {
     /// Returns the name of a file as messages show it.
     pub fn display(&self, name: &str) -> String {
         match self {
-            Files::Folder { folder, .. } => folder.join(name).display().to_string(),
+            Files::Folder { folder, .. } | Files::Network { folder, .. } => {
+                folder.join(name).display().to_string()
+            }
             Files::Embedded { name: ensemble, .. } => format!("{ensemble} (built in)/{name}"),
         }
     }
@@ -231,7 +245,7 @@ impl Files {
     /// Returns the path of a file, or `None` if it is compiled into the program.
     pub fn path(&self, name: &str) -> Option<PathBuf> {
         match self {
-            Files::Folder { folder, .. } => Some(folder.join(name)),
+            Files::Folder { folder, .. } | Files::Network { folder, .. } => Some(folder.join(name)),
             Files::Embedded { .. } => None,
         }
     }
@@ -247,11 +261,16 @@ impl Files {
         }
     }
 
-    /// Reads one file as text.
+    /// Reads one file as text. The manifest of a network that is served alone is made here.
     ///
     /// # Errors
     /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
+        if let Files::Network { folder, file } = self
+            && file == name
+        {
+            return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
+        }
         match self.path(name) {
             Some(path) => reading::text(&path).map_err(|e| self.wrong(name, e.to_string())),
             None => match str::from_utf8(self.embedded(name)?) {
@@ -263,7 +282,7 @@ impl Files {
 
     fn embedded(&self, name: &str) -> Result<&'static [u8], EnsembleError> {
         let files = match self {
-            Files::Folder { .. } => &[],
+            Files::Folder { .. } | Files::Network { .. } => &[],
             Files::Embedded { files, .. } => *files,
         };
         let found = files.iter().find(|(n, _)| *n == name);

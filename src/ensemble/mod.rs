@@ -1,5 +1,6 @@
 //! The ensemble to serve: its manifest, members, samples and combination rules.
 
+mod alone;
 mod batching;
 mod combination;
 mod evaluation;

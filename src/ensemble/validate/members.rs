@@ -14,6 +14,7 @@ use crate::ensemble::{Input, Member, NormalisationSteps, OutputKind, VoteWeight}
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
+use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 
 use super::input;
 
@@ -65,11 +66,16 @@ fn build_member(
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(source, table.input.as_ref(), input)?;
-    let graph = network(source, table, input.shape, classes)?;
+    let (graph, own) = network(source, table, input.shape, classes)?;
     let naming = naming(source, table)?;
-    let weights = match &table.weights {
-        None => Weights::synthetic(&graph, index as u64),
-        Some(written) => weights(source, written, &table.name, &graph, &naming)?,
+    let weights = match (&table.weights, own) {
+        (None, Some(own)) => own,
+        (None, None) => Weights::synthetic(&graph, index as u64),
+        (Some(written), None) => weights(source, written, &table.name, &graph, &naming)?,
+        (Some(written), Some(_)) => {
+            let why = "members.weights: expected none, since an .onnx file holds its own";
+            return Err(source.wrong(written.span().start, why));
+        }
     };
     Ok(Member {
         name: table.name.clone(),
@@ -141,28 +147,53 @@ fn weights(
     })
 }
 
+/// Returns a member's network, and its weights where the network's file holds them.
 fn network(
     source: &ManifestSource<'_>,
     table: &MemberTable,
     input: Shape,
     classes: usize,
-) -> Result<Graph, EnsembleError> {
+) -> Result<(Graph, Option<Weights>), EnsembleError> {
     let Range { start, .. } = table.network.span();
     let spec = table.network.get_ref();
     let fail = |why: String| source.wrong(start, format!("network of `{}`: {why}", table.name));
-    let graph = match spec.get("file") {
-        Some(toml::Value::String(file)) if spec.len() == 1 => layers(source.files, file, input)?,
+    let (graph, weights) = match spec.get("file") {
+        Some(toml::Value::String(file)) if spec.len() == 1 => from_file(source.files, file, input)?,
         Some(_) => {
             return Err(fail(
-                "expected `file` alone, the name of a file of layers".into(),
+                "expected `file` alone, the name of a file of layers or of ONNX".into(),
             ));
         }
-        None => Builder::from_table(spec)
-            .map_err(|e| fail(e.to_string()))?
-            .build(input, classes)
-            .map_err(|e| fail(e.to_string()))?,
+        None => {
+            let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
+            let graph = builder.build(input, classes);
+            (graph.map_err(|e| fail(e.to_string()))?, None)
+        }
     };
-    graph.answers(classes).map_err(|e| fail(e.to_string()))
+    let graph = graph.answers(classes).map_err(|e| fail(e.to_string()))?;
+    Ok((graph, weights))
+}
+
+/// Reads a file of layers, or one of ONNX by its name's end.
+fn from_file(
+    files: &Files,
+    file: &str,
+    input: Shape,
+) -> Result<(Graph, Option<Weights>), EnsembleError> {
+    if !file.ends_with(".onnx") {
+        return Ok((layers(files, file, input)?, None));
+    }
+    let wrong = |error: OnnxError| EnsembleError::File {
+        file: files.display(file),
+        reason: error.to_string(),
+    };
+    let model = match files.path(file) {
+        Some(path) => OnnxModel::open(&path),
+        None => OnnxModel::from_bytes(files.read(file)?),
+    };
+    let network = model.and_then(|model| model.network(Some(input)));
+    let OnnxNetwork { graph, weights } = network.map_err(wrong)?;
+    Ok((graph, Some(weights)))
 }
 
 fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleError> {

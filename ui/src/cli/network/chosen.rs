@@ -15,6 +15,7 @@ use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, Shape, Weights};
+use divisi::onnx::OnnxModel;
 use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
@@ -23,11 +24,11 @@ use crate::cli::args::{at_least_one, parse_precision};
 /// The network, and the samples that it is built for.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct NetworkChoice {
-    /// A published network (`divisi network list`), or a .toml file of layers
+    /// A published network (`divisi network list`), a .toml file of layers, or an .onnx file
     #[arg(value_name = "NAME")]
     name: String,
     /// A sample: channels,height,width or features (default: what the network was made
-    /// for; 3,224,224 for a file of layers)
+    /// for; 3,224,224 for a file of layers; the file's own for .onnx)
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     shape: Option<Shape>,
     /// Classes that a published network tells apart
@@ -59,6 +60,8 @@ pub(crate) const SYNTHETIC: &str = "synthetic weights";
 pub(crate) struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,
+    /// The weights that the network's own file holds.
+    own: Option<Weights>,
 }
 
 impl ChosenNetwork {
@@ -69,6 +72,17 @@ impl ChosenNetwork {
             return Ok(ChosenNetwork {
                 name: choice.name.clone(),
                 graph: layers(Path::new(&choice.name), shape)?,
+                own: None,
+            });
+        }
+        if choice.name.ends_with(".onnx") {
+            let path = Path::new(&choice.name);
+            let network = OnnxModel::open(path).and_then(|model| model.network(choice.shape));
+            let network = network.with_context(|| choice.name.clone())?;
+            return Ok(ChosenNetwork {
+                name: choice.name.clone(),
+                graph: network.graph,
+                own: Some(network.weights),
             });
         }
         let network = Published::named(&choice.name).ok_or_else(|| unknown(&choice.name))?;
@@ -77,13 +91,22 @@ impl ChosenNetwork {
         Ok(ChosenNetwork {
             name: network.name().to_owned(),
             graph: graph.with_context(|| format!("{} for samples of {shape}", network.name()))?,
+            own: None,
         })
+    }
+
+    /// Whether the network's own file holds its weights.
+    pub(crate) fn has_weights(&self) -> bool {
+        self.own.is_some()
     }
 
     /// Reads its weights from the file, or generates them from the seed.
     pub(crate) fn weights(&self, choice: &WeightsChoice) -> Result<Weights> {
-        let Some(path) = &choice.weights else {
-            return Ok(Weights::synthetic(&self.graph, choice.seed));
+        let path = match (&choice.weights, &self.own) {
+            (Some(_), Some(_)) => bail!("--weights: {} holds its own weights", self.name),
+            (None, Some(own)) => return Ok(own.clone()),
+            (None, None) => return Ok(Weights::synthetic(&self.graph, choice.seed)),
+            (Some(path), None) => path,
         };
         let weights = Weights::open(path, &self.graph);
         weights.with_context(|| format!("{}, weights of {}", path.display(), self.name))
@@ -92,7 +115,9 @@ impl ChosenNetwork {
 
 fn unknown(name: &str) -> anyhow::Error {
     let known = Published::ALL.map(|(_, name)| name).join(", ");
-    anyhow!("no published network is called `{name}`: expected a .toml file of layers, or {known}")
+    anyhow!(
+        "no published network is called `{name}`: expected a .toml file of layers, an .onnx file, or {known}"
+    )
 }
 
 fn layers(path: &Path, shape: Shape) -> Result<Graph> {

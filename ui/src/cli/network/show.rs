@@ -97,7 +97,7 @@ struct NetworkReport<'a> {
     weight_bytes: u64,
     /// Weights and activations on one thread, by batch size.
     planned_bytes: BTreeMap<usize, u64>,
-    /// Always true: the recipes in `tensors` are those of synthetic weights.
+    /// Whether the weights are made up, by the recipes in `tensors`.
     synthetic: bool,
     seed: u64,
     tensors: Vec<TensorRow>,
@@ -128,7 +128,10 @@ enum TensorRecipe {
 }
 
 pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
-    let ChosenNetwork { name, graph } = ChosenNetwork::new(&args.network)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
+    let synthetic = !chosen.has_weights();
+    let ChosenNetwork { name, graph, .. } = chosen;
+    let made_up = synthetic.then(|| fillings(&graph, args.seed));
     let report = NetworkReport {
         network: &name,
         input: graph.input(),
@@ -138,12 +141,9 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
         flops: graph.flops(),
         weight_bytes: graph.weight_bytes(),
         planned_bytes: BATCHES.map(|batch| (batch, planned(&graph, batch))).into(),
-        synthetic: true,
+        synthetic,
         seed: args.seed,
-        tensors: fillings(&graph, args.seed)
-            .into_iter()
-            .map(tensor)
-            .collect(),
+        tensors: made_up.into_iter().flatten().map(tensor).collect(),
         graph: &graph,
     };
     match args.format {
@@ -186,7 +186,10 @@ fn text(report: &NetworkReport<'_>) -> String {
         text += &format!(" {} at batch {batch},", format_bytes(*bytes));
     }
     text.pop();
-    text += &format!("\n{SYNTHETIC}: seed {}; none are shipped\n", report.seed);
+    text += &match report.synthetic {
+        true => format!("\n{SYNTHETIC}: seed {}; none are shipped\n", report.seed),
+        false => "\nthe file holds its weights\n".to_owned(),
+    };
     text += &table(report.graph);
     text
 }
