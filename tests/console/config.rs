@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crossterm::event::KeyCode;
 use divisi_console::commands::{BINDINGS, Keymap};
@@ -12,7 +13,6 @@ use divisi_console::config::{
 };
 use divisi_console::console::{ConsoleEvent, Effect};
 
-use crate::cli::fails;
 use crate::fake::Bench;
 
 const THEMES: [&str; 3] = ["dark", "light", "high-contrast"];
@@ -216,8 +216,14 @@ fn the_first_error_of_each_file_is_told() {
     ] {
         fs::write(folder.file(name), text).unwrap();
     }
-    let path = folder.path.to_str().unwrap();
-    let (code, error) = fails(&["--config", path, "config", "check"]);
+    let mut check = Command::new(env!("CARGO_BIN_EXE_divisi"));
+    check.args(["config", "check"]);
+    let output = check.env("DIVISI_CONFIG_DIR", &folder.path).output();
+    let output = output.expect("the program starts");
+    let (code, error) = (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    );
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!((code, lines.len()), (Some(1), 4), "{error}");
     for (line, said) in lines.iter().zip([

@@ -254,7 +254,7 @@ fn errors_name_the_file_and_what_was_expected() {
     let cases: [(&[&str], &str); 6] = [
         (
             &["nothing-like-it", "--input", &wrong],
-            "expected a .toml file of layers, or alexnet, densenet121",
+            "expected a .toml file of layers, an .onnx file, or alexnet, densenet121",
         ),
         (
             &[&file, "--input", &wrong],

@@ -95,7 +95,7 @@ pub fn imports(files: &[SourceFile]) -> Imports {
 /// The paths that a module names, from the crate's root.
 #[derive(Default)]
 struct ModulePaths {
-    /// What it re-exports, by the name that it gives it.
+    /// What it re-exports, by the name that it has there.
     exports: Names,
     /// What it uses.
     used: Vec<Module>,

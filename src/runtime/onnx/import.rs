@@ -1,106 +1,57 @@
 //! Turns the nodes of a file into operations of a network, one after the other.
-//!
-//! A value is a constant, or an activation: a value of the network, seen under dimensions that
-//! begin with a batch of one. A view (a reshape, a flatten of a vector) is no operation: it is
-//! the same activation under other dimensions.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::fold::fold;
-use super::model::{OnnxModel, OnnxNetwork};
+use super::model::{OnnxModel, size, written};
 use super::node::Node;
 use super::operators;
-use super::proto::TensorProto;
+use super::partial::{PartialNetwork, Refusal, Value};
 use super::tensor::{Constant, Values};
-use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
+use crate::network::{Graph, Shape, Weights};
 
-/// A value of the network under the dimensions that the file sees, the first of them the
-/// batch's.
-#[derive(Clone, Debug)]
-pub(super) struct Activation {
-    pub(super) id: NodeId,
-    pub(super) dims: Vec<usize>,
-}
-
-/// A value of the file.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    Constant(Constant),
-    Activation(Activation),
-    /// The answer of a node that cannot be computed.
-    Unknown,
-}
-
-/// The reason why a node makes no operation.
+/// A network and its weights.
 #[derive(Debug)]
-pub(super) enum Refusal {
-    /// It is sound, and nothing here computes it.
-    Unsupported(String),
-    /// It contradicts itself or its inputs.
-    Fault(NodeFault),
+pub struct OnnxNetwork {
+    /// The operations.
+    pub graph: Graph,
+    /// The values of all parameters.
+    pub weights: Weights,
 }
 
-impl From<NodeFault> for Refusal {
-    fn from(fault: NodeFault) -> Self {
-        Refusal::Fault(fault)
-    }
-}
-
-impl From<GraphError> for Refusal {
-    fn from(error: GraphError) -> Self {
-        Refusal::Fault(NodeFault::Graph(error))
-    }
-}
-
-/// A network while it is built.
-pub(super) struct Import<'a> {
-    model: &'a OnnxModel,
-    output: &'a str,
-    initialisers: HashMap<&'a str, &'a TensorProto>,
-    values: HashMap<&'a str, Value>,
-    /// The nodes that read each value, by position.
-    readers: HashMap<&'a str, Vec<usize>>,
-    /// Nodes that became part of another one's operation.
-    absorbed: HashSet<usize>,
-    builder: GraphBuilder,
-    weights: BTreeMap<String, Vec<f32>>,
-    unsupported: Vec<Unsupported>,
-}
-
-impl<'a> Import<'a> {
-    pub(super) fn new(model: &'a OnnxModel, sample: Shape) -> Result<Self, OnnxError> {
-        let output = model.output().map_err(OnnxError::Model)?;
-        let input = model.input().map_err(OnnxError::Model)?;
-        let dims: Vec<usize> = sample.into();
-        let activation = Activation {
-            id: NodeId::INPUT,
-            dims: [vec![1], dims].concat(),
+impl OnnxModel {
+    /// Turns the model into a network for samples of `shape`, or of the shape in the file.
+    ///
+    /// # Errors
+    /// The model does not take such samples, or holds nodes that cannot be computed: all of
+    /// them are named at once.
+    pub fn network(&self, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
+        let dims = self.sample_dims().map_err(OnnxError::Model)?;
+        let fits = |shape: &Shape| {
+            let asked: Vec<usize> = (*shape).into();
+            let sizes = dims.iter().map(size);
+            asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == a))
         };
-        let name = input.name.as_deref().unwrap_or_default();
-        let initialisers = model.graph.initializer.iter();
-        let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
-        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (at, node) in model.nodes().enumerate() {
-            for name in node.inputs() {
-                readers.entry(name).or_default().push(at);
-            }
-        }
-        Ok(Import {
-            model,
-            output,
-            initialisers: initialisers.collect(),
-            values: HashMap::from([(name, Value::Activation(activation))]),
-            readers,
-            absorbed: HashSet::new(),
-            builder: GraphBuilder::new(sample),
-            weights: BTreeMap::new(),
-            unsupported: Vec::new(),
-        })
+        let sample = match shape {
+            Some(shape) => Some(shape).filter(fits),
+            None => self.sample()?,
+        };
+        let Some(sample) = sample else {
+            let name = self.input().map_err(OnnxError::Model)?.name.clone();
+            return Err(OnnxError::Model(ModelFault::SampleShape {
+                name: name.unwrap_or_default(),
+                expected: dims.iter().map(written).collect(),
+                found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
+            }));
+        };
+        PartialNetwork::new(self, sample)?.complete()
     }
+}
 
+impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the output needs.
-    pub(super) fn run(mut self) -> Result<OnnxNetwork, OnnxError> {
+    fn complete(mut self) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
         for (at, node) in self.model.nodes().enumerate() {
             if needed.contains(&at) && !self.absorbed.contains(&at) {
@@ -165,118 +116,12 @@ impl<'a> Import<'a> {
         self.set(node, Value::Unknown);
         Ok(())
     }
-
-    /// Returns the values that a node reads; `None` for one that is left out.
-    fn inputs(&self, node: Node<'a>) -> Result<Vec<Option<Value>>, OnnxError> {
-        let names = node.inputs().iter();
-        let values = names.map(|name| match self.values.get(name.as_str()) {
-            _ if name.is_empty() => Ok(None),
-            Some(value) => Ok(Some(value.clone())),
-            None => self.initialiser(name).map(Some),
-        });
-        values.collect()
-    }
-
-    /// Reads an initialiser. It is not kept: nearly all are read once.
-    fn initialiser(&self, name: &str) -> Result<Value, OnnxError> {
-        let Some(tensor) = self.initialisers.get(name) else {
-            return Ok(Value::Unknown);
-        };
-        let read = Constant::read(tensor, self.model.folder.as_deref());
-        read.map(Value::Constant)
-            .map_err(|fault| OnnxError::Tensor {
-                name: name.to_owned(),
-                fault,
-            })
-    }
-
-    /// Makes `value` the node's first answer; others are not computed.
-    fn set(&mut self, node: Node<'a>, value: Value) {
-        let mut outputs = node.outputs().iter();
-        if let Some(first) = outputs.next() {
-            self.values.insert(first, value);
-        }
-        self.values
-            .extend(outputs.map(|name| (name.as_str(), Value::Unknown)));
-    }
-
-    /// Adds an operation named after the node, with its tensors of weights by their last names.
-    pub(super) fn layer(
-        &mut self,
-        node: Node<'_>,
-        op: Op,
-        inputs: &[NodeId],
-        weights: Vec<(&str, Vec<f32>)>,
-    ) -> Result<NodeId, Refusal> {
-        let written = node.name();
-        let mut name = written.to_owned();
-        let mut number = 1;
-        while self.builder.find(&name).is_some() || name.is_empty() {
-            number += 1;
-            name = format!("{written}.{number}");
-        }
-        let id = self.builder.add(name.as_str(), op, inputs)?;
-        for (last, values) in weights {
-            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-                let why = format!("value {at} of its {last} is not a finite number");
-                return Err(Refusal::Fault(NodeFault::Shapes(why)));
-            }
-            self.weights.insert(format!("{name}.{last}"), values);
-        }
-        Ok(id)
-    }
-
-    /// Returns the shape of an activation in the network.
-    pub(super) fn shape(&self, id: NodeId) -> Shape {
-        self.builder.shape(id)
-    }
-
-    /// Returns the constant that the only reader of a node's answer adds to it, and makes that
-    /// addition part of the node's operation; `None` if that is not what follows.
-    pub(super) fn absorb_bias(&mut self, node: Node<'a>, features: usize) -> Option<Vec<f32>> {
-        let name = node.outputs().first()?;
-        let &[at] = self.readers.get(name.as_str())?.as_slice() else {
-            return None;
-        };
-        let next = self.model.nodes().nth(at)?;
-        let is_last = self.output == name;
-        if next.operator() != Some("Add") || is_last {
-            return None;
-        }
-        let other = next.inputs().iter().find(|input| *input != name)?;
-        let constant = match self.values.get(other.as_str()) {
-            Some(Value::Constant(constant)) => constant.clone(),
-            Some(_) => return None,
-            None => match self.initialiser(other).ok()? {
-                Value::Constant(constant) => constant,
-                _ => return None,
-            },
-        };
-        let is_row = constant.dims.last() == Some(&features) && constant.values.len() == features;
-        let bias = constant.as_floats().filter(|_| is_row)?.to_vec();
-        self.absorbed.insert(at);
-        Some(bias)
-    }
-
-    /// Gives the answers of nodes that became part of `node`'s operation its own value.
-    pub(super) fn answer_also(&mut self, node: Node<'a>, activation: &Activation) {
-        let Some(name) = node.outputs().first() else {
-            return;
-        };
-        let next = self
-            .readers
-            .get(name.as_str())
-            .and_then(|r| r.first().copied());
-        if let Some(next) = next.and_then(|at| self.model.nodes().nth(at)) {
-            self.set(next, Value::Activation(activation.clone()));
-        }
-    }
 }
 
 /// Returns the constant that a node makes, or `None` if it depends on the sample's values.
 fn folded(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Constant, NodeFault>> {
     match (node.operator()?, inputs) {
-        ("Constant", []) => return Some(written(node)),
+        ("Constant", []) => return Some(value(node)),
         ("Shape", [Some(Value::Activation(of))]) => return Some(shape(node, &of.dims)),
         ("Shape", [Some(Value::Constant(of))]) => return Some(shape(node, &of.dims)),
         _ => {}
@@ -308,7 +153,7 @@ fn shape(node: Node<'_>, dims: &[usize]) -> Result<Constant, NodeFault> {
 }
 
 /// Returns the value of a node `Constant`.
-fn written(node: Node<'_>) -> Result<Constant, NodeFault> {
+fn value(node: Node<'_>) -> Result<Constant, NodeFault> {
     let attribute = |name| node.attribute(name);
     if let Some(tensor) = attribute("value").and_then(|a| a.t.as_ref()) {
         let read = Constant::read(tensor, None);

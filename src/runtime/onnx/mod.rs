@@ -11,8 +11,12 @@ mod import;
 mod model;
 mod node;
 mod operators;
+mod partial;
 mod proto;
+mod select;
+mod shapes;
 mod tensor;
 
 pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
-pub use model::{OnnxModel, OnnxNetwork};
+pub use import::OnnxNetwork;
+pub use model::OnnxModel;

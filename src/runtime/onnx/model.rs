@@ -9,11 +9,10 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::error::{ModelFault, OnnxError};
-use super::import::Import;
 use super::node::Node;
 use super::proto::{DimensionProto, GraphProto, ModelProto, ValueInfoProto};
 use super::tensor::type_name;
-use crate::network::{Graph, Shape, Weights};
+use crate::network::Shape;
 use crate::reading;
 
 /// The versions of the operators that are known.
@@ -29,15 +28,6 @@ pub struct OnnxModel {
     pub(super) opset: i64,
     /// Where files beside the model lie.
     pub(super) folder: Option<PathBuf>,
-}
-
-/// A network and its weights.
-#[derive(Debug)]
-pub struct OnnxNetwork {
-    /// The operations.
-    pub graph: Graph,
-    /// The values of all parameters.
-    pub weights: Weights,
 }
 
 impl OnnxModel {
@@ -149,7 +139,7 @@ impl OnnxModel {
     }
 
     /// Returns the dimensions of the input behind the batch's.
-    fn sample_dims(&self) -> Result<&[DimensionProto], ModelFault> {
+    pub(super) fn sample_dims(&self) -> Result<&[DimensionProto], ModelFault> {
         let input = self.input()?;
         let name = || input.name.clone().unwrap_or_default();
         let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
@@ -169,46 +159,19 @@ impl OnnxModel {
             }),
         }
     }
-
-    /// Turns the model into a network for samples of `shape`, or of the shape in the file.
-    ///
-    /// # Errors
-    /// The model does not take such samples, or holds nodes that cannot be computed: all of
-    /// them are named at once.
-    pub fn network(&self, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
-        let dims = self.sample_dims().map_err(OnnxError::Model)?;
-        let fits = |shape: &Shape| {
-            let asked: Vec<usize> = (*shape).into();
-            let sizes = dims.iter().map(size);
-            asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == a))
-        };
-        let sample = match shape {
-            Some(shape) => Some(shape).filter(fits),
-            None => self.sample()?,
-        };
-        let Some(sample) = sample else {
-            let name = self.input().map_err(OnnxError::Model)?.name.clone();
-            return Err(OnnxError::Model(ModelFault::SampleShape {
-                name: name.unwrap_or_default(),
-                expected: dims.iter().map(written).collect(),
-                found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
-            }));
-        };
-        Import::new(self, sample)?.run()
-    }
 }
 
 /// `TensorProto.DataType` of float32.
 const FLOAT: i32 = 1;
 
 /// Returns a dimension's number, or `None` if it varies.
-fn size(dim: &DimensionProto) -> Option<usize> {
+pub(super) fn size(dim: &DimensionProto) -> Option<usize> {
     dim.dim_value
         .and_then(|d| usize::try_from(d).ok())
         .filter(|d| *d > 0)
 }
 
-fn written(dim: &DimensionProto) -> String {
+pub(super) fn written(dim: &DimensionProto) -> String {
     let name = || dim.dim_param.clone().filter(|n| !n.is_empty());
     let number = size(dim).map(|d| d.to_string());
     number.or_else(name).unwrap_or_else(|| "?".into())

@@ -112,7 +112,18 @@ impl Signals {
             _ = self.proceed.recv() => HeardSignal::Proceed,
         }
     }
+
+    /// Leaves, after a moment in which a hang-up that was sent beside the signal may arrive.
+    async fn leave(&mut self) -> LoopStep {
+        match timeout(SENT_TOGETHER, self.hang_up.recv()).await {
+            Ok(_) => LoopStep::HungUp,
+            Err(_) => LoopStep::Leave,
+        }
+    }
 }
+
+/// How far apart the signals arrive that are sent at once.
+const SENT_TOGETHER: Duration = Duration::from_millis(50);
 
 /// The meaning of a signal.
 enum HeardSignal {
@@ -162,7 +173,7 @@ impl App {
                 biased;
                 told = signals.next() => match told {
                     HeardSignal::LoopEnd if self.screen.is_gone() => LoopStep::HungUp,
-                    HeardSignal::LoopEnd => LoopStep::Leave,
+                    HeardSignal::LoopEnd => signals.leave().await,
                     HeardSignal::HungUp => LoopStep::HungUp,
                     HeardSignal::Proceed => self.come_back()?,
                 },

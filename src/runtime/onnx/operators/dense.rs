@@ -1,10 +1,10 @@
 //! Fully connected layers: products of a vector with a constant matrix.
 
-use super::{Added, Inputs, features, unsupported};
+use super::inputs::{Added, Inputs, features, unsupported};
 use crate::network::{NodeId, Op};
 use crate::onnx::error::NodeFault;
-use crate::onnx::import::{Activation, Import, Refusal};
 use crate::onnx::node::Node;
+use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
 /// A fully connected layer, its weights `[features, inputs]`.
@@ -18,7 +18,7 @@ pub(super) struct Dense {
 impl Dense {
     pub(super) fn add(
         self,
-        import: &mut Import<'_>,
+        network: &mut PartialNetwork<'_>,
         node: Node<'_>,
         x: &Activation,
     ) -> Result<NodeId, Refusal> {
@@ -41,7 +41,7 @@ impl Dense {
         };
         let bias = bias.map(|b| ("bias", b));
         let weights = [("weight", values)].into_iter().chain(bias).collect();
-        import.layer(node, op, &[x.id], weights)
+        network.layer(node, op, &[x.id], weights)
     }
 }
 
@@ -52,9 +52,9 @@ fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
     (0..columns).flat_map(column).collect()
 }
 
-pub(super) fn gemm<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn gemm<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     let x = inputs.activation(0)?;
-    let width = features(import, x)?;
+    let width = features(network, x)?;
     let matrix = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let &[rows, columns] = matrix.dims.as_slice() else {
         let why = format!("input 1 of {:?} is no matrix", matrix.dims);
@@ -90,7 +90,7 @@ pub(super) fn gemm<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs)
         inputs: width,
         features,
     };
-    let id = dense.add(import, node, x)?;
+    let id = dense.add(network, node, x)?;
     Ok(Activation {
         id,
         dims: vec![1, features],
@@ -118,9 +118,13 @@ fn addend(
     Ok(Some(row.into_iter().map(|v| v * beta).collect()))
 }
 
-pub(super) fn matmul<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn matmul<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
-    let width = features(import, x)?;
+    let width = features(network, x)?;
     let matrix = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let &[rows, features] = matrix.dims.as_slice() else {
         return unsupported(format!("a product with a constant of {:?}", matrix.dims));
@@ -130,7 +134,7 @@ pub(super) fn matmul<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Input
         return Err(NodeFault::Shapes(why).into());
     }
     let values = transposed(&inputs.required(1, &matrix.dims)?, features);
-    let bias = import.absorb_bias(node, features);
+    let bias = network.absorb_bias(node, features);
     let has_bias = bias.is_some();
     let dense = Dense {
         values,
@@ -138,13 +142,13 @@ pub(super) fn matmul<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Input
         inputs: width,
         features,
     };
-    let id = dense.add(import, node, x)?;
+    let id = dense.add(network, node, x)?;
     let made = Activation {
         id,
         dims: vec![1, features],
     };
     if has_bias {
-        import.answer_also(node, &made);
+        network.answer_also(node, &made);
     }
     Ok(made)
 }

@@ -1,15 +1,19 @@
 //! Operations on each value by itself, and on each channel.
 
-use super::{Added, Inputs, same, unsupported};
+use super::inputs::{Added, Inputs, same, unsupported};
 use crate::network::Op;
 use crate::onnx::error::NodeFault;
-use crate::onnx::import::{Activation, Import, Refusal, Value};
 use crate::onnx::node::Node;
+use crate::onnx::partial::{Activation, PartialNetwork, Refusal, Value};
 use crate::onnx::tensor::Constant;
 
-pub(super) fn batch_norm<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn batch_norm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
-    let c = import.shape(x.id).channels();
+    let c = network.shape(x.id).channels();
     if x.dims.get(1) != Some(&c) {
         return unsupported(format!("its input of {:?} has no channels", x.dims));
     }
@@ -21,34 +25,34 @@ pub(super) fn batch_norm<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &I
     let read = |(n, name)| Ok((name, inputs.required(n + 1, &[c])?));
     let weights = names.into_iter().enumerate().map(read);
     let weights = weights.collect::<Result<Vec<_>, Refusal>>()?;
-    let id = import.layer(node, Op::BatchNorm { eps }, &[x.id], weights)?;
+    let id = network.layer(node, Op::BatchNorm { eps }, &[x.id], weights)?;
     Ok(Activation { id, ..x.clone() })
 }
 
 /// Bounds are attributes before opset 11 and inputs after.
-pub(super) fn clip<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     let given = |n| Ok::<_, Refusal>(inputs.constant(n)?.and_then(Constant::as_scalar));
     let least = node.float("min").or(given(1)?).unwrap_or(f32::NEG_INFINITY);
     let most = node.float("max").or(given(2)?).unwrap_or(f32::INFINITY);
     match (least, most) {
-        (0.0, 6.0) => same(import, node, inputs, Op::Relu6),
-        (0.0, most) if most >= f32::MAX => same(import, node, inputs, Op::Relu),
+        (0.0, 6.0) => same(network, node, inputs, Op::Relu6),
+        (0.0, most) if most >= f32::MAX => same(network, node, inputs, Op::Relu),
         _ => unsupported(format!("bounds of {least} and {most}; 0 and 6 are known")),
     }
 }
 
 /// A sum of two activations, or of one and a constant for each channel.
-pub(super) fn sum<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn sum<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     if inputs.0.len() != 2 {
         return unsupported(format!("a sum of {} inputs; two are known", inputs.0.len()));
     }
     match operands(inputs)? {
         Operands::Constant { x, constant, .. } => {
             let shift = channels(x, constant)?;
-            affine(import, node, x, vec![1.0; shift.len()], shift)
+            affine(network, node, x, vec![1.0; shift.len()], shift)
         }
-        Operands::Activations(a, b) if same_place(import, a, b) => {
-            let id = import.layer(node, Op::Add, &[a.id, b.id], Vec::new())?;
+        Operands::Activations(a, b) if same_place(network, a, b) => {
+            let id = network.layer(node, Op::Add, &[a.id, b.id], Vec::new())?;
             Ok(Activation { id, ..a.clone() })
         }
         Operands::Activations(a, b) => {
@@ -58,7 +62,11 @@ pub(super) fn sum<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) 
 }
 
 /// A constant taken from an activation.
-pub(super) fn difference<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn difference<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     match operands(inputs)? {
         Operands::Constant {
             x,
@@ -66,14 +74,18 @@ pub(super) fn difference<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &I
             first: false,
         } => {
             let shift: Vec<f32> = channels(x, constant)?.into_iter().map(|v| -v).collect();
-            affine(import, node, x, vec![1.0; shift.len()], shift)
+            affine(network, node, x, vec![1.0; shift.len()], shift)
         }
         _ => unsupported("operands that are not an activation less a constant"),
     }
 }
 
 /// A product with a constant, or a quotient by it: one number, or one for each channel.
-pub(super) fn scale<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn scale<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let is_product = node.operator() == Some("Mul");
     let (x, constant) = match operands(inputs)? {
         Operands::Constant { x, constant, first } if is_product || !first => (x, constant),
@@ -81,12 +93,12 @@ pub(super) fn scale<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs
     };
     let factor = |v: f32| if is_product { v } else { v.recip() };
     if let Some(by) = constant.as_scalar() {
-        let id = import.layer(node, Op::Scale { by: factor(by) }, &[x.id], Vec::new())?;
+        let id = network.layer(node, Op::Scale { by: factor(by) }, &[x.id], Vec::new())?;
         return Ok(Activation { id, ..x.clone() });
     }
     let scale: Vec<f32> = channels(x, constant)?.into_iter().map(factor).collect();
     let shift = vec![0.0; scale.len()];
-    affine(import, node, x, scale, shift)
+    affine(network, node, x, scale, shift)
 }
 
 /// The inputs of an operator that takes two.
@@ -117,8 +129,8 @@ fn operands(inputs: &Inputs) -> Result<Operands<'_>, Refusal> {
     }
 }
 
-fn same_place(import: &Import<'_>, a: &Activation, b: &Activation) -> bool {
-    a.dims == b.dims && import.shape(a.id) == import.shape(b.id)
+fn same_place(network: &PartialNetwork<'_>, a: &Activation, b: &Activation) -> bool {
+    a.dims == b.dims && network.shape(a.id) == network.shape(b.id)
 }
 
 /// Returns a constant's value for each channel, the second dimension of `x`.
@@ -143,13 +155,13 @@ const NO_EPS: f32 = 1e-30;
 
 /// Adds `x · scale + shift` for each channel, as a norm of mean 0 and variance 1.
 fn affine<'a>(
-    import: &mut Import<'a>,
+    network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
     scale: Vec<f32>,
     shift: Vec<f32>,
 ) -> Added {
-    let c = import.shape(x.id).channels();
+    let c = network.shape(x.id).channels();
     if c != scale.len() {
         return unsupported(format!("{} channels seen as {:?}", c, x.dims));
     }
@@ -159,6 +171,6 @@ fn affine<'a>(
         .into_iter()
         .zip([scale, shift, mean, variance])
         .collect();
-    let id = import.layer(node, Op::BatchNorm { eps: NO_EPS }, &[x.id], weights)?;
+    let id = network.layer(node, Op::BatchNorm { eps: NO_EPS }, &[x.id], weights)?;
     Ok(Activation { id, ..x.clone() })
 }

@@ -1,26 +1,32 @@
 //! The same values under other dimensions.
 
-use super::{Added, Inputs, unsupported};
+use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Op, Shape};
 use crate::onnx::error::NodeFault;
-use crate::onnx::fold::{axes, reshape_dims, squeeze_dims, unsqueeze_dims};
-use crate::onnx::import::{Activation, Import};
+use crate::onnx::fold::axes;
 use crate::onnx::node::{Node, axis};
+use crate::onnx::partial::{Activation, PartialNetwork};
+use crate::onnx::shapes::{reshape_dims, squeeze_dims, unsqueeze_dims};
 use crate::onnx::tensor::Constant;
 
 /// Returns the input under other dimensions. An image is flattened first; only its batch may
 /// be kept apart.
-fn view<'a>(import: &mut Import<'a>, node: Node<'a>, x: &Activation, dims: Vec<usize>) -> Added {
+fn view<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    dims: Vec<usize>,
+) -> Added {
     if dims == x.dims {
         return Ok(x.clone());
     }
-    let is_image = matches!(import.shape(x.id), Shape::Image { .. });
+    let is_image = matches!(network.shape(x.id), Shape::Image { .. });
     let values: usize = x.dims.iter().product();
     let keeps_rows = dims.first() == Some(&1);
     match dims.as_slice() {
         _ if !keeps_rows => unsupported(format!("{:?} as {dims:?} mixes samples", x.dims)),
         &[_, features] if is_image && features == values => {
-            let id = import.layer(node, Op::Flatten, &[x.id], Vec::new())?;
+            let id = network.layer(node, Op::Flatten, &[x.id], Vec::new())?;
             Ok(Activation { id, dims })
         }
         _ if is_image => unsupported(format!("an image of {:?} as {dims:?}", x.dims)),
@@ -28,25 +34,37 @@ fn view<'a>(import: &mut Import<'a>, node: Node<'a>, x: &Activation, dims: Vec<u
     }
 }
 
-pub(super) fn flatten<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn flatten<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
     if axis(node.integer("axis").unwrap_or(1), x.dims.len())? != 1 {
         return unsupported("an axis other than 1, which mixes samples");
     }
     let values = x.dims.iter().product();
-    view(import, node, x, vec![1, values])
+    view(network, node, x, vec![1, values])
 }
 
 /// The target is an attribute before opset 5 and an input after.
-pub(super) fn reshape<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn reshape<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
     let target = inputs.constant(1)?.and_then(Constant::as_integers);
     let target = target.ok_or(NodeFault::NoInput(1))?;
     let dims = reshape_dims(&x.dims, target)?;
-    view(import, node, x, dims)
+    view(network, node, x, dims)
 }
 
-pub(super) fn squeeze<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn squeeze<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
     let written = axes(node, &inputs.constants());
     // Without axes a batch of one would vanish with them.
@@ -54,12 +72,16 @@ pub(super) fn squeeze<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inpu
         return unsupported("no axes, so that the batch may vanish");
     };
     let dims = squeeze_dims(&x.dims, Some(&written))?;
-    view(import, node, x, dims)
+    view(network, node, x, dims)
 }
 
-pub(super) fn unsqueeze<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn unsqueeze<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
     let written = axes(node, &inputs.constants()).unwrap_or_default();
     let dims = unsqueeze_dims(&x.dims, &written)?;
-    view(import, node, x, dims)
+    view(network, node, x, dims)
 }

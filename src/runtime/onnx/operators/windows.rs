@@ -1,14 +1,14 @@
 //! Convolutions, pools and means over images.
 
 use super::dense::Dense;
-use super::{Added, Inputs, image, pixels, unsupported};
+use super::inputs::{Added, Inputs, image, pixels, unsupported};
 use crate::network::{Conv2d, Op, Pool, Shape, Sides};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::axes;
-use crate::onnx::import::{Activation, Import, Refusal};
 use crate::onnx::node::{Node, axis};
+use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
 
-pub(super) fn conv<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     let x = inputs.activation(0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let &[channels, per_group, height, width] = weight.dims.as_slice() else {
@@ -23,7 +23,7 @@ pub(super) fn conv<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs)
     let values = inputs.required(1, &weight.dims)?;
     let bias = inputs.floats(2, &[channels])?;
     if let &[1, c, 1, 1] = x.dims.as_slice()
-        && matches!(import.shape(x.id), Shape::Vector { .. })
+        && matches!(network.shape(x.id), Shape::Vector { .. })
         && (groups, height, width, window.padding) == (1, 1, 1, Sides::square(0))
     {
         // One pixel under a kernel of one pixel is a fully connected layer.
@@ -33,13 +33,13 @@ pub(super) fn conv<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs)
             inputs: c,
             features: channels,
         };
-        let id = dense.add(import, node, x)?;
+        let id = dense.add(network, node, x)?;
         return Ok(Activation {
             id,
             dims: vec![1, channels, 1, 1],
         });
     }
-    let [c, ..] = pixels(import, x)?;
+    let [c, ..] = pixels(network, x)?;
     if groups == 0 || per_group.checked_mul(groups) != Some(c) {
         let why = format!(
             "weights of {:?} in {groups} groups for {c} channels",
@@ -58,7 +58,7 @@ pub(super) fn conv<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs)
     };
     let bias = bias.map(|b| ("bias", b));
     let weights = [("weight", values)].into_iter().chain(bias).collect();
-    image(import, node, x, Op::Conv2d(op), weights)
+    image(network, node, x, Op::Conv2d(op), weights)
 }
 
 /// A convolution's window as the network's operations have it.
@@ -123,8 +123,8 @@ fn padding(
 }
 
 /// A pool as the network's operations have it.
-fn pool(import: &Import<'_>, node: Node<'_>, x: &Activation) -> Result<Pool, Refusal> {
-    let [_, h, w] = pixels(import, x)?;
+fn pool(network: &PartialNetwork<'_>, node: Node<'_>, x: &Activation) -> Result<Pool, Refusal> {
+    let [_, h, w] = pixels(network, x)?;
     let [height, width] = node.sizes("kernel_shape", 1, 0)?;
     let kernel = Sides { height, width };
     let (stride, dilation) = steps(node)?;
@@ -157,48 +157,65 @@ fn pool(import: &Import<'_>, node: Node<'_>, x: &Activation) -> Result<Pool, Ref
     Ok(pool)
 }
 
-pub(super) fn max_pool<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let x = inputs.activation(0)?;
-    let op = Op::MaxPool(pool(import, node, x)?);
-    image(import, node, x, op, Vec::new())
-}
-
-pub(super) fn average_pool<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let x = inputs.activation(0)?;
-    let pool = pool(import, node, x)?;
-    if pool.count_include_pad && pool.has_overhang() {
-        return unsupported("means that count padding which differs between ends");
-    }
-    let op = Op::AvgPool(pool);
-    image(import, node, x, op, Vec::new())
-}
-
-/// Adds the mean over an image, as a vector under `dims`.
-fn mean<'a>(import: &mut Import<'a>, node: Node<'a>, x: &Activation, dims: Vec<usize>) -> Added {
-    let id = import.layer(node, Op::GlobalAvgPool, &[x.id], Vec::new())?;
-    Ok(Activation { id, dims })
-}
-
-pub(super) fn global_average<'a>(
-    import: &mut Import<'a>,
+pub(super) fn max_pool<'a>(
+    network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs,
 ) -> Added {
     let x = inputs.activation(0)?;
-    let [c, ..] = pixels(import, x)?;
-    mean(import, node, x, vec![1, c, 1, 1])
+    let op = Op::MaxPool(pool(network, node, x)?);
+    image(network, node, x, op, Vec::new())
 }
 
-pub(super) fn reduce_mean<'a>(import: &mut Import<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn average_pool<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
     let x = inputs.activation(0)?;
-    let [c, ..] = pixels(import, x)?;
+    let pool = pool(network, node, x)?;
+    if pool.count_include_pad && pool.has_overhang() {
+        return unsupported("means that count padding which differs between ends");
+    }
+    let op = Op::AvgPool(pool);
+    image(network, node, x, op, Vec::new())
+}
+
+/// Adds the mean over an image, as a vector under `dims`.
+fn mean<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    dims: Vec<usize>,
+) -> Added {
+    let id = network.layer(node, Op::GlobalAvgPool, &[x.id], Vec::new())?;
+    Ok(Activation { id, dims })
+}
+
+pub(super) fn global_average<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
+    let x = inputs.activation(0)?;
+    let [c, ..] = pixels(network, x)?;
+    mean(network, node, x, vec![1, c, 1, 1])
+}
+
+pub(super) fn reduce_mean<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
+    let x = inputs.activation(0)?;
+    let [c, ..] = pixels(network, x)?;
     let written = axes(node, &inputs.constants()).unwrap_or_default();
     let over = written.iter().map(|a| axis(*a, 4));
     let mut over: Vec<usize> = over.collect::<Result<_, _>>()?;
     over.sort_unstable();
     match (over.as_slice(), node.integer("keepdims").unwrap_or(1)) {
-        ([2, 3], 0) => mean(import, node, x, vec![1, c]),
-        ([2, 3], _) => mean(import, node, x, vec![1, c, 1, 1]),
+        ([2, 3], 0) => mean(network, node, x, vec![1, c]),
+        ([2, 3], _) => mean(network, node, x, vec![1, c, 1, 1]),
         _ => unsupported(format!("a mean over axes {written:?}; [2, 3] are known")),
     }
 }
