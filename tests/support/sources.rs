@@ -95,9 +95,9 @@ pub fn imports(files: &[SourceFile]) -> Imports {
 /// The paths that a module names, from the crate's root.
 #[derive(Default)]
 struct ModulePaths {
-    /// What it re-exports, by the name that it has there.
+    /// The paths that it re-exports, by the names that they have there.
     exports: Names,
-    /// What it uses.
+    /// The paths that it uses.
     used: Vec<Module>,
 }
 
