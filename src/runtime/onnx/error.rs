@@ -33,7 +33,7 @@ pub enum OnnxError {
         /// The node.
         node: NodeLabel,
         /// The reason.
-        fault: NodeFault,
+        fault: Box<NodeFault>,
     },
     /// Nodes that cannot be computed, all of them.
     #[error("{}", listed(.0))]

@@ -91,7 +91,7 @@ impl<'a> PartialNetwork<'a> {
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
         let fail = |fault| OnnxError::Node {
             node: node.label(),
-            fault,
+            fault: Box::new(fault),
         };
         let inputs = self.inputs(node)?;
         if let Some(folded) = folded(node, &inputs) {

@@ -134,7 +134,7 @@ impl OnnxModel {
     /// The model does not take one batch of images or vectors of float32.
     pub fn sample(&self) -> Result<Option<Shape>, OnnxError> {
         let dims = self.sample_dims().map_err(OnnxError::Model)?;
-        let sizes: Option<Vec<usize>> = dims.iter().map(|d| size(d)).collect();
+        let sizes: Option<Vec<usize>> = dims.iter().map(size).collect();
         Ok(sizes.and_then(|dims| Shape::try_from(dims).ok()))
     }
 
