@@ -82,7 +82,8 @@ impl<'a> PartialNetwork<'a> {
                 .any(|name| wanted.contains(name.as_str()))
             {
                 needed.insert(at);
-                wanted.extend(node.inputs().iter().map(String::as_str));
+                let read = node.inputs().iter().filter(|name| !name.is_empty());
+                wanted.extend(read.map(String::as_str));
             }
         }
         needed

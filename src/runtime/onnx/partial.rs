@@ -183,7 +183,9 @@ impl<'a> PartialNetwork<'a> {
                 _ => return None,
             },
         };
-        let is_row = constant.dims.last() == Some(&features) && constant.values.len() == features;
+        // More dimensions than the product has would be the sum's too.
+        let fits = constant.dims.len() <= 2 && constant.dims.last() == Some(&features);
+        let is_row = fits && constant.values.len() == features;
         let bias = constant.as_floats().filter(|_| is_row)?.to_vec();
         self.absorbed.insert(at);
         Some(bias)

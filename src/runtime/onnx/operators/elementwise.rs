@@ -114,6 +114,13 @@ enum Operands<'a> {
 
 fn operands(inputs: &Inputs) -> Result<Operands<'_>, Refusal> {
     let input = |n: usize| inputs.0.get(n).and_then(Option::as_ref);
+    if let (Some(Value::Activation(x)), Some(Value::Constant(c)))
+    | (Some(Value::Constant(c)), Some(Value::Activation(x))) = (input(0), input(1))
+        && c.dims.len() > x.dims.len()
+    {
+        // The answer would have the constant's dimensions.
+        return unsupported(format!("a constant of {:?} on {:?}", c.dims, x.dims));
+    }
     match (input(0), input(1)) {
         (Some(Value::Activation(a)), Some(Value::Activation(b))) => Ok(Operands::Activations(a, b)),
         (Some(Value::Activation(x)), Some(Value::Constant(constant))) => {

@@ -86,7 +86,7 @@ fn softmax<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs
     let others = (0..x.dims.len()).filter(|a| *a != along);
     let is_row = others.map(|a| x.dims[a]).product::<usize>() == 1;
     match network.shape(x.id) {
-        Shape::Vector { .. } if is_row => same(network, node, inputs, Op::Softmax),
+        Shape::Vector { .. } if is_row && along != 0 => same(network, node, inputs, Op::Softmax),
         _ => unsupported(format!("a softmax over axis {along} of {:?}", x.dims)),
     }
 }

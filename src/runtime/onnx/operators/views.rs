@@ -5,7 +5,7 @@ use crate::network::{Op, Shape};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::axes;
 use crate::onnx::node::{Node, axis};
-use crate::onnx::partial::{Activation, PartialNetwork};
+use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
 use crate::onnx::shapes::{reshape_dims, squeeze_dims, unsqueeze_dims};
 use crate::onnx::tensor::Constant;
 
@@ -72,6 +72,7 @@ pub(super) fn squeeze<'a>(
         return unsupported("no axes, so that the batch may vanish");
     };
     let dims = squeeze_dims(&x.dims, Some(&written))?;
+    behind_the_batch(&written, x.dims.len())?;
     view(network, node, x, dims)
 }
 
@@ -83,5 +84,14 @@ pub(super) fn unsqueeze<'a>(
     let x = inputs.activation(0)?;
     let written = axes(node, &inputs.constants()).unwrap_or_default();
     let dims = unsqueeze_dims(&x.dims, &written)?;
+    behind_the_batch(&written, dims.len())?;
     view(network, node, x, dims)
+}
+
+/// Refuses axes among which is the first, the batch's: it is seen as 1 here and may be more.
+fn behind_the_batch(axes: &[i64], rank: usize) -> Result<(), Refusal> {
+    match axes.iter().any(|a| *a == 0 || *a == -(rank as i64)) {
+        true => unsupported("axis 0, which is the batch's"),
+        false => Ok(()),
+    }
 }
