@@ -6,7 +6,9 @@
 mod data_type;
 mod signature;
 mod value;
+mod written;
 
 pub use data_type::{DataType, UnknownDataType};
 pub use signature::{Dimension, RowError, Signature, TensorSpec};
 pub use value::{TensorError, TensorValue};
+pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};

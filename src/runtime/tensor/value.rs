@@ -4,6 +4,7 @@ use half::{bf16, f16};
 use thiserror::Error;
 
 use super::data_type::DataType;
+use super::written::Number;
 
 /// A tensor: values in row-major order as little-endian bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,35 @@ impl TensorValue {
             DataType::Fp32 => Ok(read!(f32).collect()),
             DataType::Fp64 => Ok(read!(f64).map(|v| v as f32).collect()),
             DataType::Bytes => Err(TensorError::Bytes),
+        }
+    }
+
+    /// Returns the values as they are written in JSON, booleans as integers.
+    pub(super) fn numbers(&self) -> Vec<Number> {
+        /// Reads values of a type from their bytes as one kind of number.
+        macro_rules! read {
+            ($type:ty, $kind:path, $as:ty) => {
+                self.bytes
+                    .as_chunks::<{ size_of::<$type>() }>()
+                    .0
+                    .iter()
+                    .map(|bytes| $kind(<$as>::from(<$type>::from_le_bytes(*bytes))))
+                    .collect()
+            };
+        }
+        match self.data_type {
+            DataType::Bool | DataType::Uint8 | DataType::Bytes => read!(u8, Number::Integer, i128),
+            DataType::Int8 => read!(i8, Number::Integer, i128),
+            DataType::Uint16 => read!(u16, Number::Integer, i128),
+            DataType::Int16 => read!(i16, Number::Integer, i128),
+            DataType::Uint32 => read!(u32, Number::Integer, i128),
+            DataType::Int32 => read!(i32, Number::Integer, i128),
+            DataType::Uint64 => read!(u64, Number::Integer, i128),
+            DataType::Int64 => read!(i64, Number::Integer, i128),
+            DataType::Fp16 => read!(f16, Number::Float, f64),
+            DataType::Bf16 => read!(bf16, Number::Float, f64),
+            DataType::Fp32 => read!(f32, Number::Float, f64),
+            DataType::Fp64 => read!(f64, Number::Float, f64),
         }
     }
 
