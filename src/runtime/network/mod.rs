@@ -2,7 +2,9 @@
 //!
 //! A [`Graph`] is a value, independent of devices and of how it is run; `compute` lowers it.
 
+mod activation;
 pub mod builders;
+mod channels;
 mod error;
 pub mod file;
 mod graph;
@@ -11,9 +13,11 @@ mod shape;
 mod weights;
 mod window;
 
+pub use activation::Activation;
+pub use channels::ResponseNorm;
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
-pub use op::{Activation, Op, Parameter, ParameterRole};
+pub use op::{Op, Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use weights::{
     Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,

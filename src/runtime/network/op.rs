@@ -3,20 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activation::Activation;
+use super::channels::{ResponseNorm, paired, shuffled, sliced};
 use super::error::OpError;
 use super::graph::{Graph, Node};
 use super::shape::Shape;
 use super::window::{Conv2d, Pool, image_dims, positive, weights_are_reasonable};
-
-/// A function applied to every value after a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Activation {
-    /// `max(x, 0)`.
-    Relu,
-    /// `min(max(x, 0), 6)`.
-    Relu6,
-}
 
 /// One operation of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,8 +54,11 @@ pub enum Op {
         #[serde(default = "yes")]
         bias: bool,
     },
-    /// Element-wise sum of two inputs of equal shape.
+    /// Sum of two inputs of equal shape, or of an image and a value for each of its channels
+    /// (a vector, or an image of one pixel), in either order.
     Add,
+    /// Product of two inputs, whose shapes are as for a sum.
+    Mul,
     /// Concatenation of images along channels, or of vectors.
     Concat,
     /// An image as a vector, channels slowest.
@@ -77,13 +72,37 @@ pub enum Op {
     },
     /// `exp(x)` over the sum of `exp` of the vector.
     Softmax,
+    /// Channel `i` of each of `groups` goes before channel `i + 1` of any.
+    ChannelShuffle {
+        /// Groups of the input; each has as many channels.
+        groups: usize,
+    },
+    /// Some channels of an image, or features of a vector.
+    Channels {
+        /// The first one.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+    /// Normalisation of each value by the channels around it.
+    LocalResponseNorm(ResponseNorm),
+    /// Normalisation of the channels of each pixel, or of a vector: less their mean, over their
+    /// deviation, times a weight and plus a bias for each.
+    LayerNorm {
+        /// Added to the variance before its square root is taken.
+        #[serde(default = "default_eps")]
+        eps: f32,
+    },
+    /// Another activation; [`Op::from`] makes the operation of any.
+    #[serde(untagged)]
+    Activation(Activation),
 }
 
 impl Op {
     /// Returns how many inputs the operation takes: `(least, most)`.
     pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Op::Add => (2, 2),
+            Op::Add | Op::Mul => (2, 2),
             Op::Concat => (1, usize::MAX),
             _ => (1, 1),
         }
@@ -94,6 +113,7 @@ impl Op {
         match self {
             Op::Relu => Some(Activation::Relu),
             Op::Relu6 => Some(Activation::Relu6),
+            Op::Activation(activation) => Some(*activation),
             _ => None,
         }
     }
@@ -110,7 +130,7 @@ impl Op {
                 return Err(OpError::CountedOverhang);
             }
             Op::MaxPool(pool) | Op::AvgPool(pool) => pool.output(first)?,
-            Op::BatchNorm { eps } => {
+            Op::BatchNorm { eps } | Op::LayerNorm { eps } => {
                 if !(eps.is_finite() && *eps > 0.0) {
                     return Err(OpError::Eps { found: *eps });
                 }
@@ -128,7 +148,17 @@ impl Op {
                 weights_are_reasonable(&[*features, inputs])?;
                 Shape::vector(*features)
             }
-            Op::Add => same(first, inputs[1])?,
+            Op::Activation(activation) => {
+                activation.check()?;
+                first
+            }
+            Op::Add | Op::Mul => paired(first, inputs[1])?,
+            Op::Channels { first: at, count } => sliced(first, *at, *count)?,
+            Op::ChannelShuffle { groups } => shuffled(first, *groups)?,
+            Op::LocalResponseNorm(norm) => {
+                norm.check()?;
+                first
+            }
             Op::Concat => concat(inputs)?,
             Op::Flatten => Shape::vector(first.elements()),
             Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
@@ -148,6 +178,7 @@ impl From<Activation> for Op {
         match activation {
             Activation::Relu => Op::Relu,
             Activation::Relu6 => Op::Relu6,
+            other => Op::Activation(other),
         }
     }
 }
@@ -156,14 +187,6 @@ fn features_of(shape: Shape) -> Result<usize, OpError> {
     match shape {
         Shape::Vector { features } => Ok(features),
         Shape::Image { .. } => Err(OpError::NotAVector { found: shape }),
-    }
-}
-
-fn same(a: Shape, b: Shape) -> Result<Shape, OpError> {
-    if a == b {
-        Ok(a)
-    } else {
-        Err(OpError::UnequalShapes(a, b))
     }
 }
 
@@ -208,7 +231,7 @@ pub enum ParameterRole {
     },
     /// A bias for each output.
     Bias,
-    /// The learned scale of a batch norm.
+    /// The learned scale of a norm.
     Scale,
     /// The running mean of a batch norm: a statistic, not counted as a parameter.
     RunningMean,
@@ -324,6 +347,13 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
                 named("running_var", c, ParameterRole::RunningVariance),
             ]
         }
+        Op::LayerNorm { .. } => {
+            let c = vec![input.channels()];
+            vec![
+                named("weight", c.clone(), ParameterRole::Scale),
+                named("bias", c, ParameterRole::Bias),
+            ]
+        }
         _ => Vec::new(),
     }
 }
@@ -343,9 +373,10 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
         // Windows may share a row or column at their edges; that is not counted.
         Op::GlobalAvgPool | Op::AdaptiveAvgPool { .. } => input.elements() as u64,
         Op::BatchNorm { .. } => 2 * out,
-        Op::Relu | Op::Relu6 | Op::Scale { .. } | Op::Add => out,
-        Op::Upscale { .. } => 8 * out,
+        Op::Relu | Op::Relu6 | Op::Activation(_) | Op::Scale { .. } | Op::Add | Op::Mul => out,
+        Op::Upscale { .. } | Op::LayerNorm { .. } => 8 * out,
+        Op::LocalResponseNorm(norm) => out * (2 * norm.size as u64 + 3),
         Op::Softmax => 3 * out,
-        Op::Flatten | Op::Concat => 0,
+        Op::Flatten | Op::Concat | Op::ChannelShuffle { .. } | Op::Channels { .. } => 0,
     }
 }
