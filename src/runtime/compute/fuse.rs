@@ -4,7 +4,7 @@
 //! activation are applied by the step that makes their last operand. A node is fused into a
 //! step only if no other node reads the value between them.
 
-use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool};
+use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool, ResponseNorm};
 
 /// The number of a value: 0 is the input, then come the graph's nodes in order, then values
 /// that the plan adds.
@@ -29,6 +29,22 @@ pub(super) enum StepKernel {
     Flatten,
     Upscale,
     Softmax,
+    /// Two values of equal shape, or an image and a row of its channels in either order.
+    Paired(Pairing),
+    /// Channels of as many groups, interleaved.
+    ChannelShuffle(usize),
+    /// As many channels as the output has, from this one on.
+    Channels(usize),
+    LocalResponseNorm(ResponseNorm),
+    /// A norm across the channels of each pixel, with this added to the variance.
+    LayerNorm(f32),
+}
+
+/// How two values become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pairing {
+    Sum,
+    Product,
 }
 
 /// One fused step; `input`, `residual` and `output` are values of the graph.
@@ -61,6 +77,9 @@ impl FusedStep {
                 | StepKernel::Linear
                 | StepKernel::ScaleShift
                 | StepKernel::Copy
+                | StepKernel::Paired(_)
+                | StepKernel::Channels(_)
+                | StepKernel::LayerNorm(_)
         ) && self.activation.is_none()
     }
 
@@ -83,7 +102,8 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
 }
 
 /// The steps so far, with the makers and readers of values.
-struct Fusion {
+struct Fusion<'a> {
+    graph: &'a Graph,
     steps: Vec<FusedStep>,
     /// The step that makes each value, if there is one.
     maker: Vec<Option<usize>>,
@@ -91,14 +111,15 @@ struct Fusion {
     readers: Vec<usize>,
 }
 
-impl Fusion {
-    fn new(graph: &Graph) -> Self {
+impl<'a> Fusion<'a> {
+    fn new(graph: &'a Graph) -> Self {
         let values = graph.nodes().len() + 1;
         let mut readers = vec![0; values];
         for input in graph.nodes().iter().flat_map(|n| &n.inputs) {
             readers[input.index()] += 1;
         }
         Fusion {
+            graph,
             steps: Vec::new(),
             maker: vec![None; values],
             readers,
@@ -107,7 +128,7 @@ impl Fusion {
 
     fn push(&mut self, index: usize, value: ValueId, node: &Node) {
         self.maker[value] = Some(self.steps.len());
-        self.steps.push(plain(index, value, node));
+        self.steps.push(plain(self.graph, index, node));
     }
 
     /// Fuses a node into an existing step. Returns `false` if that is not possible.
@@ -123,11 +144,11 @@ impl Fusion {
                 let weighted = step.weights.is_some() || step.kernel == StepKernel::ScaleShift;
                 (weighted && step.takes_weights()).then(|| step.scale *= by)
             }),
-            Op::Relu | Op::Relu6 => self.change(from, value, |step| {
+            Op::Relu | Op::Relu6 | Op::Activation(_) => self.change(from, value, |step| {
                 step.takes_epilogue()
                     .then(|| step.activation = node.op.activation())
             }),
-            Op::Add => self.absorb_sum(value, node),
+            Op::Add if are_alike(self.graph, node) => self.absorb_sum(value, node),
             _ => false,
         }
     }
@@ -169,13 +190,25 @@ impl Fusion {
     }
 }
 
-fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
+/// Whether the inputs of a sum have one shape, so that one may be the residual of the other.
+fn are_alike(graph: &Graph, node: &Node) -> bool {
+    node.inputs.iter().all(|&i| graph.shape(i) == node.shape)
+}
+
+fn plain(graph: &Graph, index: usize, node: &Node) -> FusedStep {
+    let is_residual = node.op == Op::Add && are_alike(graph, node);
     let (kernel, weights, norm) = match node.op {
         Op::Conv2d(conv) => (StepKernel::Convolution(conv), Some(index), None),
         Op::Linear { .. } => (StepKernel::Linear, Some(index), None),
         Op::BatchNorm { .. } => (StepKernel::ScaleShift, None, Some(index)),
         Op::Scale { .. } => (StepKernel::ScaleShift, None, None),
-        Op::Relu | Op::Relu6 | Op::Add => (StepKernel::Copy, None, None),
+        Op::Add if !is_residual => (StepKernel::Paired(Pairing::Sum), None, None),
+        Op::Relu | Op::Relu6 | Op::Activation(_) | Op::Add => (StepKernel::Copy, None, None),
+        Op::Mul => (StepKernel::Paired(Pairing::Product), None, None),
+        Op::ChannelShuffle { groups } => (StepKernel::ChannelShuffle(groups), None, None),
+        Op::Channels { first, .. } => (StepKernel::Channels(first), None, None),
+        Op::LocalResponseNorm(norm) => (StepKernel::LocalResponseNorm(norm), None, None),
+        Op::LayerNorm { eps } => (StepKernel::LayerNorm(eps), Some(index), None),
         Op::MaxPool(pool) => (StepKernel::MaxPool(pool), None, None),
         Op::AvgPool(pool) => (StepKernel::AvgPool(pool), None, None),
         Op::GlobalAvgPool => (StepKernel::GlobalAvgPool, None, None),
@@ -186,11 +219,7 @@ fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
         Op::Softmax => (StepKernel::Softmax, None, None),
     };
     let mut inputs: Vec<ValueId> = node.inputs.iter().map(|i| i.index()).collect();
-    let residual = if node.op == Op::Add {
-        inputs.pop()
-    } else {
-        None
-    };
+    let residual = if is_residual { inputs.pop() } else { None };
     FusedStep {
         kernel,
         weights,
@@ -202,6 +231,6 @@ fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
         },
         residual,
         activation: node.op.activation(),
-        output,
+        output: index + 1,
     }
 }

@@ -41,8 +41,11 @@ impl ArenaPlan {
             .iter()
             .enumerate()
             .map(|(at, fused)| {
-                let inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
+                let mut inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
                 let output = view(fused.output);
+                if let StepKernel::Channels(first) = fused.kernel {
+                    inputs[0] = inputs[0].part(first, output.channels);
+                }
                 let residual = fused.residual.map(view);
                 PlannedStep {
                     method: StepMethod::new(
