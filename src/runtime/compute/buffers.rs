@@ -23,6 +23,15 @@ impl TensorView {
         self.height * self.width
     }
 
+    /// Returns the view of `count` of its channels, from channel `first` on.
+    pub(super) fn part(self, first: usize, count: usize) -> TensorView {
+        TensorView {
+            first: self.first + first,
+            channels: count,
+            ..self
+        }
+    }
+
     /// Returns the floats of the slot that one sample takes.
     pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch
