@@ -140,7 +140,10 @@ impl Op {
             }
             Op::Add => same(first, inputs[1])?,
             Op::Concat => concat(inputs)?,
-            Op::Flatten => Shape::vector(first.elements()),
+            Op::Flatten => match first {
+                Shape::Tensor(_) => return Err(OpError::NotAnImage { found: first }),
+                _ => Shape::vector(first.elements()),
+            },
             Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
                 Shape::image(image_dims(first)?.0, *height, *width)
             }

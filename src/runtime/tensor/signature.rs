@@ -232,7 +232,7 @@ fn values(
         });
     }
     match tensor.dims() {
-        [batch @ 1.., sample @ ..] if spec.fits(sample) => {
+        [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
             let floats = tensor.floats();
             let floats = floats.map_err(|error| RowError::Values { name: name(), error })?;
             Ok((*batch, floats))

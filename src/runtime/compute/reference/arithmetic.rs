@@ -34,8 +34,8 @@ pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Binary::Greater => numbers(&a.gt(b)?),
         Binary::GreaterOrEqual => numbers(&a.ge(b)?),
         Binary::And => logic(|a, b| a * b),
-        Binary::Or => logic(Tensor::maximum),
-        Binary::Xor => logic(Tensor::ne),
+        Binary::Or => logic(|a, b| a.maximum(b)),
+        Binary::Xor => logic(|a, b| a.ne(b)),
     }
 }
 

@@ -216,8 +216,5 @@ fn joined(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
 }
 
 fn channels(shape: Shape) -> f32 {
-    match shape {
-        Shape::Image { channels, .. } => channels as f32,
-        Shape::Vector { features } => features as f32,
-    }
+    shape.channels() as f32
 }
