@@ -285,7 +285,9 @@ impl Graph {
     /// Returns the tensors of weights that the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
         let nodes = 0..self.nodes().len();
-        nodes.flat_map(|index| self.node_parameters(index)).collect()
+        nodes
+            .flat_map(|index| self.node_parameters(index))
+            .collect()
     }
 
     /// Returns the number of learned values, as papers count them: without running
@@ -353,7 +355,8 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
         }
         Op::Tensor(op) => {
             let all = op.parameters().into_iter();
-            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role)).collect()
+            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role))
+                .collect()
         }
         _ => Vec::new(),
     }

@@ -16,7 +16,10 @@ fn numbers(x: &Tensor) -> Result<Tensor> {
 
 pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let logic = |f: fn(&Tensor, &Tensor) -> Result<Tensor>| {
-        numbers(&f(&numbers(&is_not_zero(a)?)?, &numbers(&is_not_zero(b)?)?)?)
+        numbers(&f(
+            &numbers(&is_not_zero(a)?)?,
+            &numbers(&is_not_zero(b)?)?,
+        )?)
     };
     match kind {
         Binary::Add => a + b,

@@ -92,7 +92,9 @@ fn filling(role: ParameterRole, key: u64, variance: f32) -> Filling {
         },
         ParameterRole::Scale => Filling::Constant(1.0),
         ParameterRole::RunningVariance => Filling::Constant(variance),
-        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => Filling::Constant(0.0),
+        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => {
+            Filling::Constant(0.0)
+        }
     }
 }
 

@@ -234,5 +234,6 @@ fn operation(node: &Node) -> String {
         Op::Flatten => "flatten".into(),
         Op::Upscale { .. } => "upscale".into(),
         Op::Softmax => "softmax".into(),
+        Op::Tensor(op) => op.name().into(),
     }
 }
