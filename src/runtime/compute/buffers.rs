@@ -116,10 +116,7 @@ impl ValueBuffers {
         let mut first = buffer.first;
         for &input in &concat.inputs {
             if joined_once(steps, input) && self.may_share(steps, input, buffer.root) {
-                self.buffers[input] = ValueBuffer {
-                    first,
-                    ..buffer
-                };
+                self.buffers[input] = ValueBuffer { first, ..buffer };
             }
             first += self.shapes[input].2;
         }
@@ -200,7 +197,11 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
             width,
         } => (height, width, channels),
         Shape::Vector { features } => (1, 1, features),
-        Shape::Tensor(dims) => (dims.elements() / dims.last_size().max(1), 1, dims.last_size()),
+        Shape::Tensor(dims) => (
+            dims.elements() / dims.last_size().max(1),
+            1,
+            dims.last_size(),
+        ),
     }
 }
 

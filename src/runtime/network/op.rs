@@ -170,7 +170,10 @@ impl Op {
                 first
             }
             Op::Concat => concat(inputs)?,
-            Op::Flatten => Shape::vector(first.elements()),
+            Op::Flatten => match first {
+                Shape::Tensor(_) => return Err(OpError::NotAnImage { found: first }),
+                _ => Shape::vector(first.elements()),
+            },
             Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
                 Shape::image(image_dims(first)?.0, *height, *width)
             }
@@ -305,7 +308,9 @@ impl Graph {
     /// Returns the tensors of weights that the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
         let nodes = 0..self.nodes().len();
-        nodes.flat_map(|index| self.node_parameters(index)).collect()
+        nodes
+            .flat_map(|index| self.node_parameters(index))
+            .collect()
     }
 
     /// Returns the number of learned values, as papers count them: without running
@@ -373,7 +378,8 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
         }
         Op::Tensor(op) => {
             let all = op.parameters().into_iter();
-            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role)).collect()
+            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role))
+                .collect()
         }
         Op::LayerNorm { .. } => {
             let c = vec![input.channels()];

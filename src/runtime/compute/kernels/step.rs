@@ -177,7 +177,9 @@ unsafe fn candle(call: &Call<'_>) {
     let mut out = unsafe { call.memory.part(step.output, pixels) };
     for pixel in out.pixels.clone() {
         let row = out.row(pixel);
-        let values = answer.as_ref().and_then(|a| a.chunks_exact(row.len()).nth(pixel));
+        let values = answer
+            .as_ref()
+            .and_then(|a| a.chunks_exact(row.len()).nth(pixel));
         match values {
             Some(values) => row.copy_from_slice(values),
             None => row.fill(f32::NAN),

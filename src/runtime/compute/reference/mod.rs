@@ -40,7 +40,11 @@ pub trait ParameterSource {
 /// The shapes do not fit.
 pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor> {
     // An image's channels are its second dimension, a tensor's features its last.
-    let axis = if x.rank() == 4 && x.dim(1)? == scale.elem_count() { 1 } else { x.rank() - 1 };
+    let axis = if x.rank() == 4 && x.dim(1)? == scale.elem_count() {
+        1
+    } else {
+        x.rank() - 1
+    };
     let mut dims = vec![1; x.rank()];
     dims[axis] = scale.elem_count();
     let (scale, shift) = (scale.reshape(dims.clone())?, shift.reshape(dims)?);

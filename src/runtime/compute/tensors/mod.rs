@@ -8,7 +8,7 @@ mod operands;
 mod strided;
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use crate::network::{Dims, Graph, Op, TensorOp};
+use crate::network::{Binary, Dims, Graph, Op, Shape, TensorOp};
 use operands::{Values, resolved};
 
 pub(super) use attention::{AttentionForm, Mask, MaskSource};
@@ -103,10 +103,20 @@ fn plain(values: &Values<'_>, step: &mut FusedStep, op: TensorOp) -> TensorForm 
             };
         }
     }
-    let inputs = step.inputs.iter().map(|&v| Strided::whole(values.dims(v)));
+    let inputs = step.inputs.iter().map(|&v| held(values, v, op));
     TensorForm::Plain {
         inputs: inputs.collect(),
         output,
+    }
+}
+
+/// Returns where an operation reads a value: whole, but for images that become part of a row, whose
+/// channels come first there.
+fn held(values: &Values<'_>, value: ValueId, op: TensorOp) -> Strided {
+    let whole = Strided::whole(values.dims(value));
+    match (op, values.shape(value), Dims::new(&[2, 0, 1])) {
+        (TensorOp::Row, Shape::Image { .. }, Ok(order)) => whole.transposed(&order),
+        _ => whole,
     }
 }
 
@@ -127,7 +137,6 @@ fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
 /// Whether an operation adds or multiplies each of `channels` values of a row by a constant of
 /// its own, which can be folded into weights.
 pub(super) fn is_affine(op: Op, channels: usize) -> bool {
-    use crate::network::Binary;
     let Op::Tensor(TensorOp::With { kind, dims, .. }) = op else {
         return false;
     };

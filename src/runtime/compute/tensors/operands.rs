@@ -3,7 +3,7 @@
 
 use super::strided::Strided;
 use crate::compute::fuse::{FusedStep, ValueId};
-use crate::network::{Binary, Dims, Graph, Node, Op, TensorOp};
+use crate::network::{Binary, Dims, Graph, Node, Op, Shape, TensorOp};
 
 /// The values of a graph, and which of them steps make.
 pub(super) struct Values<'a> {
@@ -39,10 +39,13 @@ impl<'a> Values<'a> {
         value.checked_sub(1).map(|i| &self.graph.nodes()[i])
     }
 
+    pub(super) fn shape(&self, value: ValueId) -> Shape {
+        self.node(value).map_or(self.graph.input(), |n| n.shape)
+    }
+
     /// Returns the dimensions of a value as it is held.
     pub(super) fn dims(&self, value: ValueId) -> Dims {
-        let shape = self.node(value).map_or(self.graph.input(), |n| n.shape);
-        shape.stored()
+        self.shape(value).stored()
     }
 
     pub(super) fn is_read_once(&self, value: ValueId) -> bool {

@@ -93,7 +93,9 @@ fn filling(role: ParameterRole, key: u64, variance: f32) -> Filling {
         },
         ParameterRole::Scale => Filling::Constant(1.0),
         ParameterRole::RunningVariance => Filling::Constant(variance),
-        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => Filling::Constant(0.0),
+        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => {
+            Filling::Constant(0.0)
+        }
     }
 }
 
@@ -242,8 +244,5 @@ fn joined(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
 }
 
 fn channels(shape: Shape) -> f32 {
-    match shape {
-        Shape::Image { channels, .. } => channels as f32,
-        Shape::Vector { features } => features as f32,
-    }
+    shape.channels() as f32
 }

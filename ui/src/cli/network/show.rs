@@ -240,5 +240,6 @@ fn operation(node: &Node) -> String {
         Op::LocalResponseNorm(norm) => format!("response-norm of {}", norm.size),
         Op::LayerNorm { .. } => "layer-norm".into(),
         Op::Activation(activation) => activation.name().into(),
+        Op::Tensor(op) => op.name().into(),
     }
 }
