@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape, Weights};
-use divisi::reading;
 use serde::Serialize;
 
 use super::chosen::{
@@ -107,14 +106,8 @@ pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
 }
 
 fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
-    let file = args.input.display();
-    let name = args.input.to_string_lossy();
-    if !name.to_ascii_lowercase().ends_with(".npy") {
-        bail!("{file}: expected a .npy file");
-    }
-    let bytes = reading::bytes(&args.input).with_context(|| format!("reading {file}"))?;
-    let form = SampleForm::new(graph.input());
-    Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
+    let samples = Samples::read(&args.input, &SampleForm::new(graph.input()));
+    samples.with_context(|| args.input.display().to_string())
 }
 
 fn tell_logits(format: OutputFormat, report: &LogitsReport) -> Result<()> {
