@@ -15,9 +15,7 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Kind`].
     pub fn check_name(name: &str) -> Result<(), SamplesError> {
-        SampleFileKind::of(name)
-            .map(drop)
-            .ok_or(SamplesError::Kind)
+        SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
     }
 
     /// Checks that labels can be in a file called `name`, without opening it.

@@ -34,7 +34,21 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => png(bytes),
         [0xff, 0xd8, 0xff, ..] => jpeg(bytes),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp(bytes),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => webp(bytes),
         _ => Err(ImageError::Format),
     }
 }
@@ -101,7 +115,9 @@ fn has_end(bytes: &[u8]) -> bool {
 
 /// Returns the index of the next marker: a byte of ones, then one that is not.
 fn marker(bytes: &[u8]) -> Option<usize> {
-    bytes.windows(2).position(|pair| pair[0] == 0xff && pair[1] != 0xff)
+    bytes
+        .windows(2)
+        .position(|pair| pair[0] == 0xff && pair[1] != 0xff)
 }
 
 fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {

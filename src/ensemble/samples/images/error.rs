@@ -20,9 +20,7 @@ pub enum ImageError {
     #[error("truncated: a {0} image without its end")]
     Truncated(&'static str),
     /// It has too many pixels.
-    #[error(
-        "expected at most {most_side} pixels a side and {most} in all, found {width}×{height}"
-    )]
+    #[error("expected at most {most_side} pixels a side and {most} in all, found {width}×{height}")]
     Large {
         /// The most pixels of a side.
         most_side: usize,

@@ -41,7 +41,9 @@ impl<'a> JsonRows<'a> {
     /// There is none.
     pub(super) fn finish(mut self) -> Result<Samples, SamplesError> {
         self.values.shrink_to_fit();
-        self.form.layout.to_planes(self.form.shape, &mut self.values);
+        self.form
+            .layout
+            .to_planes(self.form.shape, &mut self.values);
         Samples::new(self.values, self.width, None)
     }
 
