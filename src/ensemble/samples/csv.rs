@@ -3,6 +3,7 @@
 use csv::{ReaderBuilder, StringRecord};
 
 use super::form::{Classes, SampleForm};
+use super::targets::{TargetColumns, TargetRows, Targets};
 use super::{Samples, SamplesError};
 
 fn wrong(line: u64, reason: String) -> SamplesError {
@@ -33,38 +34,57 @@ fn each<T>(
 }
 
 /// The rows read so far.
-struct CsvRows {
+struct CsvRows<'a> {
     header: StringRecord,
     labelled: bool,
     values: Vec<f32>,
     labels: Vec<usize>,
+    /// The targets in the last columns, if there are any.
+    targets: Option<TargetRows<'a>>,
 }
 
-/// Reads samples, with labels if the last column is called `label`.
+/// Reads samples, with labels if the last column is called `label`, or with targets if the
+/// last columns are.
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let width = form.shape.elements();
-    let begin = |header| CsvRows::begin(header, width);
+    let begin = |header| CsvRows::begin(header, width, form.rows);
     let mut rows = each(bytes, begin, |rows, line, record| {
         rows.take(line, record, width, &form.classes)
     })?;
     rows.values.shrink_to_fit();
     form.layout.to_planes(form.shape, &mut rows.values);
-    Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))
+    let samples = Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))?;
+    match rows.targets {
+        Some(targets) => samples.with_targets(targets.finish()),
+        None => Ok(samples),
+    }
 }
 
-impl CsvRows {
-    fn begin(header: StringRecord, width: usize) -> Result<Self, SamplesError> {
+impl<'a> CsvRows<'a> {
+    fn begin(
+        header: StringRecord,
+        width: usize,
+        rows: Option<TargetColumns<'a>>,
+    ) -> Result<Self, SamplesError> {
         if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
             return Err(SamplesError::NoHeader);
         }
-        let labelled = header.iter().next_back().map(str::trim) == Some("label");
-        if header.len() != width + usize::from(labelled) {
+        let names: Vec<&str> = header.iter().map(str::trim).collect();
+        let labelled = rows.is_none() && names.last() == Some(&"label");
+        let behind = match rows {
+            Some(columns) if header.len() != width => columns.at_end(&names),
+            Some(_) => 0,
+            None => usize::from(labelled),
+        };
+        if header.len() != width + behind {
             return Err(SamplesError::Width {
                 expected: width,
-                found: header.len() - usize::from(labelled && !header.is_empty()),
+                found: header.len().saturating_sub(behind),
             });
         }
+        let targets = rows.filter(|_| behind > 0);
         Ok(CsvRows {
+            targets: targets.and_then(|columns| columns.named(&names[width..])),
             header,
             labelled,
             values: Vec::new(),
@@ -97,8 +117,28 @@ impl CsvRows {
             let label = label.map_err(|why| wrong(line, format!("column label: {why}")))?;
             self.labels.push(label);
         }
+        if let Some(targets) = &mut self.targets {
+            let taken = targets.take(record.iter().skip(width));
+            taken.map_err(|why| wrong(line, why.to_string()))?;
+        }
         Ok(())
     }
+}
+
+/// Reads targets alone: every column is one.
+pub(super) fn targets(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+    let begin = |header: StringRecord| {
+        let names: Vec<&str> = header.iter().map(str::trim).collect();
+        columns.named(&names).ok_or(SamplesError::TargetColumns {
+            expected: columns.count,
+            found: header.len(),
+        })
+    };
+    let rows = each(bytes, begin, |rows, line, record| {
+        let taken = rows.take_whole(record.len(), record.iter());
+        taken.map_err(|why| wrong(line, why.to_string()))
+    })?;
+    Ok(rows.finish())
 }
 
 /// Reads labels alone, from the column called `label`.

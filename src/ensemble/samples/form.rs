@@ -6,9 +6,11 @@ use std::str::FromStr;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
 
 use super::npy::NpyError;
+use super::targets::TargetColumns;
 
 /// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -99,6 +101,8 @@ pub struct SampleForm<'a> {
     pub layout: ImageLayout,
     /// The classes that labels may name.
     pub classes: Classes<'a>,
+    /// The columns of targets that are rows of numbers, in place of classes.
+    pub rows: Option<TargetColumns<'a>>,
 }
 
 /// The classes that labels may name.
@@ -129,6 +133,28 @@ impl<'a> SampleForm<'a> {
             shape,
             layout: ImageLayout::default(),
             classes: Classes::any(),
+            rows: None,
+        }
+    }
+
+    /// Returns the form with targets of answers of a kind, whose classes, values or labels
+    /// have these names.
+    #[must_use]
+    pub fn answers(self, answers: AnswerKind, names: Option<&'a [String]>) -> Self {
+        let count = answers.width();
+        let are_labels = match answers {
+            AnswerKind::Classes { .. } => return self.classes(count, names),
+            AnswerKind::Values { .. } => false,
+            AnswerKind::Labels { .. } => true,
+        };
+        let rows = TargetColumns {
+            count,
+            names,
+            are_labels,
+        };
+        SampleForm {
+            rows: Some(rows),
+            ..self
         }
     }
 
@@ -234,6 +260,37 @@ pub enum SamplesError {
         /// The number of labels.
         found: usize,
     },
+    /// A file of targets has other columns.
+    #[error(
+        "expected {expected} columns that have the names of the values or labels or begin with \
+         `target` (or, for labels, one called `labels`), found {found} columns"
+    )]
+    TargetColumns {
+        /// The number of values or labels.
+        expected: usize,
+        /// The number of columns.
+        found: usize,
+    },
+    /// There are not as many rows of targets as samples.
+    #[error("expected a row of targets for each of {expected} samples, found {found}")]
+    TargetRows {
+        /// The number of samples.
+        expected: usize,
+        /// The number of rows.
+        found: usize,
+    },
+    /// A target in an `.npy` is wrong.
+    #[error("row {row}, column {column}: expected {expected}, found {found}")]
+    TargetValue {
+        /// The row, from 0.
+        row: usize,
+        /// The column, from 0.
+        column: usize,
+        /// The values that can be used.
+        expected: &'static str,
+        /// The value.
+        found: String,
+    },
     /// An `.npy` file cannot be read.
     #[error("not a readable .npy file: {0}")]
     Npy(#[from] NpyError),
@@ -251,6 +308,9 @@ pub enum SamplesError {
     /// Labels are given for samples that have them already.
     #[error("the samples have labels of their own (their last column, `label`)")]
     LabelledTwice,
+    /// Targets are given for samples that have them already.
+    #[error("the samples have targets of their own (their last columns)")]
+    TargetedTwice,
 }
 
 /// Why a label names no class.

@@ -7,6 +7,7 @@ mod csv;
 mod form;
 mod npy;
 mod table;
+mod targets;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -20,8 +21,9 @@ use table::NumberTable;
 
 pub use form::{ClassError, Classes, ImageLayout, SampleForm, SamplesError};
 pub use npy::{NpyError, to_npy};
+pub use targets::{SampleTarget, TargetColumns, Targets};
 
-/// Rows of raw values (before scaling), with labels where they are known.
+/// Rows of raw values (before scaling), with targets where they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     source: SampleSource,
@@ -31,7 +33,7 @@ pub struct Samples {
     skipped: usize,
     rows: usize,
     width: usize,
-    labels: Option<Vec<usize>>,
+    targets: Option<Targets>,
 }
 
 /// The source of values.
@@ -89,7 +91,7 @@ impl Samples {
             skipped: 0,
             rows,
             width,
-            labels: None,
+            targets: None,
         })
     }
 
@@ -125,7 +127,7 @@ impl Samples {
         bytes: Vec<u8>,
         classes: &Classes<'_>,
     ) -> Result<Self, SamplesError> {
-        if self.labels.is_some() {
+        if self.targets.is_some() {
             return Err(SamplesError::LabelledTwice);
         }
         let labels = match SampleFileKind::of(name)? {
@@ -135,6 +137,31 @@ impl Samples {
         self.with_labels(labels)
     }
 
+    /// Adds the targets in the bytes of a file called `name`, a row a sample: labels as in
+    /// [`Samples::labelled_by`], or the columns of `form`, of a CSV or an `.npy` of numbers.
+    ///
+    /// # Errors
+    /// The bytes are no such targets, the samples have some already, or there are not as many
+    /// rows as samples.
+    pub fn targeted_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        let Some(columns) = form.rows else {
+            return self.labelled_by(name, bytes, &form.classes);
+        };
+        if self.targets.is_some() {
+            return Err(SamplesError::TargetedTwice);
+        }
+        let targets = match SampleFileKind::of(name)? {
+            SampleFileKind::Csv => csv::targets(&bytes, columns)?,
+            SampleFileKind::Npy => npy::targets(bytes, columns)?,
+        };
+        self.with_targets(targets)
+    }
+
     fn with_labels(mut self, labels: Vec<usize>) -> Result<Self, SamplesError> {
         if labels.len() != self.rows {
             return Err(SamplesError::Labels {
@@ -142,7 +169,22 @@ impl Samples {
                 found: labels.len(),
             });
         }
-        self.labels = Some(labels);
+        self.targets = Some(Targets::Classes(labels));
+        Ok(self)
+    }
+
+    /// Adds targets, one a sample.
+    ///
+    /// # Errors
+    /// [`SamplesError::TargetRows`] if there are not as many as samples.
+    pub fn with_targets(mut self, targets: Targets) -> Result<Self, SamplesError> {
+        if targets.len() != self.rows {
+            return Err(SamplesError::TargetRows {
+                expected: self.rows,
+                found: targets.len(),
+            });
+        }
+        self.targets = Some(targets);
         Ok(self)
     }
 
@@ -157,8 +199,8 @@ impl Samples {
         self.skipped += rows;
         self.rows -= rows;
         self.floats = OnceLock::new();
-        if let Some(labels) = &mut self.labels {
-            labels.drain(..rows);
+        if let Some(targets) = &mut self.targets {
+            targets.skip(rows);
         }
         Ok(self)
     }
@@ -211,9 +253,17 @@ impl Samples {
         &self.values()[i * self.width..(i + 1) * self.width]
     }
 
-    /// Returns the labels, one a sample, if they are known.
+    /// Returns the targets, one a sample, if they are known.
+    pub fn targets(&self) -> Option<&Targets> {
+        self.targets.as_ref()
+    }
+
+    /// Returns the labels, one a sample, if they are known and are classes.
     pub fn labels(&self) -> Option<&[usize]> {
-        self.labels.as_deref()
+        match self.targets.as_ref()? {
+            Targets::Classes(labels) => Some(labels),
+            Targets::Rows { .. } => None,
+        }
     }
 
     /// Returns the values of `count` samples from `first` on, beginning again after the
@@ -269,26 +319,9 @@ impl Samples {
         values
     }
 
-    /// Returns the labels of `count` samples from `first` on, beginning again after the
-    /// last, if they are known. They are copied only if they are not consecutive.
-    pub fn labels_of(&self, first: usize, count: usize) -> Option<Cow<'_, [usize]>> {
-        let labels = self.labels()?;
-        let first = first % labels.len();
-        Some(match labels.get(first..first + count) {
-            Some(neighbours) => Cow::Borrowed(neighbours),
-            None => labels
-                .iter()
-                .cycle()
-                .skip(first)
-                .take(count)
-                .copied()
-                .collect(),
-        })
-    }
-
     /// Returns the label of sample `index` modulo the number of samples, if it is known.
     pub fn label(&self, index: usize) -> Option<usize> {
-        self.labels.as_ref().map(|l| l[index % l.len()])
+        self.labels().map(|l| l[index % l.len()])
     }
 }
 

@@ -166,7 +166,7 @@ impl OpenedEnsemble {
         })
     }
 
-    /// Reads samples of the ensemble's shape, and their labels if `files` names them.
+    /// Reads samples of the ensemble's shape, and their targets if `files` names them.
     pub(crate) fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
         let of_ensemble = self.ensemble.sample_form();
         let form = SampleForm {
@@ -179,7 +179,7 @@ impl OpenedEnsemble {
             return Ok(samples);
         };
         let name = path.to_string_lossy();
-        let labelled = samples.labelled_by(&name, read(path)?, &form.classes);
+        let labelled = samples.targeted_by(&name, read(path)?, &form);
         labelled.with_context(|| path.display().to_string())
     }
 }

@@ -6,6 +6,7 @@ use crate::words;
 
 use super::form::{ClassError, Classes, ImageLayout, SampleForm, SamplesError};
 use super::table::{Number, NumberTable};
+use super::targets::{TargetColumns, Targets};
 use super::{SampleSource, Samples};
 
 use header::Header;
@@ -51,6 +52,40 @@ pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>
         Err(found) => Err(ClassError::NotWhole(words::number(found))),
     });
     in_rows(labels)
+}
+
+/// Reads targets that are rows of numbers: `[n, count]`, or `[n]` of one column.
+pub(super) fn targets(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+    let header = read(&bytes)?;
+    let count = columns.count;
+    let fits = match header.dims[..] {
+        [_] => count == 1,
+        [_, width] => width == count as u64,
+        _ => false,
+    };
+    if !fits {
+        let found = header.dims;
+        return Err(NpyError::TargetShape { count, found }.into());
+    }
+    let table = table(header, bytes)?;
+    let mut values = Vec::with_capacity(table.len());
+    table.read(0..table.len(), &mut values);
+    let (expected, fits): (_, fn(f32) -> bool) = match columns.are_labels {
+        true => ("0 or 1", |v| v == 0.0 || v == 1.0),
+        false => ("a finite number", f32::is_finite),
+    };
+    match values.iter().position(|v| !fits(*v)) {
+        Some(at) => Err(SamplesError::TargetValue {
+            row: at / count,
+            column: at % count,
+            expected,
+            found: words::number(f64::from(values[at])),
+        }),
+        None => Ok(Targets::Rows {
+            width: count,
+            values,
+        }),
+    }
 }
 
 /// Collects labels, or returns the row of the first that is wrong.
