@@ -173,7 +173,7 @@ fn a_model_alone_is_an_ensemble_of_one() {
     assert_eq!(ensemble.name, "vectors");
     assert_eq!(ensemble.member_names(), ["vectors"]);
     assert_eq!(
-        (ensemble.input.shape, ensemble.classes),
+        (ensemble.input.shape, ensemble.answer_width()),
         (Shape::vector(12), 4)
     );
     assert!(!ensemble.is_synthetic(), "the file holds its weights");

@@ -155,7 +155,14 @@ def unknown():
     model("unknown", nodes, [], (4,), 4)
 
 
+def one():
+    """A regression: one number for each sample."""
+    nodes = [node("Gemm", ["x", "w", "b"], "y", transB=1)]
+    model("one", nodes, [constant("w", values(1, 3)), constant("b", values(1))], (3,), 1)
+
+
 image_of_today()
 image_of_before()
 vectors()
 unknown()
+one()
