@@ -49,7 +49,7 @@ impl Activation {
         match (self.order, shape) {
             (DimOrder::ChannelsFirst, Shape::Image { .. }) => Some(1),
             (DimOrder::ChannelsLast, Shape::Image { .. }) => Some(3),
-            (DimOrder::Grouped, _) => None,
+            (DimOrder::Grouped, _) | (_, Shape::Tensor(_)) => None,
             (_, Shape::Vector { features }) => {
                 let longer = self.dims.iter().skip(1).position(|&d| d != 1);
                 let at = longer.map_or(1, |at| at + 1);

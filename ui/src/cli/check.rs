@@ -9,6 +9,7 @@ use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, AnswerKind, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
+use divisi::words::counted;
 use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
@@ -168,9 +169,10 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
 
 fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
-        "{} · {} members · rule {} · input {:?} · {}\n",
+        "{} · {} · rule {} · input {:?} · {}
+",
         report.ensemble,
-        report.members.len(),
+        counted(report.members.len(), "member"),
         report.rule,
         report.input,
         report.answers
