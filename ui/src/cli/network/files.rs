@@ -22,7 +22,8 @@ pub(crate) struct NetworkRunArgs {
     network: NetworkChoice,
     #[command(flatten)]
     weights: WeightsChoice,
-    /// Samples as float32: [n, channels, height, width] or [n, features]
+    /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
+    /// whatever else `divisi predict` reads
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Where logits go: [n, classes] as float32

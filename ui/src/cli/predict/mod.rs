@@ -18,7 +18,8 @@ use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, csv, summary
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
+    /// Samples: a .csv with a header (a last column `label` is compared with), .npy, .npz,
+    /// .json, .jsonl, an image, or a folder of images (labelled by folders of classes)
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
