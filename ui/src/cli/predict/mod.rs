@@ -21,7 +21,8 @@ pub(crate) struct PredictArgs {
     #[command(flatten)]
     target: ServingTarget,
     /// Samples: a .csv with a header (a last column `label`, or the last columns for values
-    /// and labels, are compared with), or .npy
+    /// and labels, are compared with), .npy, .npz, .json, .jsonl, an image, or a folder of
+    /// images (labelled by folders of classes)
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
