@@ -50,8 +50,8 @@ impl ArenaPlan {
                 let residual = fused.residual.map(view);
                 PlannedStep {
                     method: StepMethod::new(
-                        fused.kernel,
-                        inputs[0],
+                        fused,
+                        &inputs,
                         output,
                         entry == Some(at),
                         shape,

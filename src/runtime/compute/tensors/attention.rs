@@ -35,8 +35,8 @@ pub(in crate::compute) struct Mask {
 pub(in crate::compute) enum MaskSource {
     /// An input of the step.
     Input(usize),
-    /// The parameter of a node.
-    Parameter(usize),
+    /// The parameter of a node, of so many values.
+    Parameter { node: usize, values: usize },
 }
 
 /// Returns the inputs and the form of the attention that ends in the product `step`, or `None` if
@@ -165,7 +165,8 @@ impl<'a> Scores<'a> {
         for added in self.added.iter().rev() {
             let (source, at) = match added.what {
                 MaskValue::Parameter(node, dims) => {
-                    (MaskSource::Parameter(node), Strided::whole(dims))
+                    let values = dims.elements();
+                    (MaskSource::Parameter { node, values }, Strided::whole(dims))
                 }
                 MaskValue::Value(value) => {
                     let Operand { value, at, .. } = resolved(values, value, false);

@@ -4,7 +4,7 @@ use super::super::memory::OutputFloats;
 use super::super::task::{Call, MAX_PHASES, Split};
 use super::super::vector::{self, Vector, Vectorised};
 use super::walk::Walk;
-use super::{Operands, Source, output};
+use super::operands::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Border, Dims, Shape, TensorOp};
 
@@ -275,7 +275,7 @@ impl Copy<'_> {
         if steps[1] != 1 {
             for i in 0..len {
                 // SAFETY: handed on.
-                unsafe { self.out.run(to + i * steps[1], 1) }[0] = from[i * steps[0]];
+                unsafe { self.out.set(to + i * steps[1], from[i * steps[0]]) };
             }
             return;
         }

@@ -5,7 +5,7 @@ use super::super::task::{Call, Split};
 use super::super::vector::{self, Vector, Vectorised};
 use super::arithmetic::{binary, choose, unary};
 use super::walk::Walk;
-use super::{Operands, Source, output};
+use super::operands::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Binary, Dims, TensorOp, Unary};
 
