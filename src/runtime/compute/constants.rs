@@ -67,7 +67,10 @@ fn attention(
     weights: &Weights,
     form: &AttentionForm,
 ) -> Result<StepWeights, ComputeError> {
-    let factors = form.factors.iter().map(|&node| factor(graph, weights, node));
+    let factors = form
+        .factors
+        .iter()
+        .map(|&node| factor(graph, weights, node));
     let scale = factors.product();
     let named = |node: usize| format!("{}.value", graph.nodes()[node].name);
     let names: Vec<String> = form.constants().map(|(node, _)| named(node)).collect();
@@ -77,7 +80,12 @@ fn attention(
 /// Returns what a node multiplies by.
 fn factor(graph: &Graph, weights: &Weights, node: usize) -> f32 {
     let node = &graph.nodes()[node];
-    let value = || weights.get(&format!("{}.value", node.name)).first().copied();
+    let value = || {
+        weights
+            .get(&format!("{}.value", node.name))
+            .first()
+            .copied()
+    };
     match node.op {
         Op::Scale { by } => by,
         Op::Tensor(TensorOp::With {

@@ -47,7 +47,10 @@ impl StepMethod {
         let input = inputs[0];
         let conv = match fused.kernel {
             StepKernel::Convolution(conv) => conv,
-            StepKernel::Linear => Conv2d::new(output.channels, 1),
+            StepKernel::Linear => {
+                let layer = Convolution::of_tokens(output.channels, input, output, shape);
+                return StepMethod::Convolution(Box::new(layer));
+            }
             StepKernel::Tensor(_) => {
                 let method = TensorMethod::new(fused, inputs, output, shape);
                 return method.map_or(StepMethod::Candle, |m| StepMethod::Tensor(Box::new(m)));

@@ -201,7 +201,10 @@ mod tests {
         let batched = heads.viewed(&dims(&[1, 3, 7, 4])).unwrap();
         assert_eq!(strides(batched), [0, 4, 12, 1]);
         let back = heads.untransposed(&dims(&[1, 0, 2]));
-        assert_eq!((back.dims, strides(back)), (dims(&[7, 3, 4]), vec![12, 4, 1]));
+        assert_eq!(
+            (back.dims, strides(back)),
+            (dims(&[7, 3, 4]), vec![12, 4, 1])
+        );
     }
 
     #[test]

@@ -137,6 +137,10 @@ pub(super) fn choose([which, a, b]: [&[f32]; 3], steps: [usize; 3], out: &mut [f
     }
     for (i, o) in out.iter_mut().enumerate() {
         let other = [a[i * steps[1]], b[i * steps[2]]];
-        *o = if which[i * steps[0]] == 0.0 { other[1] } else { other[0] };
+        *o = if which[i * steps[0]] == 0.0 {
+            other[1]
+        } else {
+            other[0]
+        };
     }
 }

@@ -5,9 +5,9 @@
 use super::super::memory::LINE;
 use super::super::panels::{Panels, TileShape};
 use super::super::task::{Call, Scratch, Split};
-use super::head::Head;
+use super::head::HeadRows;
+use super::operands::{PlacedOperands, Source};
 use super::walk::Walk;
-use super::operands::{Operands, Source};
 use crate::compute::tensors::{AttentionForm, MaskSource, Strided};
 
 /// Attention with its operands placed.
@@ -48,7 +48,7 @@ const TASKS_A_THREAD: usize = 4;
 
 impl Attention {
     pub(super) fn new(
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         form: &AttentionForm,
         shape: TileShape,
     ) -> Option<Self> {
@@ -160,7 +160,7 @@ impl Attention {
             call.offsets.extend((0..QUERIES).map(|q| q * stride));
         }
         // SAFETY: a step never reads the slot that it writes, and scratch is the thread's own.
-        let mut head = unsafe { Head::new(self, call, head, queries.clone()) };
+        let mut head = unsafe { HeadRows::new(self, call, head, queries.clone()) };
         for first in (0..self.keys()).step_by(KEYS) {
             let keys = first..self.keys().min(first + KEYS);
             head.pack(keys.clone());

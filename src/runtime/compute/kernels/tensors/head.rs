@@ -9,21 +9,21 @@ use super::super::task::Call;
 use super::super::tile::{Tile, tile_fn};
 use super::super::vector::{self, Vector, Vectorised};
 use super::attention::{Attention, MOST_QUERIES, QUERIES};
-use super::tiles::Matrix;
 use super::operands::{Source, output};
+use super::tiles::StridedMatrix;
 use crate::compute::tensors::Strided;
 
 /// Some queries of one head, and scratch.
-pub(super) struct Head<'a> {
+pub(super) struct HeadRows<'a> {
     of: &'a Attention,
-    query: Matrix<'a>,
+    query: StridedMatrix<'a>,
     /// Keys as columns.
-    key: Matrix<'a>,
-    value: Matrix<'a>,
+    key: StridedMatrix<'a>,
+    value: StridedMatrix<'a>,
     out: OutputFloats<'a>,
     /// The float of the answer where the head's first query begins.
     to: usize,
-    masks: Vec<Matrix<'a>>,
+    masks: Vec<StridedMatrix<'a>>,
     scale: f32,
     /// The first query of the task.
     first: usize,
@@ -34,10 +34,15 @@ pub(super) struct Head<'a> {
     sums: &'a mut [f32],
 }
 
-impl<'a> Head<'a> {
+impl<'a> HeadRows<'a> {
     /// # Safety
     /// Nothing writes to the inputs meanwhile, nothing else uses the thread's scratch.
-    pub(super) unsafe fn new(of: &'a Attention, call: &Call<'a>, head: usize, queries: Range<usize>) -> Self {
+    pub(super) unsafe fn new(
+        of: &'a Attention,
+        call: &Call<'a>,
+        head: usize,
+        queries: Range<usize>,
+    ) -> Self {
         let mut start = call.memory.own(call.thread).start;
         let places = of.places().map(|floats| {
             start += floats;
@@ -45,13 +50,13 @@ impl<'a> Head<'a> {
         });
         let [packed, values, scores, rows] = places;
         let [q, k, v, to] = of.heads.at(head).at;
-        let matrix = |input: usize, at: usize, strided: &Strided| Matrix {
+        let matrix = |input: usize, at: usize, strided: &Strided| StridedMatrix {
             // SAFETY: handed on.
             data: unsafe { &Source::Input(input).floats(call)[at..] },
             line: Attention::axis(strided, 1).1,
             column: Attention::axis(strided, 0).1,
         };
-        let masks = of.masks.iter().map(|mask| Matrix {
+        let masks = of.masks.iter().map(|mask| StridedMatrix {
             // SAFETY: handed on.
             data: unsafe { &mask.source.floats(call)[mask.heads.at(head).at[0]..] },
             line: mask.query,
@@ -63,7 +68,7 @@ impl<'a> Head<'a> {
         let (most, sums) = rows.split_at_mut(MOST_QUERIES);
         most[..queries.len()].fill(f32::NEG_INFINITY);
         sums[..queries.len()].fill(0.0);
-        Head {
+        HeadRows {
             query: matrix(0, q, &of.query),
             key: matrix(1, k, &of.key),
             value: matrix(2, v, &of.value),
@@ -96,7 +101,12 @@ impl<'a> Head<'a> {
     }
 
     /// Returns the mask that is added as scores leave registers, and the others.
-    fn masks(&self) -> (Option<Matrix<'a>>, impl Iterator<Item = Matrix<'a>> + '_) {
+    fn masks(
+        &self,
+    ) -> (
+        Option<StridedMatrix<'a>>,
+        impl Iterator<Item = StridedMatrix<'a>> + '_,
+    ) {
         let (first, others) = match self.masks.split_first() {
             Some((first, others)) if first.column == 1 => (Some(*first), others),
             _ => (None, &self.masks[..]),
@@ -158,7 +168,12 @@ impl<'a> Head<'a> {
     ///
     /// # Safety
     /// The scores are computed; the family is available.
-    pub(super) unsafe fn shares(&mut self, call: &Call<'_>, queries: Range<usize>, keys: Range<usize>) {
+    pub(super) unsafe fn shares(
+        &mut self,
+        call: &Call<'_>,
+        queries: Range<usize>,
+        keys: Range<usize>,
+    ) {
         let (row, features) = self.row();
         let rows = queries.start - self.first..queries.end - self.first;
         let work = Shares {
@@ -186,7 +201,12 @@ impl<'a> Head<'a> {
     ///
     /// # Safety
     /// The scores are shares; the values are packed.
-    pub(super) unsafe fn answers(&self, call: &Call<'_>, queries: Range<usize>, keys: Range<usize>) {
+    pub(super) unsafe fn answers(
+        &self,
+        call: &Call<'_>,
+        queries: Range<usize>,
+        keys: Range<usize>,
+    ) {
         let [_, panels] = self.of.panels(keys.len());
         let (stride, (row, _)) = (self.of.scores_stride(), self.row());
         for panel in (0..panels.count()).map(|i| panels.panel(i)) {
@@ -202,7 +222,11 @@ impl<'a> Head<'a> {
                     depth: panels.depth,
                     panel: self.values[panel.at..].as_ptr(),
                     bias: std::ptr::null(),
-                    residual: if keys.start > 0 { out } else { std::ptr::null() },
+                    residual: if keys.start > 0 {
+                        out
+                    } else {
+                        std::ptr::null()
+                    },
                     residual_stride: row,
                     out,
                     out_stride: row,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::memory::OutputFloats;
 use super::super::task::{Call, Split};
-use super::operands::{Operands, Source, output};
+use super::operands::{PlacedOperands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Dims, TensorOp};
 
@@ -30,7 +30,7 @@ const GRAIN: usize = 4 * 1024;
 impl Lookup {
     pub(super) fn new(
         op: TensorOp,
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         inputs: &[Strided],
         output: Dims,
     ) -> Option<Self> {
@@ -48,14 +48,16 @@ impl Lookup {
         let (table, indices, axis, listed) = match op {
             TensorOp::Embedding { .. } => (None, Some(0), 0, dims.elements()),
             TensorOp::Take { axis, indices } => (Some(0), None, axis, indices.elements()),
-            TensorOp::Gather { axis } => {
-                (Some(0), Some(1), axis, inputs.get(1)?.dims.elements())
-            }
+            TensorOp::Gather { axis } => (Some(0), Some(1), axis, inputs.get(1)?.dims.elements()),
             _ => return None,
         };
         let (before, count, after) = match op {
             TensorOp::Embedding { rows, features } => (1, rows, features),
-            _ => (elements(&dims[..axis]), dims[axis], elements(&dims[axis + 1..])),
+            _ => (
+                elements(&dims[..axis]),
+                dims[axis],
+                elements(&dims[axis + 1..]),
+            ),
         };
         let source = |input: Option<usize>| input.map_or(Source::Parameters, Source::Input);
         let samples = |input: Option<usize>| input.map_or(Some(0), piece);

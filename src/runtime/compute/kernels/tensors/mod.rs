@@ -30,9 +30,9 @@ use crate::network::{Dims, Reduction, TensorOp};
 use attention::Attention;
 use lookup::Lookup;
 use moves::Moves;
-use operands::Operands;
+use operands::PlacedOperands;
 use pairs::Pairs;
-use product::Product;
+use product::ActivationProduct;
 use reduce::Reduce;
 
 /// The kernel of one operation.
@@ -42,7 +42,7 @@ pub(in crate::compute) enum TensorMethod {
     Pairs(Pairs),
     Reduce(Reduce),
     Lookup(Lookup),
-    Product(Product),
+    Product(ActivationProduct),
     Attention(Attention),
 }
 
@@ -54,7 +54,7 @@ impl TensorMethod {
         output: TensorView,
         shape: TileShape,
     ) -> Option<Self> {
-        let operands = &Operands { inputs, output };
+        let operands = &PlacedOperands { inputs, output };
         let StepKernel::Tensor(op) = fused.kernel else {
             return None;
         };
@@ -63,7 +63,7 @@ impl TensorMethod {
                 left,
                 right,
                 output,
-            } => Product::new(operands, [*left, *right, *output], shape).map(Self::Product),
+            } => ActivationProduct::new(operands, [*left, *right, *output], shape).map(Self::Product),
             TensorForm::Attention(form) => {
                 Attention::new(operands, form, shape).map(Self::Attention)
             }
@@ -112,7 +112,7 @@ impl TensorMethod {
 /// Returns the kernel of an operation by itself.
 fn plain(
     op: TensorOp,
-    operands: &Operands<'_>,
+    operands: &PlacedOperands<'_>,
     inputs: &[Strided],
     output: Dims,
 ) -> Option<TensorMethod> {

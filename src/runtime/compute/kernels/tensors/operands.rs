@@ -38,12 +38,12 @@ pub(super) fn output<'a>(call: &Call<'a>) -> OutputFloats<'a> {
 }
 
 /// The operands of a step: where they lie in the slots of their values.
-pub(super) struct Operands<'a> {
+pub(super) struct PlacedOperands<'a> {
     pub inputs: &'a [TensorView],
     pub output: TensorView,
 }
 
-impl Operands<'_> {
+impl PlacedOperands<'_> {
     /// Returns where an operand lies in the slot of input `at`, and the floats from one sample to
     /// the next; `None` if that is not by even distances.
     pub(super) fn input(&self, at: usize, of: Strided) -> Option<(Strided, usize)> {
@@ -52,7 +52,7 @@ impl Operands<'_> {
         Some((of, view.sample_stride()))
     }
 
-    /// As [`Operands::input`], of the answer.
+    /// As [`PlacedOperands::input`], of the answer.
     pub(super) fn output(&self, of: Strided) -> Option<(Strided, usize)> {
         let view = self.output;
         let of = of.pitched(view.channels.max(1), view.pitch)?;

@@ -7,14 +7,14 @@ use super::super::memory::{LINE, OutputFloats};
 use super::super::panels::{Panels, TileShape, even_tiles};
 use super::super::task::{Call, Scratch, Split};
 use super::super::tile::{Tile, tile_fn};
-use super::tiles::Matrix;
+use super::operands::{PlacedOperands, Source, output};
+use super::tiles::StridedMatrix;
 use super::walk::Walk;
-use super::operands::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 
 /// Products of the matrices of all axes before the last two.
 #[derive(Clone, Debug)]
-pub(in crate::compute) struct Product {
+pub(in crate::compute) struct ActivationProduct {
     left: Strided,
     right: Strided,
     output: Strided,
@@ -30,13 +30,13 @@ const TASKS_A_THREAD: usize = 4;
 const LEAST_ROWS: usize = 48;
 
 /// Rows and panels of all matrices, divided into tasks.
-struct Blocks {
+struct ProductTasks {
     matrices: usize,
     rows: Split,
     panels: Split,
 }
 
-impl Blocks {
+impl ProductTasks {
     fn tasks(&self) -> usize {
         self.matrices * self.rows.tasks() * self.panels.tasks()
     }
@@ -53,9 +53,9 @@ impl Blocks {
     }
 }
 
-impl Product {
+impl ActivationProduct {
     pub(super) fn new(
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         [left, right, output]: [Strided; 3],
         shape: TileShape,
     ) -> Option<Self> {
@@ -64,7 +64,7 @@ impl Product {
         let (right, right_samples) = operands.input(1, right)?;
         let (output, samples) = operands.output(output)?;
         let leading = [left, right, output].map(|of| of.leading(rank - 2));
-        Some(Product {
+        Some(ActivationProduct {
             matrices: Walk::points(leading, [left_samples, right_samples, samples]),
             panels: Panels {
                 depth: left.dims[rank - 1],
@@ -91,7 +91,7 @@ impl Product {
         self.left.is_run(self.left.rank() - 1)
     }
 
-    fn blocks(&self, samples: usize, threads: usize) -> Blocks {
+    fn blocks(&self, samples: usize, threads: usize) -> ProductTasks {
         let matrices = samples * self.matrices.runs();
         let wanted = if threads > 1 {
             (threads * TASKS_A_THREAD).div_ceil(matrices.max(1))
@@ -100,8 +100,10 @@ impl Product {
         };
         let panels = Split::at_most(self.panels.count(), self.panels.count().div_ceil(wanted));
         let rows = self.rows();
-        let most = rows.div_ceil(wanted.div_ceil(panels.tasks())).max(LEAST_ROWS);
-        Blocks {
+        let most = rows
+            .div_ceil(wanted.div_ceil(panels.tasks()))
+            .max(LEAST_ROWS);
+        ProductTasks {
             matrices,
             rows: Split::at_most(rows, most),
             panels,
@@ -114,14 +116,16 @@ impl Product {
 
     fn panel_floats(&self) -> usize {
         let panels = self.panels;
-        (panels.depth * panels.padded_columns().min(panels.shape.columns()))
-            .next_multiple_of(LINE)
+        (panels.depth * panels.padded_columns().min(panels.shape.columns())).next_multiple_of(LINE)
     }
 
     /// Returns the most rows of a tile.
     fn tile_rows(&self) -> usize {
         let shape = self.panels.shape;
-        (1..=shape.vectors).map(|v| shape.rows(v)).max().unwrap_or(1)
+        (1..=shape.vectors)
+            .map(|v| shape.rows(v))
+            .max()
+            .unwrap_or(1)
     }
 
     pub(super) fn scratch(&self) -> Scratch {
@@ -143,22 +147,26 @@ impl Product {
         let (matrix, rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let [left, right, to] = self.matrices.at(matrix).at;
         let row = Self::stride(&self.left, 1);
-        let row = if self.is_read_in_place() { row } else { self.panels.depth };
+        let row = if self.is_read_in_place() {
+            row
+        } else {
+            self.panels.depth
+        };
         call.offsets.clear();
         call.offsets.extend((0..rows.len()).map(|r| r * row));
         // SAFETY: a step never reads the slot that it writes.
         let [lefts, rights] = [0, 1].map(|i| unsafe { Source::Input(i).floats(call) });
-        let left = Matrix {
+        let left = StridedMatrix {
             data: &lefts[left..],
             line: Self::stride(&self.left, 1),
             column: Self::stride(&self.left, 0),
         };
-        let right = Matrix {
+        let right = StridedMatrix {
             data: &rights[right..],
             line: Self::stride(&self.right, 1),
             column: Self::stride(&self.right, 0),
         };
-        let block = Block {
+        let block = ProductRows {
             left: left.from(rows.start, 0),
             right,
             rows: rows.len(),
@@ -176,7 +184,7 @@ impl Product {
     /// # Safety
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run); the call's offsets are
     /// those of the block's rows.
-    unsafe fn panel(&self, call: &Call<'_>, block: &Block<'_>, index: usize) {
+    unsafe fn panel(&self, call: &Call<'_>, block: &ProductRows<'_>, index: usize) {
         let panel = self.panels.panel(index);
         let own = call.memory.own(call.thread);
         let (packed, copied) = (own.start, own.start + self.panel_floats());
@@ -224,9 +232,9 @@ impl Product {
 }
 
 /// Rows of one task.
-struct Block<'a> {
-    left: Matrix<'a>,
-    right: Matrix<'a>,
+struct ProductRows<'a> {
+    left: StridedMatrix<'a>,
+    right: StridedMatrix<'a>,
     rows: usize,
     out: OutputFloats<'a>,
     /// The float of the answer where the first row begins.
@@ -234,7 +242,7 @@ struct Block<'a> {
 }
 
 /// Copies rows whose values are no neighbours.
-fn copy_rows(from: Matrix<'_>, depth: usize, to: &mut [f32]) {
+fn copy_rows(from: StridedMatrix<'_>, depth: usize, to: &mut [f32]) {
     for (row, to) in to.chunks_exact_mut(depth.max(1)).enumerate() {
         let values = from.data[row * from.line..].iter();
         for (to, v) in to.iter_mut().zip(values.step_by(from.column.max(1))) {

@@ -6,8 +6,8 @@ use super::super::memory::{LINE, OutputFloats};
 use super::super::task::{Call, Split};
 use super::super::vector::{self, Vector, Vectorised};
 use super::arithmetic::{least, most};
+use super::operands::{PlacedOperands, Source, output};
 use super::walk::Walk;
-use super::operands::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Dims, Reduction};
 
@@ -33,7 +33,7 @@ impl Reduce {
     pub(super) fn new(
         kind: Reduction,
         axes: Dims,
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         input: Strided,
         output: Dims,
     ) -> Option<Self> {
@@ -73,7 +73,7 @@ impl Reduce {
     /// # Safety
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
     pub(super) unsafe fn run(&self, call: &Call<'_>, task: usize) {
-        let pass = Pass {
+        let pass = ReducePass {
             of: self,
             // SAFETY: a step never reads the slot that it writes.
             from: unsafe { Source::Input(0).floats(call) },
@@ -86,14 +86,14 @@ impl Reduce {
 }
 
 /// The runs of one task.
-struct Pass<'a> {
+struct ReducePass<'a> {
     of: &'a Reduce,
     from: &'a [f32],
     out: OutputFloats<'a>,
     runs: Range<usize>,
 }
 
-impl Vectorised for Pass<'_> {
+impl Vectorised for ReducePass<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -115,18 +115,13 @@ impl Vectorised for Pass<'_> {
     }
 }
 
-impl Pass<'_> {
+impl ReducePass<'_> {
     /// Folds with `f` from `start` on; `join` makes one of two parts.
     ///
     /// # Safety
     /// Nothing else uses the task's runs of the answer.
     #[inline(always)]
-    unsafe fn fold(
-        &self,
-        start: f32,
-        f: impl Fn(f32, f32) -> f32,
-        join: impl Fn(f32, f32) -> f32,
-    ) {
+    unsafe fn fold(&self, start: f32, f: impl Fn(f32, f32) -> f32, join: impl Fn(f32, f32) -> f32) {
         let kept = &self.of.kept;
         let mut at = kept.at(self.runs.start);
         for _ in self.runs.clone() {
@@ -211,13 +206,16 @@ impl Pass<'_> {
     /// Writes the first position of the best value of each row.
     ///
     /// # Safety
-    /// As for [`Pass::fold`].
+    /// As for [`ReducePass::fold`].
     #[inline(always)]
     unsafe fn positions(&self, is_better: impl Fn(f32, f32) -> bool) {
         let Walk { len, steps, .. } = self.of.reduced;
         let mut at = self.of.kept.at(self.runs.start);
         for _ in self.runs.clone() {
-            let values = self.from[at.at[0]..].iter().step_by(steps[0].max(1)).take(len);
+            let values = self.from[at.at[0]..]
+                .iter()
+                .step_by(steps[0].max(1))
+                .take(len);
             let mut best = (0, self.from[at.at[0]]);
             for (position, &v) in values.enumerate() {
                 if is_better(best.1, v) {

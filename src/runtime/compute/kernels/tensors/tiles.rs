@@ -4,7 +4,7 @@ use super::super::panels::{Panels, WeightPanel};
 
 /// A matrix `[lines, columns]`, and the floats from one line and one column to the next.
 #[derive(Clone, Copy)]
-pub(super) struct Matrix<'a> {
+pub(super) struct StridedMatrix<'a> {
     pub data: &'a [f32],
     pub line: usize,
     pub column: usize,
@@ -13,10 +13,10 @@ pub(super) struct Matrix<'a> {
 /// Lines of a block of a transpose.
 const BLOCK: usize = 16;
 
-impl Matrix<'_> {
+impl StridedMatrix<'_> {
     /// Returns the matrix from a line and a column on.
     pub(super) fn from(&self, line: usize, column: usize) -> Self {
-        Matrix {
+        StridedMatrix {
             data: &self.data[line * self.line + column * self.column..],
             ..*self
         }
