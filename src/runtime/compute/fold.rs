@@ -93,6 +93,7 @@ fn layer_norm(
         packed,
         candle: None,
         bias: padded(of("bias").collect()),
+        candle: None,
     })
 }
 

@@ -7,7 +7,8 @@ use super::fold::fold;
 use super::model::{OnnxModel, size, written};
 use super::node::Node;
 use super::operators;
-use super::partial::{PartialNetwork, Refusal, Value};
+use super::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
+use super::patterns::{Patterns, SpelledOut};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Weights};
 
@@ -53,16 +54,21 @@ impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the output needs.
     fn complete(mut self) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
+        let patterns = Patterns::find(&self);
+        self.absorbed.extend(&patterns.inner);
         for (at, node) in self.model.nodes().enumerate() {
-            if needed.contains(&at) && !self.absorbed.contains(&at) {
-                self.node(node)?;
+            match patterns.ends.get(&at) {
+                _ if !needed.contains(&at) || self.absorbed.contains(&at) => {}
+                Some(whole) => self.spelled_out(node, *whole)?,
+                None => self.node(node)?,
             }
         }
         if !self.unsupported.is_empty() {
             return Err(OnnxError::Unsupported(self.unsupported));
         }
         match self.values.get(self.output) {
-            Some(Value::Activation(last)) if last.id == self.builder.last() => {}
+            Some(Value::Activation(last))
+                if last.id == self.builder.last() && last.order == DimOrder::ChannelsFirst => {}
             _ => return Err(OnnxError::Model(ModelFault::Output(self.output.to_owned()))),
         }
         let graph = self.builder.build()?;
@@ -89,23 +95,36 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
+    /// Adds an activation in place of the nodes that spell it out, of which `end` is the last.
+    fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
+        let value = self.value(whole.input)?;
+        let added = operators::add_activation(self, end, whole.function, value);
+        self.keep(end, added)
+    }
+
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
-        let fail = |fault| OnnxError::Node {
-            node: node.label(),
-            fault: Box::new(fault),
-        };
         let inputs = self.inputs(node)?;
         if let Some(folded) = folded(node, &inputs) {
-            let constant = folded.map_err(fail)?;
+            let constant = folded.map_err(|fault| failed(node, fault))?;
             self.set(node, Value::Constant(constant));
             return Ok(());
         }
-        let refused = match operators::add(self, node, inputs) {
+        let added = operators::add(self, node, inputs);
+        self.keep(node, added)
+    }
+
+    /// Keeps the answer of a node, or the reason why there is none.
+    fn keep(
+        &mut self,
+        node: Node<'a>,
+        added: Result<Activation, Refusal>,
+    ) -> Result<(), OnnxError> {
+        let refused = match added {
             Ok(activation) => {
                 self.set(node, Value::Activation(activation));
                 return Ok(());
             }
-            Err(Refusal::Fault(fault)) => return Err(fail(fault)),
+            Err(Refusal::Fault(fault)) => return Err(failed(node, fault)),
             Err(Refusal::Unsupported(why)) => why,
         };
         // What follows a node that cannot be computed is not judged by it.
@@ -116,6 +135,13 @@ impl<'a> PartialNetwork<'a> {
         }
         self.set(node, Value::Unknown);
         Ok(())
+    }
+}
+
+fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
+    OnnxError::Node {
+        node: node.label(),
+        fault: Box::new(fault),
     }
 }
 

@@ -12,6 +12,7 @@ mod model;
 mod node;
 mod operators;
 mod partial;
+mod patterns;
 mod proto;
 mod select;
 mod shapes;

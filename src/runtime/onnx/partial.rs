@@ -19,6 +19,44 @@ use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
 pub(super) struct Activation {
     pub(super) id: NodeId,
     pub(super) dims: Vec<usize>,
+    pub(super) order: DimOrder,
+}
+
+/// The order in which a file sees the dimensions of an image. Here channels are always last in
+/// memory, so that none of these asks for a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DimOrder {
+    /// Batch, channels, height, width; also that of vectors, whatever their dimensions.
+    ChannelsFirst,
+    /// Batch, height, width, channels.
+    ChannelsLast,
+    /// Batch, groups, channels of a group, height, width.
+    Grouped,
+}
+
+impl Activation {
+    /// Creates a value that is seen channels-first.
+    pub(super) fn new(id: NodeId, dims: Vec<usize>) -> Self {
+        Activation {
+            id,
+            dims,
+            order: DimOrder::ChannelsFirst,
+        }
+    }
+
+    /// Returns the position of the channels among the dimensions, or of a vector's features.
+    pub(super) fn channel_axis(&self, shape: Shape) -> Option<usize> {
+        match (self.order, shape) {
+            (DimOrder::ChannelsFirst, Shape::Image { .. }) => Some(1),
+            (DimOrder::ChannelsLast, Shape::Image { .. }) => Some(3),
+            (DimOrder::Grouped, _) | (_, Shape::Tensor(_)) => None,
+            (_, Shape::Vector { features }) => {
+                let longer = self.dims.iter().skip(1).position(|&d| d != 1);
+                let at = longer.map_or(1, |at| at + 1);
+                (self.dims.get(at) == Some(&features)).then_some(at)
+            }
+        }
+    }
 }
 
 /// A value of the file.
@@ -71,10 +109,7 @@ impl<'a> PartialNetwork<'a> {
         let output = model.output().map_err(OnnxError::Model)?;
         let input = model.input().map_err(OnnxError::Model)?;
         let dims: Vec<usize> = sample.into();
-        let activation = Activation {
-            id: NodeId::INPUT,
-            dims: [vec![1], dims].concat(),
-        };
+        let activation = Activation::new(NodeId::INPUT, [vec![1], dims].concat());
         let name = input.name.as_deref().unwrap_or_default();
         let initialisers = model.graph.initializer.iter();
         let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
@@ -100,12 +135,19 @@ impl<'a> PartialNetwork<'a> {
     /// Returns the values that a node reads; `None` for one that is left out.
     pub(super) fn inputs(&self, node: Node<'a>) -> Result<Vec<Option<Value>>, OnnxError> {
         let names = node.inputs().iter();
-        let values = names.map(|name| match self.values.get(name.as_str()) {
-            _ if name.is_empty() => Ok(None),
-            Some(value) => Ok(Some(value.clone())),
-            None => self.initialiser(name).map(Some),
+        let values = names.map(|name| match name.is_empty() {
+            true => Ok(None),
+            false => self.value(name).map(Some),
         });
         values.collect()
+    }
+
+    /// Returns the value of this name.
+    pub(super) fn value(&self, name: &str) -> Result<Value, OnnxError> {
+        match self.values.get(name) {
+            Some(value) => Ok(value.clone()),
+            None => self.initialiser(name),
+        }
     }
 
     /// Reads an initialiser. It is not kept: nearly all are read once.
@@ -121,14 +163,20 @@ impl<'a> PartialNetwork<'a> {
             })
     }
 
-    /// Makes `value` the node's first answer; others are not computed.
+    /// Makes `value` the node's first answer; others that were not set are not computed.
     pub(super) fn set(&mut self, node: Node<'a>, value: Value) {
         let mut outputs = node.outputs().iter();
         if let Some(first) = outputs.next() {
             self.values.insert(first, value);
         }
-        self.values
-            .extend(outputs.map(|name| (name.as_str(), Value::Unknown)));
+        for name in outputs {
+            self.values.entry(name).or_insert(Value::Unknown);
+        }
+    }
+
+    /// Whether a node reads the value, or it is the answer.
+    pub(super) fn is_read(&self, name: &str) -> bool {
+        name == self.output || self.readers.contains_key(name)
     }
 
     /// Adds an operation named after the node, with its tensors of weights by their last names.

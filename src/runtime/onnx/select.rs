@@ -89,12 +89,13 @@ pub(super) fn gathered(
     ))
 }
 
-/// Starts, ends, axes and steps of a `Slice`: attributes before opset 10, inputs after.
-pub(super) fn sliced(
-    from: &Constant,
+/// Returns the positions that a `Slice` takes along each dimension. Starts, ends, axes and steps
+/// are attributes before opset 10, inputs after.
+pub(super) fn slices(
+    dims: &[usize],
     node: Node<'_>,
     inputs: &[Option<&Constant>],
-) -> Result<Constant, NodeFault> {
+) -> Result<Vec<Vec<usize>>, NodeFault> {
     let part = |at: usize, name: &str| {
         let given = inputs
             .get(at)
@@ -108,16 +109,25 @@ pub(super) fn sliced(
     let axes = part(3, "axes").unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = part(4, "steps").unwrap_or_else(|| vec![1; starts.len()]);
     let all = |d: &usize| (0..*d).collect();
-    let mut positions: Vec<Vec<usize>> = from.dims.iter().map(all).collect();
+    let mut positions: Vec<Vec<usize>> = dims.iter().map(all).collect();
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
         return Err(NodeFault::Shapes(
             "starts, ends, axes and steps differ in number".into(),
         ));
     }
     for (((&start, &end), &along), &step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
-        let along = axis(along, from.dims.len())?;
-        positions[along] = slice(from.dims[along], start, end, step)?;
+        let along = axis(along, dims.len())?;
+        positions[along] = slice(dims[along], start, end, step)?;
     }
+    Ok(positions)
+}
+
+pub(super) fn sliced(
+    from: &Constant,
+    node: Node<'_>,
+    inputs: &[Option<&Constant>],
+) -> Result<Constant, NodeFault> {
+    let positions = slices(&from.dims, node, inputs)?;
     let dims = positions.iter().map(Vec::len).collect();
     Ok(picked(
         from,

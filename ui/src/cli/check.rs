@@ -9,6 +9,7 @@ use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
+use divisi::words::counted;
 use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
@@ -162,9 +163,9 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
 
 fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
-        "{} · {} members · rule {} · input {:?} · {} classes\n",
+        "{} · {} · rule {} · input {:?} · {} classes\n",
         report.ensemble,
-        report.members.len(),
+        counted(report.members.len(), "member"),
         report.rule,
         report.input,
         report.classes

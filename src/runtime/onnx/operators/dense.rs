@@ -1,10 +1,10 @@
 //! Fully connected layers: products of a vector with a constant matrix.
 
 use super::inputs::{Added, Inputs, features, unsupported};
-use crate::network::{NodeId, Op};
+use crate::network::{Conv2d, NodeId, Op};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
+use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
 /// A fully connected layer, its weights `[features, inputs]`.
@@ -42,6 +42,24 @@ impl Dense {
         let bias = bias.map(|b| ("bias", b));
         let weights = [("weight", values)].into_iter().chain(bias).collect();
         network.layer(node, op, &[x.id], weights)
+    }
+}
+
+impl Dense {
+    /// Adds the layer to each pixel of an image: a convolution of one pixel.
+    fn add_to_pixels(
+        self,
+        network: &mut PartialNetwork<'_>,
+        node: Node<'_>,
+        x: &Activation,
+    ) -> Result<NodeId, Refusal> {
+        let conv = Conv2d {
+            bias: self.bias.is_some(),
+            ..Conv2d::new(self.features, 1)
+        };
+        let bias = self.bias.map(|b| ("bias", b));
+        let weights = [("weight", self.values)].into_iter().chain(bias).collect();
+        network.layer(node, Op::Conv2d(conv), &[x.id], weights)
     }
 }
 
@@ -91,10 +109,7 @@ pub(super) fn gemm<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
         features,
     };
     let id = dense.add(network, node, x)?;
-    Ok(Activation {
-        id,
-        dims: vec![1, features],
-    })
+    Ok(Activation::new(id, vec![1, features]))
 }
 
 /// Returns what is added to each of `features`: a value for each, or one for all, times `beta`.
@@ -123,8 +138,8 @@ pub(super) fn matmul<'a>(
     node: Node<'a>,
     inputs: &Inputs,
 ) -> Added {
-    let x = inputs.activation(0)?;
-    let width = features(network, x)?;
+    let x = inputs.seen(0)?;
+    let width = inner(network, x)?;
     let matrix = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let &[rows, features] = matrix.dims.as_slice() else {
         return unsupported(format!("a product with a constant of {:?}", matrix.dims));
@@ -142,13 +157,25 @@ pub(super) fn matmul<'a>(
         inputs: width,
         features,
     };
-    let id = dense.add(network, node, x)?;
-    let made = Activation {
-        id,
-        dims: vec![1, features],
+    let id = match x.order {
+        DimOrder::ChannelsLast => dense.add_to_pixels(network, node, x)?,
+        _ => dense.add(network, node, x)?,
     };
+    let mut made = Activation { id, ..x.clone() };
+    if let Some(last) = made.dims.last_mut() {
+        *last = features;
+    }
     if has_bias {
         network.answer_also(node, &made);
     }
     Ok(made)
+}
+
+/// Returns the values that a product sums over: a vector's features, or the channels of an
+/// image that is seen channels-last.
+fn inner(network: &PartialNetwork<'_>, x: &Activation) -> Result<usize, Refusal> {
+    match x.order {
+        DimOrder::ChannelsLast => Ok(network.shape(x.id).channels()),
+        _ => features(network, x),
+    }
 }

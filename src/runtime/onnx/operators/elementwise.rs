@@ -1,10 +1,10 @@
 //! Operations on each value by itself, and on each channel.
 
-use super::inputs::{Added, Inputs, same, unsupported};
-use crate::network::Op;
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Op, Shape};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal, Value};
+use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
 use crate::onnx::tensor::Constant;
 
 pub(super) fn batch_norm<'a>(
@@ -29,36 +29,66 @@ pub(super) fn batch_norm<'a>(
     Ok(Activation { id, ..x.clone() })
 }
 
-/// Bounds are attributes before opset 11 and inputs after.
-pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let given = |n| Ok::<_, Refusal>(inputs.constant(n)?.and_then(Constant::as_scalar));
-    let least = node.float("min").or(given(1)?).unwrap_or(f32::NEG_INFINITY);
-    let most = node.float("max").or(given(2)?).unwrap_or(f32::INFINITY);
-    match (least, most) {
-        (0.0, 6.0) => same(network, node, inputs, Op::Relu6),
-        (0.0, most) if most >= f32::MAX => same(network, node, inputs, Op::Relu),
-        _ => unsupported(format!("bounds of {least} and {most}; 0 and 6 are known")),
-    }
-}
-
-/// A sum of two activations, or of one and a constant for each channel.
+/// A sum of activations, or of one and a constant for each channel.
 pub(super) fn sum<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     if inputs.0.len() != 2 {
-        return unsupported(format!("a sum of {} inputs; two are known", inputs.0.len()));
+        return sum_of_many(network, node, inputs);
     }
     match operands(inputs)? {
         Operands::Constant { x, constant, .. } => {
-            let shift = channels(x, constant)?;
+            let shift = channels(network, x, constant)?;
             affine(network, node, x, vec![1.0; shift.len()], shift)
         }
-        Operands::Activations(a, b) if same_place(network, a, b) => {
-            let id = network.layer(node, Op::Add, &[a.id, b.id], Vec::new())?;
-            Ok(Activation { id, ..a.clone() })
-        }
-        Operands::Activations(a, b) => {
-            unsupported(format!("a sum of {:?} and {:?}", a.dims, b.dims))
-        }
+        Operands::Activations(a, b) => paired(network, node, Op::Add, a, b),
     }
+}
+
+/// A sum of any number of activations, one after the other.
+fn sum_of_many<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+    let mut sum = inputs.seen(0)?.clone();
+    for n in 1..inputs.0.len() {
+        sum = paired(network, node, Op::Add, &sum, inputs.seen(n)?)?;
+    }
+    Ok(sum)
+}
+
+/// Adds the sum or product of two activations: alike, or an image and a value for each of its
+/// channels.
+fn paired<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    op: Op,
+    a: &Activation,
+    b: &Activation,
+) -> Added {
+    let whole = match (same_place(network, a, b), is_row_of(network, a, b)) {
+        (true, _) | (_, true) => a,
+        _ if is_row_of(network, b, a) => b,
+        _ => return unsupported(format!("operands of {:?} and {:?}", a.dims, b.dims)),
+    };
+    let id = network.layer(node, op, &[a.id, b.id], Vec::new())?;
+    Ok(Activation {
+        id,
+        ..whole.clone()
+    })
+}
+
+/// Whether `row` holds a value for each channel of `image`, under the same dimensions but for
+/// those of pixels, which are 1.
+fn is_row_of(network: &PartialNetwork<'_>, image: &Activation, row: &Activation) -> bool {
+    let shape = network.shape(image.id);
+    let Some(along) = image.channel_axis(shape) else {
+        return false;
+    };
+    let fits = |(at, (&of, &d)): (usize, (&usize, &usize))| d == if at == along { of } else { 1 };
+    let is_image = matches!(shape, Shape::Image { .. });
+    let is_pixel = network.shape(row.id).elements() == shape.channels();
+    let plain = row.order == DimOrder::ChannelsFirst || row.order == image.order;
+    is_image
+        && is_pixel
+        && plain
+        && row.dims.len() == image.dims.len()
+        && image.dims.iter().zip(&row.dims).enumerate().all(fits)
 }
 
 /// A constant taken from an activation.
@@ -73,14 +103,18 @@ pub(super) fn difference<'a>(
             constant,
             first: false,
         } => {
-            let shift: Vec<f32> = channels(x, constant)?.into_iter().map(|v| -v).collect();
+            let shift: Vec<f32> = channels(network, x, constant)?
+                .into_iter()
+                .map(|v| -v)
+                .collect();
             affine(network, node, x, vec![1.0; shift.len()], shift)
         }
         _ => unsupported("operands that are not an activation less a constant"),
     }
 }
 
-/// A product with a constant, or a quotient by it: one number, or one for each channel.
+/// A product of two activations or with a constant, or a quotient by a constant: one number, or
+/// one for each channel.
 pub(super) fn scale<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -88,6 +122,9 @@ pub(super) fn scale<'a>(
 ) -> Added {
     let is_product = node.operator() == Some("Mul");
     let (x, constant) = match operands(inputs)? {
+        Operands::Activations(a, b) if is_product => {
+            return paired(network, node, Op::Mul, a, b);
+        }
         Operands::Constant { x, constant, first } if is_product || !first => (x, constant),
         _ => return unsupported("operands that are not one activation and a constant"),
     };
@@ -96,7 +133,10 @@ pub(super) fn scale<'a>(
         let id = network.layer(node, Op::Scale { by: factor(by) }, &[x.id], Vec::new())?;
         return Ok(Activation { id, ..x.clone() });
     }
-    let scale: Vec<f32> = channels(x, constant)?.into_iter().map(factor).collect();
+    let scale: Vec<f32> = channels(network, x, constant)?
+        .into_iter()
+        .map(factor)
+        .collect();
     let shift = vec![0.0; scale.len()];
     affine(network, node, x, scale, shift)
 }
@@ -137,19 +177,26 @@ fn operands(inputs: &Inputs) -> Result<Operands<'_>, Refusal> {
 }
 
 fn same_place(network: &PartialNetwork<'_>, a: &Activation, b: &Activation) -> bool {
-    a.dims == b.dims && network.shape(a.id) == network.shape(b.id)
+    a.dims == b.dims && a.order == b.order && network.shape(a.id) == network.shape(b.id)
 }
 
-/// Returns a constant's value for each channel, the second dimension of `x`.
-fn channels(x: &Activation, constant: &Constant) -> Result<Vec<f32>, Refusal> {
-    let count = x.dims.get(1).copied().unwrap_or_default();
+/// Returns a constant's value for each channel of `x`.
+fn channels(
+    network: &PartialNetwork<'_>,
+    x: &Activation,
+    constant: &Constant,
+) -> Result<Vec<f32>, Refusal> {
+    let Some(along) = x.channel_axis(network.shape(x.id)) else {
+        return unsupported(format!("a constant of {:?} on {:?}", constant.dims, x.dims));
+    };
+    let count = x.dims[along];
     let floats = constant.as_floats().unwrap_or_default();
     // Dimensions are compared from the last on; those that are missing are 1.
     let missing = x.dims.len().saturating_sub(constant.dims.len());
     let dims = std::iter::repeat_n(&1, missing).chain(&constant.dims);
     let one_each = dims
         .enumerate()
-        .all(|(at, d)| *d == if at == 1 { count } else { 1 });
+        .all(|(at, d)| *d == if at == along { count } else { 1 });
     match floats {
         [one] => Ok(vec![*one; count]),
         _ if one_each && floats.len() == count => Ok(floats.to_vec()),

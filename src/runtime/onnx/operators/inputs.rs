@@ -3,7 +3,7 @@
 use crate::network::{Op, Shape};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal, Value};
+use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
 use crate::onnx::tensor::Constant;
 
 pub(super) type Added = Result<Activation, Refusal>;
@@ -16,11 +16,21 @@ pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Refusal> {
 pub(super) struct Inputs(pub(super) Vec<Option<Value>>);
 
 impl Inputs {
-    pub(super) fn activation(&self, n: usize) -> Result<&Activation, Refusal> {
+    /// Returns input `n` in any order of dimensions.
+    pub(super) fn seen(&self, n: usize) -> Result<&Activation, Refusal> {
         match self.0.get(n).and_then(Option::as_ref) {
             Some(Value::Activation(activation)) => Ok(activation),
             Some(_) => unsupported(format!("input {n} is a constant")),
             None => Err(NodeFault::NoInput(n).into()),
+        }
+    }
+
+    /// Returns input `n`, which must be seen channels-first if it is an image.
+    pub(super) fn activation(&self, n: usize) -> Result<&Activation, Refusal> {
+        let x = self.seen(n)?;
+        match x.order {
+            DimOrder::ChannelsFirst => Ok(x),
+            _ => unsupported(format!("input {n} as {:?}, not channels-first", x.dims)),
         }
     }
 
@@ -71,7 +81,7 @@ pub(super) fn same<'a>(
     inputs: &Inputs,
     op: Op,
 ) -> Added {
-    let x = inputs.activation(0)?;
+    let x = inputs.seen(0)?;
     let id = network.layer(node, op, &[x.id], Vec::new())?;
     Ok(Activation { id, ..x.clone() })
 }
@@ -87,7 +97,7 @@ pub(super) fn image<'a>(
     let id = network.layer(node, op, &[x.id], weights)?;
     let dims: Vec<usize> = network.shape(id).into();
     let dims = [vec![1], dims].concat();
-    Ok(Activation { id, dims })
+    Ok(Activation::new(id, dims))
 }
 
 /// Returns the channels, height and width of an image.

@@ -1,11 +1,14 @@
 //! Turns each operator into an operation of the network, or into another view of its input.
 
+mod activations;
+mod channels;
 mod dense;
 mod elementwise;
 mod inputs;
 mod views;
 mod windows;
 
+pub(super) use activations::add_activation;
 use inputs::{Added, Inputs, same, unsupported};
 
 use super::node::{Node, axis};
@@ -39,8 +42,14 @@ fn handler(operator: &str) -> Option<Handler> {
     Some(match operator {
         "Conv" => windows::conv,
         "BatchNormalization" => elementwise::batch_norm,
-        "Relu" => |network, node, inputs| same(network, node, inputs, Op::Relu),
-        "Clip" => elementwise::clip,
+        "Relu" | "LeakyRelu" | "Elu" | "Sigmoid" | "HardSigmoid" | "HardSwish" | "Swish"
+        | "Tanh" | "Softplus" | "Mish" | "Gelu" => activations::activation,
+        "Clip" => activations::clip,
+        "Split" => channels::split,
+        "Slice" => channels::slice,
+        "LRN" => channels::response_norm,
+        "LayerNormalization" => channels::layer_norm,
+        "Transpose" => views::transpose,
         "MaxPool" => windows::max_pool,
         "AveragePool" => windows::average_pool,
         "GlobalAveragePool" => windows::global_average,
@@ -55,7 +64,7 @@ fn handler(operator: &str) -> Option<Handler> {
         "Reshape" => views::reshape,
         "Squeeze" => views::squeeze,
         "Unsqueeze" => views::unsqueeze,
-        "Identity" | "Dropout" => |_, _, inputs| inputs.activation(0).cloned(),
+        "Identity" | "Dropout" => |_, _, inputs| inputs.seen(0).cloned(),
         "Softmax" => softmax,
         _ => return None,
     })
@@ -75,7 +84,7 @@ fn concat<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs)
     )?;
     let ids: Vec<_> = parts.iter().map(|p| p.id).collect();
     let id = network.layer(node, Op::Concat, &ids, Vec::new())?;
-    Ok(Activation { id, dims })
+    Ok(Activation::new(id, dims))
 }
 
 /// Before opset 13 everything behind `axis` is one vector, and the axis is 1 by default.

@@ -5,7 +5,7 @@ use crate::network::{Op, Shape};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::axes;
 use crate::onnx::node::{Node, axis};
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
+use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal};
 use crate::onnx::shapes::{reshape_dims, squeeze_dims, unsqueeze_dims};
 use crate::onnx::tensor::Constant;
 
@@ -20,6 +20,13 @@ fn view<'a>(
     if dims == x.dims {
         return Ok(x.clone());
     }
+    if let Some(order) = regrouped(network.shape(x.id), x.order, &dims) {
+        let id = x.id;
+        return Ok(Activation { id, dims, order });
+    }
+    if x.order != DimOrder::ChannelsFirst {
+        return unsupported(format!("{:?} in another order as {dims:?}", x.dims));
+    }
     let is_image = matches!(network.shape(x.id), Shape::Image { .. });
     let values: usize = x.dims.iter().product();
     let keeps_rows = dims.first() == Some(&1);
@@ -27,10 +34,76 @@ fn view<'a>(
         _ if !keeps_rows => unsupported(format!("{:?} as {dims:?} mixes samples", x.dims)),
         &[_, features] if is_image && features == values => {
             let id = network.layer(node, Op::Flatten, &[x.id], Vec::new())?;
-            Ok(Activation { id, dims })
+            Ok(Activation::new(id, dims))
         }
         _ if is_image => unsupported(format!("an image of {:?} as {dims:?}", x.dims)),
-        _ => Ok(Activation { id: x.id, dims }),
+        _ => Ok(Activation::new(x.id, dims)),
+    }
+}
+
+/// Returns the order in which an image is seen as `dims`, if those only split its channels into
+/// groups, or join them again.
+fn regrouped(shape: Shape, from: DimOrder, dims: &[usize]) -> Option<DimOrder> {
+    let Shape::Image {
+        channels,
+        height,
+        width,
+    } = shape
+    else {
+        return None;
+    };
+    match (from, dims) {
+        (DimOrder::ChannelsFirst, &[1, groups, each, h, w])
+            if (h, w) == (height, width) && groups.checked_mul(each) == Some(channels) =>
+        {
+            Some(DimOrder::Grouped)
+        }
+        (DimOrder::Grouped, &[1, c, h, w]) if (c, h, w) == (channels, height, width) => {
+            Some(DimOrder::ChannelsFirst)
+        }
+        _ => None,
+    }
+}
+
+/// Turns an image channels-last or back, which is another view of it, or shuffles its groups.
+pub(super) fn transpose<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+) -> Added {
+    let x = inputs.seen(0)?;
+    let rank = x.dims.len() as i64;
+    let reversed: Vec<i64> = (0..rank).rev().collect();
+    let permutation = node.integers("perm").unwrap_or(&reversed);
+    let along = permutation.iter().map(|a| axis(*a, x.dims.len()));
+    let along: Vec<usize> = along.collect::<Result<_, _>>()?;
+    let mut sorted = along.clone();
+    sorted.sort_unstable();
+    if !sorted.iter().copied().eq(0..x.dims.len()) {
+        let why = format!("{permutation:?} are not the axes of {:?}", x.dims);
+        return Err(NodeFault::Shapes(why).into());
+    }
+    let dims: Vec<usize> = along.iter().map(|&a| x.dims[a]).collect();
+    let is_image = matches!(network.shape(x.id), Shape::Image { .. });
+    let is_row = !is_image && x.dims.iter().filter(|d| **d != 1).count() <= 1;
+    let turned = |order| Activation {
+        id: x.id,
+        dims: dims.clone(),
+        order,
+    };
+    match (x.order, along.as_slice()) {
+        (order, [0, others @ ..]) if is_row || others.is_sorted() => Ok(turned(order)),
+        (DimOrder::ChannelsFirst, [0, 2, 3, 1]) if is_image => Ok(turned(DimOrder::ChannelsLast)),
+        (DimOrder::ChannelsLast, [0, 3, 1, 2]) => Ok(turned(DimOrder::ChannelsFirst)),
+        (DimOrder::Grouped, [0, 2, 1, 3, 4]) => {
+            let groups = x.dims[1];
+            let id = network.layer(node, Op::ChannelShuffle { groups }, &[x.id], Vec::new())?;
+            Ok(Activation {
+                id,
+                ..turned(x.order)
+            })
+        }
+        _ => unsupported(format!("{:?} in the order {permutation:?}", x.dims)),
     }
 }
 
@@ -53,7 +126,7 @@ pub(super) fn reshape<'a>(
     node: Node<'a>,
     inputs: &Inputs,
 ) -> Added {
-    let x = inputs.activation(0)?;
+    let x = inputs.seen(0)?;
     let target = inputs.constant(1)?.and_then(Constant::as_integers);
     let target = target.ok_or(NodeFault::NoInput(1))?;
     let dims = reshape_dims(&x.dims, target)?;

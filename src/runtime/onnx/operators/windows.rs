@@ -34,10 +34,7 @@ pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
             features: channels,
         };
         let id = dense.add(network, node, x)?;
-        return Ok(Activation {
-            id,
-            dims: vec![1, channels, 1, 1],
-        });
+        return Ok(Activation::new(id, vec![1, channels, 1, 1]));
     }
     let [c, ..] = pixels(network, x)?;
     if groups == 0 || per_group.checked_mul(groups) != Some(c) {
@@ -189,7 +186,7 @@ fn mean<'a>(
     dims: Vec<usize>,
 ) -> Added {
     let id = network.layer(node, Op::GlobalAvgPool, &[x.id], Vec::new())?;
-    Ok(Activation { id, dims })
+    Ok(Activation::new(id, dims))
 }
 
 pub(super) fn global_average<'a>(

@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape, Weights};
-use divisi::reading;
 use serde::Serialize;
 
 use super::chosen::{
@@ -72,7 +71,7 @@ struct LogitsReport {
 pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
-    if is_json(&args.input) {
+    if is_json(&args.output) {
         return named(args, &chosen, &output);
     }
     let samples = samples(args, &chosen.graph)?;
@@ -119,8 +118,8 @@ fn is_json(path: &Path) -> bool {
 
 /// Runs the samples of a file of named tensors.
 fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> Result<()> {
-    if !is_json(&args.output) {
-        bail!("--output: expected a .json file, as the input is one");
+    if !is_json(&args.input) {
+        bail!("--input: expected a .json file of named tensors, as the output is one");
     }
     let (rows, samples) = tensors::rows(&args.input, &chosen.graph)?;
     let weights = chosen.weights(&args.weights)?;
@@ -147,14 +146,8 @@ fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> 
 }
 
 fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
-    let file = args.input.display();
-    let name = args.input.to_string_lossy();
-    if !name.to_ascii_lowercase().ends_with(".npy") {
-        bail!("{file}: expected a .npy or a .json file");
-    }
-    let bytes = reading::bytes(&args.input).with_context(|| format!("reading {file}"))?;
-    let form = SampleForm::new(graph.input());
-    Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
+    let samples = Samples::read(&args.input, &SampleForm::new(graph.input()));
+    samples.with_context(|| args.input.display().to_string())
 }
 
 fn tell_logits(format: OutputFormat, report: &LogitsReport) -> Result<()> {

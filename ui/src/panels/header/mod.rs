@@ -7,6 +7,7 @@ pub(super) use signs::watching;
 use std::time::Duration;
 
 use divisi::session::{Lost, Snapshot};
+use divisi::words::counted;
 
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -104,10 +105,10 @@ fn identity(model: &Model, long: bool) -> HeaderPiece {
     let shown = &model.snapshot;
     let text = match long {
         true => format!(
-            "{} · {} members · {} devices",
+            "{} · {} · {}",
             shown.ensemble,
-            shown.members.len(),
-            shown.devices.len()
+            counted(shown.members.len(), "member"),
+            counted(shown.devices.len(), "device")
         ),
         false => shown.ensemble.to_string(),
     };
