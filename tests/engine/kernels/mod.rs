@@ -1,11 +1,13 @@
 //! The kernels of every family that this processor has answer as plain Candle does.
 
+mod attention;
 mod batches;
 mod convolutions;
 mod joined;
 mod layers;
 mod nonfinite;
 mod shared;
+mod tensors;
 mod views;
 mod winograd;
 
