@@ -1,6 +1,8 @@
 //! The kernels of every family that this processor has answer as plain Candle does.
 
+mod activations;
 mod batches;
+mod channels;
 mod convolutions;
 mod joined;
 mod layers;
