@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
-pub use divisi_runtime::{compute, device, lock, network, onnx, reading, words};
+pub use divisi_runtime::{compute, device, lock, network, onnx, reading, tensor, words};
 
 pub mod allocation;
 pub mod changes;

@@ -31,7 +31,7 @@ pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
     let classes = match graph.output() {
         Shape::Vector { features } => features,
         // The validation of the member says what is wrong with it.
-        Shape::Image { channels, .. } => channels,
+        shape => shape.channels(),
     };
     let text =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();

@@ -301,8 +301,8 @@ impl Normalisation {
     fn apply(&self, shape: Shape, values: &mut [f32]) {
         match (self, shape) {
             (Normalisation::All(affine), _) => affine.apply(values),
-            (Normalisation::Each(channels), Shape::Vector { features }) => {
-                for row in values.chunks_exact_mut(features) {
+            (Normalisation::Each(channels), Shape::Vector { .. } | Shape::Tensor(_)) => {
+                for row in values.chunks_exact_mut(shape.channels()) {
                     let features = row.iter_mut().zip(channels.iter());
                     features.for_each(|(v, a)| *v = *v * a.scale + a.shift);
                 }

@@ -13,4 +13,5 @@ pub mod lock;
 pub mod network;
 pub mod onnx;
 pub mod reading;
+pub mod tensor;
 pub mod words;

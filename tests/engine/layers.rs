@@ -8,7 +8,7 @@ use crate::sources::{Module, files, imports, texts};
 
 /// The rooms of `src/` from the bottom up. Rooms of one row may not use each other.
 const LAYERS: &[&[&str]] = &[
-    &["lock", "reading", "words"],
+    &["lock", "reading", "words", "tensor"],
     &["ranged", "replace", "codes", "user_folders"],
     &["metrics", "device"],
     &["trace", "network"],

@@ -77,6 +77,7 @@ mod sources;
 mod spoilt;
 mod standing;
 mod storm;
+mod tensors;
 mod trace;
 mod traced;
 mod transport;

@@ -146,7 +146,7 @@ fn per_channel(
         let (expected, found) = (shape.channels(), numbers.len());
         let what = match shape {
             Shape::Image { .. } => "channel",
-            Shape::Vector { .. } => "feature",
+            Shape::Vector { .. } | Shape::Tensor(_) => "feature",
         };
         return wrong(format!(
             "expected one number, or a list of {expected} (one a {what}), found {found}"
@@ -179,6 +179,9 @@ fn not_convertible(sample: Shape, own: Shape) -> Option<String> {
         )),
         (Shape::Vector { .. }, _) => Some(format!(
             "expected {sample}, the ensemble's input: a vector cannot be resized, found {own}"
+        )),
+        (Shape::Tensor(_), _) => Some(format!(
+            "expected {sample}, the ensemble's input: a tensor cannot be resized, found {own}"
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! The place of each value of a network: its buffer, and the slot of the arena that the buffer
 //! takes.
 
-use crate::network::{Graph, Shape};
+use crate::network::{Graph, Shape, TensorOp};
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
 
@@ -38,11 +38,13 @@ pub(super) enum ValuePlace {
     Shared,
 }
 
-/// A value's buffer: its own, or a range of channels of a concatenation's.
+/// A value's buffer: its own, a range of channels of a concatenation's, or that of the value
+/// that it is a view of.
 #[derive(Clone, Copy, Debug)]
 struct ValueBuffer {
     root: ValueId,
     first: usize,
+    pitch: usize,
 }
 
 /// The buffers and shapes of all values.
@@ -54,9 +56,13 @@ pub(super) struct ValueBuffers {
 impl ValueBuffers {
     pub(super) fn new(graph: &Graph, steps: &[FusedStep]) -> Self {
         let values = graph.nodes().len() + 2;
-        let shapes = (0..values).map(|v| dims(graph, v)).collect();
+        let shapes: Vec<(usize, usize, usize)> = (0..values).map(|v| dims(graph, v)).collect();
         let buffers = (0..values)
-            .map(|root| ValueBuffer { root, first: 0 })
+            .map(|root| ValueBuffer {
+                root,
+                first: 0,
+                pitch: shapes[root].2,
+            })
             .collect();
         let mut all = ValueBuffers { buffers, shapes };
         // Backwards, so that a concatenation's own home is known before its inputs'.
@@ -65,7 +71,34 @@ impl ValueBuffers {
                 all.join(steps, step);
             }
         }
+        for step in steps {
+            all.share_view(step);
+        }
         all
+    }
+
+    /// Places a view in the buffer of the value that it is of, where that lies in one piece.
+    fn share_view(&mut self, step: &FusedStep) {
+        if !matches!(step.kernel, StepKernel::Tensor(TensorOp::View { .. })) {
+            return;
+        }
+        let (from, to) = (step.inputs[0], step.output);
+        // Samples are read where they arrived, and an answer cannot lie there.
+        let whole = self.buffers[from].pitch == self.shapes[from].2 && self.buffers[from].root != 0;
+        let joined = self.buffers[to].root != to;
+        if whole && !joined {
+            self.buffers[to] = ValueBuffer {
+                root: self.buffers[from].root,
+                first: 0,
+                pitch: self.shapes[to].2,
+            };
+        }
+    }
+
+    /// Whether a step has nothing to do, since its answer lies where its input does.
+    pub(super) fn is_free(&self, step: &FusedStep) -> bool {
+        let is_view = matches!(step.kernel, StepKernel::Tensor(TensorOp::View { .. }));
+        is_view && self.buffers[step.inputs[0]].root == self.buffers[step.output].root
     }
 
     /// Places the inputs of a concatenation in its buffer, where that is possible.
@@ -75,8 +108,8 @@ impl ValueBuffers {
         for &input in &concat.inputs {
             if joined_once(steps, input) && self.may_share(steps, input, buffer.root) {
                 self.buffers[input] = ValueBuffer {
-                    root: buffer.root,
                     first,
+                    ..buffer
                 };
             }
             first += self.shapes[input].2;
@@ -115,7 +148,7 @@ impl ValueBuffers {
             channels,
             height,
             width,
-            pitch: self.shapes[buffer.root].2,
+            pitch: buffer.pitch,
         }
     }
 
@@ -158,6 +191,7 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
             width,
         } => (height, width, channels),
         Shape::Vector { features } => (1, 1, features),
+        Shape::Tensor(dims) => (dims.elements() / dims.last_size().max(1), 1, dims.last_size()),
     }
 }
 

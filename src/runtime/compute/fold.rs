@@ -3,11 +3,15 @@
 use crate::network::{Conv2d, Graph, Op, Weights};
 
 use super::ComputeError;
+use super::candle_node::CandleNode;
 use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 
 /// Returns the floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
+    if let StepKernel::Tensor(op) = step.placed.fused.kernel {
+        return op.parameter_values();
+    }
     let packed = step
         .method
         .weight_floats()
@@ -34,6 +38,13 @@ pub(super) fn fold(
     step: &PlannedStep,
 ) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
+    if let (StepKernel::Tensor(_), Some(node)) = (fused.kernel, fused.weights) {
+        return Ok(StepWeights {
+            packed: Buffer::zeroed(0)?,
+            bias: Vec::new(),
+            candle: Some(CandleNode::new(graph, weights, node)?),
+        });
+    }
     let norm = fused
         .norm
         .map(|node| FoldedNorm::read(graph, weights, node));
@@ -58,6 +69,7 @@ fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeight
     let shift = shift.iter().map(|s| s * by).collect();
     Ok(StepWeights {
         packed,
+        candle: None,
         bias: padded(shift),
     })
 }
@@ -90,6 +102,7 @@ fn weighted(
     step.method.pack(filters, packed.values_mut());
     Ok(StepWeights {
         packed,
+        candle: None,
         bias: padded(folded_bias(&step.placed.fused, bias, norm.as_ref())),
     })
 }

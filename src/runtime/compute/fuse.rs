@@ -4,7 +4,7 @@
 //! activation are applied by the step that makes their last operand. A node is fused into a
 //! step only if no other node reads the value between them.
 
-use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool};
+use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool, TensorOp};
 
 /// The number of a value: 0 is the input, then come the graph's nodes in order, then values
 /// that the plan adds.
@@ -29,6 +29,8 @@ pub(super) enum StepKernel {
     Flatten,
     Upscale,
     Softmax,
+    /// An operation on tensors, its node under `weights`.
+    Tensor(TensorOp),
 }
 
 /// One fused step; `input`, `residual` and `output` are values of the graph.
@@ -120,8 +122,11 @@ impl Fusion {
                 fits.then(|| step.norm = Some(index))
             }),
             Op::Scale { by } => self.change(from, value, |step| {
-                let weighted = step.weights.is_some() || step.kernel == StepKernel::ScaleShift;
-                (weighted && step.takes_weights()).then(|| step.scale *= by)
+                let scales = matches!(
+                    step.kernel,
+                    StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::ScaleShift
+                );
+                (scales && step.takes_weights()).then(|| step.scale *= by)
             }),
             Op::Relu | Op::Relu6 => self.change(from, value, |step| {
                 step.takes_epilogue()
@@ -184,6 +189,7 @@ fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
         Op::Flatten => (StepKernel::Flatten, None, None),
         Op::Upscale { .. } => (StepKernel::Upscale, None, None),
         Op::Softmax => (StepKernel::Softmax, None, None),
+        Op::Tensor(op) => (StepKernel::Tensor(op), Some(index), None),
     };
     let mut inputs: Vec<ValueId> = node.inputs.iter().map(|i| i.index()).collect();
     let residual = if node.op == Op::Add {

@@ -14,7 +14,7 @@ use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, StepWeights, TileSh
 use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
 use crate::lock::lock;
-use crate::network::{Graph, Weights};
+use crate::network::{Graph, Shape, Weights};
 
 /// A network lowered for a processor; all workers of a member in a memory space share it.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Lowered {
     family: Family,
     inputs: usize,
     outputs: usize,
+    /// Whether the answer is an image.
+    is_image: bool,
     flops: f64,
 }
 
@@ -69,6 +71,7 @@ impl Lowered {
             family,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
+            is_image: matches!(graph.output(), Shape::Image { .. }),
             flops: graph.flops() as f64,
         })
     }
@@ -175,6 +178,15 @@ impl Lowered {
     fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
         let view = self.plan.answer;
         let pixels = view.pixels();
+        if !self.is_image {
+            let first = sample * pixels;
+            let rows = row.chunks_exact_mut(view.channels.max(1));
+            for (at, to) in rows.enumerate() {
+                let from = (first + at) * view.pitch + view.first;
+                to.copy_from_slice(&slot[from..from + view.channels]);
+            }
+            return;
+        }
         for pixel in 0..pixels {
             let first = (sample * pixels + pixel) * view.pitch + view.first;
             let values = &slot[first..first + view.channels];

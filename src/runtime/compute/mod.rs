@@ -4,6 +4,7 @@
 //! member share. A [`Predictor`] holds the arena that each worker needs for itself.
 
 mod buffers;
+mod candle_node;
 mod costs;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code, reason = "the driver's interface")]
@@ -59,6 +60,12 @@ pub enum ComputeError {
     OutOfMemory {
         /// Bytes that were asked for.
         bytes: usize,
+    },
+    /// A network has operations that GPUs do not run.
+    #[error("GPUs do not run {}", layers.join(", "))]
+    NotOnGpu {
+        /// The layers' names.
+        layers: Vec<String>,
     },
     /// A GPU failed.
     #[error(transparent)]

@@ -40,6 +40,7 @@ impl ArenaPlan {
         let planned: Vec<PlannedStep> = steps
             .iter()
             .enumerate()
+            .filter(|(_, fused)| !buffers.is_free(fused))
             .map(|(at, fused)| {
                 let inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
                 let output = view(fused.output);
@@ -67,7 +68,7 @@ impl ArenaPlan {
             answer: view(answer),
             slots: slots.sizes,
             early: slots.early,
-            chunks,
+            chunks: chunks.without(|at| buffers.is_free(&steps[at])),
         }
     }
 
@@ -236,6 +237,14 @@ impl Chunks {
         Chunks {
             cut,
             early: (CACHED / largest.max(1)).max(1),
+        }
+    }
+
+    /// Returns the same once steps that are `free` are left out.
+    fn without(self, free: impl Fn(usize) -> bool) -> Self {
+        Chunks {
+            cut: (0..self.cut).filter(|&at| !free(at)).count(),
+            ..self
         }
     }
 

@@ -8,16 +8,28 @@ use super::shape::{Shape, Sides};
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum OpError {
     /// It takes images.
-    #[error("takes an image (channels, height, width), found a vector of {features}")]
+    #[error("takes an image (channels, height, width), found {}", described(*.found))]
     NotAnImage {
-        /// Features of the vector that was found.
-        features: usize,
+        /// The shape that was found.
+        found: Shape,
     },
     /// It takes vectors.
     #[error("takes a vector, found an image {found}; put a flatten or global-avg-pool before it")]
     NotAVector {
         /// The image that was found.
         found: Shape,
+    },
+    /// It takes tensors, and an image is seen as one by a view alone.
+    #[error("takes a vector or a tensor, found an image {found}")]
+    NotATensor {
+        /// The image that was found.
+        found: Shape,
+    },
+    /// Tensors of dimensions that do not fit each other or the operation.
+    #[error("does not take {}", all(.found))]
+    Tensors {
+        /// Shapes of the inputs.
+        found: Vec<Shape>,
     },
     /// A number that counts something is 0.
     #[error("{field} must be at least 1, found 0")]
@@ -158,6 +170,19 @@ pub enum LayerFault {
     },
 }
 
+fn described(shape: Shape) -> String {
+    match shape {
+        Shape::Image { .. } => format!("an image {shape}"),
+        Shape::Vector { features } => format!("a vector of {features}"),
+        Shape::Tensor(dims) => format!("a tensor {dims}"),
+    }
+}
+
+fn all(shapes: &[Shape]) -> String {
+    let all: Vec<String> = shapes.iter().map(ToString::to_string).collect();
+    all.join(" and ")
+}
+
 fn listed(known: &[&str]) -> String {
     match known {
         [] => "none".to_owned(),
@@ -200,6 +225,14 @@ pub enum GraphError {
     /// There are more layers than 10 000.
     #[error("a network has at most {MAX_LAYERS} layers")]
     TooManyLayers,
+    /// Named tensors that are not as many values as the samples or answers of a network.
+    #[error("{} are not the {found} values of the network", tensors.join(", "))]
+    Signature {
+        /// Shape of a sample or an answer.
+        found: Shape,
+        /// Types and dimensions of the tensors.
+        tensors: Vec<String>,
+    },
     /// The network's answer is not one row of the ensemble's classes.
     #[error("the network answers {found} per sample where the ensemble has {expected} classes")]
     Classes {

@@ -8,6 +8,7 @@ use super::error::{GraphError, MAX_LAYERS};
 use super::op::{Activation, Op};
 use super::shape::Shape;
 use super::window::Conv2d;
+use crate::tensor::{DataType, Signature, TensorSpec};
 
 /// A value of a graph: its input, or the answer of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -44,6 +45,8 @@ pub struct Node {
 pub struct Graph {
     input: Shape,
     nodes: Vec<Node>,
+    /// The tensors in a sample and in an answer; `None` where each is a single one.
+    signature: Option<Signature>,
 }
 
 impl Graph {
@@ -55,6 +58,19 @@ impl Graph {
     /// Returns the shape of one answer.
     pub fn output(&self) -> Shape {
         self.nodes.last().map_or(self.input, |node| node.shape)
+    }
+
+    /// Returns the tensors that a sample and an answer consist of: `input` and `output` in float32
+    /// where nothing else was said.
+    pub fn signature(&self) -> Signature {
+        let single = |name: &str, shape: Shape| {
+            let dims: Vec<usize> = shape.into();
+            vec![TensorSpec::fixed(name, DataType::Fp32, &dims)]
+        };
+        self.signature.clone().unwrap_or_else(|| Signature {
+            inputs: single("input", self.input()),
+            outputs: single("output", self.output()),
+        })
     }
 
     /// Returns the nodes in the order in which they can run.
@@ -157,6 +173,7 @@ impl GraphBuilder {
             graph: Graph {
                 input,
                 nodes: Vec::new(),
+                signature: None,
             },
             names: HashMap::new(),
         }
@@ -234,6 +251,34 @@ impl GraphBuilder {
             Some(activation) => self.add(format!("{bn}.relu"), activation.into(), &[x]),
             None => Ok(x),
         }
+    }
+
+    /// Returns the finished graph, whose samples and answers consist of named tensors.
+    ///
+    /// # Errors
+    /// There is no layer, or the tensors are not as many values as a sample or an answer.
+    pub fn build_with(self, signature: Signature) -> Result<Graph, GraphError> {
+        let graph = self.build()?;
+        let values = |specs: &[TensorSpec]| {
+            let sizes = specs.iter().map(TensorSpec::elements);
+            sizes.sum::<Option<usize>>()
+        };
+        let ends = [
+            (&signature.inputs, graph.input()),
+            (&signature.outputs, graph.output()),
+        ];
+        for (specs, shape) in ends {
+            if values(specs) != Some(shape.elements()) {
+                return Err(GraphError::Signature {
+                    found: shape,
+                    tensors: specs.iter().map(ToString::to_string).collect(),
+                });
+            }
+        }
+        Ok(Graph {
+            signature: Some(signature),
+            ..graph
+        })
     }
 
     /// Returns the finished graph.

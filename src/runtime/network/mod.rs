@@ -3,18 +3,22 @@
 //! A [`Graph`] is a value, independent of devices and of how it is run; `compute` lowers it.
 
 pub mod builders;
+mod dims;
 mod error;
 pub mod file;
 mod graph;
 mod op;
 mod shape;
+mod tensor_op;
 mod weights;
 mod window;
 
+pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::{Activation, Op, Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
+pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub use weights::{
     Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,
     Pattern, Weights, WeightsError, WeightsNote, fillings,

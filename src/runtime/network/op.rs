@@ -3,9 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dims::Dims;
 use super::error::OpError;
 use super::graph::{Graph, Node};
 use super::shape::Shape;
+use super::tensor_op::TensorOp;
 use super::window::{Conv2d, Pool, image_dims, positive, weights_are_reasonable};
 
 /// A function applied to every value after a layer.
@@ -75,8 +77,10 @@ pub enum Op {
         /// Width of the answer.
         width: usize,
     },
-    /// `exp(x)` over the sum of `exp` of the vector.
+    /// `exp(x)` over the sum of `exp` of the vector, or of each row of a tensor.
     Softmax,
+    /// An operation on tensors of any rank.
+    Tensor(TensorOp),
 }
 
 impl Op {
@@ -85,6 +89,7 @@ impl Op {
         match self {
             Op::Add => (2, 2),
             Op::Concat => (1, usize::MAX),
+            Op::Tensor(op) => op.arity(),
             _ => (1, 1),
         }
     }
@@ -120,13 +125,18 @@ impl Op {
                 return Err(OpError::Factor { found: *by });
             }
             Op::Relu | Op::Relu6 | Op::Scale { .. } => first,
-            Op::Softmax => Shape::vector(features_of(first)?),
+            Op::Softmax => {
+                features_of(first)?;
+                first
+            }
+            Op::Tensor(op) => op.output(inputs)?,
             Op::GlobalAvgPool => Shape::vector(image_dims(first)?.0),
             Op::Linear { features, .. } => {
                 let inputs = features_of(first)?;
                 positive("features", *features)?;
                 weights_are_reasonable(&[*features, inputs])?;
-                Shape::vector(*features)
+                let stored = first.stored();
+                Shape::tensor(stored.with(stored.rank() - 1, *features))
             }
             Op::Add => same(first, inputs[1])?,
             Op::Concat => concat(inputs)?,
@@ -152,10 +162,11 @@ impl From<Activation> for Op {
     }
 }
 
+/// Returns the features of a vector, or of each row of a tensor.
 fn features_of(shape: Shape) -> Result<usize, OpError> {
     match shape {
-        Shape::Vector { features } => Ok(features),
         Shape::Image { .. } => Err(OpError::NotAVector { found: shape }),
+        _ => Ok(shape.channels()),
     }
 }
 
@@ -184,10 +195,18 @@ fn concat(inputs: &[Shape]) -> Result<Shape, OpError> {
                     width: w,
                 },
             ) if (height, width) == (h, w) => Shape::image(a + b, height, width),
+            (Shape::Tensor(a), Shape::Tensor(b)) if alike(a, b) => {
+                Shape::Tensor(a.with(a.rank() - 1, a.last_size() + b.last_size()))
+            }
             (a, b) => return Err(OpError::NotConcatenable(a, b)),
         };
     }
     Ok(all)
+}
+
+/// Whether tensors differ in their last size alone.
+fn alike(a: Dims, b: Dims) -> bool {
+    a.rank() == b.rank() && a[..a.rank() - 1] == b[..b.rank() - 1]
 }
 
 const fn yes() -> bool {
@@ -214,6 +233,8 @@ pub enum ParameterRole {
     RunningMean,
     /// The running variance of a batch norm: a statistic, not counted as a parameter.
     RunningVariance,
+    /// A tensor of an operation on tensors, which may hold infinities.
+    Operand,
 }
 
 impl ParameterRole {
@@ -247,18 +268,21 @@ impl Parameter {
 impl Graph {
     /// Returns the number of learned values of node number `index`.
     pub fn node_weights(&self, index: usize) -> usize {
-        let node = &self.nodes()[index];
-        let all = node_parameters(node, self.shape(node.inputs[0]));
+        let all = self.node_parameters(index);
         let learned = all.iter().filter(|p| p.role.is_learned());
         learned.map(Parameter::elements).sum()
     }
 
+    /// Returns the tensors of weights that node number `index` needs.
+    pub fn node_parameters(&self, index: usize) -> Vec<Parameter> {
+        let node = &self.nodes()[index];
+        node_parameters(node, self.shape(node.inputs[0]))
+    }
+
     /// Returns the tensors of weights that the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
-        self.nodes()
-            .iter()
-            .flat_map(|node| node_parameters(node, self.shape(node.inputs[0])))
-            .collect()
+        let nodes = 0..self.nodes().len();
+        nodes.flat_map(|index| self.node_parameters(index)).collect()
     }
 
     /// Returns the number of learned values, as papers count them: without running
@@ -314,7 +338,7 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
             let shape = vec![conv.channels, per_group, kernel.height, kernel.width];
             weighted(shape, conv.bias)
         }
-        Op::Linear { features, bias } => weighted(vec![features, input.elements()], bias),
+        Op::Linear { features, bias } => weighted(vec![features, input.channels()], bias),
         Op::BatchNorm { .. } => {
             let c = vec![input.channels()];
             vec![
@@ -323,6 +347,10 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
                 named("running_mean", c.clone(), ParameterRole::RunningMean),
                 named("running_var", c, ParameterRole::RunningVariance),
             ]
+        }
+        Op::Tensor(op) => {
+            let all = op.parameters().into_iter();
+            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role)).collect()
         }
         _ => Vec::new(),
     }
@@ -338,7 +366,7 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
             let products = conv.kernel.area() * channels / conv.groups;
             out * (2 * products as u64 + u64::from(conv.bias))
         }
-        Op::Linear { bias, .. } => out * (2 * input.elements() as u64 + u64::from(bias)),
+        Op::Linear { bias, .. } => out * (2 * input.channels() as u64 + u64::from(bias)),
         Op::MaxPool(pool) | Op::AvgPool(pool) => out * (pool.kernel * pool.kernel) as u64,
         // Windows may share a row or column at their edges; that is not counted.
         Op::GlobalAvgPool | Op::AdaptiveAvgPool { .. } => input.elements() as u64,
@@ -346,6 +374,7 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
         Op::Relu | Op::Relu6 | Op::Scale { .. } | Op::Add => out,
         Op::Upscale { .. } => 8 * out,
         Op::Softmax => 3 * out,
+        Op::Tensor(op) => op.flops(out, input),
         Op::Flatten | Op::Concat => 0,
     }
 }

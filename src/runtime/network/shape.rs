@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::dims::{Dims, MAX_RANK};
+
 /// The shape of one sample, without the batch dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<usize>", into = "Vec<usize>")]
@@ -23,6 +25,8 @@ pub enum Shape {
         /// Number of features.
         features: usize,
     },
+    /// A tensor of two or more dimensions, the last one the fastest.
+    Tensor(Dims),
 }
 
 /// The most values of one sample; more are taken for a mistake.
@@ -43,8 +47,33 @@ impl Shape {
         Shape::Vector { features }
     }
 
+    /// Returns the shape of a tensor of `dims`: a vector where these are at most one.
+    pub fn tensor(dims: Dims) -> Self {
+        match dims[..] {
+            [] => Shape::vector(1),
+            [features] => Shape::vector(features),
+            _ => Shape::Tensor(dims),
+        }
+    }
+
+    /// Returns the dimensions in the order in which networks hold the values: an image's
+    /// channels come last.
+    pub fn stored(self) -> Dims {
+        let dims = match self {
+            Shape::Image {
+                channels,
+                height,
+                width,
+            } => Dims::new(&[height, width, channels]),
+            Shape::Vector { features } => Dims::new(&[features]),
+            Shape::Tensor(dims) => Ok(dims),
+        };
+        // Three dimensions are not too many.
+        dims.unwrap_or_else(|_| unreachable!("at most {MAX_RANK} dimensions"))
+    }
+
     /// Returns the number of values in one sample.
-    pub const fn elements(self) -> usize {
+    pub fn elements(self) -> usize {
         match self {
             Shape::Image {
                 channels,
@@ -52,14 +81,16 @@ impl Shape {
                 width,
             } => channels * height * width,
             Shape::Vector { features } => features,
+            Shape::Tensor(dims) => dims.elements(),
         }
     }
 
-    /// Returns the channels of an image, or the features of a vector.
-    pub const fn channels(self) -> usize {
+    /// Returns the channels of an image, the features of a vector, or the last size of a tensor.
+    pub fn channels(self) -> usize {
         match self {
             Shape::Image { channels, .. } => channels,
             Shape::Vector { features } => features,
+            Shape::Tensor(dims) => dims.last_size(),
         }
     }
 
@@ -75,10 +106,8 @@ impl Shape {
 /// Dimensions are no shape of a sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ShapeError {
-    /// Neither one dimension nor three.
-    #[error(
-        "a shape has one dimension (features) or three (channels, height, width), found {found}"
-    )]
+    /// More dimensions than a tensor may have, or none.
+    #[error("a shape has 1 to {MAX_RANK} dimensions, found {found}")]
     Dimensions {
         /// How many were found.
         found: usize,
@@ -103,18 +132,20 @@ impl From<Shape> for Vec<usize> {
                 width,
             } => vec![channels, height, width],
             Shape::Vector { features } => vec![features],
+            Shape::Tensor(dims) => dims.into(),
         }
     }
 }
 
+/// Three dimensions are an image's.
 impl TryFrom<Vec<usize>> for Shape {
     type Error = ShapeError;
 
     fn try_from(dims: Vec<usize>) -> Result<Self, Self::Error> {
         let shape = match dims[..] {
             [channels, height, width] => Shape::image(channels, height, width),
-            [features] => Shape::vector(features),
-            _ => return Err(ShapeError::Dimensions { found: dims.len() }),
+            [] => return Err(ShapeError::Dimensions { found: 0 }),
+            _ => Shape::tensor(Dims::new(&dims)?),
         };
         if shape.is_reasonable() {
             Ok(shape)
@@ -133,6 +164,7 @@ impl fmt::Display for Shape {
                 width,
             } => write!(f, "{channels}×{height}×{width}"),
             Shape::Vector { features } => write!(f, "{features}"),
+            Shape::Tensor(dims) => write!(f, "{dims}"),
         }
     }
 }

@@ -264,6 +264,6 @@ pub(super) fn image_dims(shape: Shape) -> Result<(usize, usize, usize), OpError>
             height,
             width,
         } => Ok((channels, height, width)),
-        Shape::Vector { features } => Err(OpError::NotAnImage { features }),
+        found => Err(OpError::NotAnImage { found }),
     }
 }

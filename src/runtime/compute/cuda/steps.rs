@@ -55,7 +55,7 @@ impl StepLaunch<'_> {
         let step = self.step;
         Some(match step.op {
             GpuOp::Enter { channels, padded } => (KernelName::Enter, self.enter(channels, padded)),
-            GpuOp::Dense(_) => return None,
+            GpuOp::Dense(_) | GpuOp::Unsupported => return None,
             GpuOp::Depthwise(conv) => (KernelName::Depthwise, self.grouped(conv)),
             GpuOp::Grouped(conv) => (KernelName::Grouped, self.grouped(conv)),
             GpuOp::Pointwise => (KernelName::Pointwise, self.pointwise()),

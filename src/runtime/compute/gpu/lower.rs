@@ -19,6 +19,7 @@ pub fn lower(
     weights: &Weights,
     precision: Precision,
 ) -> Result<Arc<dyn Program>, ComputeError> {
+    super::plan::check(graph)?;
     crate::compute::cuda::lower(gpu, graph, weights, precision)
 }
 

@@ -4,10 +4,11 @@
 //! `compute::buffers`): channels-last, with concatenations in place. Here every step runs the
 //! whole batch, samples enter by a step of their own, and the answer leaves as float32.
 
+use crate::compute::ComputeError;
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use crate::compute::plan::turn;
-use crate::network::{Activation, Conv2d, Graph, Pool, Shape};
+use crate::network::{Activation, Conv2d, Graph, Op, Pool, Shape};
 
 use super::program::Precision;
 
@@ -40,6 +41,8 @@ pub(in crate::compute) enum GpuOp {
     SoftmaxAnswer,
     /// The answer as float32, channels slowest.
     Answer,
+    /// A step that is not run on GPUs; networks that have one are refused before.
+    Unsupported,
 }
 
 /// A step. The output of a step that writes the answer is its input's view.
@@ -96,6 +99,21 @@ impl GpuPlan {
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
         }
+    }
+}
+
+/// Checks that GPUs run every operation of `graph`.
+///
+/// # Errors
+/// [`ComputeError::NotOnGpu`], with all layers that they do not run.
+pub(super) fn check(graph: &Graph) -> Result<(), ComputeError> {
+    let tensor = |shape: Shape| matches!(shape, Shape::Tensor(_));
+    let foreign = graph.nodes().iter();
+    let foreign = foreign.filter(|n| tensor(n.shape) || matches!(n.op, Op::Tensor(_)));
+    let layers: Vec<String> = foreign.map(|n| n.name.clone()).collect();
+    match layers.is_empty() {
+        true => Ok(()),
+        false => Err(ComputeError::NotOnGpu { layers }),
     }
 }
 
@@ -203,6 +221,7 @@ fn operation(
         StepKernel::Upscale => GpuOp::Resize,
         StepKernel::Flatten => GpuOp::Flatten,
         StepKernel::Softmax => GpuOp::Softmax,
+        StepKernel::Tensor(_) => GpuOp::Unsupported,
     }
 }
 

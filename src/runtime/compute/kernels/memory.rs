@@ -176,6 +176,12 @@ impl<'a> InputPixels<'a> {
 }
 
 impl InputPixels<'_> {
+    /// Returns the values of `samples` samples, one after another.
+    pub(crate) fn dense(&self, samples: usize) -> Vec<f32> {
+        let pixels = 0..samples * self.view.pixels();
+        pixels.flat_map(|p| self.pixel(p)).copied().collect()
+    }
+
     /// Returns the address of the first channel of pixel `pixel`.
     #[inline(always)]
     pub(crate) fn ptr(&self, pixel: usize) -> *const f32 {

@@ -27,6 +27,8 @@ pub(in crate::compute) enum StepMethod {
     Convolution(Box<Convolution>),
     /// Winograd's algorithm.
     Winograd(Box<Winograd>),
+    /// Candle's operations, for what has no kernel.
+    Candle,
 }
 
 impl StepMethod {
@@ -41,6 +43,7 @@ impl StepMethod {
         let conv = match kernel {
             StepKernel::Convolution(conv) => conv,
             StepKernel::Linear => Conv2d::new(output.channels, 1),
+            StepKernel::Tensor(_) => return StepMethod::Candle,
             _ => return StepMethod::Simple,
         };
         let winograd = Winograd::new(conv, input, output, shape);
@@ -54,7 +57,7 @@ impl StepMethod {
     /// Floats of the step's weights as the method reads them.
     pub(crate) fn weight_floats(&self) -> usize {
         match self {
-            StepMethod::Simple => 0,
+            StepMethod::Simple | StepMethod::Candle => 0,
             StepMethod::Convolution(c) => c.weight_floats(),
             StepMethod::Winograd(w) => w.weight_floats(),
         }
@@ -63,7 +66,7 @@ impl StepMethod {
     /// The convolution it computes, or `None` if it computes none.
     pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {
-            StepMethod::Simple => None,
+            StepMethod::Simple | StepMethod::Candle => None,
             StepMethod::Convolution(c) => Some(c.conv),
             StepMethod::Winograd(w) => Some(w.conv),
         }
@@ -72,7 +75,7 @@ impl StepMethod {
     /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
-            StepMethod::Simple => {}
+            StepMethod::Simple | StepMethod::Candle => {}
             StepMethod::Convolution(c) => c.pack(filters, packed),
             StepMethod::Winograd(w) => w.pack(filters, packed),
         }
@@ -81,7 +84,7 @@ impl StepMethod {
     /// Floats of zeros that the method reads for taps outside of an image.
     pub(crate) fn zeros(&self) -> usize {
         match self {
-            StepMethod::Simple | StepMethod::Winograd(_) => 0,
+            StepMethod::Simple | StepMethod::Winograd(_) | StepMethod::Candle => 0,
             StepMethod::Convolution(c) => c.zeros(),
         }
     }
@@ -94,6 +97,7 @@ impl PlannedStep {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
             StepMethod::Simple => [task::pixels(&self.placed, samples, threads).tasks(), 0, 0],
+            StepMethod::Candle => [1, 0, 0],
         }
     }
 
@@ -102,7 +106,7 @@ impl PlannedStep {
         match &self.method {
             StepMethod::Convolution(c) => c.scratch(samples),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
-            StepMethod::Simple => Scratch::default(),
+            StepMethod::Simple | StepMethod::Candle => Scratch::default(),
         }
     }
 
@@ -119,6 +123,7 @@ impl PlannedStep {
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => simple(call, task),
+                StepMethod::Candle => candle(call),
             }
         }
     }
@@ -146,6 +151,35 @@ unsafe fn simple(call: &Call<'_>, task: usize) {
     };
     // SAFETY: the family is available; the pass is written in safe code.
     unsafe { vector::dispatch(call.family, pass) }
+}
+
+/// A step that Candle runs, for all samples together. Where that fails, on an index outside of
+/// its table for one, the answer is NaN, which fails the requests that it is for.
+///
+/// # Safety
+/// As for [`PlannedStep::run`].
+unsafe fn candle(call: &Call<'_>) {
+    let step = call.step;
+    let Some(node) = &call.weights.candle else {
+        return;
+    };
+    let inputs = step.inputs.iter().map(|&view| {
+        // SAFETY: a step never reads the slot that it writes.
+        let source = unsafe { call.memory.source(view) };
+        source.dense(call.samples)
+    });
+    let answer = node.run(call.samples, inputs.collect()).ok();
+    let pixels = 0..call.samples * step.output.pixels();
+    // SAFETY: the step has a single task.
+    let mut out = unsafe { call.memory.part(step.output, pixels) };
+    for pixel in out.pixels.clone() {
+        let row = out.row(pixel);
+        let values = answer.as_ref().and_then(|a| a.chunks_exact(row.len()).nth(pixel));
+        match values {
+            Some(values) => row.copy_from_slice(values),
+            None => row.fill(f32::NAN),
+        }
+    }
 }
 
 /// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise them for
@@ -176,7 +210,7 @@ impl Vectorised for Pass<'_> {
         };
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
-            StepKernel::Convolution(_) | StepKernel::Linear => {}
+            StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
             StepKernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
             StepKernel::Copy => elementwise::copy(input, &end, &mut out),
             StepKernel::Enter => elementwise::enter(input, &mut out),

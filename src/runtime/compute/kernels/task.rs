@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::memory::{BatchMemory, Buffer};
 use crate::compute::buffers::TensorView;
+use crate::compute::candle_node::CandleNode;
 use crate::compute::family::Family;
 use crate::compute::fuse::FusedStep;
 
@@ -24,6 +25,8 @@ pub(in crate::compute) struct StepWeights {
     /// A value for each output channel, and zeros up to a whole vector; empty if there is no
     /// bias.
     pub bias: Vec<f32>,
+    /// The node of a step that Candle runs.
+    pub candle: Option<CandleNode>,
 }
 
 /// Scratch of a step, in floats but for `offsets`.

@@ -240,6 +240,8 @@ enum ValueFault {
 struct Faults {
     /// Whether values below 0 are faults too.
     variance: bool,
+    /// Whether infinities are none.
+    infinities: bool,
     seen: usize,
     not_finite: FaultCount,
     negative: FaultCount,
@@ -263,6 +265,7 @@ impl Faults {
     fn new(role: ParameterRole) -> Self {
         Faults {
             variance: role == ParameterRole::RunningVariance,
+            infinities: role == ParameterRole::Operand,
             seen: 0,
             not_finite: FaultCount::default(),
             negative: FaultCount::default(),
@@ -270,8 +273,11 @@ impl Faults {
     }
 
     fn look(&mut self, values: impl Iterator<Item = f32> + Clone) {
-        let variance = self.variance;
-        let is_wrong = |v: f32| !v.is_finite() | (variance & (v < 0.0));
+        let (variance, infinities) = (self.variance, self.infinities);
+        let is_wrong = |v: f32| {
+            let infinite = !infinities | v.is_nan();
+            (!v.is_finite() & infinite) | (variance & (v < 0.0))
+        };
         let mut count = 0;
         // Without leaving early the test takes several values at once.
         let any = values.clone().fold(false, |any, v| {

@@ -92,7 +92,7 @@ fn filling(role: ParameterRole, key: u64, variance: f32) -> Filling {
         },
         ParameterRole::Scale => Filling::Constant(1.0),
         ParameterRole::RunningVariance => Filling::Constant(variance),
-        ParameterRole::Bias | ParameterRole::RunningMean => Filling::Constant(0.0),
+        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => Filling::Constant(0.0),
     }
 }
 
@@ -164,7 +164,7 @@ fn after(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
             mean: 0.0,
             square: 2.0 * first.square,
         },
-        Op::BatchNorm { .. } | Op::Softmax => Moments::UNIT,
+        Op::BatchNorm { .. } | Op::Softmax | Op::Tensor(_) => Moments::UNIT,
         Op::Relu | Op::Relu6 => rectified(first),
         Op::Scale { by } => Moments {
             mean: by * first.mean,

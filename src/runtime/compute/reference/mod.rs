@@ -1,11 +1,16 @@
 //! Runs graphs by plain Candle operations, one for each node. Lowered networks are tested
 //! against it, and the training program differentiates it.
 
+mod arithmetic;
+mod tensors;
+
 use std::collections::BTreeMap;
 
 use candle_core::{D, Device, Result, Tensor};
 
-use crate::network::{Conv2d, Graph, Node, Op, Pool, Sides, Weights};
+pub(super) use tensors::{from_stored, to_stored};
+
+use crate::network::{Conv2d, Graph, Node, Op, Pool, Shape, Sides, Weights};
 
 /// The parameters of a run, and its batch normalisation.
 pub trait ParameterSource {
@@ -32,8 +37,10 @@ pub trait ParameterSource {
 /// # Errors
 /// The shapes do not fit.
 pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor> {
+    // An image's channels are its second dimension, a tensor's features its last.
+    let axis = if x.rank() == 4 && x.dim(1)? == scale.elem_count() { 1 } else { x.rank() - 1 };
     let mut dims = vec![1; x.rank()];
-    dims[1] = scale.elem_count();
+    dims[axis] = scale.elem_count();
     let (scale, shift) = (scale.reshape(dims.clone())?, shift.reshape(dims)?);
     x.broadcast_mul(&scale)?.broadcast_add(&shift)
 }
@@ -74,18 +81,29 @@ pub fn run(graph: &Graph, source: &mut dyn ParameterSource, samples: &Tensor) ->
     let mut values = vec![samples.reshape(dims)?];
     for node in graph.nodes() {
         let inputs: Vec<&Tensor> = node.inputs.iter().map(|i| &values[i.index()]).collect();
-        values.push(apply(node, source, &inputs)?);
+        let shapes: Vec<Shape> = node.inputs.iter().map(|&i| graph.shape(i)).collect();
+        values.push(apply(node, source, &inputs, &shapes)?);
     }
     values[graph.nodes().len()].flatten_from(1)
 }
 
-fn apply(node: &Node, source: &mut dyn ParameterSource, inputs: &[&Tensor]) -> Result<Tensor> {
+/// Returns the answer of one node. Images are `[batch, channels, height, width]`, others
+/// `[batch, …]`; `shapes` are those of the inputs.
+///
+/// # Errors
+/// A tensor operation fails.
+pub(super) fn apply(
+    node: &Node,
+    source: &mut dyn ParameterSource,
+    inputs: &[&Tensor],
+    shapes: &[Shape],
+) -> Result<Tensor> {
     let x = inputs[0];
     match node.op {
         Op::Conv2d(conv) => convolution(&node.name, conv, source, x),
         Op::Linear { bias, .. } => {
             let weight = source.parameter(&format!("{}.weight", node.name))?;
-            let y = x.matmul(&weight.t()?)?;
+            let y = x.broadcast_matmul(&weight.t()?)?;
             if bias {
                 y.broadcast_add(&source.parameter(&format!("{}.bias", node.name))?)
             } else {
@@ -101,7 +119,9 @@ fn apply(node: &Node, source: &mut dyn ParameterSource, inputs: &[&Tensor]) -> R
         Op::AdaptiveAvgPool { height, width } => adaptive(&adaptive(x, 2, height)?, 3, width),
         Op::GlobalAvgPool => x.flatten_from(2)?.mean(D::Minus1),
         Op::Add => x + inputs[1],
+        Op::Concat if matches!(shapes[0], Shape::Tensor(_)) => Tensor::cat(inputs, D::Minus1),
         Op::Concat => Tensor::cat(inputs, 1),
+        Op::Tensor(op) => tensors::apply(op, &node.name, source, inputs, shapes),
         Op::Flatten => x.flatten_from(1),
         Op::Upscale { height, width } => x.upsample_bilinear2d(height, width, false),
         Op::Softmax => candle_softmax(x),

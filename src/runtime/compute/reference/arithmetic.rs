@@ -1,0 +1,79 @@
+//! Functions of one and of two numbers by plain Candle operations, on tensors of one shape.
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::network::{Binary, Unary};
+
+/// Returns 1 as a byte where a value is not 0.
+pub(super) fn is_not_zero(x: &Tensor) -> Result<Tensor> {
+    x.ne(&x.zeros_like()?)
+}
+
+/// Returns bytes as float32.
+fn numbers(x: &Tensor) -> Result<Tensor> {
+    x.to_dtype(DType::F32)
+}
+
+pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let logic = |f: fn(&Tensor, &Tensor) -> Result<Tensor>| {
+        numbers(&f(&numbers(&is_not_zero(a)?)?, &numbers(&is_not_zero(b)?)?)?)
+    };
+    match kind {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::IntegerDiv => truncated(&(a / b)?),
+        Binary::Pow => power(a, b),
+        Binary::Min => a.minimum(b),
+        Binary::Max => a.maximum(b),
+        Binary::Mod => a - (b * (a / b)?.floor()?)?,
+        Binary::Equal => numbers(&a.eq(b)?),
+        Binary::Less => numbers(&a.lt(b)?),
+        Binary::LessOrEqual => numbers(&a.le(b)?),
+        Binary::Greater => numbers(&a.gt(b)?),
+        Binary::GreaterOrEqual => numbers(&a.ge(b)?),
+        Binary::And => logic(|a, b| a * b),
+        Binary::Or => logic(Tensor::maximum),
+        Binary::Xor => logic(Tensor::ne),
+    }
+}
+
+/// Candle's power is by logarithms, which negative bases have not; ONNX's is C's.
+fn power(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (base, exponents): (Vec<f32>, Vec<f32>) =
+        (a.flatten_all()?.to_vec1()?, b.flatten_all()?.to_vec1()?);
+    let values = base.into_iter().zip(exponents).map(|(a, b)| a.powf(b));
+    Tensor::from_iter(values, a.device())?.reshape(a.shape())
+}
+
+fn truncated(x: &Tensor) -> Result<Tensor> {
+    x.abs()?.floor()? * x.sign()?
+}
+
+pub(super) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
+    match kind {
+        Unary::Abs => x.abs(),
+        Unary::Neg => x.neg(),
+        Unary::Sign => x.sign(),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Reciprocal => x.recip(),
+        Unary::Exp => x.exp(),
+        Unary::Log => x.log(),
+        Unary::Erf => x.erf(),
+        Unary::Sin => x.sin(),
+        Unary::Cos => x.cos(),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => each(x, f32::round_ties_even),
+        Unary::Truncate => each(x, f32::trunc),
+        Unary::Not => numbers(&x.eq(&x.zeros_like()?)?),
+        Unary::NotZero => numbers(&is_not_zero(x)?),
+        Unary::IsNaN => numbers(&x.ne(x)?),
+    }
+}
+
+fn each(x: &Tensor, f: fn(f32) -> f32) -> Result<Tensor> {
+    let values: Vec<f32> = x.flatten_all()?.to_vec1()?;
+    Tensor::from_iter(values.into_iter().map(f), x.device())?.reshape(x.shape())
+}

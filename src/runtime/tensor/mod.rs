@@ -1,0 +1,14 @@
+//! Named, typed tensors: what a network takes and answers, and values of them.
+//!
+//! Networks compute in float32, so every value becomes one on the way in. Integers are exact up
+//! to 2²⁴, larger ones are refused; float64 is rounded.
+
+mod data_type;
+mod signature;
+mod value;
+mod written;
+
+pub use data_type::{DataType, UnknownDataType};
+pub use signature::{Dimension, RowError, Signature, TensorSpec};
+pub use value::{TensorError, TensorValue};
+pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};
