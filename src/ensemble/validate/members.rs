@@ -192,7 +192,7 @@ fn from_file(
         None => OnnxModel::from_bytes(files.read(file)?),
     };
     let network = model.and_then(|model| model.network(Some(input)));
-    let OnnxNetwork { graph, weights } = network.map_err(wrong)?;
+    let OnnxNetwork { graph, weights, .. } = network.map_err(wrong)?;
     Ok((graph, Some(weights)))
 }
 

@@ -3,6 +3,7 @@
 use super::layout::Layout;
 use super::tensor::{Constant, Values};
 use crate::network::NodeId;
+use crate::tensor::DataType;
 
 /// The type of numbers as operators tell them apart. The network computes all in float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,26 @@ impl NumberType {
             2..=7 | 12 | 13 => NumberType::Integers,
             9 => NumberType::Booleans,
             _ => NumberType::Floats,
+        }
+    }
+}
+
+impl From<DataType> for NumberType {
+    fn from(data_type: DataType) -> Self {
+        match data_type {
+            DataType::Bool => NumberType::Booleans,
+            integer if integer.is_integer() => NumberType::Integers,
+            _ => NumberType::Floats,
+        }
+    }
+}
+
+impl From<NumberType> for DataType {
+    fn from(numbers: NumberType) -> Self {
+        match numbers {
+            NumberType::Floats => DataType::Fp32,
+            NumberType::Integers => DataType::Int64,
+            NumberType::Booleans => DataType::Bool,
         }
     }
 }

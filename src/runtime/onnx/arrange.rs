@@ -104,11 +104,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns the value `n` of a node's inputs; a constant becomes a value of the network.
-    pub(super) fn operand(
-        &mut self,
-        node: Node<'a>,
-        value: &Value,
-    ) -> Result<Activation, Refusal> {
+    pub(super) fn operand(&mut self, node: Node<'a>, value: &Value) -> Result<Activation, Refusal> {
         match value {
             Value::Activation(activation) => Ok(activation.clone()),
             Value::Constant(constant) => self.constant(node, constant),
@@ -116,11 +112,7 @@ impl<'a> PartialNetwork<'a> {
         }
     }
 
-    fn constant(
-        &mut self,
-        node: Node<'a>,
-        constant: &Constant,
-    ) -> Result<Activation, Refusal> {
+    fn constant(&mut self, node: Node<'a>, constant: &Constant) -> Result<Activation, Refusal> {
         let layout = Layout::row_major(constant.dims.clone());
         let mut sizes = layout.sizes(layout.order());
         if sizes.is_empty() {
@@ -157,12 +149,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns the value of `x` with its axes moved into the order of `axes`.
-    fn moved(
-        &mut self,
-        node: Node<'a>,
-        x: &Activation,
-        axes: &[usize],
-    ) -> Result<NodeId, Refusal> {
+    fn moved(&mut self, node: Node<'a>, x: &Activation, axes: &[usize]) -> Result<NodeId, Refusal> {
         let order = x.layout.order();
         let axes = axes.iter().filter(|axis| order.contains(axis));
         let places = axes.filter_map(|axis| order.iter().position(|o| o == axis));

@@ -9,21 +9,58 @@ use super::partial::{PartialNetwork, Refusal};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::type_name;
 use crate::network::{Dims, NodeId, Op, Shape, TensorOp};
+use crate::tensor::{DataType, Signature, TensorSpec};
 
 /// An input or output of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnnxTensor {
     /// Its name.
     pub name: String,
-    /// The type of its values, by number in `TensorProto.DataType`; 0 for an output of which
-    /// the file does not say it.
-    pub element_type: i32,
+    /// The type of its values. The network holds them as float32, whatever it is.
+    pub data_type: DataType,
     /// Its dimensions, with a batch of 1 where the file has one.
     pub dims: Vec<usize>,
 }
 
 /// `TensorProto.DataType` of float32.
 pub(super) const FLOAT: i32 = 1;
+
+/// Returns the type of a number in `TensorProto.DataType`, or `None` for one that holds no
+/// numbers.
+fn data_type(element_type: i32) -> Option<DataType> {
+    Some(match element_type {
+        FLOAT => DataType::Fp32,
+        2 => DataType::Uint8,
+        3 => DataType::Int8,
+        4 => DataType::Uint16,
+        5 => DataType::Int16,
+        6 => DataType::Int32,
+        7 => DataType::Int64,
+        9 => DataType::Bool,
+        10 => DataType::Fp16,
+        11 => DataType::Fp64,
+        12 => DataType::Uint32,
+        13 => DataType::Uint64,
+        16 => DataType::Bf16,
+        _ => return None,
+    })
+}
+
+/// Returns the signature of a network: dimensions without the batch where all inputs have one.
+pub(super) fn signature(inputs: &[OnnxTensor], outputs: &[OnnxTensor]) -> Signature {
+    let has_batch = inputs.iter().all(|i| i.dims.first() == Some(&1));
+    let spec = |tensor: &OnnxTensor| {
+        let dims = match tensor.dims[..] {
+            [1, ref sample @ ..] if has_batch => sample,
+            ref all => all,
+        };
+        TensorSpec::fixed(tensor.name.as_str(), tensor.data_type, dims)
+    };
+    Signature {
+        inputs: inputs.iter().map(spec).collect(),
+        outputs: outputs.iter().map(spec).collect(),
+    }
+}
 
 /// Returns a dimension's number, or `None` if it varies.
 pub(super) fn size(dim: &DimensionProto) -> Option<usize> {
@@ -55,7 +92,10 @@ pub(super) fn type_of(value: &ValueInfoProto) -> (i32, Option<&[DimensionProto]>
 impl OnnxModel {
     /// Returns the inputs with the dimensions in `given`, and where nothing is given with those
     /// of the file and a batch of 1.
-    pub(super) fn bound(&self, given: &[(&str, Vec<usize>)]) -> Result<Vec<OnnxTensor>, ModelFault> {
+    pub(super) fn bound(
+        &self,
+        given: &[(&str, Vec<usize>)],
+    ) -> Result<Vec<OnnxTensor>, ModelFault> {
         let names: Vec<&str> = self.inputs().map(name_of).collect();
         if let Some((stray, _)) = given.iter().find(|(name, _)| !names.contains(name)) {
             return Err(ModelFault::NoSuchInput {
@@ -71,17 +111,18 @@ impl OnnxModel {
 fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, ModelFault> {
     let name = name_of(input).to_owned();
     let (element_type, dims) = type_of(input);
-    if !matches!(element_type, 1..=7 | 9..=13 | 16) {
+    let Some(data_type) = data_type(element_type) else {
         let found = type_name(element_type);
         return Err(ModelFault::InputType { name, found });
-    }
+    };
     let all = || dims.unwrap_or_default().iter().map(written).collect();
     let fits = |given: &&[usize]| {
         let written = dims.into_iter().flatten().zip(*given);
         let known = dims.is_none_or(|dims| dims.len() == given.len());
-        known && written.enumerate().all(|(at, (dim, given))| {
-            size(dim).is_none_or(|size| size == *given) || (at, *given) == (0, 1)
-        })
+        known
+            && written.enumerate().all(|(at, (dim, given))| {
+                size(dim).is_none_or(|size| size == *given) || (at, *given) == (0, 1)
+            })
     };
     let open = |(at, dim): (usize, &DimensionProto)| size(dim).or((at == 0).then_some(1));
     let dims: Option<Vec<usize>> = match given {
@@ -91,7 +132,7 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
     match dims {
         Some(dims) => Ok(OnnxTensor {
             name,
-            element_type,
+            data_type,
             dims,
         }),
         None => Err(ModelFault::Dims {
@@ -105,9 +146,9 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
 /// Returns the shape in which a network takes an input: an image, or a tensor without the batch
 /// of 1.
 fn shape(input: &OnnxTensor) -> Option<Shape> {
-    let numbers = NumberType::of(input.element_type);
+    let is_float = NumberType::from(input.data_type) == NumberType::Floats;
     let shape = match input.dims[..] {
-        [1, c, h, w] if numbers == NumberType::Floats => Shape::image(c, h, w),
+        [1, c, h, w] if is_float => Shape::image(c, h, w),
         [1, ref rest @ ..] => Shape::tensor(Dims::new(rest).ok()?),
         ref all => Shape::tensor(Dims::new(all).ok()?),
     };
@@ -135,9 +176,14 @@ impl<'a> PartialNetwork<'a> {
                 dims: input.dims.clone(),
             })
         };
-        let shapes = inputs.iter().map(|i| shape(i).ok_or_else(|| unreasonable(i)));
+        let shapes = inputs
+            .iter()
+            .map(|i| shape(i).ok_or_else(|| unreasonable(i)));
         let shapes: Vec<Shape> = shapes.collect::<Result<_, _>>()?;
-        let all = shapes.iter().map(|s| s.elements()).fold(0, usize::saturating_add);
+        let all = shapes
+            .iter()
+            .map(|s| s.elements())
+            .fold(0, usize::saturating_add);
         let sample = match shapes[..] {
             [] => return Err(OnnxError::Model(ModelFault::NoInputs)),
             [one] => one,
@@ -153,10 +199,12 @@ impl<'a> PartialNetwork<'a> {
                 NodeId::INPUT
             } else {
                 let part = Op::Tensor(TensorOp::Part { first, shape });
-                network.builder.add(format!("input.{name}"), part, &[NodeId::INPUT])?
+                network
+                    .builder
+                    .add(format!("input.{name}"), part, &[NodeId::INPUT])?
             };
             first += shape.elements();
-            let numbers = NumberType::of(input.element_type);
+            let numbers = NumberType::from(input.data_type);
             let value = Activation::floats(id, layout(&input.dims, shape)).typed(numbers);
             network.values.insert(name, value.into());
         }
@@ -176,12 +224,14 @@ impl<'a> PartialNetwork<'a> {
                 Value::Unknown => return Err(missing()),
                 value => value,
             };
-            let (id, dims) = self.answered(&value).map_err(|_| missing())?;
-            ids.push(id);
+            let node = self.model.ends();
+            let value = self.operand(node, &value).map_err(|_| missing())?;
+            ids.push(self.answered(&value).map_err(|_| missing())?);
+            let written = data_type(type_of(output).0);
             answers.push(OnnxTensor {
                 name: name.to_owned(),
-                element_type: type_of(output).0,
-                dims,
+                data_type: written.unwrap_or(value.numbers.into()),
+                dims: value.dims().to_vec(),
             });
         }
         self.joined(&ids).map_err(|_| {
@@ -192,20 +242,20 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns a value in the order of the file, or as an image.
-    fn answered(&mut self, value: &Value) -> Result<(NodeId, Vec<usize>), Refusal> {
+    fn answered(&mut self, value: &Activation) -> Result<NodeId, Refusal> {
         let node = self.model.ends();
-        let value = self.operand(node, value)?;
-        let dims = value.dims().to_vec();
         let is_image = matches!(self.shape(value.id), Shape::Image { .. });
-        let is_last = value.layout.lies_as(&[2, 3, 1]);
-        if dims.len() == 4 && is_last && (is_image || !value.layout.order().is_sorted())
-            && let Some(image) = self.imaged(node, &value)?
+        let four = value.dims().len() == 4;
+        let is_last = four && value.layout.lies_as(&[2, 3, 1]);
+        if is_last
+            && (is_image || !value.layout.order().is_sorted())
+            && let Some(image) = self.imaged(node, value)?
         {
-            return Ok((image.id, dims));
+            return Ok(image.id);
         }
         let mut axes = value.layout.order().to_vec();
         axes.sort_unstable();
-        Ok((self.stored(node, &value, &axes)?, dims))
+        self.stored(node, value, &axes)
     }
 
     /// Makes `ids` the last value of the network.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::activation::Value;
-use super::ends::{FLOAT, OnnxTensor, name_of, size, type_of, written};
+use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written};
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::fold::{eye, fold};
 use super::model::OnnxModel;
@@ -95,7 +95,7 @@ impl<'a> PartialNetwork<'a> {
             return Err(OnnxError::Unsupported(self.unsupported));
         }
         let outputs = self.answer()?;
-        let graph = self.builder.build()?;
+        let graph = self.builder.build_with(signature(&inputs, &outputs))?;
         let weights = Weights::from_values(self.weights, &graph)?;
         Ok(OnnxNetwork {
             graph,
@@ -162,7 +162,9 @@ impl<'a> PartialNetwork<'a> {
 fn shapes(inputs: &[Option<Value>]) -> String {
     let shapes = inputs.iter().map(|value| match value {
         None => "none".to_owned(),
-        Some(value) => value.dims().map_or_else(|| "?".into(), |d| format!("{d:?}")),
+        Some(value) => value
+            .dims()
+            .map_or_else(|| "?".into(), |d| format!("{d:?}")),
     });
     shapes.collect::<Vec<_>>().join(", ")
 }

@@ -11,6 +11,8 @@ mod ends;
 mod error;
 mod fold;
 mod import;
+mod indices;
+mod kinds;
 mod layout;
 mod model;
 mod node;
@@ -20,7 +22,7 @@ mod proto;
 mod shapes;
 mod tensor;
 
-pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
 pub use ends::OnnxTensor;
+pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
 pub use import::OnnxNetwork;
 pub use model::OnnxModel;

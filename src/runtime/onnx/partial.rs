@@ -114,7 +114,8 @@ impl<'a> PartialNetwork<'a> {
     pub(super) fn set(&mut self, node: Node<'a>, values: Vec<Value>) {
         let values = values.into_iter().chain(std::iter::repeat(Value::Unknown));
         let named = node.outputs().iter().map(String::as_str).zip(values);
-        self.values.extend(named.filter(|(name, _)| !name.is_empty()));
+        self.values
+            .extend(named.filter(|(name, _)| !name.is_empty()));
     }
 
     /// Adds an operation named after the node, with its tensors of weights by their last names.

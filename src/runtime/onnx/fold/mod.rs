@@ -1,38 +1,98 @@
-//! Nodes whose inputs are constants, computed while loading: shapes, axes and laid-out weights.
+//! Nodes whose inputs are constants, computed while loading: shapes, axes, masks and laid-out
+//! weights. Integers stay exact.
+
+mod elementwise;
+mod made;
+mod reduce;
+mod select;
 
 use super::error::NodeFault;
+use super::indices;
+use super::kinds;
 use super::node::{Node, axis};
-use super::select::{gathered, joined, sliced, transposed};
-use super::shapes::{bounded, integers, reshape_dims, squeeze_dims, unsqueeze_dims};
+use super::shapes::{
+    bounded, integers, reshape_dims, reshape_kept, split_sizes, squeeze_dims, unsqueeze_dims,
+};
 use super::tensor::{Constant, Values};
+use select::{gathered, joined, picked, run, sliced, transposed};
 
-/// Returns the answer of a node from its constant inputs, or `None` if its operator is not
+pub(super) use made::{eye, kept};
+pub(super) use select::{order, permuted, taken};
+
+type Folded = Result<Constant, NodeFault>;
+
+/// Returns the answers of a node from its constant inputs, or `None` if its operator is not
 /// folded.
 pub(super) fn fold(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
-) -> Option<Result<Constant, NodeFault>> {
-    let input = |n: usize| {
-        inputs
-            .get(n)
-            .copied()
-            .flatten()
-            .ok_or(NodeFault::NoInput(n))
-    };
+) -> Option<Result<Vec<Constant>, NodeFault>> {
+    if node.operator()? == "Split" {
+        return Some(split(node, inputs));
+    }
+    let values = values(node, inputs).or_else(|| arranged(node, inputs));
+    Some(values?.map(|constant| vec![constant]))
+}
+
+fn input<'a>(inputs: &[Option<&'a Constant>], n: usize) -> Result<&'a Constant, NodeFault> {
+    let given = inputs.get(n).copied().flatten();
+    given.ok_or(NodeFault::NoInput(n))
+}
+
+/// Folds nodes that compute with values.
+fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+    let input = |n| input(inputs, n);
+    let operator = node.operator()?;
+    if let Some(kind) = kinds::binary(operator) {
+        return Some(elementwise::many(kind, node, inputs));
+    }
+    if let Some(kind) = kinds::unary(operator) {
+        return input(0).map(|x| elementwise::unary(kind, x)).transpose();
+    }
+    if let Some(kind) = kinds::reduction(operator) {
+        return Some(input(0).and_then(|x| reduce::reduced(kind, x, node, inputs)));
+    }
+    Some(match operator {
+        "Cast" => input(0).and_then(|c| elementwise::cast(c, node.integer("to").unwrap_or(0))),
+        "CastLike" => input(0).and_then(|c| elementwise::cast_like(c, input(1)?)),
+        "Where" => elementwise::chosen(inputs),
+        "Clip" => input(0).and_then(|x| elementwise::clipped(x, node, inputs)),
+        "CumSum" => input(0).and_then(|x| reduce::sums(x, input(1)?, node)),
+        "Range" => made::range(inputs),
+        "ConstantOfShape" => input(0).and_then(|c| made::filled(c, node)),
+        "NonZero" => input(0).map(made::nonzero),
+        "OneHot" => made::one_hot(node, inputs),
+        "Trilu" => input(0).and_then(|c| made::triangle(c, node, inputs)),
+        _ => return None,
+    })
+}
+
+/// Folds nodes that bring values into another order or shape.
+fn arranged(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+    let input = |n| input(inputs, n);
     let first = || input(0).cloned();
     Some(match node.operator()? {
         "Identity" | "Dropout" => first(),
-        "Cast" => first().and_then(|c| cast(c, node)),
-        "Reshape" => first().and_then(|c| reshaped(c, input(1)?)),
+        "Reshape" => first().and_then(|c| reshaped(c, input(1)?, reshape_kept(node))),
         "Flatten" => first().and_then(|c| flat(c, node.integer("axis").unwrap_or(1))),
         "Squeeze" => first().and_then(|c| squeezed(c, axes(node, inputs))),
         "Unsqueeze" => first().and_then(|c| unsqueezed(c, &axes(node, inputs).unwrap_or_default())),
         "Transpose" => first().and_then(|c| transposed(&c, node.integers("perm"))),
         "Gather" => first().and_then(|c| gathered(&c, input(1)?, node.integer("axis"))),
+        "GatherElements" => input(0).and_then(|c| {
+            let (dims, at) = indices::elements(&c.dims, input(1)?, node.integer("axis"))?;
+            Ok(picked(c, dims, &at))
+        }),
+        "GatherND" => input(0).and_then(|c| {
+            let batch = node.integer("batch_dims").unwrap_or(0);
+            let (dims, at) = indices::nd(&c.dims, input(1)?, batch)?;
+            Ok(picked(c, dims, &at))
+        }),
+        "ScatterElements" | "ScatterND" => scattered(node, inputs)?,
         "Slice" => first().and_then(|c| sliced(&c, node, inputs)),
         "Concat" => joined(inputs, node.integer("axis").unwrap_or_default()),
-        "ConstantOfShape" => first().and_then(|c| filled(&c, node)),
-        "Add" | "Sub" | "Mul" | "Div" => input(0).and_then(|a| arithmetic(node, a, input(1)?)),
+        "Expand" => input(0).and_then(|c| made::expand(c, input(1)?)),
+        "Tile" => input(0).and_then(|c| made::tiled(c, input(1)?)),
         _ => return None,
     })
 }
@@ -54,13 +114,17 @@ fn with_dims(constant: Constant, dims: Vec<usize>) -> Constant {
     Constant { dims, ..constant }
 }
 
-fn reshaped(constant: Constant, target: &Constant) -> Result<Constant, NodeFault> {
+fn reshaped(constant: Constant, target: &Constant, zeros_stay: bool) -> Folded {
     let target = target.as_integers().ok_or_else(|| integers("shape"))?;
-    let dims = reshape_dims(&constant.dims, target)?;
+    if constant.values.len() == 0 && target.iter().all(|d| *d >= 0) && target.contains(&0) {
+        let dims = target.iter().map(|d| *d as usize).collect();
+        return Ok(with_dims(constant, dims));
+    }
+    let dims = reshape_dims(&constant.dims, target, zeros_stay)?;
     Ok(with_dims(constant, dims))
 }
 
-fn flat(constant: Constant, at: i64) -> Result<Constant, NodeFault> {
+fn flat(constant: Constant, at: i64) -> Folded {
     let rank = constant.dims.len();
     let at = if at == rank as i64 {
         rank
@@ -74,104 +138,54 @@ fn flat(constant: Constant, at: i64) -> Result<Constant, NodeFault> {
     Ok(with_dims(constant, dims))
 }
 
-fn squeezed(constant: Constant, axes: Option<Vec<i64>>) -> Result<Constant, NodeFault> {
+fn squeezed(constant: Constant, axes: Option<Vec<i64>>) -> Folded {
     let dims = squeeze_dims(&constant.dims, axes.as_deref())?;
     Ok(with_dims(constant, dims))
 }
 
-fn unsqueezed(constant: Constant, axes: &[i64]) -> Result<Constant, NodeFault> {
+fn unsqueezed(constant: Constant, axes: &[i64]) -> Folded {
     let dims = unsqueeze_dims(&constant.dims, axes)?;
     Ok(with_dims(constant, dims))
 }
 
-fn cast(constant: Constant, node: Node<'_>) -> Result<Constant, NodeFault> {
-    let values = match (node.integer("to").unwrap_or_default(), constant.values) {
-        (1 | 10 | 11 | 16, Values::Integers(v)) => {
-            Values::Floats(v.into_iter().map(|v| v as f32).collect())
-        }
-        (2..=7 | 12 | 13, Values::Floats(v)) => {
-            Values::Integers(v.into_iter().map(|v| v as i64).collect())
-        }
-        (2..=7 | 12 | 13, Values::Booleans(v)) => {
-            Values::Integers(v.into_iter().map(i64::from).collect())
-        }
-        (1 | 10 | 11 | 16, values @ Values::Floats(_))
-        | (2..=7 | 12 | 13, values @ Values::Integers(_)) => values,
-        (to, _) => {
-            return Err(NodeFault::Attribute {
-                name: "to",
-                expected: format!("a type of floats or integers, found {to}"),
-            });
-        }
-    };
-    let dims = constant.dims;
-    Ok(Constant { dims, values })
+fn split(node: Node<'_>, inputs: &[Option<&Constant>]) -> Result<Vec<Constant>, NodeFault> {
+    let from = input(inputs, 0)?;
+    let along = axis(node.integer("axis").unwrap_or(0), from.dims.len())?;
+    let given = inputs.get(1).copied().flatten();
+    let sizes = split_sizes(node, given, from.dims[along])?;
+    let firsts = sizes.iter().scan(0, |next, size| {
+        *next += size;
+        Some(*next - size)
+    });
+    let parts = firsts.zip(&sizes);
+    Ok(parts
+        .map(|(first, &count)| run(from, along, first, count))
+        .collect())
 }
 
-fn filled(shape: &Constant, node: Node<'_>) -> Result<Constant, NodeFault> {
-    let shape = shape.as_integers().ok_or_else(|| integers("shape"))?;
-    let dims = shape.iter().map(|&d| usize::try_from(d));
-    let dims: Vec<usize> = dims
-        .collect::<Result<_, _>>()
-        .map_err(|_| NodeFault::Shapes(format!("{shape:?} is no shape")))?;
-    let count = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
-    bounded(count.unwrap_or(usize::MAX), 1)?;
-    let count = count.unwrap_or_default();
-    let value = node.attribute("value").and_then(|a| a.t.as_ref());
-    let value = value.map(|t| Constant::read(t, None)).transpose();
-    let value = value.map_err(|why| NodeFault::Shapes(why.to_string()))?;
-    let values = match value.map(|c| c.values) {
-        None => Values::Floats(vec![0.0; count]),
-        Some(Values::Floats(v)) => Values::Floats(vec![v.first().copied().unwrap_or(0.0); count]),
-        Some(Values::Integers(v)) => Values::Integers(vec![v.first().copied().unwrap_or(0); count]),
-        Some(Values::Booleans(v)) => {
-            Values::Booleans(vec![v.first().copied().unwrap_or(false); count])
-        }
-    };
-    Ok(Constant { dims, values })
-}
-
-/// Computes with shapes: operands of equal dimensions, or one of them a single value.
-fn arithmetic(node: Node<'_>, a: &Constant, b: &Constant) -> Result<Constant, NodeFault> {
-    let (n, m) = (a.values.len(), b.values.len());
-    let empty = n == 0 || m == 0;
-    if a.dims != b.dims && (empty || n != 1 && m != 1) {
-        let why = format!("{:?} and {:?} are not of one shape", a.dims, b.dims);
-        return Err(NodeFault::Shapes(why));
+/// Writes updates over values. Updates that are combined with them are not folded.
+fn scattered(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+    if !matches!(node.text("reduction"), None | Some(b"none")) {
+        return None;
     }
-    let dims = if n >= m {
-        a.dims.clone()
-    } else {
-        b.dims.clone()
+    let folded = || {
+        let (data, which, updates) = (input(inputs, 0)?, input(inputs, 1)?, input(inputs, 2)?);
+        let at = match node.operator() {
+            Some("ScatterND") => indices::nd(&data.dims, which, 0)?,
+            _ => indices::elements(&data.dims, which, node.integer("axis"))?,
+        };
+        if at.0 != updates.dims {
+            let why = format!("updates of {:?} for {:?}", updates.dims, at.0);
+            return Err(NodeFault::Shapes(why));
+        }
+        let both = joined(&[Some(&flattened(data)), Some(&flattened(updates))], 0)?;
+        let order = indices::overwritten(data.values.len(), &at.1);
+        Ok(picked(&both, data.dims.clone(), &order))
     };
-    let pairs = (0..n.max(m)).map(|i| (i.min(n - 1), i.min(m - 1)));
-    let operator = node.operator().unwrap_or_default();
-    let values = match (&a.values, &b.values) {
-        (Values::Floats(a), Values::Floats(b)) => {
-            let values = pairs.map(|(i, j)| match operator {
-                "Add" => a[i] + b[j],
-                "Sub" => a[i] - b[j],
-                "Mul" => a[i] * b[j],
-                _ => a[i] / b[j],
-            });
-            Values::Floats(values.collect())
-        }
-        (Values::Integers(a), Values::Integers(b)) => {
-            let values = pairs.map(|(i, j)| match operator {
-                "Add" => a[i].checked_add(b[j]),
-                "Sub" => a[i].checked_sub(b[j]),
-                "Mul" => a[i].checked_mul(b[j]),
-                _ => a[i].checked_div(b[j]),
-            });
-            let values: Option<Vec<i64>> = values.collect();
-            let overflow = || NodeFault::Shapes("its integers leave their range".into());
-            Values::Integers(values.ok_or_else(overflow)?)
-        }
-        _ => {
-            return Err(NodeFault::Shapes(
-                "its inputs are of different types".into(),
-            ));
-        }
-    };
-    Ok(Constant { dims, values })
+    Some(folded())
+}
+
+fn flattened(constant: &Constant) -> Constant {
+    let dims = vec![constant.values.len()];
+    with_dims(constant.clone(), dims)
 }

@@ -60,10 +60,7 @@ pub(in crate::onnx) fn order(rank: usize, order: Option<&[i64]>) -> Result<Vec<u
     Ok(order)
 }
 
-pub(super) fn transposed(
-    constant: &Constant,
-    axes: Option<&[i64]>,
-) -> Result<Constant, NodeFault> {
+pub(super) fn transposed(constant: &Constant, axes: Option<&[i64]>) -> Result<Constant, NodeFault> {
     let axes = order(constant.dims.len(), axes)?;
     Ok(permuted(constant, &axes))
 }
