@@ -47,11 +47,26 @@ pub(super) struct InputTable {
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
+    /// The pixels that the shorter side of an image is resized to.
+    pub resize: Option<Spanned<i64>>,
+    /// The side, or height and width, of the centre that is cut out of an image: the shape's.
+    pub crop: Option<Spanned<CropTable>>,
     pub scale: Option<Spanned<PerChannel>>,
     pub shift: Option<Spanned<PerChannel>>,
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
+}
+
+/// A side, or a height and a width.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number of pixels, or a list of two: height and width"
+)]
+pub(super) enum CropTable {
+    Side(i64),
+    HeightAndWidth([i64; 2]),
 }
 
 /// The table `policy`.

@@ -27,7 +27,7 @@ pub use member::{Member, OutputKind};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
-pub use samples::{Classes, ImageLayout, SampleForm, Samples};
+pub use samples::{Classes, ImageFit, ImageLayout, SampleForm, Samples};
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct Ensemble {
     pub input: Input,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
+    /// How images of another size become samples.
+    pub image_fit: ImageFit,
     /// The number of classes.
     pub classes: usize,
     /// The classes' names, if the manifest has them.
@@ -119,6 +121,7 @@ impl Ensemble {
                 count: self.classes,
                 names: self.labels.as_deref(),
             },
+            image_fit: self.image_fit,
         }
     }
 

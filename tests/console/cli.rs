@@ -356,11 +356,11 @@ fn failures_are_one_and_misuse_is_two() {
         ),
         (
             &["predict", "--input", "/dev/null"],
-            "/dev/null: expected a .csv or .npy file",
+            "/dev/null: expected a .csv, .npy, .npz, .json",
         ),
         (
             &["accuracy", "--input", "/dev/zero"],
-            "/dev/zero: expected a .csv or .npy file",
+            "/dev/zero: expected a .csv, .npy, .npz, .json",
         ),
         (
             &["bench", "--matrix", "/dev/zero"],

@@ -260,8 +260,14 @@ fn errors_name_the_file_and_what_was_expected() {
             &[&file, "--input", &wrong],
             "wrong.npy: not a readable .npy file: expected the shape [n, 1, 5, 5] or [n, 25], found [2, 7]",
         ),
-        (&[&file, "--input", "/nowhere.npy"], "reading /nowhere.npy"),
-        (&[&file, "--input", "/dev/null"], "expected a .npy file"),
+        (
+            &[&file, "--input", "/nowhere.npy"],
+            "/nowhere.npy: No such file",
+        ),
+        (
+            &[&file, "--input", "/dev/null"],
+            "expected a .csv, .npy, .npz, .json",
+        ),
         (
             &[&broken, "--input", &wrong],
             "broken.toml, line 2: layer `conv`: a kernel of 9",

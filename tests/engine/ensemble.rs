@@ -244,12 +244,12 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "samples.csv",
             "/dev/zero",
-            "/dev/zero: expected a .csv or .npy file",
+            "/dev/zero: expected a .csv, .npy, .npz, .json",
         ),
         (
             "skip = 1",
             "labels = \"/dev/zero\"",
-            "/dev/zero: expected a .csv or .npy file",
+            "/dev/zero: expected a .csv, .npy, .npz or .json file of labels",
         ),
         (
             "layers.toml",
@@ -707,7 +707,7 @@ fn samples_of_the_wrong_kind_are_refused() {
             "a,b,c,d,label\n1,2,3,4,2\n",
             "line 2: column label: expected a class below 2, found `2`",
         ),
-        ("x.txt", "1 2 3 4", "expected a .csv or .npy file"),
+        ("x.txt", "1 2 3 4", "expected a .csv, .npy, .npz, .json"),
         ("x.npy", "\u{1}nonsense", "not a readable .npy file"),
     ];
     for (name, text, said) in cases {

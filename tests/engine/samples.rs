@@ -597,7 +597,7 @@ fn labels_that_name_no_class_are_named_with_their_row_and_the_classes() {
         (
             "y.txt",
             b"1\n2\n".to_vec(),
-            "expected a .csv or .npy file".into(),
+            "expected a .csv, .npy, .npz or .json file of labels".into(),
         ),
     ];
     for (name, bytes, said) in cases {

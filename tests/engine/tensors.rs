@@ -49,41 +49,164 @@ fn every_operation_answers_as_its_definition_says() {
     use TensorOp as T;
     let two = |kind| T::Binary { kind };
     let one = |kind| T::Unary { kind };
-    let reduce = |kind, axis, keep| T::Reduce { kind, axes: dims(&[axis]), keep };
+    let reduce = |kind, axis, keep| T::Reduce {
+        kind,
+        axes: dims(&[axis]),
+        keep,
+    };
     let nan = f32::NAN;
     let cases: &[(T, &[&[usize]], &[f32], &[f32])] = &[
-        (two(Binary::Sub), &[&[2], &[2]], &[5., 7., 1., 2.], &[4., 5.]),
-        (two(Binary::Add), &[&[2, 1], &[1, 2]], &[1., 2., 10., 20.], &[11., 21., 12., 22.]),
+        (
+            two(Binary::Sub),
+            &[&[2], &[2]],
+            &[5., 7., 1., 2.],
+            &[4., 5.],
+        ),
+        (
+            two(Binary::Add),
+            &[&[2, 1], &[1, 2]],
+            &[1., 2., 10., 20.],
+            &[11., 21., 12., 22.],
+        ),
         (two(Binary::Pow), &[&[2], &[1]], &[-2., 3., 2.], &[4., 9.]),
-        (two(Binary::IntegerDiv), &[&[2], &[1]], &[-7., 7., 2.], &[-3., 3.]),
+        (
+            two(Binary::IntegerDiv),
+            &[&[2], &[1]],
+            &[-7., 7., 2.],
+            &[-3., 3.],
+        ),
         (two(Binary::Mod), &[&[2], &[1]], &[-7., 7., 3.], &[2., 1.]),
         (two(Binary::Less), &[&[2], &[1]], &[1., 3., 2.], &[1., 0.]),
-        (two(Binary::And), &[&[2], &[2]], &[1., 5., 0., 2.], &[0., 1.]),
-        (two(Binary::Xor), &[&[2], &[2]], &[1., 5., 0., 2.], &[1., 0.]),
-        (one(Unary::Round), &[&[3]], &[0.5, 1.5, -2.5], &[0., 2., -2.]),
+        (
+            two(Binary::And),
+            &[&[2], &[2]],
+            &[1., 5., 0., 2.],
+            &[0., 1.],
+        ),
+        (
+            two(Binary::Xor),
+            &[&[2], &[2]],
+            &[1., 5., 0., 2.],
+            &[1., 0.],
+        ),
+        (
+            one(Unary::Round),
+            &[&[3]],
+            &[0.5, 1.5, -2.5],
+            &[0., 2., -2.],
+        ),
         (one(Unary::Truncate), &[&[2]], &[-1.7, 1.7], &[-1., 1.]),
         (one(Unary::Not), &[&[2]], &[0., 3.], &[1., 0.]),
-        (T::Transpose { order: dims(&[1, 0]) }, &[&[2, 3]], &[1., 2., 3., 4., 5., 6.], &[1., 4., 2., 5., 3., 6.]),
-        (T::Where, &[&[2], &[2], &[1]], &[1., 0., 5., 6., 9.], &[5., 9.]),
-        (T::MatMul, &[&[1, 2], &[2, 2]], &[1., 2., 3., 4., 5., 6.], &[13., 16.]),
-        (reduce(Reduction::Sum, 0, false), &[&[2, 2]], &[1., 2., 3., 4.], &[4., 6.]),
-        (reduce(Reduction::L2, 1, true), &[&[2, 2]], &[3., 4., 6., 8.], &[5., 10.]),
-        (reduce(Reduction::ArgMax, 1, false), &[&[2, 2]], &[3., 4., 6., 2.], &[1., 0.]),
-        (T::Slice { axis: 0, start: 3, count: 2, step: -2 }, &[&[4]], &[1., 2., 3., 4.], &[4., 2.]),
-        (T::Join { axis: 0 }, &[&[1, 2], &[2, 2]], &[1., 2., 3., 4., 5., 6.], &[1., 2., 3., 4., 5., 6.]),
-        (T::Gather { axis: 0 }, &[&[3], &[2]], &[7., 8., 9., -1., 0.], &[9., 7.]),
+        (
+            T::Transpose {
+                order: dims(&[1, 0]),
+            },
+            &[&[2, 3]],
+            &[1., 2., 3., 4., 5., 6.],
+            &[1., 4., 2., 5., 3., 6.],
+        ),
+        (
+            T::Where,
+            &[&[2], &[2], &[1]],
+            &[1., 0., 5., 6., 9.],
+            &[5., 9.],
+        ),
+        (
+            T::MatMul,
+            &[&[1, 2], &[2, 2]],
+            &[1., 2., 3., 4., 5., 6.],
+            &[13., 16.],
+        ),
+        (
+            reduce(Reduction::Sum, 0, false),
+            &[&[2, 2]],
+            &[1., 2., 3., 4.],
+            &[4., 6.],
+        ),
+        (
+            reduce(Reduction::L2, 1, true),
+            &[&[2, 2]],
+            &[3., 4., 6., 8.],
+            &[5., 10.],
+        ),
+        (
+            reduce(Reduction::ArgMax, 1, false),
+            &[&[2, 2]],
+            &[3., 4., 6., 2.],
+            &[1., 0.],
+        ),
+        (
+            T::Slice {
+                axis: 0,
+                start: 3,
+                count: 2,
+                step: -2,
+            },
+            &[&[4]],
+            &[1., 2., 3., 4.],
+            &[4., 2.],
+        ),
+        (
+            T::Join { axis: 0 },
+            &[&[1, 2], &[2, 2]],
+            &[1., 2., 3., 4., 5., 6.],
+            &[1., 2., 3., 4., 5., 6.],
+        ),
+        (
+            T::Gather { axis: 0 },
+            &[&[3], &[2]],
+            &[7., 8., 9., -1., 0.],
+            &[9., 7.],
+        ),
         (T::Gather { axis: 0 }, &[&[2], &[1]], &[7., 8., 2.], &[nan]),
         (
-            T::Pad { before: dims(&[1]), after: dims(&[1]), border: Border::Constant(9.) },
-            &[&[2]], &[1., 2.], &[9., 1., 2., 9.],
+            T::Pad {
+                before: dims(&[1]),
+                after: dims(&[1]),
+                border: Border::Constant(9.),
+            },
+            &[&[2]],
+            &[1., 2.],
+            &[9., 1., 2., 9.],
         ),
         (
-            T::Pad { before: dims(&[2]), after: dims(&[1]), border: Border::Reflect },
-            &[&[3]], &[1., 2., 3.], &[3., 2., 1., 2., 3., 2.],
+            T::Pad {
+                before: dims(&[2]),
+                after: dims(&[1]),
+                border: Border::Reflect,
+            },
+            &[&[3]],
+            &[1., 2., 3.],
+            &[3., 2., 1., 2., 3., 2.],
         ),
-        (T::Expand { dims: dims(&[2, 2]) }, &[&[2]], &[1., 2.], &[1., 2., 1., 2.]),
-        (T::CumSum { axis: 0, exclusive: false, reverse: false }, &[&[3]], &[1., 2., 3.], &[1., 3., 6.]),
-        (T::CumSum { axis: 0, exclusive: true, reverse: true }, &[&[3]], &[1., 2., 3.], &[5., 3., 0.]),
+        (
+            T::Expand {
+                dims: dims(&[2, 2]),
+            },
+            &[&[2]],
+            &[1., 2.],
+            &[1., 2., 1., 2.],
+        ),
+        (
+            T::CumSum {
+                axis: 0,
+                exclusive: false,
+                reverse: false,
+            },
+            &[&[3]],
+            &[1., 2., 3.],
+            &[1., 3., 6.],
+        ),
+        (
+            T::CumSum {
+                axis: 0,
+                exclusive: true,
+                reverse: true,
+            },
+            &[&[3]],
+            &[1., 2., 3.],
+            &[5., 3., 0.],
+        ),
     ];
     for (op, inputs, row, expected) in cases {
         let graph = applied(*op, inputs);
@@ -100,10 +223,28 @@ fn dimensions_that_do_not_fit_are_refused() {
     let cases: &[(TensorOp, &[&[usize]])] = &[
         (TensorOp::MatMul, &[&[2, 3], &[2, 3]]),
         (TensorOp::Binary { kind: Binary::Add }, &[&[2], &[3]]),
-        (TensorOp::Transpose { order: dims(&[0, 0]) }, &[&[2, 3]]),
-        (TensorOp::Slice { axis: 0, start: 1, count: 2, step: 1 }, &[&[2]]),
+        (
+            TensorOp::Transpose {
+                order: dims(&[0, 0]),
+            },
+            &[&[2, 3]],
+        ),
+        (
+            TensorOp::Slice {
+                axis: 0,
+                start: 1,
+                count: 2,
+                step: 1,
+            },
+            &[&[2]],
+        ),
         (TensorOp::Join { axis: 1 }, &[&[2, 2], &[3, 2]]),
-        (TensorOp::View { shape: Shape::vector(5) }, &[&[2, 2]]),
+        (
+            TensorOp::View {
+                shape: Shape::vector(5),
+            },
+            &[&[2, 2]],
+        ),
         (TensorOp::Expand { dims: dims(&[3]) }, &[&[2]]),
     ];
     for (op, inputs) in cases {
@@ -116,27 +257,72 @@ fn dimensions_that_do_not_fit_are_refused() {
 /// An image cut into patches, seen as tokens, joined with a constant one, and mixed.
 fn patches() -> (Graph, Weights) {
     let mut b = GraphBuilder::new(Shape::image(3, 8, 8));
-    let conv = Conv2d { stride: 4, bias: true, ..Conv2d::new(6, 4) };
-    let x = b.add("patches", Op::Conv2d(conv), &[NodeId::INPUT]).expect("conv");
-    let view = |sizes: &[usize]| Op::Tensor(TensorOp::View { shape: Shape::tensor(dims(sizes)) });
+    let conv = Conv2d {
+        stride: 4,
+        bias: true,
+        ..Conv2d::new(6, 4)
+    };
+    let x = b
+        .add("patches", Op::Conv2d(conv), &[NodeId::INPUT])
+        .expect("conv");
+    let view = |sizes: &[usize]| {
+        Op::Tensor(TensorOp::View {
+            shape: Shape::tensor(dims(sizes)),
+        })
+    };
     let tokens = b.add("tokens", view(&[4, 6]), &[x]).expect("view");
-    let first = Op::Tensor(TensorOp::Constant { dims: dims(&[1, 6]) });
+    let first = Op::Tensor(TensorOp::Constant {
+        dims: dims(&[1, 6]),
+    });
     let first = b.add("first", first, &[NodeId::INPUT]).expect("constant");
-    let all = b.add("all", Op::Tensor(TensorOp::Join { axis: 0 }), &[first, tokens]).expect("join");
-    let mixed = b.add("mixed", Op::Linear { features: 6, bias: true }, &[all]).expect("linear");
+    let all = b
+        .add(
+            "all",
+            Op::Tensor(TensorOp::Join { axis: 0 }),
+            &[first, tokens],
+        )
+        .expect("join");
+    let mixed = b
+        .add(
+            "mixed",
+            Op::Linear {
+                features: 6,
+                bias: true,
+            },
+            &[all],
+        )
+        .expect("linear");
     let heads = b.add("heads", view(&[5, 2, 3]), &[mixed]).expect("view");
-    let order = Op::Tensor(TensorOp::Transpose { order: dims(&[1, 0, 2]) });
+    let order = Op::Tensor(TensorOp::Transpose {
+        order: dims(&[1, 0, 2]),
+    });
     let q = b.add("q", order, &[heads]).expect("order");
-    let order = Op::Tensor(TensorOp::Transpose { order: dims(&[1, 2, 0]) });
+    let order = Op::Tensor(TensorOp::Transpose {
+        order: dims(&[1, 2, 0]),
+    });
     let k = b.add("k", order, &[heads]).expect("order");
-    let scores = b.add("scores", Op::Tensor(TensorOp::MatMul), &[q, k]).expect("product");
+    let scores = b
+        .add("scores", Op::Tensor(TensorOp::MatMul), &[q, k])
+        .expect("product");
     let shares = b.add("shares", Op::Softmax, &[scores]).expect("softmax");
-    let heads = b.add("read", Op::Tensor(TensorOp::MatMul), &[shares, q]).expect("product");
-    let order = Op::Tensor(TensorOp::Transpose { order: dims(&[1, 0, 2]) });
+    let heads = b
+        .add("read", Op::Tensor(TensorOp::MatMul), &[shares, q])
+        .expect("product");
+    let order = Op::Tensor(TensorOp::Transpose {
+        order: dims(&[1, 0, 2]),
+    });
     let back = b.add("back", order, &[heads]).expect("order");
     let rows = b.add("rows", view(&[5, 6]), &[back]).expect("view");
     let sum = b.add("sum", Op::Add, &[rows, all]).expect("sum");
-    b.add("end", Op::Linear { features: 4, bias: false }, &[sum]).expect("linear");
+    b.add(
+        "end",
+        Op::Linear {
+            features: 4,
+            bias: false,
+        },
+        &[sum],
+    )
+    .expect("linear");
     let graph = b.build().expect("builds");
     let weights = crate::compute::weights(&graph);
     (graph, weights)
@@ -160,7 +346,10 @@ fn a_sample_is_answered_the_same_alone_and_among_others() {
     for (at, row) in rows.chunks_exact(graph.input().elements()).enumerate() {
         let alone = answer(&graph, &weights, row);
         for (a, b) in alone.iter().zip(&all[at * width..]) {
-            assert!((a - b).abs() < 1e-5, "sample {at}: {a} alone, {b} among others");
+            assert!(
+                (a - b).abs() < 1e-5,
+                "sample {at}: {a} alone, {b} among others"
+            );
         }
     }
 }
@@ -197,13 +386,21 @@ fn tensors_of_a_sample_lie_in_its_row_in_the_order_of_the_signature() {
     ];
     let (rows, batch) = text().rows(&tensors).expect("fits");
     assert_eq!(batch, 2);
-    assert_eq!(rows, [7., 8., 9., 1., 1., 0., -1., 2., 16_777_216., 1., 0., 0.]);
+    assert_eq!(
+        rows,
+        [7., 8., 9., 1., 1., 0., -1., 2., 16_777_216., 1., 0., 0.]
+    );
 }
 
 #[test]
 fn answers_come_out_of_their_rows_by_name_and_type() {
-    let answers = text().answers(&[0.5, 0.25, 3.0, 1.5, 2.5, 4.0], 2).expect("whole");
-    let expected = [("scores", DataType::Fp32, vec![2, 2]), ("class", DataType::Int64, vec![2])];
+    let answers = text()
+        .answers(&[0.5, 0.25, 3.0, 1.5, 2.5, 4.0], 2)
+        .expect("whole");
+    let expected = [
+        ("scores", DataType::Fp32, vec![2, 2]),
+        ("class", DataType::Int64, vec![2]),
+    ];
     for ((name, value), (expected, data_type, dims)) in answers.iter().zip(expected) {
         assert_eq!((name.as_str(), value.data_type()), (expected, data_type));
         assert_eq!(value.dims(), dims);
@@ -257,7 +454,14 @@ fn bytes_that_are_no_tensor_are_refused() {
     let cut = TensorValue::new(DataType::Fp32, vec![2], vec![0; 7]);
     let huge = TensorValue::new(DataType::Fp64, vec![usize::MAX, 2], Vec::new());
     let strings = TensorValue::new(DataType::Bytes, vec![0], Vec::new());
-    assert!(matches!(cut, Err(TensorError::Length { expected: 8, found: 7, .. })));
+    assert!(matches!(
+        cut,
+        Err(TensorError::Length {
+            expected: 8,
+            found: 7,
+            ..
+        })
+    ));
     assert!(matches!(huge, Err(TensorError::TooLarge { .. })));
     assert_eq!(strings, Err(TensorError::Bytes));
 }

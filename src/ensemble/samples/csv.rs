@@ -2,8 +2,9 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
+use super::error::SamplesError;
 use super::form::{Classes, SampleForm};
-use super::{Samples, SamplesError};
+use super::rows::Samples;
 
 fn wrong(line: u64, reason: String) -> SamplesError {
     SamplesError::Line { line, reason }

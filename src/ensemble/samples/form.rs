@@ -1,14 +1,14 @@
-//! The form of samples, known before their file is read: shape, layout, classes; and the errors in
-//! files of samples and labels.
+//! The form of samples, known before their file is read: shape, layout, classes, and how images
+//! fit the shape.
 
 use std::str::FromStr;
 
 use serde::Deserialize;
-use thiserror::Error;
 
 use crate::network::Shape;
 
-use super::npy::NpyError;
+use super::error::ClassError;
+use super::images::ImageFit;
 
 /// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -99,7 +99,12 @@ pub struct SampleForm<'a> {
     pub layout: ImageLayout,
     /// The classes that labels may name.
     pub classes: Classes<'a>,
+    /// How images of another size fit the shape.
+    pub image_fit: ImageFit,
 }
+
+/// The most bytes of samples that are unpacked or decoded from smaller files.
+pub(super) const MOST_BYTES: u64 = 4 << 30;
 
 /// The classes that labels may name.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +134,33 @@ impl<'a> SampleForm<'a> {
             shape,
             layout: ImageLayout::default(),
             classes: Classes::any(),
+            image_fit: ImageFit::default(),
         }
+    }
+
+    /// Whether a sample of a file may have these dimensions: those of the layout, all values in
+    /// one, or, with one channel, those of the layout without it.
+    pub(super) fn fits(&self, dims: &[u64]) -> bool {
+        let is = |known: &[usize]| {
+            known.len() == dims.len() && known.iter().zip(dims).all(|(k, d)| *k as u64 == *d)
+        };
+        let whole = self.layout.dimensions(self.shape);
+        let plane = match (self.layout, &whole[..]) {
+            (ImageLayout::Nchw, [1, plane @ ..]) | (ImageLayout::Nhwc, [plane @ .., 1]) => plane,
+            _ => &whole,
+        };
+        is(&whole) || is(&[self.shape.elements()]) || is(plane)
+    }
+
+    /// Returns the dimensions that a sample of a file may have, each list after `before`.
+    pub(super) fn expected_dimensions(&self, before: &str) -> String {
+        let whole = self.layout.dimensions(self.shape);
+        let dims: Vec<String> = whole.iter().map(usize::to_string).collect();
+        let or_flat = match whole[..] {
+            [_] => String::new(),
+            _ => format!(" or [{before}{}]", self.shape.elements()),
+        };
+        format!("[{before}{}]{or_flat}", dims.join(", "))
     }
 
     /// Returns the form with labels below `count`.
@@ -191,93 +222,4 @@ impl Classes<'_> {
         }
         ClassError::Unknown { expected, found }
     }
-}
-
-/// Why a file has no samples or labels that can be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum SamplesError {
-    /// The name is not that of a kind of file that can be read.
-    #[error("expected a .csv or .npy file")]
-    Kind,
-    /// There is no sample.
-    #[error("expected at least one sample, found none")]
-    Empty,
-    /// An error in a line of a CSV.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// The line, from 1.
-        line: u64,
-        /// The reason, as it is shown.
-        reason: String,
-    },
-    /// A label of an `.npy` is wrong.
-    #[error("row {row}: {error}")]
-    Row {
-        /// The row, from 0.
-        row: usize,
-        /// The error of its label.
-        error: ClassError,
-    },
-    /// The samples have another number of values.
-    #[error("expected {expected} values a sample, found {found}")]
-    Width {
-        /// Values of a sample of the ensemble.
-        expected: usize,
-        /// Values of a sample of the file.
-        found: usize,
-    },
-    /// There are not as many labels as samples.
-    #[error("expected a label for each of {expected} samples, found {found}")]
-    Labels {
-        /// The number of samples.
-        expected: usize,
-        /// The number of labels.
-        found: usize,
-    },
-    /// An `.npy` file cannot be read.
-    #[error("not a readable .npy file: {0}")]
-    Npy(#[from] NpyError),
-    /// A value is NaN or infinite.
-    #[error("sample {sample}: value {value} is not a finite number")]
-    NotFinite {
-        /// The sample, from 0.
-        sample: usize,
-        /// The value in it, from 0.
-        value: usize,
-    },
-    /// A CSV begins with numbers.
-    #[error("line 1: expected a header that names the columns, found numbers")]
-    NoHeader,
-    /// Labels are given for samples that have them already.
-    #[error("the samples have labels of their own (their last column, `label`)")]
-    LabelledTwice,
-}
-
-/// Why a label names no class.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum ClassError {
-    /// It is no number or name of a class.
-    #[error("expected {expected}, found `{found}`")]
-    Unknown {
-        /// The numbers and names of classes.
-        expected: String,
-        /// The label.
-        found: String,
-    },
-    /// It is the name of one class and the number of another.
-    #[error(
-        "`{text}` is the name of class {name} and the number of class {number}; give \
-         numbers in an .npy of integers, or names that are no numbers"
-    )]
-    Ambiguous {
-        /// The label.
-        text: String,
-        /// The class of that name.
-        name: usize,
-        /// The class of that number.
-        number: usize,
-    },
-    /// It is a number with a fraction.
-    #[error("expected a whole number, found {0}")]
-    NotWhole(String),
 }

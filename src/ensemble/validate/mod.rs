@@ -1,5 +1,6 @@
 //! The validation of a manifest, which returns an ensemble that can be served.
 
+mod images;
 mod input;
 mod members;
 
@@ -54,6 +55,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let members = members::members(source, &manifest, &normalised, classes)?;
     let (input, _) = normalised;
     let layout = manifest.input.layout;
+    let image_fit = images::fit(source, &manifest.input, input.shape)?;
     let rule = manifest
         .rule
         .as_ref()
@@ -61,6 +63,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let rule_at = manifest.rule.as_ref().map_or(0, |r| r.span().start);
     let form = SampleForm {
         layout,
+        image_fit,
         ..SampleForm::new(input.shape).classes(classes, labels.as_deref())
     };
     let ensemble = Ensemble {
@@ -74,6 +77,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         members,
         input,
         layout,
+        image_fit,
         classes,
         batch_sizes,
         labels: labels.clone(),
@@ -229,10 +233,13 @@ fn read_samples(
         file: source.files.display(name),
         reason: e.to_string(),
     };
-    for name in [Some(file), table.labels.as_deref()].into_iter().flatten() {
-        Samples::check_name(name).map_err(|e| of(name, &e))?;
+    if let Some(labels) = &table.labels {
+        Samples::check_labels_name(labels).map_err(|e| of(labels, &e))?;
     }
-    let samples = Samples::parse(file, source.files.read(file)?, form);
+    let samples = match source.files.path(file) {
+        Some(path) => Samples::read(&path, form),
+        None => Samples::parse(file, source.files.read(file)?, form),
+    };
     let mut samples = samples.map_err(|e| of(file, &e))?;
     if let Some(labels) = &table.labels {
         let bytes = source.files.read(labels)?;

@@ -23,6 +23,15 @@ impl TensorView {
         self.height * self.width
     }
 
+    /// Returns the view of `count` of its channels, from channel `first` on.
+    pub(super) fn part(self, first: usize, count: usize) -> TensorView {
+        TensorView {
+            first: self.first + first,
+            channels: count,
+            ..self
+        }
+    }
+
     /// Returns the floats of the slot that one sample takes.
     pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch
@@ -107,10 +116,7 @@ impl ValueBuffers {
         let mut first = buffer.first;
         for &input in &concat.inputs {
             if joined_once(steps, input) && self.may_share(steps, input, buffer.root) {
-                self.buffers[input] = ValueBuffer {
-                    first,
-                    ..buffer
-                };
+                self.buffers[input] = ValueBuffer { first, ..buffer };
             }
             first += self.shapes[input].2;
         }
@@ -191,7 +197,11 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
             width,
         } => (height, width, channels),
         Shape::Vector { features } => (1, 1, features),
-        Shape::Tensor(dims) => (dims.elements() / dims.last_size().max(1), 1, dims.last_size()),
+        Shape::Tensor(dims) => (
+            dims.elements() / dims.last_size().max(1),
+            1,
+            dims.last_size(),
+        ),
     }
 }
 

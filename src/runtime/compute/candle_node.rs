@@ -52,14 +52,19 @@ impl CandleNode {
     /// # Errors
     /// An operation fails on these values.
     pub(super) fn run(&self, samples: usize, inputs: Vec<Vec<f32>>) -> Result<Vec<f32>> {
-        let tensors = inputs.into_iter().zip(&self.inputs).map(|(values, &shape)| {
-            let dims = [&[samples], &shape.stored()[..]].concat();
-            from_stored(&Tensor::from_vec(values, dims, &Device::Cpu)?, shape)
-        });
+        let tensors = inputs
+            .into_iter()
+            .zip(&self.inputs)
+            .map(|(values, &shape)| {
+                let dims = [&[samples], &shape.stored()[..]].concat();
+                from_stored(&Tensor::from_vec(values, dims, &Device::Cpu)?, shape)
+            });
         let tensors = tensors.collect::<Result<Vec<_>>>()?;
         let tensors: Vec<&Tensor> = tensors.iter().collect();
         let mut source = self.parameters.clone();
         let answer = reference::apply(&self.node, &mut source, &tensors, &self.inputs)?;
-        to_stored(&answer, self.node.shape)?.flatten_all()?.to_vec1()
+        to_stored(&answer, self.node.shape)?
+            .flatten_all()?
+            .to_vec1()
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn floats(step: &PlannedStep) -> usize {
         .method
         .weight_floats()
         .max(match step.placed.fused.kernel {
-            StepKernel::ScaleShift => step.placed.output.channels,
+            StepKernel::ScaleShift | StepKernel::LayerNorm(_) => step.placed.output.channels,
             _ => 0,
         });
     let biased = packed > 0;
@@ -49,6 +49,9 @@ pub(super) fn fold(
         .norm
         .map(|node| FoldedNorm::read(graph, weights, node));
     match fused.weights {
+        Some(node) if matches!(fused.kernel, StepKernel::LayerNorm(_)) => {
+            layer_norm(graph, weights, step, node)
+        }
         Some(node) => weighted(graph, weights, step, node, norm),
         None => unweighted(step, norm),
     }
@@ -71,6 +74,28 @@ fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeight
         packed,
         candle: None,
         bias: padded(shift),
+    })
+}
+
+/// Folds a norm across channels, whose weights are a scale and a shift for each.
+fn layer_norm(
+    graph: &Graph,
+    weights: &Weights,
+    step: &PlannedStep,
+    node: usize,
+) -> Result<StepWeights, ComputeError> {
+    let (name, by) = (&graph.nodes()[node].name, step.placed.fused.scale);
+    let of = |suffix: &str| {
+        let raw = weights.get(&format!("{name}.{suffix}"));
+        raw.iter().map(move |v| v * by)
+    };
+    let mut packed = Buffer::zeroed(step.placed.output.channels)?;
+    for (to, scale) in packed.values_mut().iter_mut().zip(of("weight")) {
+        *to = scale;
+    }
+    Ok(StepWeights {
+        packed,
+        bias: padded(of("bias").collect()),
     })
 }
 

@@ -4,7 +4,10 @@
 //! activation are applied by the step that makes their last operand. A node is fused into a
 //! step only if no other node reads the value between them.
 
-use crate::network::{Activation, Conv2d, Graph, Node, Op, Pool, TensorOp};
+use super::tensors::{self, TensorForm};
+use crate::network::{
+    Activation, Binary, Conv2d, Graph, Node, Op, Pool, ResponseNorm, Shape, TensorOp,
+};
 
 /// The number of a value: 0 is the input, then come the graph's nodes in order, then values
 /// that the plan adds.
@@ -29,8 +32,24 @@ pub(super) enum StepKernel {
     Flatten,
     Upscale,
     Softmax,
+    /// Two values of equal shape, or an image and a row of its channels in either order.
+    Paired(Pairing),
+    /// Channels of as many groups, interleaved.
+    ChannelShuffle(usize),
+    /// As many channels as the output has, from this one on.
+    Channels(usize),
+    LocalResponseNorm(ResponseNorm),
+    /// A norm across the channels of each pixel, with this added to the variance.
+    LayerNorm(f32),
     /// An operation on tensors, its node under `weights`.
     Tensor(TensorOp),
+}
+
+/// How two values become one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pairing {
+    Sum,
+    Product,
 }
 
 /// One fused step; `input`, `residual` and `output` are values of the graph.
@@ -39,7 +58,7 @@ pub(super) struct FusedStep {
     pub kernel: StepKernel,
     /// The node whose weights are used.
     pub weights: Option<usize>,
-    /// The batch norm that is folded into them.
+    /// The batch norm, or the sum or product with constants, that is folded into them.
     pub norm: Option<usize>,
     pub inputs: Vec<ValueId>,
     /// The factor of the weighted result.
@@ -47,6 +66,8 @@ pub(super) struct FusedStep {
     /// The value that is added to the result before the activation.
     pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
+    /// Where an operation on tensors reads and writes.
+    pub tensors: Option<Box<TensorForm>>,
     pub output: ValueId,
 }
 
@@ -63,6 +84,9 @@ impl FusedStep {
                 | StepKernel::Linear
                 | StepKernel::ScaleShift
                 | StepKernel::Copy
+                | StepKernel::Paired(_)
+                | StepKernel::Channels(_)
+                | StepKernel::LayerNorm(_)
         ) && self.activation.is_none()
     }
 
@@ -81,11 +105,12 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
             fusion.push(index, value, node);
         }
     }
-    fusion.steps
+    tensors::arranged(graph, fusion.steps)
 }
 
 /// The steps so far, with the makers and readers of values.
-struct Fusion {
+struct Fusion<'a> {
+    graph: &'a Graph,
     steps: Vec<FusedStep>,
     /// The step that makes each value, if there is one.
     maker: Vec<Option<usize>>,
@@ -93,14 +118,15 @@ struct Fusion {
     readers: Vec<usize>,
 }
 
-impl Fusion {
-    fn new(graph: &Graph) -> Self {
+impl<'a> Fusion<'a> {
+    fn new(graph: &'a Graph) -> Self {
         let values = graph.nodes().len() + 1;
         let mut readers = vec![0; values];
         for input in graph.nodes().iter().flat_map(|n| &n.inputs) {
             readers[input.index()] += 1;
         }
         Fusion {
+            graph,
             steps: Vec::new(),
             maker: vec![None; values],
             readers,
@@ -109,7 +135,7 @@ impl Fusion {
 
     fn push(&mut self, index: usize, value: ValueId, node: &Node) {
         self.maker[value] = Some(self.steps.len());
-        self.steps.push(plain(index, value, node));
+        self.steps.push(plain(self.graph, index, node));
     }
 
     /// Fuses a node into an existing step. Returns `false` if that is not possible.
@@ -128,11 +154,22 @@ impl Fusion {
                 );
                 (scales && step.takes_weights()).then(|| step.scale *= by)
             }),
-            Op::Relu | Op::Relu6 => self.change(from, value, |step| {
+            Op::Relu | Op::Relu6 | Op::Activation(_) => self.change(from, value, |step| {
                 step.takes_epilogue()
                     .then(|| step.activation = node.op.activation())
             }),
-            Op::Add => self.absorb_sum(value, node),
+            Op::Add if are_alike(self.graph, node) => self.absorb_sum(value, node),
+            Op::Tensor(TensorOp::Binary { kind: Binary::Add }) if are_alike(self.graph, node) => {
+                self.absorb_sum(value, node)
+            }
+            _ if tensors::is_affine(node.op, node.shape.channels()) => {
+                let same = self.graph.shape(node.inputs[0]) == node.shape;
+                self.change(from, value, |step| {
+                    let fits = same && step.kernel == StepKernel::Linear && step.scale == 1.0;
+                    let fits = fits && step.norm.is_none() && step.takes_weights();
+                    fits.then(|| step.norm = Some(index))
+                })
+            }
             _ => false,
         }
     }
@@ -174,13 +211,25 @@ impl Fusion {
     }
 }
 
-fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
+/// Whether the inputs of a sum have one shape, so that one may be the residual of the other.
+fn are_alike(graph: &Graph, node: &Node) -> bool {
+    node.inputs.iter().all(|&i| graph.shape(i) == node.shape)
+}
+
+fn plain(graph: &Graph, index: usize, node: &Node) -> FusedStep {
+    let is_residual = node.op == Op::Add && are_alike(graph, node);
     let (kernel, weights, norm) = match node.op {
         Op::Conv2d(conv) => (StepKernel::Convolution(conv), Some(index), None),
         Op::Linear { .. } => (StepKernel::Linear, Some(index), None),
         Op::BatchNorm { .. } => (StepKernel::ScaleShift, None, Some(index)),
         Op::Scale { .. } => (StepKernel::ScaleShift, None, None),
-        Op::Relu | Op::Relu6 | Op::Add => (StepKernel::Copy, None, None),
+        Op::Add if !is_residual => (StepKernel::Paired(Pairing::Sum), None, None),
+        Op::Relu | Op::Relu6 | Op::Activation(_) | Op::Add => (StepKernel::Copy, None, None),
+        Op::Mul => (StepKernel::Paired(Pairing::Product), None, None),
+        Op::ChannelShuffle { groups } => (StepKernel::ChannelShuffle(groups), None, None),
+        Op::Channels { first, .. } => (StepKernel::Channels(first), None, None),
+        Op::LocalResponseNorm(norm) => (StepKernel::LocalResponseNorm(norm), None, None),
+        Op::LayerNorm { eps } => (StepKernel::LayerNorm(eps), Some(index), None),
         Op::MaxPool(pool) => (StepKernel::MaxPool(pool), None, None),
         Op::AvgPool(pool) => (StepKernel::AvgPool(pool), None, None),
         Op::GlobalAvgPool => (StepKernel::GlobalAvgPool, None, None),
@@ -189,14 +238,13 @@ fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
         Op::Flatten => (StepKernel::Flatten, None, None),
         Op::Upscale { .. } => (StepKernel::Upscale, None, None),
         Op::Softmax => (StepKernel::Softmax, None, None),
+        Op::Tensor(TensorOp::Join { axis }) if is_last_axis(node.shape, axis) => {
+            (StepKernel::Concat, None, None)
+        }
         Op::Tensor(op) => (StepKernel::Tensor(op), Some(index), None),
     };
     let mut inputs: Vec<ValueId> = node.inputs.iter().map(|i| i.index()).collect();
-    let residual = if node.op == Op::Add {
-        inputs.pop()
-    } else {
-        None
-    };
+    let residual = if is_residual { inputs.pop() } else { None };
     FusedStep {
         kernel,
         weights,
@@ -208,6 +256,12 @@ fn plain(index: usize, output: ValueId, node: &Node) -> FusedStep {
         },
         residual,
         activation: node.op.activation(),
-        output,
+        tensors: None,
+        output: index + 1,
     }
+}
+
+/// Whether `axis` is the last one of a tensor; parts along it can lie in place.
+fn is_last_axis(shape: Shape, axis: usize) -> bool {
+    matches!(shape, Shape::Tensor(dims) if axis + 1 == dims.rank())
 }

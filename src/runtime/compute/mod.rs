@@ -20,6 +20,7 @@ mod plan;
 mod predictor;
 pub mod reference;
 mod team;
+mod tensors;
 
 use thiserror::Error;
 

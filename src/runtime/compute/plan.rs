@@ -42,8 +42,11 @@ impl ArenaPlan {
             .enumerate()
             .filter(|(_, fused)| !buffers.is_free(fused))
             .map(|(at, fused)| {
-                let inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
+                let mut inputs: Vec<TensorView> = fused.inputs.iter().map(|&v| view(v)).collect();
                 let output = view(fused.output);
+                if let StepKernel::Channels(first) = fused.kernel {
+                    inputs[0] = inputs[0].part(first, output.channels);
+                }
                 let residual = fused.residual.map(view);
                 PlannedStep {
                     method: StepMethod::new(
@@ -189,6 +192,7 @@ pub(super) fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
             scale: 1.0,
             residual: None,
             activation: None,
+            tensors: None,
             output: entered,
         },
     );

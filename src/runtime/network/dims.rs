@@ -60,7 +60,7 @@ impl Dims {
 
     /// Returns the distance of neighbours along each axis, in values.
     pub fn strides(&self) -> Vec<usize> {
-        let mut strides = vec![1; self.rank];
+        let mut strides = vec![1usize; self.rank];
         for axis in (1..self.rank).rev() {
             strides[axis - 1] = strides[axis].saturating_mul(self.sizes[axis]);
         }

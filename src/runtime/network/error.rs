@@ -100,8 +100,37 @@ pub enum OpError {
         /// The tensor's shape.
         shape: Vec<usize>,
     },
-    /// A sum of two shapes.
-    #[error("add takes two equal shapes, found {0} and {1}")]
+    /// A factor that is not finite.
+    #[error("{field} must be a finite number, found {found}")]
+    NotFinite {
+        /// The factor's name.
+        field: &'static str,
+        /// The value given.
+        found: f32,
+    },
+    /// Bounds of a clip in the wrong order, or NaN.
+    #[error("least ({least}) must be a number that is not above most ({most})")]
+    Bounds {
+        /// The least value.
+        least: f32,
+        /// The largest value.
+        most: f32,
+    },
+    /// Channels that are not there.
+    #[error("{count} channels from channel {first} on are not among {channels}")]
+    ChannelRange {
+        /// The first channel.
+        first: usize,
+        /// How many.
+        count: usize,
+        /// Channels that there are.
+        channels: usize,
+    },
+    /// A sum or product of two shapes.
+    #[error(
+        "takes two equal shapes, or an image and a value for each of its channels, \
+         found {0} and {1}"
+    )]
     UnequalShapes(Shape, Shape),
     /// A concatenation of images of different sizes, or of images and vectors.
     #[error("concat takes images of one size or vectors, found {0} and {1}")]

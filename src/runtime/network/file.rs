@@ -16,6 +16,8 @@
 
 use serde::Deserialize;
 
+use super::activation::Activation;
+use super::channels::ResponseNorm;
 use super::error::{GraphError, LayerFault};
 use super::graph::{Graph, GraphBuilder, NodeId};
 use super::op::Op;
@@ -49,6 +51,16 @@ struct WrittenLayer {
     width: Option<usize>,
     eps: Option<f32>,
     by: Option<f32>,
+    first: Option<usize>,
+    count: Option<usize>,
+    size: Option<usize>,
+    alpha: Option<f32>,
+    beta: Option<f32>,
+    k: Option<f32>,
+    slope: Option<f32>,
+    shift: Option<f32>,
+    least: Option<f32>,
+    most: Option<f32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -69,6 +81,23 @@ enum LayerKind {
     Flatten,
     Upscale,
     Softmax,
+    Mul,
+    ChannelShuffle,
+    Channels,
+    LocalResponseNorm,
+    LayerNorm,
+    Clip,
+    LeakyRelu,
+    Elu,
+    Sigmoid,
+    HardSigmoid,
+    Silu,
+    HardSwish,
+    Gelu,
+    GeluTanh,
+    Tanh,
+    Softplus,
+    Mish,
 }
 
 /// The reason why a file of layers makes no network, and its place in the text.
@@ -146,8 +175,6 @@ impl WrittenLayer {
             LayerKind::BatchNorm => Op::BatchNorm {
                 eps: self.eps.unwrap_or(1e-5),
             },
-            LayerKind::Relu => Op::Relu,
-            LayerKind::Relu6 => Op::Relu6,
             LayerKind::Scale => Op::Scale {
                 by: self.need("by", self.by)?,
             },
@@ -170,7 +197,55 @@ impl WrittenLayer {
                 width: self.need("width", self.width)?,
             },
             LayerKind::Softmax => Op::Softmax,
+            LayerKind::Mul => Op::Mul,
+            LayerKind::ChannelShuffle => Op::ChannelShuffle {
+                groups: self.need("groups", self.groups)?,
+            },
+            LayerKind::Channels => Op::Channels {
+                first: self.need("first", self.first)?,
+                count: self.need("count", self.count)?,
+            },
+            LayerKind::LocalResponseNorm => Op::LocalResponseNorm(ResponseNorm {
+                size: self.need("size", self.size)?,
+                alpha: self.alpha.unwrap_or(1e-4),
+                beta: self.beta.unwrap_or(0.75),
+                k: self.k.unwrap_or(1.0),
+            }),
+            LayerKind::LayerNorm => Op::LayerNorm {
+                eps: self.eps.unwrap_or(1e-5),
+            },
+            kind => Op::from(self.activation(kind)),
         })
+    }
+
+    /// Returns the activation of a kind that is no other operation.
+    fn activation(&self, kind: LayerKind) -> Activation {
+        match kind {
+            LayerKind::Relu6 => Activation::Relu6,
+            LayerKind::Clip => Activation::Clip {
+                least: self.least.unwrap_or(f32::NEG_INFINITY),
+                most: self.most.unwrap_or(f32::INFINITY),
+            },
+            LayerKind::LeakyRelu => Activation::LeakyRelu {
+                slope: self.slope.unwrap_or(0.01),
+            },
+            LayerKind::Elu => Activation::Elu {
+                alpha: self.alpha.unwrap_or(1.0),
+            },
+            LayerKind::HardSigmoid => Activation::HardSigmoid {
+                slope: self.slope.unwrap_or(1.0 / 6.0),
+                shift: self.shift.unwrap_or(0.5),
+            },
+            LayerKind::Sigmoid => Activation::Sigmoid,
+            LayerKind::Silu => Activation::Silu,
+            LayerKind::HardSwish => Activation::HardSwish,
+            LayerKind::Gelu => Activation::Gelu,
+            LayerKind::GeluTanh => Activation::GeluTanh,
+            LayerKind::Tanh => Activation::Tanh,
+            LayerKind::Softplus => Activation::Softplus,
+            LayerKind::Mish => Activation::Mish,
+            _ => Activation::Relu,
+        }
     }
 
     fn pool(&self) -> Result<Pool, GraphError> {
@@ -205,7 +280,14 @@ impl WrittenLayer {
             LayerKind::Linear => &["features", "bias"],
             LayerKind::Upscale | LayerKind::AdaptiveAvgPool => &["height", "width"],
             LayerKind::Scale => &["by"],
-            LayerKind::BatchNorm => &["eps"],
+            LayerKind::BatchNorm | LayerKind::LayerNorm => &["eps"],
+            LayerKind::ChannelShuffle => &["groups"],
+            LayerKind::Channels => &["first", "count"],
+            LayerKind::LocalResponseNorm => &["size", "alpha", "beta", "k"],
+            LayerKind::Clip => &["least", "most"],
+            LayerKind::LeakyRelu => &["slope"],
+            LayerKind::Elu => &["alpha"],
+            LayerKind::HardSigmoid => &["slope", "shift"],
             _ => &[],
         };
         match self.written().find(|field| !known.contains(field)) {
@@ -229,6 +311,16 @@ impl WrittenLayer {
             ("width", self.width.is_some()),
             ("eps", self.eps.is_some()),
             ("by", self.by.is_some()),
+            ("first", self.first.is_some()),
+            ("count", self.count.is_some()),
+            ("size", self.size.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("beta", self.beta.is_some()),
+            ("k", self.k.is_some()),
+            ("slope", self.slope.is_some()),
+            ("shift", self.shift.is_some()),
+            ("least", self.least.is_some()),
+            ("most", self.most.is_some()),
         ]
         .into_iter()
         .filter_map(|(name, written)| written.then_some(name))

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::activation::Activation;
 use super::error::{GraphError, MAX_LAYERS};
-use super::op::{Activation, Op};
+use super::op::Op;
 use super::shape::Shape;
 use super::window::Conv2d;
 use crate::tensor::{DataType, Signature, TensorSpec};

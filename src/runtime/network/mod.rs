@@ -2,7 +2,9 @@
 //!
 //! A [`Graph`] is a value, independent of devices and of how it is run; `compute` lowers it.
 
+mod activation;
 pub mod builders;
+mod channels;
 mod dims;
 mod error;
 pub mod file;
@@ -13,10 +15,12 @@ mod tensor_op;
 mod weights;
 mod window;
 
+pub use activation::Activation;
+pub use channels::ResponseNorm;
 pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
-pub use op::{Activation, Op, Parameter, ParameterRole};
+pub use op::{Op, Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub use weights::{

@@ -3,22 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activation::Activation;
+use super::channels::{ResponseNorm, paired, shuffled, sliced};
 use super::dims::Dims;
 use super::error::OpError;
 use super::graph::{Graph, Node};
 use super::shape::Shape;
 use super::tensor_op::TensorOp;
 use super::window::{Conv2d, Pool, image_dims, positive, weights_are_reasonable};
-
-/// A function applied to every value after a layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Activation {
-    /// `max(x, 0)`.
-    Relu,
-    /// `min(max(x, 0), 6)`.
-    Relu6,
-}
 
 /// One operation of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,8 +56,11 @@ pub enum Op {
         #[serde(default = "yes")]
         bias: bool,
     },
-    /// Element-wise sum of two inputs of equal shape.
+    /// Sum of two inputs of equal shape, or of an image and a value for each of its channels
+    /// (a vector, or an image of one pixel), in either order.
     Add,
+    /// Product of two inputs, whose shapes are as for a sum.
+    Mul,
     /// Concatenation of images along channels, or of vectors.
     Concat,
     /// An image as a vector, channels slowest.
@@ -79,15 +74,39 @@ pub enum Op {
     },
     /// `exp(x)` over the sum of `exp` of the vector, or of each row of a tensor.
     Softmax,
+    /// Channel `i` of each of `groups` goes before channel `i + 1` of any.
+    ChannelShuffle {
+        /// Groups of the input; each has as many channels.
+        groups: usize,
+    },
+    /// Some channels of an image, or features of a vector.
+    Channels {
+        /// The first one.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+    /// Normalisation of each value by the channels around it.
+    LocalResponseNorm(ResponseNorm),
+    /// Normalisation of the channels of each pixel, or of a vector: less their mean, over their
+    /// deviation, times a weight and plus a bias for each.
+    LayerNorm {
+        /// Added to the variance before its square root is taken.
+        #[serde(default = "default_eps")]
+        eps: f32,
+    },
     /// An operation on tensors of any rank.
     Tensor(TensorOp),
+    /// Another activation; [`Op::from`] makes the operation of any.
+    #[serde(untagged)]
+    Activation(Activation),
 }
 
 impl Op {
     /// Returns how many inputs the operation takes: `(least, most)`.
     pub const fn arity(&self) -> (usize, usize) {
         match self {
-            Op::Add => (2, 2),
+            Op::Add | Op::Mul => (2, 2),
             Op::Concat => (1, usize::MAX),
             Op::Tensor(op) => op.arity(),
             _ => (1, 1),
@@ -99,6 +118,7 @@ impl Op {
         match self {
             Op::Relu => Some(Activation::Relu),
             Op::Relu6 => Some(Activation::Relu6),
+            Op::Activation(activation) => Some(*activation),
             _ => None,
         }
     }
@@ -115,7 +135,7 @@ impl Op {
                 return Err(OpError::CountedOverhang);
             }
             Op::MaxPool(pool) | Op::AvgPool(pool) => pool.output(first)?,
-            Op::BatchNorm { eps } => {
+            Op::BatchNorm { eps } | Op::LayerNorm { eps } => {
                 if !(eps.is_finite() && *eps > 0.0) {
                     return Err(OpError::Eps { found: *eps });
                 }
@@ -138,9 +158,22 @@ impl Op {
                 let stored = first.stored();
                 Shape::tensor(stored.with(stored.rank() - 1, *features))
             }
-            Op::Add => same(first, inputs[1])?,
+            Op::Activation(activation) => {
+                activation.check()?;
+                first
+            }
+            Op::Add | Op::Mul => paired(first, inputs[1])?,
+            Op::Channels { first: at, count } => sliced(first, *at, *count)?,
+            Op::ChannelShuffle { groups } => shuffled(first, *groups)?,
+            Op::LocalResponseNorm(norm) => {
+                norm.check()?;
+                first
+            }
             Op::Concat => concat(inputs)?,
-            Op::Flatten => Shape::vector(first.elements()),
+            Op::Flatten => match first {
+                Shape::Tensor(_) => return Err(OpError::NotAnImage { found: first }),
+                _ => Shape::vector(first.elements()),
+            },
             Op::Upscale { height, width } | Op::AdaptiveAvgPool { height, width } => {
                 Shape::image(image_dims(first)?.0, *height, *width)
             }
@@ -158,6 +191,7 @@ impl From<Activation> for Op {
         match activation {
             Activation::Relu => Op::Relu,
             Activation::Relu6 => Op::Relu6,
+            other => Op::Activation(other),
         }
     }
 }
@@ -167,14 +201,6 @@ fn features_of(shape: Shape) -> Result<usize, OpError> {
     match shape {
         Shape::Image { .. } => Err(OpError::NotAVector { found: shape }),
         _ => Ok(shape.channels()),
-    }
-}
-
-fn same(a: Shape, b: Shape) -> Result<Shape, OpError> {
-    if a == b {
-        Ok(a)
-    } else {
-        Err(OpError::UnequalShapes(a, b))
     }
 }
 
@@ -227,7 +253,7 @@ pub enum ParameterRole {
     },
     /// A bias for each output.
     Bias,
-    /// The learned scale of a batch norm.
+    /// The learned scale of a norm.
     Scale,
     /// The running mean of a batch norm: a statistic, not counted as a parameter.
     RunningMean,
@@ -282,7 +308,9 @@ impl Graph {
     /// Returns the tensors of weights that the network needs, in the order of its layers.
     pub fn parameters(&self) -> Vec<Parameter> {
         let nodes = 0..self.nodes().len();
-        nodes.flat_map(|index| self.node_parameters(index)).collect()
+        nodes
+            .flat_map(|index| self.node_parameters(index))
+            .collect()
     }
 
     /// Returns the number of learned values, as papers count them: without running
@@ -350,7 +378,15 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
         }
         Op::Tensor(op) => {
             let all = op.parameters().into_iter();
-            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role)).collect()
+            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role))
+                .collect()
+        }
+        Op::LayerNorm { .. } => {
+            let c = vec![input.channels()];
+            vec![
+                named("weight", c.clone(), ParameterRole::Scale),
+                named("bias", c, ParameterRole::Bias),
+            ]
         }
         _ => Vec::new(),
     }
@@ -371,10 +407,11 @@ fn node_flops(node: &Node, input: Shape) -> u64 {
         // Windows may share a row or column at their edges; that is not counted.
         Op::GlobalAvgPool | Op::AdaptiveAvgPool { .. } => input.elements() as u64,
         Op::BatchNorm { .. } => 2 * out,
-        Op::Relu | Op::Relu6 | Op::Scale { .. } | Op::Add => out,
-        Op::Upscale { .. } => 8 * out,
+        Op::Relu | Op::Relu6 | Op::Activation(_) | Op::Scale { .. } | Op::Add | Op::Mul => out,
+        Op::Upscale { .. } | Op::LayerNorm { .. } => 8 * out,
+        Op::LocalResponseNorm(norm) => out * (2 * norm.size as u64 + 3),
         Op::Softmax => 3 * out,
         Op::Tensor(op) => op.flops(out, input),
-        Op::Flatten | Op::Concat => 0,
+        Op::Flatten | Op::Concat | Op::ChannelShuffle { .. } | Op::Channels { .. } => 0,
     }
 }

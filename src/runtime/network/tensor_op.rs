@@ -160,6 +160,30 @@ pub enum Binary {
     Xor,
 }
 
+impl Binary {
+    const fn name(self) -> &'static str {
+        match self {
+            Binary::Add => "add",
+            Binary::Sub => "sub",
+            Binary::Mul => "mul",
+            Binary::Div => "div",
+            Binary::IntegerDiv => "integer-div",
+            Binary::Pow => "pow",
+            Binary::Min => "min",
+            Binary::Max => "max",
+            Binary::Mod => "mod",
+            Binary::Equal => "equal",
+            Binary::Less => "less",
+            Binary::LessOrEqual => "less-or-equal",
+            Binary::Greater => "greater",
+            Binary::GreaterOrEqual => "greater-or-equal",
+            Binary::And => "and",
+            Binary::Or => "or",
+            Binary::Xor => "xor",
+        }
+    }
+}
+
 /// A function of one number that is no [`Activation`](super::Activation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -188,6 +212,30 @@ pub enum Unary {
     IsNaN,
 }
 
+impl Unary {
+    const fn name(self) -> &'static str {
+        match self {
+            Unary::Abs => "abs",
+            Unary::Neg => "neg",
+            Unary::Sign => "sign",
+            Unary::Sqrt => "sqrt",
+            Unary::Reciprocal => "reciprocal",
+            Unary::Exp => "exp",
+            Unary::Log => "log",
+            Unary::Erf => "erf",
+            Unary::Sin => "sin",
+            Unary::Cos => "cos",
+            Unary::Floor => "floor",
+            Unary::Ceil => "ceil",
+            Unary::Round => "round",
+            Unary::Truncate => "truncate",
+            Unary::Not => "not",
+            Unary::NotZero => "not-zero",
+            Unary::IsNaN => "is-nan",
+        }
+    }
+}
+
 /// One number for many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -209,6 +257,23 @@ pub enum Reduction {
     ArgMin,
 }
 
+impl Reduction {
+    const fn name(self) -> &'static str {
+        match self {
+            Reduction::Sum => "sum",
+            Reduction::Mean => "mean",
+            Reduction::Max => "max",
+            Reduction::Min => "min",
+            Reduction::Product => "product",
+            Reduction::L1 => "l1",
+            Reduction::L2 => "l2",
+            Reduction::SumOfSquares => "sum-of-squares",
+            Reduction::ArgMax => "arg-max",
+            Reduction::ArgMin => "arg-min",
+        }
+    }
+}
+
 /// The values of a border.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -222,6 +287,30 @@ pub enum Border {
 }
 
 impl TensorOp {
+    /// Returns the operation's name in reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            TensorOp::View { .. } => "view",
+            TensorOp::Part { .. } => "part",
+            TensorOp::Row => "row",
+            TensorOp::Constant { .. } => "constant",
+            TensorOp::Transpose { .. } => "transpose",
+            TensorOp::Binary { kind } | TensorOp::With { kind, .. } => kind.name(),
+            TensorOp::Unary { kind } => kind.name(),
+            TensorOp::Where => "where",
+            TensorOp::MatMul => "matmul",
+            TensorOp::Reduce { kind, .. } => kind.name(),
+            TensorOp::Slice { .. } => "slice",
+            TensorOp::Join { .. } => "join",
+            TensorOp::Gather { .. } => "gather",
+            TensorOp::Take { .. } => "take",
+            TensorOp::Embedding { .. } => "embedding",
+            TensorOp::Pad { .. } => "pad",
+            TensorOp::Expand { .. } => "expand",
+            TensorOp::CumSum { .. } => "cum-sum",
+        }
+    }
+
     /// Returns how many inputs the operation takes: `(least, most)`. A constant reads the
     /// sample, of which it takes the size of the batch alone.
     pub const fn arity(&self) -> (usize, usize) {
@@ -250,7 +339,10 @@ impl TensorOp {
             TensorOp::Constant { dims } => return Ok(Shape::tensor(dims)),
             _ => {}
         }
-        let dims: Vec<Dims> = inputs.iter().map(|&s| tensor(s)).collect::<Result<_, _>>()?;
+        let dims: Vec<Dims> = inputs
+            .iter()
+            .map(|&s| tensor(s))
+            .collect::<Result<_, _>>()?;
         self.dims(&dims)
             .map(Shape::tensor)
             .ok_or_else(|| OpError::Tensors {
@@ -268,7 +360,9 @@ impl TensorOp {
             TensorOp::Embedding { rows, features } => {
                 let dims = Dims::new(&[rows, features]);
                 let role = ParameterRole::Weight { fan_in: features };
-                dims.map(|dims| ("weight", dims, role)).into_iter().collect()
+                dims.map(|dims| ("weight", dims, role))
+                    .into_iter()
+                    .collect()
             }
             _ => Vec::new(),
         }
@@ -311,7 +405,8 @@ impl TensorOp {
                 count,
                 step,
             } => {
-                let end = start.checked_add_signed(step.checked_mul(count.checked_sub(1)? as isize)?)?;
+                let end =
+                    start.checked_add_signed(step.checked_mul(count.checked_sub(1)? as isize)?)?;
                 let size = *first.get(axis)?;
                 (start < size && end < size).then(|| first.with(axis, count))
             }
@@ -384,7 +479,10 @@ fn joined(parts: &[Dims], axis: usize) -> Option<Dims> {
     let first = parts[0];
     first.get(axis)?;
     let alike = |p: &Dims| p.rank() == first.rank() && p.with(axis, 1) == first.with(axis, 1);
-    let all = parts.iter().map(|p| p.get(axis).copied().unwrap_or(0)).sum();
+    let all = parts
+        .iter()
+        .map(|p| p.get(axis).copied().unwrap_or(0))
+        .sum();
     parts.iter().all(alike).then(|| first.with(axis, all))
 }
 
@@ -401,7 +499,9 @@ fn padded(dims: &Dims, before: &Dims, after: &Dims, border: Border) -> Option<Di
     let sizes = (0..dims.rank()).map(|axis| {
         let mirrored = before[axis].max(after[axis]) < dims[axis];
         let fits = border != Border::Reflect || mirrored;
-        let size = before[axis].checked_add(dims[axis])?.checked_add(after[axis]);
+        let size = before[axis]
+            .checked_add(dims[axis])?
+            .checked_add(after[axis]);
         size.filter(|_| fits)
     });
     Dims::new(&sizes.collect::<Option<Vec<_>>>()?).ok()

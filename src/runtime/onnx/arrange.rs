@@ -15,6 +15,8 @@ pub(super) enum Arranged {
     Viewed(Shape),
     Transposed(Dims),
     Flattened,
+    /// The channels of an image, in so many groups, in turn from each.
+    Shuffled(usize),
 }
 
 impl From<ShapeError> for Refusal {
@@ -159,6 +161,14 @@ impl<'a> PartialNetwork<'a> {
         if matches!(held, Shape::Image { .. }) && held.stored() == sizes && places == [2, 0, 1] {
             return self.arranged(node, x.id, Arranged::Flattened);
         }
+        let [.., one, other] = sizes[..] else {
+            return Ok(x.id);
+        };
+        let grouped = matches!(held, Shape::Image { height, width, channels }
+            if sizes[..] == [height, width, one, other] && one * other == channels);
+        if grouped && places == [0, 1, 3, 2] {
+            return self.arranged(node, x.id, Arranged::Shuffled(one));
+        }
         let shape = Shape::tensor(sizes);
         let from = self.viewed(node, x.id, shape)?;
         self.arranged(node, from, Arranged::Transposed(Dims::new(&places)?))
@@ -178,6 +188,7 @@ impl<'a> PartialNetwork<'a> {
             Arranged::Viewed(shape) => Op::Tensor(TensorOp::View { shape }),
             Arranged::Transposed(order) => Op::Tensor(TensorOp::Transpose { order }),
             Arranged::Flattened => Op::Flatten,
+            Arranged::Shuffled(groups) => Op::ChannelShuffle { groups },
         };
         let id = self.layer(node, op, &[from], Vec::new())?;
         self.arranged.insert((from, into), id);

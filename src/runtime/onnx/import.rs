@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::activation::Value;
+use super::activation::{Activation, Value};
 use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written};
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::fold::{eye, fold};
@@ -10,6 +10,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::operators;
 use super::partial::{PartialNetwork, Refusal};
+use super::patterns::{Patterns, SpelledOut};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Weights};
@@ -86,9 +87,13 @@ impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the outputs need.
     fn complete(mut self, inputs: Vec<OnnxTensor>) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
+        let patterns = Patterns::find(&self);
+        self.absorbed.extend(&patterns.inner);
         for (at, node) in self.model.nodes().enumerate() {
-            if needed.contains(&at) && !self.absorbed.contains(&at) {
-                self.node(node)?;
+            match patterns.ends.get(&at) {
+                _ if !needed.contains(&at) || self.absorbed.contains(&at) => {}
+                Some(whole) => self.spelled_out(node, *whole)?,
+                None => self.node(node)?,
             }
         }
         if !self.unsupported.is_empty() {
@@ -124,24 +129,37 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
+    /// Adds an activation in place of the nodes that spell it out, of which `end` is the last.
+    fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
+        let value = self.value(whole.input)?;
+        let added = operators::add_activation(self, end, whole.function, &value);
+        self.keep(end, added, &[Some(value)])
+    }
+
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
-        let fail = |fault| OnnxError::Node {
-            node: node.label(),
-            fault: Box::new(fault),
-        };
         let inputs = self.inputs(node)?;
         if let Some(folded) = folded(node, &inputs) {
-            let constants = folded.map_err(fail)?.into_iter();
+            let constants = folded.map_err(|fault| failed(node, fault))?.into_iter();
             self.set(node, constants.map(Value::Constant).collect());
             return Ok(());
         }
-        let shapes = shapes(&inputs);
-        let why = match operators::add(self, node, inputs) {
+        let added = operators::add(self, node, &inputs);
+        self.keep(node, added, &inputs)
+    }
+
+    /// Keeps the answers of a node, or the reason why there are none.
+    fn keep(
+        &mut self,
+        node: Node<'a>,
+        added: Result<Vec<Activation>, Refusal>,
+        inputs: &[Option<Value>],
+    ) -> Result<(), OnnxError> {
+        let why = match added {
             Ok(made) => {
                 self.set(node, made.into_iter().map(Value::Activation).collect());
                 return Ok(());
             }
-            Err(Refusal::Fault(fault)) => return Err(fail(fault)),
+            Err(Refusal::Fault(fault)) => return Err(failed(node, fault)),
             Err(Refusal::Unsupported(why)) => why,
         };
         // A node that follows one which cannot be computed is not judged by it.
@@ -150,11 +168,18 @@ impl<'a> PartialNetwork<'a> {
                 node: node.label(),
                 why,
                 opset: node.opset,
-                shapes,
+                shapes: shapes(inputs),
             });
         }
         self.set(node, Vec::new());
         Ok(())
+    }
+}
+
+fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
+    OnnxError::Node {
+        node: node.label(),
+        fault: Box::new(fault),
     }
 }
 

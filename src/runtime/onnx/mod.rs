@@ -18,6 +18,7 @@ mod model;
 mod node;
 mod operators;
 mod partial;
+mod patterns;
 mod proto;
 mod shapes;
 mod tensor;

@@ -118,6 +118,11 @@ impl<'a> PartialNetwork<'a> {
             .extend(named.filter(|(name, _)| !name.is_empty()));
     }
 
+    /// Whether a node reads the value, or it is an answer.
+    pub(super) fn is_read(&self, name: &str) -> bool {
+        self.outputs.contains(&name) || self.readers.contains_key(name)
+    }
+
     /// Adds an operation named after the node, with its tensors of weights by their last names.
     pub(super) fn layer(
         &mut self,

@@ -198,7 +198,10 @@ impl Signature {
         let mut answers = Vec::new();
         for (spec, &size) in self.outputs.iter().zip(&sizes) {
             let each = rows.chunks_exact(width.max(1)).take(batch);
-            let values: Vec<f32> = each.flat_map(|row| &row[first..][..size]).copied().collect();
+            let values: Vec<f32> = each
+                .flat_map(|row| &row[first..][..size])
+                .copied()
+                .collect();
             let dims = spec.dims.iter().map(|d| match d {
                 Dimension::Fixed(size) => *size,
                 Dimension::Varies => 0,
@@ -232,9 +235,12 @@ fn values(
         });
     }
     match tensor.dims() {
-        [batch @ 1.., sample @ ..] if spec.fits(sample) => {
+        [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
             let floats = tensor.floats();
-            let floats = floats.map_err(|error| RowError::Values { name: name(), error })?;
+            let floats = floats.map_err(|error| RowError::Values {
+                name: name(),
+                error,
+            })?;
             Ok((*batch, floats))
         }
         found => Err(RowError::Dims {

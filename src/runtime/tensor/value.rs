@@ -106,7 +106,11 @@ impl TensorValue {
             };
         }
         match self.data_type {
-            DataType::Bool => Ok(self.bytes.iter().map(|b| f32::from(u8::from(*b != 0))).collect()),
+            DataType::Bool => Ok(self
+                .bytes
+                .iter()
+                .map(|b| f32::from(u8::from(*b != 0)))
+                .collect()),
             DataType::Uint8 => Ok(read!(u8).map(f32::from).collect()),
             DataType::Int8 => Ok(read!(i8).map(f32::from).collect()),
             DataType::Uint16 => Ok(read!(u16).map(f32::from).collect()),

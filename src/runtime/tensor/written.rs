@@ -76,7 +76,11 @@ impl WrittenTensor {
     /// Writes a tensor out.
     pub fn new(name: String, value: &TensorValue) -> Self {
         let numbers = match value.data_type() {
-            DataType::Bool => value.bytes().iter().map(|b| Number::Bool(*b != 0)).collect(),
+            DataType::Bool => value
+                .bytes()
+                .iter()
+                .map(|b| Number::Bool(*b != 0))
+                .collect(),
             _ => value.numbers(),
         };
         WrittenTensor {

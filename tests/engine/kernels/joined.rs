@@ -59,10 +59,7 @@ impl Joined {
     }
 
     fn channels(&self, id: NodeId) -> usize {
-        match self.net.0.shape(id) {
-            Shape::Image { channels, .. } => channels,
-            Shape::Vector { features } => features,
-        }
+        self.net.0.shape(id).channels()
     }
 
     fn add(&mut self, layer: &Layer) {

@@ -93,13 +93,6 @@ pub(crate) fn files(path: &Path) -> Files {
     }
 }
 
-/// Reads a file of samples or labels. The name is checked before the file is opened.
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let named = Samples::check_name(&path.to_string_lossy());
-    named.with_context(|| path.display().to_string())?;
-    reading::bytes(path).with_context(|| format!("reading {}", path.display()))
-}
-
 impl OpenedEnsemble {
     /// Puts an ensemble on devices, without notices.
     pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
@@ -173,13 +166,12 @@ impl OpenedEnsemble {
             layout: files.layout.unwrap_or(of_ensemble.layout),
             ..of_ensemble
         };
-        let samples = Samples::parse(&path.to_string_lossy(), read(path)?, &form);
+        let samples = Samples::read(path, &form);
         let samples = samples.with_context(|| path.display().to_string())?;
         let Some(path) = &files.labels else {
             return Ok(samples);
         };
-        let name = path.to_string_lossy();
-        let labelled = samples.labelled_by(&name, read(path)?, &form.classes);
+        let labelled = samples.labelled_by_file(path, &form.classes);
         labelled.with_context(|| path.display().to_string())
     }
 }

@@ -4,9 +4,10 @@ mod header;
 
 use crate::words;
 
-use super::form::{ClassError, Classes, ImageLayout, SampleForm, SamplesError};
+use super::error::{ClassError, SamplesError};
+use super::form::{Classes, ImageLayout, SampleForm};
+use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
-use super::{SampleSource, Samples};
 
 use header::Header;
 
@@ -187,46 +188,25 @@ fn unknown(code: String) -> NpyError {
     }
 }
 
-/// Checks the shape. Samples may be flat, and images of one channel without that dimension.
+/// Checks the shape of all samples together.
 fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
-    let expected = form.layout.dimensions(form.shape);
-    let fits = |tail: &[usize]| {
-        dims.len() == tail.len() + 1 && dims[1..].iter().zip(tail).all(|(d, t)| *d == *t as u64)
-    };
-    let without_one: Vec<usize> = match (form.layout, &expected[..]) {
-        (ImageLayout::Nchw, [1, plane @ ..]) | (ImageLayout::Nhwc, [plane @ .., 1]) => {
-            plane.to_vec()
-        }
-        _ => expected.clone(),
-    };
-    let flat = form.shape.elements();
-    if fits(&expected) || fits(&[flat]) || fits(&without_one) {
+    let fits = |form: &SampleForm<'_>| dims.split_first().is_some_and(|(_, d)| form.fits(d));
+    if fits(form) {
         return Ok(());
     }
-    let or_flat = match expected[..] {
-        [_] => String::new(),
-        _ => format!(" or [n, {flat}]"),
-    };
-    let other = match form.layout {
+    let layout = match form.layout {
         ImageLayout::Nchw => ImageLayout::Nhwc,
         ImageLayout::Nhwc => ImageLayout::Nchw,
     };
-    let advice = match fits(&other.dimensions(form.shape)) {
-        true => format!("; is its layout {}?", other.name()),
+    let advice = match fits(&SampleForm { layout, ..*form }) {
+        true => format!("; is its layout {}?", layout.name()),
         false => String::new(),
     };
     Err(NpyError::Shape {
-        expected: format!("[n, {}]{or_flat}", join(&expected)),
+        expected: form.expected_dimensions("n, "),
         found: dims.to_vec(),
         advice,
     })
-}
-
-fn join(dims: &[usize]) -> String {
-    dims.iter()
-        .map(usize::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// Returns the bytes of a `.npy` file of float32, little endian, of shape `dims`.

@@ -11,8 +11,9 @@
 use half::{bf16, f16};
 
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::compute::kernels::softmax_row;
-use crate::network::{Activation, Conv2d, Graph, Pool, Weights};
+use crate::compute::fuse::Pairing;
+use crate::compute::kernels::{activate_plainly, softmax_row};
+use crate::network::{Activation, Conv2d, Graph, Pool, ResponseNorm, Weights};
 
 use super::layout::{StepArrays, WeightLayout};
 use super::plan::{GpuOp, GpuPlan, GpuStep};
@@ -128,6 +129,14 @@ impl Emulated {
                     channel,
                 )
             }
+            GpuOp::Paired(pairing) => paired(arena, step, pairing, at),
+            GpuOp::Shuffle(groups) => {
+                let (place, group) = (at.channel / groups, at.channel % groups);
+                let channel = group * (input.channels / groups) + place;
+                arena.read(input, at.row, at.y, at.x, channel)
+            }
+            GpuOp::ResponseNorm(norm) => response_normed(arena, input, norm, at),
+            GpuOp::LayerNorm(eps) => layer_normed(arena, input, eps, at),
             _ => arena.read(input, at.row, at.y, at.x, at.channel),
         }
     }
@@ -185,6 +194,11 @@ impl Emulated {
             None => value,
             Some(Activation::Relu) => value.max(0.0),
             Some(Activation::Relu6) => value.clamp(0.0, 6.0),
+            Some(other) => {
+                let mut row = [value];
+                activate_plainly(other, &mut row);
+                row[0]
+            }
         })
     }
 
@@ -338,4 +352,43 @@ fn resized(arena: &EmulatedArena, step: &GpuStep, at: ValueIndex) -> f32 {
     let read = |y, x| arena.read(from, at.row, y, x, at.channel);
     let line = |y| read(y, x0) * (1.0 - h) + read(y, x1) * h;
     line(y0) * (1.0 - v) + line(y1) * v
+}
+
+/// Returns the sum or product of two values; the other operand may be one pixel for all.
+fn paired(arena: &EmulatedArena, step: &GpuStep, pairing: Pairing, at: ValueIndex) -> f32 {
+    let value = arena.read(&step.input, at.row, at.y, at.x, at.channel);
+    let other = step.other.map_or(f32::NAN, |view| {
+        let (y, x) = match view.pixels() == step.output.pixels() {
+            true => (at.y, at.x),
+            false => (0, 0),
+        };
+        arena.read(&view, at.row, y, x, at.channel)
+    });
+    match pairing {
+        Pairing::Sum => value + other,
+        Pairing::Product => value * other,
+    }
+}
+
+fn response_normed(
+    arena: &EmulatedArena,
+    input: &TensorView,
+    norm: ResponseNorm,
+    at: ValueIndex,
+) -> f32 {
+    let (before, behind) = norm.reach();
+    let read = |channel| arena.read(input, at.row, at.y, at.x, channel);
+    let last = (at.channel + behind).min(input.channels - 1);
+    let around = at.channel.saturating_sub(before)..=last;
+    let sum: f32 = around.map(|c| read(c) * read(c)).sum();
+    read(at.channel) / (norm.k + norm.alpha / norm.size as f32 * sum).powf(norm.beta)
+}
+
+/// Returns a value less the mean of its pixel's channels, over their deviation.
+fn layer_normed(arena: &EmulatedArena, input: &TensorView, eps: f32, at: ValueIndex) -> f32 {
+    let read = |channel| arena.read(input, at.row, at.y, at.x, channel);
+    let count = input.channels as f32;
+    let mean = (0..input.channels).map(read).sum::<f32>() / count;
+    let squares = (0..input.channels).map(|c| (read(c) - mean) * (read(c) - mean));
+    (read(at.channel) - mean) / (squares.sum::<f32>() / count + eps).sqrt()
 }

@@ -50,7 +50,7 @@ impl WeightLayout {
             };
             let channels = step.output.channels;
             let filters = filter_values(step).map(|values| take(values * narrow));
-            let biased = fused.norm.is_some() || (filters.is_some() && has_bias(graph, step));
+            let biased = fused.norm.is_some() || has_bias(graph, step);
             StepArrays {
                 filters,
                 scale: filters.is_none().then(|| take(4 * channels)),
@@ -111,7 +111,10 @@ fn fill_step(
         let node = fused.weights.map(|n| &graph.nodes()[n].name);
         node.map_or(&[], |name| weights.get(&format!("{name}.{suffix}")))
     };
-    let factors = scale(fused, channels, norm.as_ref());
+    let factors = match step.op {
+        GpuOp::LayerNorm(_) => Some(raw("weight").iter().map(|w| w * fused.scale).collect()),
+        _ => scale(fused, channels, norm.as_ref()),
+    };
     if let Some(at) = arrays.filters {
         let filters = laid_out(step, raw("weight"), factors.as_deref());
         write(&mut bytes[at..], &filters, precision);

@@ -30,9 +30,10 @@ pub fn lower(
 #[cfg(not(feature = "cuda"))]
 pub fn lower(
     _: &Arc<dyn Gpu>,
-    _: &Graph,
+    graph: &Graph,
     _: &Weights,
     _: Precision,
 ) -> Result<Arc<dyn Program>, ComputeError> {
+    super::plan::check(graph)?;
     Err(ComputeError::Gpu(crate::device::gpu::GpuError::NotBuilt))
 }

@@ -6,9 +6,9 @@
 
 use crate::compute::ComputeError;
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
-use crate::compute::fuse::{FusedStep, StepKernel, ValueId, fuse};
+use crate::compute::fuse::{FusedStep, Pairing, StepKernel, ValueId, fuse};
 use crate::compute::plan::turn;
-use crate::network::{Activation, Conv2d, Graph, Op, Pool, Shape};
+use crate::network::{Activation, Conv2d, Graph, Op, Pool, ResponseNorm, Shape};
 
 use super::program::Precision;
 
@@ -36,6 +36,13 @@ pub(in crate::compute) enum GpuOp {
     Resize,
     /// An image as a vector, channels slowest.
     Flatten,
+    /// Two values, of which one may be a row for each sample.
+    Paired(Pairing),
+    /// Channels of as many groups, interleaved.
+    Shuffle(usize),
+    ResponseNorm(ResponseNorm),
+    /// A norm across channels, with this added to the variance.
+    LayerNorm(f32),
     Softmax,
     /// Softmax as the network's answer.
     SoftmaxAnswer,
@@ -50,6 +57,8 @@ pub(in crate::compute) enum GpuOp {
 pub(in crate::compute) struct GpuStep {
     pub op: GpuOp,
     pub input: TensorView,
+    /// The other operand of a sum or product.
+    pub other: Option<TensorView>,
     pub residual: Option<TensorView>,
     pub output: TensorView,
     pub activation: Option<Activation>,
@@ -183,16 +192,27 @@ fn lower(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
     if step.kernel == StepKernel::Concat {
         return concat(step, places);
     }
+    let output = places.view(step.output);
     let input = match step.kernel {
         // The step's number of channels describes the samples.
-        StepKernel::Enter => places.view(step.output),
+        StepKernel::Enter => output,
+        StepKernel::Channels(first) => places.view(step.inputs[0]).part(first, output.channels),
         _ => places.view(step.inputs[0]),
     };
-    let output = places.view(step.output);
+    let other = match step.kernel {
+        StepKernel::Paired(_) => step.inputs.get(1).map(|&v| places.view(v)),
+        _ => None,
+    };
+    // The image comes first.
+    let (input, other) = match other {
+        Some(other) if input.pixels() < output.pixels() => (other, Some(input)),
+        _ => (input, other),
+    };
     let weighted = step.weights.is_some() || step.norm.is_some();
     vec![GpuStep {
         op: operation(step, input, output, places),
         input,
+        other,
         residual: step.residual.map(|v| places.view(v)),
         output,
         activation: step.activation,
@@ -214,7 +234,14 @@ fn operation(
         StepKernel::Convolution(conv) => convolution(conv, input),
         StepKernel::Linear => GpuOp::Dense(Conv2d::new(output.channels, 1)),
         // A concatenation is lowered part by part.
-        StepKernel::ScaleShift | StepKernel::Copy | StepKernel::Concat => GpuOp::Pointwise,
+        StepKernel::ScaleShift
+        | StepKernel::Copy
+        | StepKernel::Channels(_)
+        | StepKernel::Concat => GpuOp::Pointwise,
+        StepKernel::Paired(pairing) => GpuOp::Paired(pairing),
+        StepKernel::ChannelShuffle(groups) => GpuOp::Shuffle(groups),
+        StepKernel::LocalResponseNorm(norm) => GpuOp::ResponseNorm(norm),
+        StepKernel::LayerNorm(eps) => GpuOp::LayerNorm(eps),
         StepKernel::MaxPool(pool) => GpuOp::MaxPool(pool),
         StepKernel::AvgPool(pool) => GpuOp::MeanPool(pool),
         StepKernel::GlobalAvgPool | StepKernel::AdaptiveAvgPool => GpuOp::Regions,
@@ -250,6 +277,7 @@ fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
             copies.push(GpuStep {
                 op: GpuOp::Pointwise,
                 input: from,
+                other: None,
                 residual: None,
                 output: to,
                 activation: None,
@@ -270,6 +298,7 @@ fn leave(steps: &mut Vec<GpuStep>, answer: TensorView) {
         _ => steps.push(GpuStep {
             op: GpuOp::Answer,
             input: answer,
+            other: None,
             residual: None,
             output: answer,
             activation: None,

@@ -1,5 +1,6 @@
 //! Steps that read each value once, and the epilogue of others.
 
+use super::activations::RowActivation;
 use super::memory::{InputPixels, OutputPixels};
 use super::task::StepWeights;
 use crate::compute::buffers::{TensorView, ValuePlace};
@@ -9,6 +10,8 @@ use crate::network::Activation;
 pub(super) struct Epilogue<'a> {
     pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
+    /// The pass of an activation that is neither ReLU nor ReLU6.
+    pub rows: Option<RowActivation>,
 }
 
 impl Epilogue<'_> {
@@ -26,7 +29,10 @@ impl Epilogue<'_> {
         match self.activation {
             Some(Activation::Relu) => relu(row),
             Some(Activation::Relu6) => relu6(row),
-            None => {}
+            _ => {}
+        }
+        if let Some(rows) = &self.rows {
+            rows.row(row);
         }
     }
 }
@@ -114,15 +120,6 @@ pub(super) fn flatten(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
                 row[c * pixels + pixel] = v;
             }
         }
-    }
-}
-
-#[inline(always)]
-pub(super) fn softmax(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
-    for sample in out.pixels.clone() {
-        let row = out.row(sample);
-        row.copy_from_slice(input.pixel(sample));
-        softmax_row(row);
     }
 }
 

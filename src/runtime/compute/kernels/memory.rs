@@ -138,6 +138,16 @@ impl<'a> BatchMemory<'a> {
         }
     }
 
+    /// Returns the floats of a view's slot, of which each task writes its own.
+    pub(crate) fn output(&self, view: TensorView) -> OutputFloats<'a> {
+        let range = self.range(view);
+        OutputFloats {
+            start: self.start.wrapping_add(range.start),
+            len: range.len(),
+            buffer: PhantomData,
+        }
+    }
+
     /// Returns a range of floats, to read.
     ///
     /// # Safety
@@ -219,6 +229,34 @@ impl OutputPixels<'_> {
 
     pub(crate) fn pitch(&self) -> usize {
         self.view.pitch
+    }
+}
+
+/// The floats of a slot, from the first sample that is worked on.
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct OutputFloats<'a> {
+    start: *mut f32,
+    len: usize,
+    buffer: PhantomData<&'a mut [f32]>,
+}
+
+impl<'a> OutputFloats<'a> {
+    /// Returns `len` floats from float `at` of the slot on.
+    ///
+    /// # Safety
+    /// Nothing else reads or writes them while the slice is used.
+    #[inline(always)]
+    pub(crate) unsafe fn run(&self, at: usize, len: usize) -> &'a mut [f32] {
+        let start = self.ptr(at, len);
+        // SAFETY: inside the slot, as was checked; unshared, by the caller.
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
+    }
+
+    /// Returns the address of float `at` of the slot, from which `len` floats lie in the slot.
+    #[inline(always)]
+    pub(crate) fn ptr(&self, at: usize, len: usize) -> *mut f32 {
+        assert!(at + len <= self.len, "floats outside of their slot");
+        self.start.wrapping_add(at)
     }
 }
 

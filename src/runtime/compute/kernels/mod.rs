@@ -7,7 +7,10 @@
 //! | the same, prepared | first layers, which have few input channels | the input is copied once into padded lines, turned from channels-first on the way, so that a line of the window is one run of floats |
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
-//! | a simple pass | pools, norms alone, resizes, softmax | plain loops |
+//! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
+//!
+//! ReLU and ReLU6 are applied as values are written; other activations pass over the rows of a
+//! tile, or a pixel, behind it (`activations`), by functions over vectors (`functions`).
 //!
 //! Kernels are written once over the trait `Vector` and compiled for AVX-512, AVX2 with FMA, NEON
 //! and plain arrays; `Family::best` picks at run time. They are `#[inline(always)]` without
@@ -18,10 +21,14 @@
 //! side is packed at load, and the end of a step is applied in registers; a general product
 //! offers none of these.
 
+mod activations;
+mod channels;
 mod convolution;
 mod elementwise;
+mod functions;
 mod memory;
 mod narrow;
+mod norms;
 mod panels;
 mod resample;
 mod step;
@@ -34,6 +41,7 @@ mod vector;
 )]
 mod winograd;
 
+pub(in crate::compute) use activations::activate_plainly;
 pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory, Buffer, LINE};
 pub(in crate::compute) use panels::{Filters, TileShape};

@@ -1,12 +1,13 @@
 //! Planned steps: their operands, and the methods that compute them.
 
+use super::activations::RowActivation;
 use super::convolution::Convolution;
 use super::memory::{InputPixels, OutputPixels};
 use super::panels::{Filters, TileShape};
 use super::task::{self, Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
 use super::vector::{self, Vector, Vectorised};
 use super::winograd::Winograd;
-use super::{elementwise, resample};
+use super::{channels, elementwise, norms, resample};
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::StepKernel;
 use crate::network::Conv2d;
@@ -143,13 +144,15 @@ unsafe fn simple(call: &Call<'_>, task: usize) {
     let inputs: Vec<InputPixels<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
     let pass = Pass {
         step,
+        // SAFETY: the family is available.
+        rows: unsafe { RowActivation::new(call.family, step.fused.activation) },
         weights: call.weights,
         inputs: &inputs,
         residual: step.residual.map(source),
         // SAFETY: tasks have disjoint pixels.
         out: unsafe { call.memory.part(step.output, pixels) },
     };
-    // SAFETY: the family is available; the pass is written in safe code.
+    // SAFETY: the family is available, and the pass asks for nothing else.
     unsafe { vector::dispatch(call.family, pass) }
 }
 
@@ -174,7 +177,9 @@ unsafe fn candle(call: &Call<'_>) {
     let mut out = unsafe { call.memory.part(step.output, pixels) };
     for pixel in out.pixels.clone() {
         let row = out.row(pixel);
-        let values = answer.as_ref().and_then(|a| a.chunks_exact(row.len()).nth(pixel));
+        let values = answer
+            .as_ref()
+            .and_then(|a| a.chunks_exact(row.len()).nth(pixel));
         match values {
             Some(values) => row.copy_from_slice(values),
             None => row.fill(f32::NAN),
@@ -186,6 +191,7 @@ unsafe fn candle(call: &Call<'_>) {
 /// the family's instructions.
 struct Pass<'a> {
     step: &'a PlacedStep,
+    rows: Option<RowActivation>,
     weights: &'a StepWeights,
     inputs: &'a [InputPixels<'a>],
     residual: Option<InputPixels<'a>>,
@@ -199,6 +205,7 @@ impl Vectorised for Pass<'_> {
     unsafe fn run<V: Vector>(self) {
         let Pass {
             step,
+            rows,
             weights,
             inputs,
             residual,
@@ -207,15 +214,27 @@ impl Vectorised for Pass<'_> {
         let end = elementwise::Epilogue {
             residual,
             activation: step.fused.activation,
+            rows,
         };
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
             StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
             StepKernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
-            StepKernel::Copy => elementwise::copy(input, &end, &mut out),
+            StepKernel::Copy | StepKernel::Channels(_) => {
+                elementwise::copy(input, &end, &mut out);
+            }
+            StepKernel::Paired(pairing) => {
+                channels::paired(pairing, inputs, to, &end, &mut out);
+            }
+            StepKernel::ChannelShuffle(groups) => channels::shuffle(groups, input, &mut out),
+            StepKernel::LocalResponseNorm(norm) => norms::response_norm(norm, input, &mut out),
+            StepKernel::LayerNorm(eps) => {
+                norms::layer_norm(eps, weights, input, &end, &mut out);
+            }
             StepKernel::Enter => elementwise::enter(input, &mut out),
             StepKernel::Flatten => elementwise::flatten(input, &mut out),
-            StepKernel::Softmax => elementwise::softmax(input, &mut out),
+            // SAFETY: the family's instructions are enabled here.
+            StepKernel::Softmax => unsafe { norms::softmax::<V>(input, &mut out) },
             StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
             StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
             StepKernel::AvgPool(pool) => resample::average_pool(pool, input, to, &mut out),

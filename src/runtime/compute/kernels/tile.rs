@@ -4,6 +4,7 @@
 //! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
 //! leaves with bias, residual and activation applied.
 
+use super::activations::RowActivation;
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
@@ -32,6 +33,20 @@ pub(super) struct Tile {
     /// Columns of the last vector that are written; `LANES` for all.
     pub last: usize,
     pub activation: Option<Activation>,
+}
+
+impl Tile {
+    /// Applies an activation that is not applied in registers to the `rows` rows written.
+    ///
+    /// # Safety
+    /// The tile was run, its vectors have `lanes` lanes, and nothing else uses what it wrote.
+    pub(super) unsafe fn pass(&self, pass: Option<RowActivation>, rows: usize, lanes: usize) {
+        if let Some(pass) = pass {
+            let columns = (self.vectors - 1) * lanes + self.last;
+            // SAFETY: the tile wrote so many columns of these rows.
+            unsafe { pass.rows(self.out, self.out_stride, rows, columns) }
+        }
+    }
 }
 
 /// A tile's function for one family and size.
@@ -220,7 +235,8 @@ pub(super) unsafe fn finish<V: Vector, const M: usize, const N: usize>(
     }
 }
 
-/// Returns `value` with the activation applied.
+/// Returns `value` with the activation applied if that is ReLU or ReLU6; others pass over the
+/// rows behind the tile ([`RowActivation`](super::activations::RowActivation)).
 ///
 /// # Safety
 /// As for [`Vector`].
@@ -229,9 +245,9 @@ pub(super) unsafe fn activated<V: Vector>(value: V, activation: Option<Activatio
     // SAFETY: handed on.
     unsafe {
         match activation {
-            None => value,
             Some(Activation::Relu) => value.relu(),
             Some(Activation::Relu6) => value.relu().at_most(6.0),
+            _ => value,
         }
     }
 }

@@ -16,7 +16,10 @@ fn numbers(x: &Tensor) -> Result<Tensor> {
 
 pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let logic = |f: fn(&Tensor, &Tensor) -> Result<Tensor>| {
-        numbers(&f(&numbers(&is_not_zero(a)?)?, &numbers(&is_not_zero(b)?)?)?)
+        numbers(&f(
+            &numbers(&is_not_zero(a)?)?,
+            &numbers(&is_not_zero(b)?)?,
+        )?)
     };
     match kind {
         Binary::Add => a + b,
@@ -34,8 +37,8 @@ pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         Binary::Greater => numbers(&a.gt(b)?),
         Binary::GreaterOrEqual => numbers(&a.ge(b)?),
         Binary::And => logic(|a, b| a * b),
-        Binary::Or => logic(Tensor::maximum),
-        Binary::Xor => logic(Tensor::ne),
+        Binary::Or => logic(|a, b| a.maximum(b)),
+        Binary::Xor => logic(|a, b| a.ne(b)),
     }
 }
 

@@ -10,7 +10,9 @@ use candle_core::{D, Device, Result, Tensor};
 
 pub(super) use tensors::{from_stored, to_stored};
 
-use crate::network::{Conv2d, Graph, Node, Op, Pool, Shape, Sides, Weights};
+use crate::network::{
+    Activation, Conv2d, Graph, Node, Op, Pool, ResponseNorm, Shape, Sides, Weights,
+};
 
 /// The parameters of a run, and its batch normalisation.
 pub trait ParameterSource {
@@ -38,7 +40,11 @@ pub trait ParameterSource {
 /// The shapes do not fit.
 pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor> {
     // An image's channels are its second dimension, a tensor's features its last.
-    let axis = if x.rank() == 4 && x.dim(1)? == scale.elem_count() { 1 } else { x.rank() - 1 };
+    let axis = if x.rank() == 4 && x.dim(1)? == scale.elem_count() {
+        1
+    } else {
+        x.rank() - 1
+    };
     let mut dims = vec![1; x.rank()];
     dims[axis] = scale.elem_count();
     let (scale, shift) = (scale.reshape(dims.clone())?, shift.reshape(dims)?);
@@ -118,7 +124,33 @@ pub(super) fn apply(
         Op::AvgPool(pool) => average_pool(pool, x),
         Op::AdaptiveAvgPool { height, width } => adaptive(&adaptive(x, 2, height)?, 3, width),
         Op::GlobalAvgPool => x.flatten_from(2)?.mean(D::Minus1),
-        Op::Add => x + inputs[1],
+        Op::Activation(activation) => activated(activation, x),
+        Op::Add => {
+            let [a, b] = alike(x, inputs[1])?;
+            a.broadcast_add(&b)
+        }
+        Op::Mul => {
+            let [a, b] = alike(x, inputs[1])?;
+            a.broadcast_mul(&b)
+        }
+        Op::ChannelShuffle { groups } => shuffled(groups, x),
+        Op::Channels { first, count } => x.narrow(1, first, count),
+        Op::LocalResponseNorm(norm) => response_norm(norm, x),
+        Op::LayerNorm { eps } => {
+            let of = |suffix: &str| source.parameter(&format!("{}.{suffix}", node.name));
+            let axis = match shapes[0] {
+                Shape::Image { .. } => 1,
+                _ => x.rank() - 1,
+            };
+            let mean = x.mean_keepdim(axis)?;
+            let x = x.broadcast_sub(&mean)?;
+            let deviation = (x.sqr()?.mean_keepdim(axis)? + f64::from(eps))?.sqrt()?;
+            let x = x.broadcast_div(&deviation)?;
+            match shapes[0] {
+                Shape::Image { .. } => per_channel(&x, &of("weight")?, &of("bias")?),
+                _ => x.broadcast_mul(&of("weight")?)?.broadcast_add(&of("bias")?),
+            }
+        }
         Op::Concat if matches!(shapes[0], Shape::Tensor(_)) => Tensor::cat(inputs, D::Minus1),
         Op::Concat => Tensor::cat(inputs, 1),
         Op::Tensor(op) => tensors::apply(op, &node.name, source, inputs, shapes),
@@ -202,4 +234,60 @@ fn candle_softmax(x: &Tensor) -> Result<Tensor> {
     let max = x.max_keepdim(D::Minus1)?;
     let e = x.broadcast_sub(&max)?.exp()?;
     e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
+}
+
+fn activated(activation: Activation, x: &Tensor) -> Result<Tensor> {
+    let softplus = |x: &Tensor| x.relu()? + (x.abs()?.neg()?.exp()? + 1.0)?.log()?;
+    let line = |slope: f32, shift: f32| {
+        let y = x.affine(f64::from(slope), f64::from(shift))?;
+        y.clamp(0f32, 1f32)
+    };
+    match activation {
+        Activation::Relu => x.relu(),
+        Activation::Relu6 => x.clamp(0f32, 6f32),
+        Activation::Clip { least, most } => x.clamp(least, most),
+        Activation::LeakyRelu { slope } => {
+            x.relu()? - x.neg()?.relu()?.affine(f64::from(slope), 0.0)?
+        }
+        Activation::Elu { alpha } => x.elu(f64::from(alpha)),
+        Activation::Sigmoid => (x.neg()?.exp()? + 1.0)?.recip(),
+        Activation::HardSigmoid { slope, shift } => line(slope, shift),
+        Activation::Silu => x.silu(),
+        Activation::HardSwish => x * line(1.0 / 6.0, 0.5)?,
+        Activation::Gelu => x.gelu_erf(),
+        Activation::GeluTanh => x.gelu(),
+        Activation::Tanh => x.tanh(),
+        Activation::Softplus => softplus(x),
+        Activation::Mish => x * softplus(x)?.tanh()?,
+    }
+}
+
+/// Returns both operands with as many dimensions, so that a row of channels meets an image's.
+fn alike(a: &Tensor, b: &Tensor) -> Result<[Tensor; 2]> {
+    let rank = a.rank().max(b.rank());
+    let wide = |x: &Tensor| {
+        let mut dims = x.dims().to_vec();
+        dims.resize(rank, 1);
+        x.reshape(dims)
+    };
+    Ok([wide(a)?, wide(b)?])
+}
+
+fn shuffled(groups: usize, x: &Tensor) -> Result<Tensor> {
+    let (batch, channels) = (x.dim(0)?, x.dim(1)?);
+    let pixels = x.elem_count() / (batch * channels);
+    let apart = x.reshape((batch, groups, channels / groups, pixels))?;
+    apart.transpose(1, 2)?.contiguous()?.reshape(x.dims())
+}
+
+fn response_norm(norm: ResponseNorm, x: &Tensor) -> Result<Tensor> {
+    let (before, behind) = norm.reach();
+    let squares = x.sqr()?.pad_with_zeros(1, before, behind)?;
+    let channels = x.dim(1)?;
+    let mut sum = squares.narrow(1, 0, channels)?;
+    for shift in 1..norm.size {
+        sum = (sum + squares.narrow(1, shift, channels)?)?;
+    }
+    let mean = sum.affine(f64::from(norm.alpha) / norm.size as f64, f64::from(norm.k))?;
+    x / mean.powf(f64::from(norm.beta))?
 }

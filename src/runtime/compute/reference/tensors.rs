@@ -32,7 +32,9 @@ pub(super) fn apply(
             value.broadcast_as(batched(batch, &dims))?.contiguous()
         }
         TensorOp::Transpose { order } => {
-            let axes: Vec<usize> = std::iter::once(0).chain(order.iter().map(|a| a + 1)).collect();
+            let axes: Vec<usize> = std::iter::once(0)
+                .chain(order.iter().map(|a| a + 1))
+                .collect();
             x.permute(axes)?.contiguous()
         }
         TensorOp::Binary { kind } => paired(kind, x, inputs[1]),
@@ -61,7 +63,8 @@ pub(super) fn apply(
         } => {
             let at = |i: usize| (start as isize + i as isize * step) as u32;
             let positions: Vec<u32> = (0..count).map(at).collect();
-            x.contiguous()?.index_select(&Tensor::new(positions, x.device())?, axis + 1)
+            x.contiguous()?
+                .index_select(&Tensor::new(positions, x.device())?, axis + 1)
         }
         TensorOp::Join { axis } => Tensor::cat(inputs, axis + 1),
         TensorOp::Gather { axis } => {
@@ -189,7 +192,8 @@ fn reduce(kind: Reduction, x: &Tensor, axes: &Dims, keep: bool) -> Result<Tensor
 fn pad(x: &Tensor, axis: usize, before: usize, after: usize, border: Border) -> Result<Tensor> {
     let size = x.dim(axis)?;
     let select = |positions: Vec<u32>| -> Result<Tensor> {
-        x.contiguous()?.index_select(&Tensor::new(positions, x.device())?, axis)
+        x.contiguous()?
+            .index_select(&Tensor::new(positions, x.device())?, axis)
     };
     let at = |i: isize| -> u32 {
         let last = size as isize - 1;
@@ -210,7 +214,11 @@ fn pad(x: &Tensor, axis: usize, before: usize, after: usize, border: Border) -> 
             };
             Tensor::cat(&[border(before)?, x.clone(), border(after)?], axis)
         }
-        _ => select((-(before as isize)..(size + after) as isize).map(at).collect()),
+        _ => select(
+            (-(before as isize)..(size + after) as isize)
+                .map(at)
+                .collect(),
+        ),
     }
 }
 
@@ -226,5 +234,7 @@ fn sums(x: &Tensor, axis: usize, exclusive: bool, reverse: bool) -> Result<Tenso
     let ones = (0..size * size).map(|i| f32::from(u8::from(counts(i / size, i % size))));
     let ones = Tensor::from_iter(ones, x.device())?.reshape((size, size))?;
     let last = x.transpose(axis, D::Minus1)?.contiguous()?;
-    last.broadcast_matmul(&ones)?.transpose(axis, D::Minus1)?.contiguous()
+    last.broadcast_matmul(&ones)?
+        .transpose(axis, D::Minus1)?
+        .contiguous()
 }

@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
+use crate::network::{
+    Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape, TensorOp,
+};
 
 /// Fully connected layers with ReLUs between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,14 @@ impl Perceptron {
         let mut x = match input {
             Shape::Image { .. } => b.add("flatten", Op::Flatten, &[NodeId::INPUT])?,
             Shape::Vector { .. } => NodeId::INPUT,
+            Shape::Tensor(_) => {
+                let shape = Shape::vector(input.elements());
+                b.add(
+                    "flatten",
+                    Op::Tensor(TensorOp::View { shape }),
+                    &[NodeId::INPUT],
+                )?
+            }
         };
         for (i, &features) in self.hidden.iter().enumerate() {
             x = b.add(format!("layers.{i}"), linear(features), &[x])?;

@@ -5,7 +5,7 @@
 //! `eps` as in timm's `legacy_xception`, made for 299×299.
 
 use super::plain::classify;
-use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
+use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 /// Layers and channels of each stage; stages after the first begin with stride 2.
 const V1_STAGES: [(usize, usize); 5] = [(1, 64), (2, 128), (2, 256), (6, 512), (2, 1024)];
@@ -180,8 +180,5 @@ fn separable(
 }
 
 fn channels(b: &GraphBuilder, value: NodeId) -> usize {
-    match b.shape(value) {
-        Shape::Image { channels, .. } => channels,
-        Shape::Vector { features } => features,
-    }
+    b.shape(value).channels()
 }

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::f32::consts::PI;
 
+use crate::network::activation::Activation;
 use crate::network::graph::{Graph, Node};
 use crate::network::op::{Op, Parameter, ParameterRole};
 use crate::network::shape::Shape;
@@ -92,7 +93,9 @@ fn filling(role: ParameterRole, key: u64, variance: f32) -> Filling {
         },
         ParameterRole::Scale => Filling::Constant(1.0),
         ParameterRole::RunningVariance => Filling::Constant(variance),
-        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => Filling::Constant(0.0),
+        ParameterRole::Bias | ParameterRole::RunningMean | ParameterRole::Operand => {
+            Filling::Constant(0.0)
+        }
     }
 }
 
@@ -164,20 +167,45 @@ fn after(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
             mean: 0.0,
             square: 2.0 * first.square,
         },
-        Op::BatchNorm { .. } | Op::Softmax | Op::Tensor(_) => Moments::UNIT,
+        Op::BatchNorm { .. } | Op::LayerNorm { .. } | Op::Softmax | Op::Tensor(_) => Moments::UNIT,
         Op::Relu | Op::Relu6 => rectified(first),
+        Op::Activation(activation) => activated(activation, first),
         Op::Scale { by } => Moments {
             mean: by * first.mean,
             square: by * by * first.square,
         },
         Op::Add => sum(first, inputs[1]),
+        Op::Mul => Moments {
+            mean: first.mean * inputs[1].mean,
+            square: first.square * inputs[1].square,
+        },
         Op::Concat => joined(graph, node, inputs),
         Op::MaxPool(_)
         | Op::AvgPool(_)
         | Op::GlobalAvgPool
         | Op::AdaptiveAvgPool { .. }
         | Op::Flatten
+        | Op::ChannelShuffle { .. }
+        | Op::Channels { .. }
+        | Op::LocalResponseNorm(_)
         | Op::Upscale { .. } => first,
+    }
+}
+
+/// Returns rough estimates of the moments after an activation, which set the statistics of
+/// made-up norms.
+fn activated(activation: Activation, first: Moments) -> Moments {
+    match activation {
+        Activation::Sigmoid | Activation::HardSigmoid { .. } => Moments {
+            mean: 0.5,
+            square: 0.25,
+        },
+        Activation::Tanh => Moments {
+            mean: 0.0,
+            square: first.square.min(1.0),
+        },
+        Activation::Clip { .. } => first,
+        _ => rectified(first),
     }
 }
 
@@ -216,8 +244,5 @@ fn joined(graph: &Graph, node: &Node, inputs: &[Moments]) -> Moments {
 }
 
 fn channels(shape: Shape) -> f32 {
-    match shape {
-        Shape::Image { channels, .. } => channels as f32,
-        Shape::Vector { features } => features as f32,
-    }
+    shape.channels() as f32
 }

@@ -11,9 +11,9 @@ use super::indices;
 use super::kinds;
 use super::node::{Node, axis};
 use super::shapes::{
-    bounded, integers, reshape_dims, reshape_kept, split_sizes, squeeze_dims, unsqueeze_dims,
+    integers, reshape_dims, reshape_kept, split_sizes, squeeze_dims, unsqueeze_dims,
 };
-use super::tensor::{Constant, Values};
+use super::tensor::Constant;
 use select::{gathered, joined, picked, run, sliced, transposed};
 
 pub(super) use made::{eye, kept};

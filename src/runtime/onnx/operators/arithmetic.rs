@@ -55,10 +55,8 @@ impl<'a> PartialNetwork<'a> {
         let numbers = answered(kind, a.numbers);
         let kind = exact(kind, a.numbers);
         let dims = broadcast_dims(a.dims(), b.dims())?;
-        let alike = a.layout == b.layout && self.shape(a.id) == self.shape(b.id);
-        if alike && kind == Binary::Add {
-            let id = self.layer(node, Op::Add, &[a.id, b.id], Vec::new())?;
-            return Ok(Activation { id, ..a.clone() });
+        if let Some(made) = self.of_images(node, kind, a, b)? {
+            return Ok(made);
         }
         let raised = [a, b].map(|x| x.under(x.layout.raised(dims.len())));
         let axes = common(&[&raised[0].layout, &raised[1].layout]);
@@ -75,6 +73,42 @@ impl<'a> PartialNetwork<'a> {
             layout,
             numbers,
         })
+    }
+
+    /// Adds a sum or product of images as they are held, or of an image and a value for each
+    /// of its channels; `None` where it is something else.
+    fn of_images(
+        &mut self,
+        node: Node<'a>,
+        kind: Binary,
+        a: &Activation,
+        b: &Activation,
+    ) -> Result<Option<Activation>, Refusal> {
+        let op = match kind {
+            Binary::Add => Op::Add,
+            Binary::Mul => Op::Mul,
+            _ => return Ok(None),
+        };
+        let is_image = |x: &Activation| {
+            let four = x.dims().len() == 4 && x.layout.lies_as(&[2, 3, 1]);
+            matches!(self.shape(x.id), Shape::Image { .. }) && four
+        };
+        let is_row = |x: &Activation, of: &Activation| matches!(*x.dims(), [1, c, 1, 1] if c == of.dims()[1]);
+        if a.layout == b.layout && self.shape(a.id) == self.shape(b.id) {
+            let id = self.layer(node, op, &[a.id, b.id], Vec::new())?;
+            return Ok(Some(Activation { id, ..a.clone() }));
+        }
+        let (image, row) = match (is_image(a), is_image(b)) {
+            (true, _) if is_row(b, a) => (a, b),
+            (_, true) if is_row(a, b) => (b, a),
+            _ => return Ok(None),
+        };
+        let row = self.stored(node, row, &[1])?;
+        let id = self.layer(node, op, &[image.id, row], Vec::new())?;
+        Ok(Some(Activation {
+            id,
+            ..image.clone()
+        }))
     }
 
     /// Adds a function of an activation and a constant, which is the first operand if `first`.
@@ -228,7 +262,11 @@ fn inserted_last(axes: &[usize], rank: usize) -> Vec<usize> {
 }
 
 /// Two inputs, or many taken one after the other.
-pub(super) fn many<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn many<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let operator = node.operator().unwrap_or_default();
     let Some(kind) = binary(operator) else {
         return unsupported("the operator is not known");
@@ -236,7 +274,7 @@ pub(super) fn many<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
     if operator == "Mod" && node.integer("fmod") == Some(1) {
         return remainder(network, node, inputs);
     }
-    let mut all = match inputs.0.as_slice() {
+    let mut all = match inputs.0 {
         [_] => network.input(node, inputs, 0)?,
         _ => network.binary(node, kind, inputs.value(0)?, inputs.value(1)?)?,
     };
@@ -250,7 +288,7 @@ pub(super) fn many<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
 }
 
 /// The remainder of C, with the sign of the dividend.
-fn remainder<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+fn remainder<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let (a, b) = (
         network.input(node, inputs, 0)?,
         network.input(node, inputs, 1)?,

@@ -97,7 +97,11 @@ impl Dense {
     }
 }
 
-pub(super) fn gemm<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn gemm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let turned = |name| node.integer(name).unwrap_or(0) != 0;
     let (a, b) = (inputs.value(0)?, inputs.value(1)?);
     if [a, b].iter().any(|v| v.dims().is_none_or(|d| d.len() != 2)) {
@@ -178,7 +182,7 @@ fn plus<'a>(
 pub(super) fn matmul<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     match (inputs.value(0)?, inputs.value(1)?) {
         (Value::Activation(x), Value::Constant(matrix))

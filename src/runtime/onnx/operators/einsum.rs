@@ -16,7 +16,7 @@ struct Term {
 pub(super) fn einsum<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let equation = node.text("equation").unwrap_or_default();
     let equation = String::from_utf8_lossy(equation).replace(' ', "");

@@ -1,7 +1,8 @@
 //! Operations on each value by itself.
 
-use super::inputs::{Added, Inputs, same, unsupported};
-use crate::network::{Activation as Function, Binary, Op, TensorOp, Unary};
+use super::activations;
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Binary, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::kinds;
 use crate::onnx::layout::{Layout, common};
@@ -10,42 +11,23 @@ use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
 
 /// Bounds are attributes before opset 11 and inputs after.
-pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let constant = |n| !matches!(inputs.0.get(n), Some(Some(Value::Activation(_))));
-    if !constant(1) || !constant(2) {
-        return clip_by_values(network, node, inputs);
-    }
-    let least = node.float("min").or(inputs.number(1)?);
-    let most = node.float("max").or(inputs.number(2)?);
-    let least = least.unwrap_or(f32::NEG_INFINITY);
-    let most = most.unwrap_or(f32::INFINITY);
-    let x = network.input(node, inputs, 0)?;
-    match (least, most) {
-        (0.0, 6.0) => network.each(node, Op::from(Function::Relu6), &x),
-        (0.0, most) if most >= f32::MAX => network.each(node, Op::from(Function::Relu), &x),
-        _ => clipped(network, node, &x, least, most),
-    }
-}
-
-/// Adds bounds that are numbers.
-fn clipped<'a>(
+pub(super) fn clip<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    x: &Activation,
-    least: f32,
-    most: f32,
+    inputs: &Inputs<'_>,
 ) -> Added {
-    let mut x = x.clone();
-    if least > f32::MIN {
-        x = network.by(node, Binary::Max, &x, least, false)?;
+    let constant = |n| !matches!(inputs.0.get(n), Some(Some(Value::Activation(_))));
+    if constant(1) && constant(2) {
+        return activations::clip(network, node, inputs);
     }
-    if most < f32::MAX {
-        x = network.by(node, Binary::Min, &x, most, false)?;
-    }
-    Ok(x)
+    clip_by_values(network, node, inputs)
 }
 
-fn clip_by_values<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+fn clip_by_values<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let mut x = inputs.value(0)?.clone();
     for (n, kind) in [(1, Binary::Max), (2, Binary::Min)] {
         if inputs.has(n) {
@@ -58,7 +40,7 @@ fn clip_by_values<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: 
 pub(super) fn unary<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let Some(kind) = kinds::unary(node.operator().unwrap_or_default()) else {
         return unsupported("the operator is not known");
@@ -74,7 +56,7 @@ pub(super) fn unary<'a>(
 pub(super) fn is_infinite<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let detects = |name| node.integer(name).unwrap_or(1) != 0;
     let x = network.input(node, inputs, 0)?;
@@ -90,7 +72,11 @@ pub(super) fn is_infinite<'a>(
     network.by(node, Binary::Equal, &x, limit, false)
 }
 
-pub(super) fn cast<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn cast<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let x = network.input(node, inputs, 0)?;
     let to = match node.operator() {
         Some("CastLike") => match inputs.value(1)? {
@@ -116,7 +102,7 @@ pub(super) fn cast<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
 pub(super) fn choose<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let condition = network.input(node, inputs, 0)?;
     let a = network.input(node, inputs, 1)?;
@@ -143,8 +129,4 @@ pub(super) fn choice<'a>(
         layout: Layout::new(dims, &axes),
         numbers: a.numbers,
     })
-}
-
-pub(super) fn relu<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    same(network, node, inputs, Op::Relu)
 }

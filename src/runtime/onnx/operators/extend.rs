@@ -69,7 +69,7 @@ impl<'a> PartialNetwork<'a> {
 pub(super) fn expand<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let target = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
@@ -77,7 +77,11 @@ pub(super) fn expand<'a>(
 }
 
 /// Each axis `n` repeated `r` times is `n` repeated along an axis of `r` before it.
-pub(super) fn tile<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn tile<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let x = network.input(node, inputs, 0)?;
     let repeats = sizes(inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?)?;
     if repeats.len() != x.dims().len() {
@@ -97,7 +101,11 @@ pub(super) fn tile<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
 
 /// Pads are an attribute before opset 11 and an input after, for the axes of another input
 /// from opset 18 on.
-pub(super) fn pad<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn pad<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let mut x = network.input(node, inputs, 0)?;
     let rank = x.dims().len();
     let written = node.integers("pads").or(inputs.integers(1)?);
@@ -144,7 +152,7 @@ pub(super) fn pad<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: 
 pub(super) fn triangle<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let shift = match inputs.has(1) {

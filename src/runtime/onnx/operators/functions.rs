@@ -1,7 +1,7 @@
-//! Activation functions, put together from simpler ones.
+//! Functions of one value that are put together from simpler ones.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Unary};
+use crate::network::{Activation as ActivationFunction, Binary, Op, Unary};
 use crate::onnx::activation::Activation;
 use crate::onnx::node::Node;
 use crate::onnx::partial::PartialNetwork;
@@ -31,38 +31,6 @@ impl Formula<'_, '_> {
         self.network.pair(self.node, kind, a, b)
     }
 
-    fn sigmoid(&mut self, x: &Activation) -> Added {
-        let x = self.of(Unary::Neg, x)?;
-        let x = self.of(Unary::Exp, &x)?;
-        let x = self.by(&x, Binary::Add, 1.0)?;
-        self.of(Unary::Reciprocal, &x)
-    }
-
-    fn tanh(&mut self, x: &Activation) -> Added {
-        let x = self.by(x, Binary::Mul, 2.0)?;
-        let x = self.sigmoid(&x)?;
-        let x = self.by(&x, Binary::Mul, 2.0)?;
-        self.by(&x, Binary::Sub, 1.0)
-    }
-
-    /// `max(x, 0) + ln(1 + exp(−|x|))`, which leaves no range.
-    fn softplus(&mut self, x: &Activation) -> Added {
-        let small = self.of(Unary::Abs, x)?;
-        let small = self.of(Unary::Neg, &small)?;
-        let small = self.of(Unary::Exp, &small)?;
-        let small = self.by(&small, Binary::Add, 1.0)?;
-        let small = self.of(Unary::Log, &small)?;
-        let large = self.by(x, Binary::Max, 0.0)?;
-        self.pair(&large, Binary::Add, &small)
-    }
-
-    fn hard_sigmoid(&mut self, x: &Activation, slope: f32, shift: f32) -> Added {
-        let x = self.by(x, Binary::Mul, slope)?;
-        let x = self.by(&x, Binary::Add, shift)?;
-        let x = self.by(&x, Binary::Max, 0.0)?;
-        self.by(&x, Binary::Min, 1.0)
-    }
-
     /// `scale · alpha · (exp(min(x, 0) / width) − 1)` below 0, `scale · x` above.
     fn elu(&mut self, x: &Activation, alpha: f32, width: f32, scale: f32) -> Added {
         let low = self.by(x, Binary::Min, 0.0)?;
@@ -75,27 +43,6 @@ impl Formula<'_, '_> {
         self.by(&all, Binary::Mul, scale)
     }
 
-    fn gelu(&mut self, x: &Activation) -> Added {
-        let half = self.by(x, Binary::Mul, std::f32::consts::FRAC_1_SQRT_2)?;
-        let half = self.of(Unary::Erf, &half)?;
-        let half = self.by(&half, Binary::Add, 1.0)?;
-        let both = self.pair(x, Binary::Mul, &half)?;
-        self.by(&both, Binary::Mul, 0.5)
-    }
-
-    fn gelu_by_tanh(&mut self, x: &Activation) -> Added {
-        let cube = self.pair(x, Binary::Mul, x)?;
-        let cube = self.pair(&cube, Binary::Mul, x)?;
-        let cube = self.by(&cube, Binary::Mul, 0.044_715)?;
-        let inner = self.pair(x, Binary::Add, &cube)?;
-        let root = (2.0 / std::f32::consts::PI).sqrt();
-        let inner = self.by(&inner, Binary::Mul, root)?;
-        let inner = self.tanh(&inner)?;
-        let inner = self.by(&inner, Binary::Add, 1.0)?;
-        let both = self.pair(x, Binary::Mul, &inner)?;
-        self.by(&both, Binary::Mul, 0.5)
-    }
-
     /// Values between −`bound` and `bound` are 0; others move towards 0 by `by`.
     fn shrunk(&mut self, x: &Activation, bound: f32, by: f32) -> Added {
         let high = self.by(x, Binary::Greater, bound)?;
@@ -106,53 +53,32 @@ impl Formula<'_, '_> {
         let more = self.pair(&more, Binary::Mul, &low)?;
         self.pair(&less, Binary::Add, &more)
     }
-
-    fn leaky(&mut self, x: &Activation, slope: f32) -> Added {
-        let low = self.by(x, Binary::Min, 0.0)?;
-        let low = self.by(&low, Binary::Mul, slope)?;
-        let high = self.by(x, Binary::Max, 0.0)?;
-        self.pair(&high, Binary::Add, &low)
-    }
 }
 
 /// The functions that are known by the names of their operators.
 pub(super) fn activation<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = &network.input(node, inputs, 0)?;
     let alpha = |default: f32| node.float("alpha").unwrap_or(default);
     let f = &mut Formula { network, node };
     match node.operator().unwrap_or_default() {
-        "Sigmoid" => f.sigmoid(x),
-        "Tanh" => f.tanh(x),
-        "HardSigmoid" => f.hard_sigmoid(x, alpha(0.2), node.float("beta").unwrap_or(0.5)),
-        "HardSwish" => {
-            let gate = f.hard_sigmoid(x, 1.0 / 6.0, 0.5)?;
-            f.pair(x, Binary::Mul, &gate)
-        }
-        "LeakyRelu" => f.leaky(x, alpha(0.01)),
-        "Elu" => f.elu(x, alpha(1.0), 1.0, 1.0),
         "Celu" => f.elu(x, alpha(1.0), alpha(1.0), 1.0),
         "Selu" => {
             let scale = node.float("gamma").unwrap_or(1.050_701);
             f.elu(x, alpha(1.673_263_2), 1.0, scale)
         }
-        "Softplus" => f.softplus(x),
         "Softsign" => {
             let below = f.of(Unary::Abs, x)?;
             let below = f.by(&below, Binary::Add, 1.0)?;
             f.pair(x, Binary::Div, &below)
         }
-        "Mish" => {
-            let gate = f.softplus(x)?;
-            let gate = f.tanh(&gate)?;
-            f.pair(x, Binary::Mul, &gate)
-        }
         "Swish" => {
             let gate = f.by(x, Binary::Mul, alpha(1.0))?;
-            let gate = f.sigmoid(&gate)?;
+            let sigmoid = Op::from(ActivationFunction::Sigmoid);
+            let gate = f.network.each(node, sigmoid, &gate)?;
             f.pair(x, Binary::Mul, &gate)
         }
         "ThresholdedRelu" => {
@@ -163,8 +89,6 @@ pub(super) fn activation<'a>(
             let bound = node.float("lambd").unwrap_or(0.5);
             f.shrunk(x, bound, node.float("bias").unwrap_or(0.0))
         }
-        "Gelu" if node.text("approximate") == Some(b"tanh") => f.gelu_by_tanh(x),
-        "Gelu" => f.gelu(x),
         "Tan" => {
             let (sin, cos) = (f.of(Unary::Sin, x)?, f.of(Unary::Cos, x)?);
             f.pair(&sin, Binary::Div, &cos)
@@ -193,7 +117,7 @@ pub(super) fn activation<'a>(
 pub(super) fn parametric_relu<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let low = network.by(node, Binary::Min, &x, 0.0, false)?;

@@ -15,9 +15,9 @@ pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Refusal> {
 }
 
 /// The inputs of a node; those left out are `None`.
-pub(super) struct Inputs(pub(super) Vec<Option<Value>>);
+pub(super) struct Inputs<'v>(pub(super) &'v [Option<Value>]);
 
-impl Inputs {
+impl Inputs<'_> {
     pub(super) fn value(&self, n: usize) -> Result<&Value, Refusal> {
         let given = self.0.get(n).and_then(Option::as_ref);
         given.ok_or_else(|| NodeFault::NoInput(n).into())
@@ -86,7 +86,7 @@ impl Inputs {
 
 impl<'a> PartialNetwork<'a> {
     /// Returns input `n` as a value of the network.
-    pub(super) fn input(&mut self, node: Node<'a>, inputs: &Inputs, n: usize) -> Added {
+    pub(super) fn input(&mut self, node: Node<'a>, inputs: &Inputs<'_>, n: usize) -> Added {
         self.operand(node, inputs.value(n)?)
     }
 
@@ -112,17 +112,6 @@ impl<'a> PartialNetwork<'a> {
         let id = self.layer(node, op, &[from], Vec::new())?;
         Ok(Activation { id, ..x.clone() })
     }
-}
-
-/// Adds an operation on each value of the first input by itself.
-pub(super) fn same<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs,
-    op: Op,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    network.each(node, op, &x)
 }
 
 /// Adds an operation that makes an image.

@@ -1,5 +1,6 @@
 //! Turns each operator into operations of the network, or into another view of its input.
 
+mod activations;
 mod arithmetic;
 mod dense;
 mod einsum;
@@ -13,6 +14,7 @@ mod select;
 mod views;
 mod windows;
 
+pub(super) use activations::add_activation;
 use inputs::{Added, Inputs, unsupported};
 
 use super::activation::{Activation, Value};
@@ -24,7 +26,7 @@ use super::partial::{PartialNetwork, Refusal};
 pub(super) fn add<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: Vec<Option<Value>>,
+    inputs: &[Option<Value>],
 ) -> Result<Vec<Activation>, Refusal> {
     let operator = node.operator().unwrap_or_default();
     let (one, many) = (handler(operator), handler_of_many(operator));
@@ -46,10 +48,10 @@ pub(super) fn add<'a>(
     }
 }
 
-type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs) -> Added;
+type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Added;
 
 type HandlerOfMany =
-    for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs) -> Result<Vec<Activation>, Refusal>;
+    for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Result<Vec<Activation>, Refusal>;
 
 /// Returns what adds an operator of several answers.
 fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
@@ -77,6 +79,7 @@ fn layers(operator: &str) -> Option<Handler> {
         "Einsum" => einsum::einsum,
         "BatchNormalization" => norms::batch_norm,
         "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
+        "LRN" => norms::response_norm,
         "RMSNormalization" => norms::rms_norm,
         "LpNormalization" => norms::lp_norm,
         "Softmax" => norms::softmax,
@@ -93,14 +96,14 @@ fn layers(operator: &str) -> Option<Handler> {
 /// Functions of numbers.
 fn numbers(operator: &str) -> Option<Handler> {
     Some(match operator {
-        "Relu" => elementwise::relu,
+        "Relu" | "LeakyRelu" | "Elu" | "Sigmoid" | "HardSigmoid" | "HardSwish" | "Tanh"
+        | "Softplus" | "Mish" | "Gelu" => activations::activation,
         "Clip" => elementwise::clip,
         "Cast" | "CastLike" => elementwise::cast,
         "Where" => elementwise::choose,
         "IsInf" => elementwise::is_infinite,
-        "Sigmoid" | "Tanh" | "HardSigmoid" | "HardSwish" | "LeakyRelu" | "Elu" | "Celu"
-        | "Selu" | "Softplus" | "Softsign" | "Mish" | "Swish" | "ThresholdedRelu" | "Shrink"
-        | "Gelu" | "Tan" | "Sinh" | "Cosh" | "Atanh" => functions::activation,
+        "Celu" | "Selu" | "Softsign" | "Swish" | "ThresholdedRelu" | "Shrink" | "Tan" | "Sinh"
+        | "Cosh" | "Atanh" => functions::activation,
         "PRelu" => functions::parametric_relu,
         _ if super::kinds::binary(operator).is_some() => arithmetic::many,
         _ if super::kinds::unary(operator).is_some() => elementwise::unary,

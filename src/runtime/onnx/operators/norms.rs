@@ -1,7 +1,7 @@
 //! Softmax, and values brought to mean 0 and variance 1.
 
-use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Dims, Op, Reduction, Shape, TensorOp, Unary};
+use super::inputs::{Added, Inputs, like, pixels, unsupported};
+use crate::network::{Binary, Dims, Op, Reduction, ResponseNorm, Shape, TensorOp, Unary};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::layout::Layout;
@@ -12,7 +12,7 @@ use crate::onnx::tensor::{Constant, Values};
 pub(super) fn batch_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let Some(&c) = x.dims().get(1) else {
@@ -64,7 +64,7 @@ fn for_channels<'a>(
 fn norm_by_values<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     x: &Activation,
     eps: f32,
 ) -> Added {
@@ -138,17 +138,84 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-/// The mean and the factor are answered, too.
+pub(super) fn response_norm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let size = node.integer("size").unwrap_or_default();
+    let norm = ResponseNorm {
+        size: usize::try_from(size).unwrap_or_default(),
+        alpha: node.float("alpha").unwrap_or(1e-4),
+        beta: node.float("beta").unwrap_or(0.75),
+        k: node.float("bias").unwrap_or(1.0),
+    };
+    let (image, _) = pixels(network, node, &x)?;
+    let id = network.layer(node, Op::LocalResponseNorm(norm), &[image.id], Vec::new())?;
+    like(network, node, &x, Activation { id, ..image })
+}
+
+/// Adds a norm over the last axis with a factor and an addend for each of its values.
+fn rows_norm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    eps: f32,
+    [scale, shift]: [Vec<f32>; 2],
+) -> Added {
+    let last = x.dims().len() - 1;
+    let axes = x.layout.ending_in(&[last]);
+    let is_image = matches!(network.shape(x.id), Shape::Image { .. });
+    // The channels of an image lie last.
+    let alike = network.shape(x.id).channels() == x.dims()[last] && x.layout.lies_as(&axes);
+    let from = match is_image && alike && x.dims()[last] > 1 {
+        true => x.id,
+        false => network.stored(node, x, &axes)?,
+    };
+    let weights = vec![("weight", scale), ("bias", shift)];
+    let id = network.layer(node, Op::LayerNorm { eps }, &[from], weights)?;
+    let layout = Layout::new(x.dims().to_vec(), &axes);
+    Ok(Activation::floats(id, layout))
+}
+
+/// Returns the constant factors and addends of a norm over values of `dims`, or `None` where
+/// they are not constant or not one for each.
+fn constants(inputs: &Inputs<'_>, dims: &[usize]) -> Option<[Vec<f32>; 2]> {
+    let count = dims.iter().product();
+    let read = |n: usize, default: f32| match inputs.0.get(n) {
+        Some(Some(Value::Constant(c))) => {
+            let floats = c.as_floats().filter(|v| v.iter().all(|v| v.is_finite()));
+            floats
+                .filter(|v| c.dims == dims && v.len() == count)
+                .map(<[f32]>::to_vec)
+        }
+        Some(Some(_)) => None,
+        _ => Some(vec![default; count]),
+    };
+    Some([read(1, 1.0)?, read(2, 0.0)?])
+}
+
+/// The mean and the factor are answered, too, where something reads them.
 pub(super) fn layer_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Result<Vec<Activation>, Refusal> {
     let x = network.input(node, inputs, 0)?;
     let rank = x.dims().len();
     let first = axis(node.integer("axis").unwrap_or(-1), rank)?;
     let over: Vec<usize> = (first..rank).collect();
     let eps = node.float("epsilon").unwrap_or(1e-5);
+    let parts = node.outputs().iter().skip(1);
+    let alone = !parts.into_iter().any(|name| network.is_read(name));
+    if let Some(weights) = constants(inputs, &x.dims()[first..]).filter(|_| alone && eps > 0.0) {
+        let (before, behind) = x.dims().split_at(first);
+        let dims = [before, &[behind.iter().product()]].concat();
+        let rows = network.reshaped(node, &x, &dims)?;
+        let made = rows_norm(network, node, &rows, eps, weights)?;
+        return Ok(vec![network.reshaped(node, &made, x.dims())?]);
+    }
     let [normed, mean, factor] = network.normed(node, &x, &over, eps)?;
     let made = scaled(network, node, inputs, normed)?;
     Ok(vec![made, mean, factor])
@@ -158,7 +225,7 @@ pub(super) fn layer_norm<'a>(
 fn scaled<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
     x: Activation,
 ) -> Added {
     let scaled = network.binary(node, Binary::Mul, &x.into(), inputs.value(1)?)?;
@@ -171,7 +238,7 @@ fn scaled<'a>(
 pub(super) fn rms_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let rank = x.dims().len();
@@ -191,7 +258,7 @@ pub(super) fn rms_norm<'a>(
 pub(super) fn group_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let &[batch, c, ..] = x.dims() else {
@@ -251,7 +318,7 @@ fn rows<'a>(
 pub(super) fn softmax<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let (rows, along) = rows(network, node, &x)?;
@@ -266,7 +333,7 @@ pub(super) fn softmax<'a>(
 pub(super) fn log_softmax<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let (rows, along) = rows(network, node, &x)?;
@@ -283,7 +350,7 @@ pub(super) fn log_softmax<'a>(
 pub(super) fn hardmax<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let (rows, along) = rows(network, node, &x)?;
@@ -303,7 +370,7 @@ pub(super) fn hardmax<'a>(
 pub(super) fn lp_norm<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let along = axis(node.integer("axis").unwrap_or(-1), x.dims().len())?;

@@ -14,7 +14,7 @@ use crate::onnx::shapes::reduced_axes;
 pub(super) fn reduce<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     if inputs.has(1) && inputs.integers(1)?.is_none() {
@@ -84,7 +84,7 @@ pub(super) fn image_mean<'a>(
 pub(super) fn global_pool<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let is_mean = node.operator() == Some("GlobalAveragePool");
@@ -108,7 +108,7 @@ pub(super) fn global_pool<'a>(
 pub(super) fn extreme<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let Some(kind) = kinds::reduction(node.operator().unwrap_or_default()) else {
@@ -130,7 +130,7 @@ pub(super) fn extreme<'a>(
 pub(super) fn cumulative_sum<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let along = inputs.integers(1)?.and_then(|a| a.first().copied());

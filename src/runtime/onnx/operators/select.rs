@@ -33,6 +33,20 @@ impl<'a> PartialNetwork<'a> {
             _ if count == size && (step == 1 || size == 1) => return Ok(x.clone()),
             _ => {}
         }
+        let mut dims = x.dims().to_vec();
+        dims[axis] = count;
+        let is_image = matches!(self.shape(x.id), Shape::Image { .. }) && dims.len() == 4;
+        if is_image && axis == 1 && step == 1 && x.layout.lies_as(&[2, 3, 1]) {
+            let channels = Op::Channels {
+                first: start,
+                count,
+            };
+            let id = self.layer(node, channels, &[x.id], Vec::new())?;
+            return Ok(Activation {
+                id,
+                ..x.under(Layout::new(dims, &[2, 3, 1]))
+            });
+        }
         let axes = x.layout.axes_with(&[axis]);
         let from = self.stored(node, x, &axes)?;
         let op = TensorOp::Slice {
@@ -42,8 +56,6 @@ impl<'a> PartialNetwork<'a> {
             step: if count == 1 { 1 } else { step },
         };
         let id = self.tensor(node, op, &[from])?;
-        let mut dims = x.dims().to_vec();
-        dims[axis] = count;
         let layout = Layout::new(dims, &axes);
         Ok(Activation {
             id,
@@ -151,7 +163,7 @@ fn spread(axes: &[usize], axis: usize, rank: usize, order: Option<&[usize]>) -> 
 pub(super) fn gather<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let along = node.integer("axis").unwrap_or(0);
     match (inputs.value(0)?, inputs.value(1)?) {
@@ -224,7 +236,7 @@ fn embedding<'a>(
 pub(super) fn gather_positions<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
@@ -240,7 +252,7 @@ pub(super) fn gather_positions<'a>(
 pub(super) fn scatter<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     if !matches!(node.text("reduction"), None | Some(b"none")) {
         return unsupported("updates that are combined with what is there");
@@ -268,7 +280,7 @@ pub(super) fn scatter<'a>(
 pub(super) fn one_hot<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let which = network.input(node, inputs, 0)?;
     let depth = inputs.number(1)?.filter(|d| *d >= 1.0);
@@ -305,7 +317,7 @@ pub(super) fn one_hot<'a>(
 pub(super) fn slice<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     for n in 1..inputs.0.len() {
         inputs.integers(n)?;
@@ -322,7 +334,7 @@ pub(super) fn slice<'a>(
 pub(super) fn split<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Result<Vec<Activation>, Refusal> {
     let x = network.input(node, inputs, 0)?;
     let along = axis(node.integer("axis").unwrap_or(0), x.dims().len())?;
@@ -339,7 +351,7 @@ pub(super) fn split<'a>(
 pub(super) fn concat<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let mut parts = Vec::new();
     for value in inputs.0.iter().flatten() {

@@ -10,7 +10,7 @@ use crate::onnx::shapes::{reshape_dims, reshape_kept, squeeze_dims, unsqueeze_di
 pub(super) fn flatten<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let rank = x.dims().len();
@@ -27,7 +27,7 @@ pub(super) fn flatten<'a>(
 pub(super) fn reshape<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let target = inputs.integers(1)?.ok_or(NodeFault::NoInput(1))?;
@@ -38,7 +38,7 @@ pub(super) fn reshape<'a>(
 pub(super) fn squeeze<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let written = axes(node, &inputs.constants());
@@ -52,7 +52,7 @@ pub(super) fn squeeze<'a>(
 pub(super) fn unsqueeze<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let Some(written) = axes(node, &inputs.constants()) else {
@@ -65,7 +65,7 @@ pub(super) fn unsqueeze<'a>(
 pub(super) fn transpose<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let order = order(x.dims().len(), node.integers("perm"))?;
@@ -86,7 +86,7 @@ fn block(node: Node<'_>) -> Result<usize, NodeFault> {
 pub(super) fn depth_to_space<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let side = block(node)?;
@@ -110,7 +110,7 @@ pub(super) fn depth_to_space<'a>(
 pub(super) fn space_to_depth<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let side = block(node)?;

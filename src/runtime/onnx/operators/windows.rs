@@ -8,7 +8,11 @@ use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
-pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
+pub(super) fn conv<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
     let x = network.input(node, inputs, 0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let (channels, per_group, kernel) = match weight.dims[..] {
@@ -199,7 +203,7 @@ fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
 pub(super) fn pooled<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     if x.dims().len() != 4 {

@@ -1,19 +1,19 @@
 //! `divisi network run` and `divisi network weights`: logits for the samples of a file, and
 //! synthetic weights as a file that other programs load.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{SampleForm, Samples};
 use divisi::network::{Graph, Shape, Weights};
-use divisi::reading;
 use serde::Serialize;
 
 use super::chosen::{
     ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
 };
+use super::tensors;
 use crate::cli::args::{OutputFormat, at_least_one};
 use crate::cli::output::{OutputFile, print, print_json};
 
@@ -23,10 +23,12 @@ pub(crate) struct NetworkRunArgs {
     network: NetworkChoice,
     #[command(flatten)]
     weights: WeightsChoice,
-    /// Samples as float32: [n, channels, height, width] or [n, features]
+    /// Samples as float32 in .npy: [n, channels, height, width] or [n, features]; or named
+    /// tensors in .json: {"inputs": [{"name", "datatype", "shape", "data"}, …]}
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where logits go: [n, classes] as float32
+    /// Where logits go: [n, classes] as float32 in .npy; or named tensors in .json, as the
+    /// input is
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Samples that are run at once at most
@@ -69,6 +71,9 @@ struct LogitsReport {
 pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
+    if is_json(&args.output) {
+        return named(args, &chosen, &output);
+    }
     let samples = samples(args, &chosen.graph)?;
     let Shape::Vector { features: classes } = chosen.graph.output() else {
         let found = chosen.graph.output();
@@ -106,15 +111,43 @@ pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     )
 }
 
-fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
-    let file = args.input.display();
-    let name = args.input.to_string_lossy();
-    if !name.to_ascii_lowercase().ends_with(".npy") {
-        bail!("{file}: expected a .npy file");
+fn is_json(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("json"))
+}
+
+/// Runs the samples of a file of named tensors.
+fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> Result<()> {
+    if !is_json(&args.input) {
+        bail!("--input: expected a .json file of named tensors, as the output is one");
     }
-    let bytes = reading::bytes(&args.input).with_context(|| format!("reading {file}"))?;
-    let form = SampleForm::new(graph.input());
-    Samples::parse(&name, bytes, &form).with_context(|| file.to_string())
+    let (rows, samples) = tensors::rows(&args.input, &chosen.graph)?;
+    let weights = chosen.weights(&args.weights)?;
+    let place = NetworkPlace::new(&args.place)?;
+    let batch = args.batch.min(samples);
+    let mut run = place.runner(&chosen.graph, &weights, batch)?;
+    let (text, elapsed_s) = tensors::answers(&chosen.graph, &mut run, (&rows, samples), batch)?;
+    output.write_bytes(text.as_bytes())?;
+    tell_logits(
+        args.format,
+        &LogitsReport {
+            network: chosen.name.clone(),
+            samples,
+            classes: chosen.graph.output().elements(),
+            batch,
+            threads: place.threads(),
+            device: place.device().to_owned(),
+            kernels: place.kernels(),
+            elapsed_s,
+            synthetic: weights.is_synthetic(),
+            output: args.output.display().to_string(),
+        },
+    )
+}
+
+fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
+    let samples = Samples::read(&args.input, &SampleForm::new(graph.input()));
+    samples.with_context(|| args.input.display().to_string())
 }
 
 fn tell_logits(format: OutputFormat, report: &LogitsReport) -> Result<()> {

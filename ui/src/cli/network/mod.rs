@@ -4,6 +4,7 @@ mod bench;
 mod chosen;
 mod files;
 mod show;
+mod tensors;
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -234,5 +234,12 @@ fn operation(node: &Node) -> String {
         Op::Flatten => "flatten".into(),
         Op::Upscale { .. } => "upscale".into(),
         Op::Softmax => "softmax".into(),
+        Op::Mul => "mul".into(),
+        Op::ChannelShuffle { groups } => format!("shuffle of {groups} groups"),
+        Op::Channels { first, count } => format!("channels {first} to {}", first + count - 1),
+        Op::LocalResponseNorm(norm) => format!("response-norm of {}", norm.size),
+        Op::LayerNorm { .. } => "layer-norm".into(),
+        Op::Activation(activation) => activation.name().into(),
+        Op::Tensor(op) => op.name().into(),
     }
 }

@@ -8,6 +8,7 @@ mod reads;
 
 use std::ops::Range;
 
+use super::activations::RowActivation;
 use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
@@ -163,6 +164,8 @@ impl Convolution {
             out: unsafe { call.memory.part(self.output, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
+            // SAFETY: the call's family is available.
+            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             rows,
         };
         // SAFETY: the offsets were just listed for these rows.
@@ -196,7 +199,10 @@ impl Convolution {
             // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
             // panel and the bias have their full width, and the rows of the residual and of
             // the output exist for all pixels of the block.
-            unsafe { run(&tile) };
+            unsafe {
+                run(&tile);
+                tile.pass(block.pass, rows.len(), self.panels.shape.lanes);
+            }
         }
     }
 
@@ -223,7 +229,10 @@ impl Convolution {
             let run = narrow_fn(call.family, width, rows.len());
             let tile = self.tile(call, block, rows.start, columns);
             // SAFETY: as for wide panels, for each vector of channels.
-            unsafe { run(&tile) };
+            unsafe {
+                run(&tile);
+                tile.pass(block.pass, rows.len(), self.panels.shape.lanes);
+            }
         }
     }
 
@@ -264,6 +273,8 @@ struct RowBlock<'a> {
     rows: Range<usize>,
     out: OutputPixels<'a>,
     residual: Option<InputPixels<'a>>,
+    /// The activation, if it is applied behind each tile.
+    pass: Option<RowActivation>,
 }
 
 /// Columns of one tile.

@@ -28,6 +28,13 @@ unsafe fn first(n: usize) -> __m256i {
     _mm256_loadu_si256(LANES_ON.as_ptr().add(8 - n).cast())
 }
 
+/// 2ⁿ, as its exponent's bits.
+#[inline(always)]
+unsafe fn power(n: __m256i) -> __m256 {
+    let biased = _mm256_add_epi32(n, _mm256_set1_epi32(127));
+    _mm256_castsi256_ps(_mm256_slli_epi32::<23>(biased))
+}
+
 impl Vector for Avx2 {
     const LANES: usize = 8;
     const TILE_VECTORS: usize = 2;
@@ -66,6 +73,10 @@ impl Vector for Avx2 {
         Avx2(_mm256_mul_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        Avx2(_mm256_div_ps(self.0, other.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Avx2(_mm256_fmadd_ps(a.0, b.0, self.0))
     }
@@ -76,6 +87,26 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn at_most(self, most: f32) -> Self {
         Avx2(_mm256_min_ps(_mm256_set1_ps(most), self.0))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        Avx2(_mm256_max_ps(_mm256_set1_ps(least), self.0))
+    }
+    #[inline(always)]
+    unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self {
+        let below = _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, _mm256_set1_ps(bound));
+        Avx2(_mm256_blendv_ps(otherwise.0, then.0, below))
+    }
+    #[inline(always)]
+    unsafe fn times_two_to(self, n: Self) -> Self {
+        // In two steps, since one factor alone could leave the range of normal numbers.
+        let n = _mm256_cvtps_epi32(n.0);
+        let half = _mm256_srai_epi32::<1>(n);
+        let rest = _mm256_sub_epi32(n, half);
+        Avx2(_mm256_mul_ps(
+            _mm256_mul_ps(self.0, power(half)),
+            power(rest),
+        ))
     }
     #[inline(always)]
     unsafe fn is_finite(self) -> bool {

@@ -62,6 +62,10 @@ impl Vector for Avx512 {
         Avx512(_mm512_mul_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        Avx512(_mm512_div_ps(self.0, other.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Avx512(_mm512_fmadd_ps(a.0, b.0, self.0))
     }
@@ -72,6 +76,19 @@ impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn at_most(self, most: f32) -> Self {
         Avx512(_mm512_min_ps(_mm512_set1_ps(most), self.0))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        Avx512(_mm512_max_ps(_mm512_set1_ps(least), self.0))
+    }
+    #[inline(always)]
+    unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self {
+        let below = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, _mm512_set1_ps(bound));
+        Avx512(_mm512_mask_blend_ps(below, otherwise.0, then.0))
+    }
+    #[inline(always)]
+    unsafe fn times_two_to(self, n: Self) -> Self {
+        Avx512(_mm512_scalef_ps(self.0, n.0))
     }
     #[inline(always)]
     unsafe fn is_finite(self) -> bool {

@@ -44,12 +44,19 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
+    unsafe fn div(self, other: Self) -> Self;
     /// `self + a · b`.
     unsafe fn mul_add(self, a: Self, b: Self) -> Self;
     /// `max(self, 0)` that keeps NaN.
     unsafe fn relu(self) -> Self;
     /// `min(self, most)` that keeps NaN.
     unsafe fn at_most(self, most: f32) -> Self;
+    /// `max(self, least)` that keeps NaN.
+    unsafe fn at_least(self, least: f32) -> Self;
+    /// `then` where `self < bound`, else (and where either is NaN) `otherwise`.
+    unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self;
+    /// `self · 2ⁿ` for whole numbers n from -250 to 250; underflow is gradual.
+    unsafe fn times_two_to(self, n: Self) -> Self;
     /// Whether every lane is finite.
     unsafe fn is_finite(self) -> bool;
     /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of

@@ -20,6 +20,12 @@ pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Neon>()
 }
 
+/// 2ⁿ, as its exponent's bits.
+#[inline(always)]
+unsafe fn power(n: int32x4_t) -> float32x4_t {
+    vreinterpretq_f32_s32(vshlq_n_s32::<23>(vaddq_s32(n, vdupq_n_s32(127))))
+}
+
 impl Vector for Neon {
     const LANES: usize = 4;
     const TILE_VECTORS: usize = 4;
@@ -62,6 +68,10 @@ impl Vector for Neon {
         Neon(vmulq_f32(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        Neon(vdivq_f32(self.0, other.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Neon(vfmaq_f32(self.0, a.0, b.0))
     }
@@ -72,6 +82,23 @@ impl Vector for Neon {
     #[inline(always)]
     unsafe fn at_most(self, most: f32) -> Self {
         Neon(vminq_f32(self.0, vdupq_n_f32(most)))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        Neon(vmaxq_f32(self.0, vdupq_n_f32(least)))
+    }
+    #[inline(always)]
+    unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self {
+        let below = vcltq_f32(self.0, vdupq_n_f32(bound));
+        Neon(vbslq_f32(below, then.0, otherwise.0))
+    }
+    #[inline(always)]
+    unsafe fn times_two_to(self, n: Self) -> Self {
+        // In two steps, since one factor alone could leave the range of normal numbers.
+        let n = vcvtq_s32_f32(n.0);
+        let half = vshrq_n_s32::<1>(n);
+        let rest = vsubq_s32(n, half);
+        Neon(vmulq_f32(vmulq_f32(self.0, power(half)), power(rest)))
     }
     #[inline(always)]
     unsafe fn is_finite(self) -> bool {

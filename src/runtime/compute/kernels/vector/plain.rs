@@ -16,6 +16,12 @@ impl Plain {
     }
 }
 
+/// 2ⁿ, as its exponent's bits.
+#[inline(always)]
+fn power(n: i32) -> f32 {
+    f32::from_bits(((n + 127) as u32) << 23)
+}
+
 impl Vector for Plain {
     const LANES: usize = 4;
     const TILE_VECTORS: usize = 2;
@@ -56,6 +62,10 @@ impl Vector for Plain {
         self.with(other, |a, b| a * b)
     }
     #[inline(always)]
+    unsafe fn div(self, other: Self) -> Self {
+        self.with(other, |a, b| a / b)
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         self.add(a.mul(b))
     }
@@ -66,6 +76,29 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn at_most(self, most: f32) -> Self {
         Plain(self.0.map(|v| if v > most { most } else { v }))
+    }
+    #[inline(always)]
+    unsafe fn at_least(self, least: f32) -> Self {
+        Plain(self.0.map(|v| if v < least { least } else { v }))
+    }
+    #[inline(always)]
+    unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self {
+        let pick = |i: usize| {
+            if self.0[i] < bound {
+                then.0[i]
+            } else {
+                otherwise.0[i]
+            }
+        };
+        Plain(std::array::from_fn(pick))
+    }
+    #[inline(always)]
+    unsafe fn times_two_to(self, n: Self) -> Self {
+        // In two steps, since one factor alone could leave the range of normal numbers.
+        self.with(n, |value, n| {
+            let half = n as i32 >> 1;
+            value * power(half) * power(n as i32 - half)
+        })
     }
     #[inline(always)]
     unsafe fn is_finite(self) -> bool {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::compute::buffers::TensorView;
 use crate::network::Activation;
 
+use super::super::activations::RowActivation;
 use super::super::memory::{InputPixels, OutputPixels};
 use super::super::tile::activated;
 use super::super::vector::{Vector, Vectorised};
@@ -21,6 +22,8 @@ pub(super) struct Backward<'a> {
     pub bias: &'a [f32],
     pub residual: Option<InputPixels<'a>>,
     pub activation: Option<Activation>,
+    /// The activation, if it is applied behind each tile.
+    pub pass: Option<RowActivation>,
     pub view: TensorView,
     pub out: OutputPixels<'a>,
     /// The factor of each tile, from [`Forward`](super::forward::Forward).
@@ -87,6 +90,20 @@ impl Backward<'_> {
                     self.vector::<V, R, P, C, Q>(from.add(channel), spot, channel, repair.as_ref());
                 }
             }
+            if let Some(pass) = &self.pass {
+                self.pass_over(*pass, spot, [P, Q]);
+            }
+        }
+    }
+
+    /// Applies an activation to the outputs of one tile that the image has.
+    fn pass_over(&self, pass: RowActivation, spot: Spot, [rows, columns]: [usize; 2]) {
+        let lines = rows.min(self.view.height - spot.y);
+        let pixels = columns.min(self.view.width - spot.x);
+        for y in 0..lines {
+            let start = self.out.ptr(spot.output(self.view, y, 0));
+            // SAFETY: the tile wrote all channels of these pixels, and no other does.
+            unsafe { pass.rows(start, self.out.pitch(), pixels, self.view.channels) }
         }
     }
 

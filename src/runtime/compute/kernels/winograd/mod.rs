@@ -13,6 +13,7 @@ mod special;
 
 use std::ops::Range;
 
+use super::activations::RowActivation;
 use super::memory::LINE;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::task::{Call, MAX_PHASES, Scratch, Split};
@@ -301,6 +302,8 @@ impl<'a> TileBlock<'a> {
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
             activation: call.step.fused.activation,
+            // SAFETY: the call's family is available.
+            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             view: of.output,
             // SAFETY: tiles write disjoint pixels.
             out: unsafe { call.memory.part(of.output, pixels) },

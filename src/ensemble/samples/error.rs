@@ -1,0 +1,263 @@
+//! The errors in files of samples and labels.
+
+use thiserror::Error;
+
+use super::images::ImageError;
+use super::npy::NpyError;
+
+/// Why a file has no samples or labels that can be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SamplesError {
+    /// The name is not that of a kind of file that can be read.
+    #[error(
+        "expected a .csv, .npy, .npz, .json, .jsonl, .png, .jpg, .jpeg or .webp file, or a folder \
+         of images"
+    )]
+    Kind,
+    /// The name is not that of a kind of file that labels can be read from.
+    #[error("expected a .csv, .npy, .npz or .json file of labels")]
+    LabelsKind,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// A part of a file, or a file of a folder, is wrong.
+    #[error("{part}: {error}")]
+    Within {
+        /// The part's name.
+        part: String,
+        /// What is wrong with it.
+        error: Box<SamplesError>,
+    },
+    /// There are too many samples.
+    #[error("expected at most {most} samples of this shape, found {found}")]
+    Many {
+        /// The most samples that fit in memory.
+        most: usize,
+        /// The samples that there are.
+        found: usize,
+    },
+    /// The memory of the samples cannot be had.
+    #[error("no memory for {samples} samples")]
+    Memory {
+        /// The number of samples.
+        samples: usize,
+    },
+    /// A folder holds no set of images.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// An image cannot be read or has no sample's size.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// An `.npz` file cannot be read, or has other arrays.
+    #[error("not a readable .npz file: {0}")]
+    Npz(#[from] NpzError),
+    /// JSON cannot be read, or holds something else.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// There is no sample.
+    #[error("expected at least one sample, found none")]
+    Empty,
+    /// An error in a line of a CSV.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// The reason, as it is shown.
+        reason: String,
+    },
+    /// A label of an array is wrong.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row, from 0.
+        row: usize,
+        /// The error of its label.
+        error: ClassError,
+    },
+    /// The samples have another number of values.
+    #[error("expected {expected} values a sample, found {found}")]
+    Width {
+        /// Values of a sample of the ensemble.
+        expected: usize,
+        /// Values of a sample of the file.
+        found: usize,
+    },
+    /// There are not as many labels as samples.
+    #[error("expected a label for each of {expected} samples, found {found}")]
+    Labels {
+        /// The number of samples.
+        expected: usize,
+        /// The number of labels.
+        found: usize,
+    },
+    /// An `.npy` file cannot be read.
+    #[error("not a readable .npy file: {0}")]
+    Npy(#[from] NpyError),
+    /// A value is NaN or infinite.
+    #[error("sample {sample}: value {value} is not a finite number")]
+    NotFinite {
+        /// The sample, from 0.
+        sample: usize,
+        /// The value in it, from 0.
+        value: usize,
+    },
+    /// A CSV begins with numbers.
+    #[error("line 1: expected a header that names the columns, found numbers")]
+    NoHeader,
+    /// Labels are given for samples that have them already.
+    #[error("the samples have labels of their own")]
+    LabelledTwice,
+}
+
+impl SamplesError {
+    /// Returns the error as one of a part of a file or folder.
+    pub(super) fn within(self, part: impl Into<String>) -> Self {
+        let (part, error) = (part.into(), Box::new(self));
+        SamplesError::Within { part, error }
+    }
+}
+
+/// Why a folder is no set of images.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FolderError {
+    /// It holds nothing.
+    #[error("expected images (.png, .jpg, .jpeg, .webp) or folders of them, found an empty folder")]
+    Empty,
+    /// It holds files beside folders.
+    #[error("expected images alone, or a folder for each class, found `{file}` beside `{folder}`")]
+    Mixed {
+        /// The first file.
+        file: String,
+        /// The first folder.
+        folder: String,
+    },
+    /// The folder of a class holds nothing.
+    #[error("`{0}`: expected at least one image, found none")]
+    EmptyClass(String),
+    /// No class has a folder's name.
+    #[error("`{folder}`: {error}")]
+    Class {
+        /// The folder's name.
+        folder: String,
+        /// The classes that there are.
+        error: ClassError,
+    },
+    /// The folder of a class holds a folder.
+    #[error("`{0}`: expected images in the folder of a class, found a folder")]
+    Nested(String),
+    /// A file is no image by its name.
+    #[error("`{0}`: expected a .png, .jpg, .jpeg or .webp image")]
+    NoImage(String),
+    /// There are more files than are looked at.
+    #[error("expected at most {0} files in a folder")]
+    Many(usize),
+    /// A folder cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// Why an `.npz` file holds no samples or labels.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NpzError {
+    /// The archive is damaged, or packed in a way that is not known.
+    #[error("{0}")]
+    Damaged(String),
+    /// The archive is empty.
+    #[error("expected an array, found none")]
+    NoArray,
+    /// There are several arrays, and not those that are known.
+    #[error("expected one array, or `samples` and `labels`, or `x` and `y`, found {0}")]
+    Unknown(String),
+    /// An array is too large.
+    #[error("expected arrays of at most 4 GiB: `{0}` is larger")]
+    Large(String),
+}
+
+/// Why JSON holds no samples or labels.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum JsonError {
+    /// It is no JSON, or has another structure.
+    #[error("line {line}, column {column}: {reason}")]
+    Place {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1, or 0 at the start of the line.
+        column: usize,
+        /// The reason, as it is shown.
+        reason: String,
+    },
+    /// A sample is wrong.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The sample, from 0.
+        row: usize,
+        /// What is wrong with it.
+        error: RowError,
+    },
+    /// A field is not known.
+    #[error("expected the fields {expected}, found `{found}`")]
+    Field {
+        /// The fields that there may be.
+        expected: &'static str,
+        /// The field that was found.
+        found: String,
+    },
+    /// A field appears twice, under one of its names.
+    #[error("`{0}` appears twice")]
+    RepeatedField(&'static str),
+    /// There are no samples.
+    #[error("expected the field `{0}`")]
+    MissingField(&'static str),
+}
+
+/// Why a row of JSON is no sample.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum RowError {
+    /// Its arrays have another shape.
+    #[error("expected the shape {expected}, found {found:?}")]
+    Shape {
+        /// The shapes that fit.
+        expected: String,
+        /// The shape of the row.
+        found: Vec<u64>,
+    },
+    /// It has too many values.
+    #[error("expected {0} values, found more")]
+    Long(usize),
+    /// Its arrays differ in length or depth.
+    #[error("expected arrays of equal lengths and depths")]
+    Ragged,
+    /// A value is no number.
+    #[error("expected a number, found {0}")]
+    NoNumber(String),
+    /// A value is infinite as float32.
+    #[error("expected numbers that float32 can hold, found {0}")]
+    NotFinite(String),
+}
+/// Why a label names no class.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ClassError {
+    /// It is no number or name of a class.
+    #[error("expected {expected}, found `{found}`")]
+    Unknown {
+        /// The numbers and names of classes.
+        expected: String,
+        /// The label.
+        found: String,
+    },
+    /// It is the name of one class and the number of another.
+    #[error(
+        "`{text}` is the name of class {name} and the number of class {number}; give \
+         numbers in an .npy of integers, or names that are no numbers"
+    )]
+    Ambiguous {
+        /// The label.
+        text: String,
+        /// The class of that name.
+        name: usize,
+        /// The class of that number.
+        number: usize,
+    },
+    /// It is a number with a fraction.
+    #[error("expected a whole number, found {0}")]
+    NotWhole(String),
+}

@@ -1,0 +1,142 @@
+//! Files of samples and labels, each read by its kind.
+
+use std::path::Path;
+
+use crate::reading;
+
+use super::error::SamplesError;
+use super::form::{Classes, SampleForm};
+use super::rows::Samples;
+use super::{csv, images, json, npy, npz};
+
+impl Samples {
+    /// Checks that samples can be in a file called `name`, without opening it.
+    ///
+    /// # Errors
+    /// [`SamplesError::Kind`].
+    pub fn check_name(name: &str) -> Result<(), SamplesError> {
+        SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
+    }
+
+    /// Checks that labels can be in a file called `name`, without opening it.
+    ///
+    /// # Errors
+    /// [`SamplesError::LabelsKind`].
+    pub fn check_labels_name(name: &str) -> Result<(), SamplesError> {
+        SampleFileKind::of_labels(name).map(drop)
+    }
+
+    /// Reads the file at `path`, or the images of the folder there: those of a class in a folder
+    /// called by its name or number, or all of them without labels, in the order of their names.
+    ///
+    /// # Errors
+    /// There is nothing that can be read, or it is not samples of that form.
+    pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        if path.is_dir() {
+            return images::of_folder(path, form);
+        }
+        let name = path.to_string_lossy();
+        Samples::check_name(&name)?;
+        Samples::parse(&name, bytes(path)?, form)
+    }
+
+    /// Reads the bytes of a file called `name`. Labels are the last column of a CSV if it
+    /// is called `label`, the array `labels` or `y` of an `.npz` or of JSON.
+    ///
+    /// # Errors
+    /// The bytes are not samples of that form.
+    pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        match SampleFileKind::of(name).ok_or(SamplesError::Kind)? {
+            SampleFileKind::Csv => csv::samples(&bytes, form),
+            SampleFileKind::Npy => npy::samples(bytes, form),
+            SampleFileKind::Npz => npz::samples(bytes, form),
+            SampleFileKind::Json => json::samples(&bytes, form),
+            SampleFileKind::JsonLines => json::lines(&bytes, form),
+            SampleFileKind::Image => images::of_file(&bytes, form),
+        }
+    }
+
+    /// Adds the labels of the file at `path`, as [`Samples::labelled_by`] does.
+    ///
+    /// # Errors
+    /// The file cannot be read, or as [`Samples::labelled_by`].
+    pub fn labelled_by_file(
+        self,
+        path: &Path,
+        classes: &Classes<'_>,
+    ) -> Result<Self, SamplesError> {
+        let name = path.to_string_lossy();
+        Samples::check_labels_name(&name)?;
+        self.labelled_by(&name, bytes(path)?, classes)
+    }
+
+    /// Adds the labels in the bytes of a file called `name`, one a sample: the column
+    /// `label` of a CSV, an array of whole numbers or names in an `.npy`, `.npz` or JSON.
+    ///
+    /// # Errors
+    /// The bytes are not labels of these classes, the samples have labels already, or
+    /// there are not as many labels as samples.
+    pub fn labelled_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        classes: &Classes<'_>,
+    ) -> Result<Self, SamplesError> {
+        if self.labels().is_some() {
+            return Err(SamplesError::LabelledTwice);
+        }
+        let labels = match SampleFileKind::of_labels(name)? {
+            SampleFileKind::Csv => csv::labels(&bytes, classes)?,
+            SampleFileKind::Npy => npy::labels(bytes, classes)?,
+            SampleFileKind::Npz => npz::labels(bytes, classes)?,
+            SampleFileKind::Json => json::labels(&bytes, classes)?,
+            SampleFileKind::JsonLines | SampleFileKind::Image => {
+                return Err(SamplesError::LabelsKind);
+            }
+        };
+        self.with_labels(labels)
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, SamplesError> {
+    reading::bytes(path).map_err(|e| SamplesError::Unreadable(e.to_string()))
+}
+
+/// The kind of a file, by its name.
+#[derive(Clone, Copy)]
+enum SampleFileKind {
+    Csv,
+    Npy,
+    Npz,
+    Json,
+    JsonLines,
+    Image,
+}
+
+impl SampleFileKind {
+    /// Returns the kind of a file of samples.
+    fn of(name: &str) -> Option<Self> {
+        if images::is_image(name) {
+            return Some(SampleFileKind::Image);
+        }
+        let (_, end) = name.rsplit_once('.')?;
+        match end.to_ascii_lowercase().as_str() {
+            "csv" => Some(SampleFileKind::Csv),
+            "npy" => Some(SampleFileKind::Npy),
+            "npz" => Some(SampleFileKind::Npz),
+            "json" => Some(SampleFileKind::Json),
+            "jsonl" => Some(SampleFileKind::JsonLines),
+            _ => None,
+        }
+    }
+
+    /// Returns the kind of a file of labels.
+    fn of_labels(name: &str) -> Result<Self, SamplesError> {
+        match Self::of(name) {
+            None | Some(SampleFileKind::Image | SampleFileKind::JsonLines) => {
+                Err(SamplesError::LabelsKind)
+            }
+            Some(kind) => Ok(kind),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! How images of any size become samples, as torchvision's `Resize` and `CenterCrop` do it.
+
+use std::ops::Range;
+
+use super::error::ImageError;
+
+/// How an image of another size becomes a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImageFit {
+    /// It is resized to the sample's height and width, whatever its proportions.
+    #[default]
+    Stretch,
+    /// Its shorter side is resized to so many pixels, if that is given, and its centre cut out.
+    Crop {
+        /// The pixels of the shorter side.
+        resize: Option<usize>,
+    },
+}
+
+/// The height and width that an image is resized to, and the part of the result that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ImageWindow {
+    /// Height and width.
+    pub size: [usize; 2],
+    /// Rows and columns.
+    pub part: [Range<usize>; 2],
+}
+
+impl ImageFit {
+    /// Returns how an image of a height and width becomes a sample of others.
+    ///
+    /// # Errors
+    /// The image is too small for the part that is kept.
+    pub(super) fn window(
+        self,
+        image: [usize; 2],
+        sample: [usize; 2],
+    ) -> Result<ImageWindow, ImageError> {
+        let size = match self {
+            ImageFit::Stretch => sample,
+            ImageFit::Crop { resize: None } => image,
+            ImageFit::Crop { resize: Some(side) } => with_shorter_side(image, side),
+        };
+        if size[0] < sample[0] || size[1] < sample[1] {
+            let (wanted, found) = (sample, size);
+            return Err(ImageError::Small { wanted, found });
+        }
+        let part = [0, 1].map(|axis| {
+            let first = half_to_even(size[axis] - sample[axis]);
+            first..first + sample[axis]
+        });
+        Ok(ImageWindow { size, part })
+    }
+}
+
+/// Returns the size of an image whose shorter side has `side` pixels; the longer is rounded down.
+fn with_shorter_side([height, width]: [usize; 2], side: usize) -> [usize; 2] {
+    let longer = |long: usize, short: usize| {
+        let scaled = side as u64 * long as u64 / short.max(1) as u64;
+        usize::try_from(scaled).unwrap_or(usize::MAX)
+    };
+    match height <= width {
+        true => [side, longer(width, height)],
+        false => [longer(height, width), side],
+    }
+}
+
+/// Returns half of a number, rounded to the even one where two are as near.
+fn half_to_even(number: usize) -> usize {
+    let half = number / 2;
+    half + (number % 2) * (half % 2)
+}

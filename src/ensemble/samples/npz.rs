@@ -1,0 +1,131 @@
+//! NumPy's `.npz` files: zip archives of `.npy` files, one for each array.
+
+use std::io::{Cursor, Read};
+
+use zip::ZipArchive;
+
+use super::error::{NpzError, SamplesError};
+use super::form::{Classes, MOST_BYTES, SampleForm};
+use super::npy;
+use super::rows::Samples;
+
+/// The names of an array of samples, in any case.
+const SAMPLES: [&str; 2] = ["samples", "x"];
+
+/// The names of an array of labels, in any case.
+const LABELS: [&str; 2] = ["labels", "y"];
+
+/// The most arrays that are looked at, and named in a message.
+const MOST_ARRAYS: usize = 8;
+
+/// Reads samples: the only array, or `samples` (`x`) with `labels` (`y`).
+pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    let mut arrays = Arrays::new(bytes)?;
+    let (samples, labels) = arrays.samples_and_labels()?;
+    let table = arrays.unpack(samples)?;
+    let samples = npy::samples(table, form).map_err(|e| arrays.within(samples, e))?;
+    match labels {
+        None => Ok(samples),
+        Some(at) => samples.with_labels(arrays.labels(at, &form.classes)?),
+    }
+}
+
+/// Reads labels: the array `labels` (`y`), or the only one.
+pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+    let mut arrays = Arrays::new(bytes)?;
+    let at = match (arrays.find(LABELS), arrays.names.len()) {
+        (Some(at), _) => at,
+        (None, 1) => 0,
+        _ => return Err(arrays.unknown().into()),
+    };
+    arrays.labels(at, classes)
+}
+
+/// The arrays of a file.
+struct Arrays {
+    archive: ZipArchive<Cursor<Vec<u8>>>,
+    /// Their names, without `.npy`.
+    names: Vec<String>,
+}
+
+impl Arrays {
+    fn new(bytes: Vec<u8>) -> Result<Self, NpzError> {
+        let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(&e))?;
+        if archive.is_empty() {
+            return Err(NpzError::NoArray);
+        }
+        let names = archive.file_names().take(MOST_ARRAYS + 1);
+        let names = names.map(|name| match name {
+            Ok(name) => Ok(name.strip_suffix(".npy").unwrap_or(&name).to_owned()),
+            Err(e) => Err(damaged(&e)),
+        });
+        Ok(Arrays {
+            names: names.collect::<Result<_, _>>()?,
+            archive,
+        })
+    }
+
+    /// Returns the index of the array that has one of these names.
+    fn find(&self, wanted: [&str; 2]) -> Option<usize> {
+        let is_wanted = |name: &String| wanted.iter().any(|w| name.eq_ignore_ascii_case(w));
+        self.names.iter().position(is_wanted)
+    }
+
+    fn samples_and_labels(&self) -> Result<(usize, Option<usize>), NpzError> {
+        let labels = self.find(LABELS);
+        match (self.find(SAMPLES), labels, self.names.len()) {
+            (Some(samples), Some(_), 2) => Ok((samples, labels)),
+            (_, None, 1) => Ok((0, None)),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    /// Returns the error of arrays that are not known, with what there is.
+    fn unknown(&self) -> NpzError {
+        let shown = self.names.iter().take(MOST_ARRAYS);
+        let shown: Vec<String> = shown.map(|name| format!("`{}`", escaped(name))).collect();
+        let more = match self.archive.len().saturating_sub(MOST_ARRAYS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        NpzError::Unknown(shown.join(", ") + &more)
+    }
+
+    fn labels(&mut self, at: usize, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+        let table = self.unpack(at)?;
+        npy::labels(table, classes).map_err(|e| self.within(at, e))
+    }
+
+    /// Returns the bytes of an array's `.npy`.
+    fn unpack(&mut self, at: usize) -> Result<Vec<u8>, NpzError> {
+        let entry = self.archive.by_index(at).map_err(|e| damaged(&e))?;
+        let mut bytes = Vec::new();
+        if entry.size() <= MOST_BYTES {
+            // What the archive says of the size may be wrong, so that the bytes are counted.
+            let unpacked = entry.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+            unpacked.map_err(|e| damaged(&e))?;
+            if bytes.len() as u64 <= MOST_BYTES {
+                return Ok(bytes);
+            }
+        }
+        Err(NpzError::Large(escaped(&self.names[at])))
+    }
+
+    fn within(&self, at: usize, error: SamplesError) -> SamplesError {
+        let part = format!("array `{}`", escaped(&self.names[at]));
+        error.within(part)
+    }
+}
+
+/// The most letters of a name in a message.
+const SHOWN: usize = 40;
+
+/// Returns a name as a terminal can show it.
+fn escaped(name: &str) -> String {
+    let start: String = name.chars().take(SHOWN).collect();
+    start.escape_debug().to_string()
+}
+
+fn damaged(error: &impl ToString) -> NpzError {
+    NpzError::Damaged(error.to_string())
+}

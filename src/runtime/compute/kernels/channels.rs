@@ -1,0 +1,57 @@
+//! Steps that combine two values channel by channel, and steps that reorder channels.
+
+use super::elementwise::Epilogue;
+use super::memory::{InputPixels, OutputPixels};
+use crate::compute::buffers::TensorView;
+use crate::compute::fuse::Pairing;
+
+/// Multiplies or adds two images, or an image and a row for each sample.
+#[inline(always)]
+pub(super) fn paired(
+    pairing: Pairing,
+    inputs: &[InputPixels<'_>],
+    to: TensorView,
+    end: &Epilogue<'_>,
+    out: &mut OutputPixels<'_>,
+) {
+    let pixels = to.pixels();
+    // Where both are images, or both rows, neither is repeated.
+    let (image, other) = match inputs[0].view.pixels() == pixels {
+        true => (inputs[0], inputs[1]),
+        false => (inputs[1], inputs[0]),
+    };
+    let shared = if other.view.pixels() == pixels {
+        1
+    } else {
+        pixels
+    };
+    for pixel in out.pixels.clone() {
+        let row = out.row(pixel);
+        let values = image.pixel(pixel).iter().zip(other.pixel(pixel / shared));
+        match pairing {
+            Pairing::Product => row
+                .iter_mut()
+                .zip(values)
+                .for_each(|(o, (a, b))| *o = a * b),
+            Pairing::Sum => row
+                .iter_mut()
+                .zip(values)
+                .for_each(|(o, (a, b))| *o = a + b),
+        }
+        end.finish(&[], pixel, row);
+    }
+}
+
+/// Writes channel `i` of each group before channel `i + 1` of any.
+#[inline(always)]
+pub(super) fn shuffle(groups: usize, input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
+    let each = input.view.channels / groups;
+    for pixel in out.pixels.clone() {
+        let (from, row) = (input.pixel(pixel), out.row(pixel));
+        for (group, values) in from.chunks_exact(each).enumerate() {
+            for (to, v) in row[group..].iter_mut().step_by(groups).zip(values) {
+                *to = *v;
+            }
+        }
+    }
+}

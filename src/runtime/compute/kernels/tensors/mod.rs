@@ -1,0 +1,190 @@
+//! Operations on tensors of any rank, whose values lie in rows, the last axis fastest.
+//!
+//! | file | operations |
+//! |---|---|
+//! | `moves` | transposes, slices, joins, borders, repetition: copies, transposed in blocks |
+//! | `pairs` | functions of one, two and three values, repeated as in NumPy |
+//! | `reduce` | sums, means, extremes along axes |
+//! | `lookup` | rows of tables, by index |
+//! | `product` | products of matrices |
+//! | `attention` | softmax(Q·Kᵀ)·V in blocks that stay in cache |
+
+mod arithmetic;
+mod attention;
+mod lookup;
+mod moves;
+mod pairs;
+mod product;
+mod reduce;
+mod tiles;
+mod walk;
+
+use super::memory::OutputFloats;
+use super::panels::TileShape;
+use super::task::{Call, MAX_PHASES, Scratch};
+use crate::compute::buffers::TensorView;
+use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::compute::tensors::{Strided, TensorForm};
+use crate::network::{Dims, Reduction, TensorOp};
+use attention::Attention;
+use lookup::Lookup;
+use moves::Moves;
+use pairs::Pairs;
+use product::Product;
+use reduce::Reduce;
+
+/// The kernel of one operation.
+#[derive(Clone, Debug)]
+pub(in crate::compute) enum TensorMethod {
+    Moves(Moves),
+    Pairs(Pairs),
+    Reduce(Reduce),
+    Lookup(Lookup),
+    Product(Product),
+    Attention(Attention),
+}
+
+/// Where an operand comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// An input of the step.
+    Input(usize),
+    /// The step's parameters.
+    Parameters,
+}
+
+impl Source {
+    /// Returns the operand's floats, from the first sample that is worked on.
+    ///
+    /// # Safety
+    /// Nothing writes to them meanwhile.
+    unsafe fn floats<'a>(self, call: &Call<'a>) -> &'a [f32] {
+        match self {
+            Source::Parameters => call.weights.packed.values(),
+            Source::Input(at) => {
+                let view = call.step.inputs[at];
+                // SAFETY: handed on.
+                let all = unsafe { call.memory.source(view) };
+                &all.data[view.first..]
+            }
+        }
+    }
+}
+
+/// Returns the floats that a step writes to.
+fn output<'a>(call: &Call<'a>) -> OutputFloats<'a> {
+    call.memory.output(call.step.output)
+}
+
+/// The operands of a step: where they lie in the slots of their values.
+struct Operands<'a> {
+    inputs: &'a [TensorView],
+    output: TensorView,
+}
+
+impl Operands<'_> {
+    /// Returns where an operand lies in the slot of input `at`, and the floats from one sample to
+    /// the next; `None` if that is not by even distances.
+    fn input(&self, at: usize, of: Strided) -> Option<(Strided, usize)> {
+        let view = self.inputs.get(at)?;
+        let of = of.pitched(view.channels.max(1), view.pitch)?;
+        Some((of, view.sample_stride()))
+    }
+
+    /// As [`Operands::input`], of the answer.
+    fn output(&self, of: Strided) -> Option<(Strided, usize)> {
+        let view = self.output;
+        let of = of.pitched(view.channels.max(1), view.pitch)?;
+        Some((of.moved(view.first), view.sample_stride()))
+    }
+}
+
+impl TensorMethod {
+    /// Returns the kernel of a step, or `None` if there is none.
+    pub(super) fn new(
+        fused: &FusedStep,
+        inputs: &[TensorView],
+        output: TensorView,
+        shape: TileShape,
+    ) -> Option<Self> {
+        let operands = &Operands { inputs, output };
+        let StepKernel::Tensor(op) = fused.kernel else {
+            return None;
+        };
+        match fused.tensors.as_deref()? {
+            TensorForm::Product {
+                left,
+                right,
+                output,
+            } => Product::new(operands, [*left, *right, *output], shape).map(Self::Product),
+            TensorForm::Attention(form) => {
+                Attention::new(operands, form, shape).map(Self::Attention)
+            }
+            TensorForm::Plain { inputs, output } => plain(op, operands, inputs, *output),
+        }
+    }
+
+    /// Tasks of each phase; 0 where there is no such phase.
+    pub(super) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        let tasks = match self {
+            TensorMethod::Moves(m) => return m.phases(samples, threads),
+            TensorMethod::Pairs(p) => p.split(samples, threads).tasks(),
+            TensorMethod::Reduce(r) => r.split(samples, threads).tasks(),
+            TensorMethod::Lookup(l) => l.split(samples, threads).tasks(),
+            TensorMethod::Product(p) => p.tasks(samples, threads),
+            TensorMethod::Attention(a) => a.tasks(samples, threads),
+        };
+        [tasks, 0, 0]
+    }
+
+    pub(super) fn scratch(&self) -> Scratch {
+        match self {
+            TensorMethod::Product(p) => p.scratch(),
+            TensorMethod::Attention(a) => a.scratch(),
+            _ => Scratch::default(),
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    pub(super) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        // SAFETY: handed on.
+        unsafe {
+            match self {
+                TensorMethod::Moves(m) => m.run(call, phase, task),
+                TensorMethod::Pairs(p) => p.run(call, task),
+                TensorMethod::Reduce(r) => r.run(call, task),
+                TensorMethod::Lookup(l) => l.run(call, task),
+                TensorMethod::Product(p) => p.run(call, task),
+                TensorMethod::Attention(a) => a.run(call, task),
+            }
+        }
+    }
+}
+
+/// Returns the kernel of an operation by itself.
+fn plain(
+    op: TensorOp,
+    operands: &Operands<'_>,
+    inputs: &[Strided],
+    output: Dims,
+) -> Option<TensorMethod> {
+    match op {
+        TensorOp::Binary { .. } | TensorOp::With { .. } | TensorOp::Unary { .. } => {
+            Pairs::new(op, operands, inputs, output).map(TensorMethod::Pairs)
+        }
+        TensorOp::Where => Pairs::new(op, operands, inputs, output).map(TensorMethod::Pairs),
+        TensorOp::Reduce { kind, axes, .. } => {
+            let single = matches!(kind, Reduction::ArgMax | Reduction::ArgMin);
+            let last = axes[..] == [inputs[0].rank().checked_sub(1)?];
+            if single && !last {
+                return None;
+            }
+            Reduce::new(kind, axes, operands, inputs[0], output).map(TensorMethod::Reduce)
+        }
+        TensorOp::Gather { .. } | TensorOp::Take { .. } | TensorOp::Embedding { .. } => {
+            Lookup::new(op, operands, inputs, output).map(TensorMethod::Lookup)
+        }
+        _ => Moves::new(op, operands, inputs, output).map(TensorMethod::Moves),
+    }
+}

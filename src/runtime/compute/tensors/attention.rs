@@ -1,0 +1,238 @@
+//! Attention in a graph: `softmax(Q · Kᵀ · scale + masks) · V`, with any number of masks and the
+//! scale on Q, on K or after their product.
+
+use super::operands::{Operand, Values, is_factor, resolved};
+use super::strided::Strided;
+use crate::compute::fuse::{FusedStep, ValueId};
+use crate::network::{Binary, Dims, Node, Op, TensorOp};
+
+/// The operands of attention. Axes before the last two are the same for all.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::compute) struct AttentionForm {
+    /// `[…, queries, depth]`, values of a row side by side; the step's first input.
+    pub query: Strided,
+    /// `[…, depth, keys]`; the second input.
+    pub key: Strided,
+    /// `[…, keys, features]`; the third input.
+    pub value: Strided,
+    /// `[…, queries, features]`, values of a row side by side.
+    pub output: Strided,
+    /// Nodes that multiply or divide the scores by a constant.
+    pub factors: Vec<usize>,
+    /// What is added to the scores, `[…, queries, keys]`.
+    pub masks: Vec<Mask>,
+}
+
+/// Values that are added to scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::compute) struct Mask {
+    pub source: MaskSource,
+    pub at: Strided,
+}
+
+/// Where a mask comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::compute) enum MaskSource {
+    /// An input of the step.
+    Input(usize),
+    /// The parameter of a node.
+    Parameter(usize),
+}
+
+/// Returns the inputs and the form of the attention that ends in the product `step`, or `None` if
+/// there is none. The step makes the answer of a transpose behind it, if that alone reads it.
+pub(super) fn form(
+    values: &mut Values<'_>,
+    step: &mut FusedStep,
+) -> Option<(Vec<ValueId>, AttentionForm)> {
+    let shares = step.inputs[0];
+    let softmax = values.node(shares).filter(|n| n.op == Op::Softmax)?;
+    if !values.is_read_once(shares) {
+        return None;
+    }
+    let scores = Scores::before(values, softmax)?;
+    let (dims, all) = (values.dims(shares), values.dims(step.output));
+    let last = dims.rank().checked_sub(1).filter(|&last| last > 0)?;
+    if all.with(all.rank() - 1, dims[last]) != dims {
+        return None;
+    }
+    let [query, key] = [0, 1].map(|i| resolved(values, scores.product.inputs[i].index(), true));
+    let value = resolved(values, step.inputs[1], false);
+    let depth = query.at.dims.last_size();
+    let query_at = scores.seen(query.at, last, depth, &dims)?;
+    let key_at = scores.seen(key.at, last - 1, depth, &dims)?;
+    if !query_at.is_run(last) {
+        return None;
+    }
+    let value_at = value.at.expanded(&all.with(last - 1, dims[last]))?;
+    let (masks, mask_values) = scores.masks(values)?;
+    let factors = [scores.factors, query.factors, key.factors].concat();
+    let inputs = [vec![query.value, key.value, value.value], mask_values].concat();
+    if !inputs.iter().all(|&v| values.is_made(v)) {
+        return None;
+    }
+    let form = AttentionForm {
+        query: query_at,
+        key: key_at,
+        value: value_at,
+        output: values.written(step, all),
+        factors,
+        masks,
+    };
+    Some((inputs, form))
+}
+
+/// What happens between the product of queries and keys and the softmax, backwards.
+struct Scores<'a> {
+    product: &'a Node,
+    /// Dimensions of the product's answer.
+    dims: Dims,
+    factors: Vec<usize>,
+    /// Dimensions that views turn the scores into; the last view first.
+    views: Vec<Dims>,
+    added: Vec<Added>,
+}
+
+/// A sum of scores and something else.
+struct Added {
+    what: MaskValue,
+    /// Dimensions of the sum.
+    dims: Dims,
+    /// Views behind the sum.
+    views: usize,
+}
+
+enum MaskValue {
+    Value(ValueId),
+    Parameter(usize, Dims),
+}
+
+/// The most nodes between a product and a softmax.
+const MOST_NODES: usize = 12;
+
+impl<'a> Scores<'a> {
+    /// Goes from a softmax back to the product whose answer it reads.
+    fn before(values: &Values<'a>, softmax: &Node) -> Option<Self> {
+        let mut at = softmax.inputs[0].index();
+        let (mut factors, mut views, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..MOST_NODES {
+            let node = values.node(at).filter(|_| values.is_read_once(at))?;
+            let dims = values.dims(at);
+            match node.op {
+                Op::Tensor(TensorOp::MatMul) => {
+                    return Some(Scores {
+                        product: node,
+                        dims,
+                        factors,
+                        views,
+                        added,
+                    });
+                }
+                Op::Tensor(TensorOp::View { .. }) => {
+                    views.push(dims);
+                    at = node.inputs[0].index();
+                }
+                _ if is_factor(node) => {
+                    factors.push(at - 1);
+                    at = unary(values, node, &mut views)?;
+                }
+                // A mask that is added before a factor would be scaled too.
+                _ if !factors.is_empty() => return None,
+                _ => {
+                    let (scores, what) = sum(values, node, at)?;
+                    let views = views.len();
+                    added.push(Added { what, dims, views });
+                    at = scores;
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns an operand of the product as `[…]` of the softmax's dimensions, with `size` in place
+    /// of that of `axis`.
+    fn seen(&self, of: Strided, axis: usize, size: usize, dims: &Dims) -> Option<Strided> {
+        let behind = dims.rank() - axis;
+        let own = self.dims.rank().checked_sub(behind)?;
+        let first = of.expanded(&self.dims.with(own, size))?;
+        first.viewed(&dims.with(axis, size))
+    }
+
+    /// Returns the masks, and the values that are read after the first three inputs.
+    fn masks(&self, values: &Values<'_>) -> Option<(Vec<Mask>, Vec<ValueId>)> {
+        let (mut masks, mut inputs) = (Vec::new(), Vec::new());
+        // In the order in which they are added.
+        for added in self.added.iter().rev() {
+            let (source, at) = match added.what {
+                MaskValue::Parameter(node, dims) => {
+                    (MaskSource::Parameter(node), Strided::whole(dims))
+                }
+                MaskValue::Value(value) => {
+                    let Operand { value, at, .. } = resolved(values, value, false);
+                    inputs.push(value);
+                    (MaskSource::Input(2 + inputs.len()), at)
+                }
+            };
+            let mut at = at.expanded(&added.dims)?;
+            for dims in self.views[..added.views].iter().rev() {
+                at = at.viewed(dims)?;
+            }
+            masks.push(Mask { source, at });
+        }
+        Some((masks, inputs))
+    }
+}
+
+/// Returns the input of a node that has a single one, as a view where the dimensions change.
+fn unary(values: &Values<'_>, node: &Node, views: &mut Vec<Dims>) -> Option<ValueId> {
+    let from = node.inputs[0].index();
+    if values.dims(from) != node.shape.stored() {
+        views.push(node.shape.stored());
+    }
+    Some(from)
+}
+
+/// Returns the operands of a sum: the scores, and what is added to them.
+fn sum(values: &Values<'_>, node: &Node, at: ValueId) -> Option<(ValueId, MaskValue)> {
+    let dims = node.shape.stored();
+    match node.op {
+        Op::Tensor(TensorOp::With {
+            kind: Binary::Add,
+            dims: added,
+            ..
+        }) => {
+            let scores = node.inputs[0].index();
+            let what = MaskValue::Parameter(at - 1, added);
+            (values.dims(scores) == dims).then_some((scores, what))
+        }
+        Op::Add | Op::Tensor(TensorOp::Binary { kind: Binary::Add }) => {
+            let [a, b] = [0, 1].map(|i| node.inputs[i].index());
+            let is_scores = |v: ValueId| values.dims(v) == dims && leads_to_product(values, v);
+            match (is_scores(a), is_scores(b)) {
+                (true, _) => Some((a, MaskValue::Value(b))),
+                (_, true) => Some((b, MaskValue::Value(a))),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether the first inputs lead to a product of matrices.
+fn leads_to_product(values: &Values<'_>, value: ValueId) -> bool {
+    let mut at = value;
+    for _ in 0..MOST_NODES {
+        let Some(node) = values.node(at) else {
+            return false;
+        };
+        match node.op {
+            Op::Tensor(TensorOp::MatMul) => return true,
+            Op::Add | Op::Scale { .. } => {}
+            Op::Tensor(TensorOp::View { .. }) => {}
+            Op::Tensor(TensorOp::With { .. } | TensorOp::Binary { .. }) => {}
+            _ => return false,
+        }
+        at = node.inputs[0].index();
+    }
+    false
+}

@@ -1,0 +1,229 @@
+//! Where each value of a tensor lies among floats: the distance of neighbours along each axis.
+//!
+//! A transposed, sliced or repeated tensor is the same floats with other distances, so that
+//! products read it where it lies.
+
+use crate::network::{Dims, MAX_RANK};
+
+/// A tensor among the floats of a sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Strided {
+    /// Floats before the first value.
+    pub offset: usize,
+    pub dims: Dims,
+    /// Floats from one value to the next along each axis; 0 where the values repeat.
+    strides: [usize; MAX_RANK],
+}
+
+impl Strided {
+    /// Returns a tensor that is held in one piece, the last axis fastest.
+    pub(super) fn whole(dims: Dims) -> Self {
+        let mut strides = [0; MAX_RANK];
+        for (to, stride) in strides.iter_mut().zip(dims.strides()) {
+            *to = stride;
+        }
+        Strided {
+            offset: 0,
+            dims,
+            strides,
+        }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.dims.rank()
+    }
+
+    pub(super) fn stride(&self, axis: usize) -> usize {
+        self.strides[axis]
+    }
+
+    /// Whether values along `axis` are neighbours.
+    pub(super) fn is_run(&self, axis: usize) -> bool {
+        self.dims[axis] == 1 || self.strides[axis] == 1
+    }
+
+    /// Returns the tensor from `offset` floats further on.
+    pub(super) fn moved(self, offset: usize) -> Self {
+        Strided {
+            offset: self.offset + offset,
+            ..self
+        }
+    }
+
+    fn with(mut self, axis: usize, size: usize, stride: usize) -> Self {
+        self.dims = self.dims.with(axis, size);
+        self.strides[axis] = stride;
+        self
+    }
+
+    /// Returns the tensor with its axes in another order: axis `i` is axis `order[i]` of this.
+    pub(super) fn transposed(&self, order: &Dims) -> Self {
+        let axes = order.iter().enumerate();
+        axes.fold(*self, |to, (i, &axis)| {
+            to.with(i, self.dims[axis], self.strides[axis])
+        })
+    }
+
+    /// Returns the tensor that this is the transpose of, by `order`.
+    pub(super) fn untransposed(&self, order: &Dims) -> Self {
+        let axes = order.iter().enumerate();
+        axes.fold(*self, |to, (i, &axis)| {
+            to.with(axis, self.dims[i], self.strides[i])
+        })
+    }
+
+    /// Returns every `step`-th position along an axis, or `None` if `step` is negative.
+    pub(super) fn sliced(
+        &self,
+        axis: usize,
+        start: usize,
+        count: usize,
+        step: isize,
+    ) -> Option<Self> {
+        let step = usize::try_from(step).ok()?;
+        let stride = self.strides[axis];
+        let from = self.moved(start * stride);
+        Some(from.with(axis, count, stride * step))
+    }
+
+    /// Returns the tensor repeated to `dims` as in NumPy, or `None` if it does not fit.
+    pub(super) fn expanded(&self, dims: &Dims) -> Option<Self> {
+        let missing = dims.rank().checked_sub(self.rank())?;
+        let mut to = Strided {
+            offset: self.offset,
+            dims: *dims,
+            strides: [0; MAX_RANK],
+        };
+        for (axis, &size) in self.dims.iter().enumerate() {
+            to.strides[missing + axis] = match size {
+                size if size == dims[missing + axis] => self.strides[axis],
+                1 => 0,
+                _ => return None,
+            };
+        }
+        Some(to)
+    }
+
+    /// Returns the same values in the same order under other dimensions, or `None` if their
+    /// distances along an axis would differ.
+    pub(super) fn viewed(&self, dims: &Dims) -> Option<Self> {
+        if self.dims.elements() != dims.elements() || dims.elements() == 0 {
+            return None;
+        }
+        let mut runs = self.runs();
+        let mut to = Strided {
+            offset: self.offset,
+            dims: *dims,
+            strides: [0; MAX_RANK],
+        };
+        let (mut left, mut stride) = (1, 0);
+        for (axis, &size) in dims.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
+            if left == 1 {
+                (left, stride) = runs.pop()?;
+            }
+            if left % size != 0 {
+                return None;
+            }
+            to.strides[axis] = stride;
+            (left, stride) = (left / size, stride * size);
+        }
+        Some(to)
+    }
+
+    /// Returns sizes and strides of axes, those merged whose values follow each other evenly.
+    fn runs(&self) -> Vec<(usize, usize)> {
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for (axis, &size) in self.dims.iter().enumerate().filter(|(_, size)| **size > 1) {
+            let stride = self.strides[axis];
+            match runs.last_mut() {
+                Some(last) if last.1 == stride * size => *last = (last.0 * size, stride),
+                _ => runs.push((size, stride)),
+            }
+        }
+        runs
+    }
+
+    /// Returns the first `rank` axes alone.
+    pub(super) fn leading(&self, rank: usize) -> Self {
+        let dims = Dims::new(&self.dims[..rank]);
+        Strided {
+            dims: dims.unwrap_or(self.dims),
+            ..*self
+        }
+    }
+
+    /// Returns where the values lie once rows of `channels` floats begin `pitch` floats after
+    /// each other, or `None` if an axis runs across the ends of rows.
+    pub(super) fn pitched(&self, channels: usize, pitch: usize) -> Option<Self> {
+        if channels == pitch {
+            return Some(*self);
+        }
+        let mut to = *self;
+        let mut inside = self.offset % channels;
+        to.offset = self.offset / channels * pitch + inside;
+        for (axis, &size) in self.dims.iter().enumerate() {
+            let stride = self.strides[axis];
+            if stride % channels == 0 {
+                to.strides[axis] = stride / channels * pitch;
+            } else {
+                inside += size.saturating_sub(1) * stride;
+            }
+        }
+        (inside < channels).then_some(to)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::Strided;
+    use crate::network::Dims;
+
+    fn dims(sizes: &[usize]) -> Dims {
+        Dims::new(sizes).unwrap()
+    }
+
+    fn whole(sizes: &[usize]) -> Strided {
+        Strided::whole(dims(sizes))
+    }
+
+    fn strides(of: Strided) -> Vec<usize> {
+        (0..of.rank()).map(|axis| of.stride(axis)).collect()
+    }
+
+    #[test]
+    fn heads_are_read_by_stride() {
+        let heads = whole(&[7, 12]).viewed(&dims(&[7, 3, 4])).unwrap();
+        let heads = heads.transposed(&dims(&[1, 0, 2]));
+        assert_eq!(heads.dims, dims(&[3, 7, 4]));
+        assert_eq!(strides(heads), [4, 12, 1]);
+        assert_eq!(heads.viewed(&dims(&[3, 28])), None);
+        let batched = heads.viewed(&dims(&[1, 3, 7, 4])).unwrap();
+        assert_eq!(strides(batched), [0, 4, 12, 1]);
+        let back = heads.untransposed(&dims(&[1, 0, 2]));
+        assert_eq!((back.dims, strides(back)), (dims(&[7, 3, 4]), vec![12, 4, 1]));
+    }
+
+    #[test]
+    fn a_slice_begins_where_its_first_value_lies() {
+        let second = whole(&[5, 3, 4]).sliced(1, 1, 2, 1).unwrap();
+        assert_eq!((second.offset, second.dims), (4, dims(&[5, 2, 4])));
+        assert_eq!(whole(&[5]).sliced(0, 4, 5, -1), None);
+    }
+
+    #[test]
+    fn what_is_repeated_takes_no_steps() {
+        let mask = whole(&[1, 7]).expanded(&dims(&[3, 5, 7])).unwrap();
+        assert_eq!(strides(mask), [0, 0, 1]);
+        assert_eq!(whole(&[2]).expanded(&dims(&[3])), None);
+        let split = mask.viewed(&dims(&[15, 7])).unwrap();
+        assert_eq!(strides(split), [0, 1]);
+    }
+
+    #[test]
+    fn rows_may_lie_apart_where_no_axis_crosses_their_ends() {
+        let heads = whole(&[7, 12]).viewed(&dims(&[7, 3, 4])).unwrap();
+        assert_eq!(strides(heads.pitched(12, 20).unwrap()), [20, 4, 1]);
+        assert_eq!(whole(&[84]).pitched(12, 20), None);
+    }
+}
