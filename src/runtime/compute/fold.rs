@@ -96,6 +96,7 @@ fn layer_norm(
     Ok(StepWeights {
         packed,
         bias: padded(of("bias").collect()),
+        candle: None,
     })
 }
 

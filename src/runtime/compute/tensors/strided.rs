@@ -7,7 +7,7 @@ use crate::network::{Dims, MAX_RANK};
 
 /// A tensor among the floats of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Strided {
+pub(in crate::compute) struct Strided {
     /// Floats before the first value.
     pub offset: usize,
     pub dims: Dims,
