@@ -60,16 +60,6 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
-    /// Returns `x` in memory with its last axis fastest.
-    pub(super) fn row_major(
-        &mut self,
-        node: Node<'a>,
-        x: &Activation,
-    ) -> Result<Activation, Refusal> {
-        let axes: Vec<usize> = (0..x.dims().len()).collect();
-        self.laid(node, x, &axes)
-    }
-
     /// Returns `x` as an image, or `None` if its dimensions are not a batch of one image.
     pub(super) fn imaged(
         &mut self,

@@ -10,7 +10,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::operators;
 use super::partial::{PartialNetwork, Refusal};
-use super::patterns::{Patterns, SpelledOut};
+use super::patterns::{Patterns, SpelledOut, Whole};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Weights};
@@ -129,10 +129,16 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
-    /// Adds an activation in place of the nodes that spell it out, of which `end` is the last.
+    /// Adds an operation in place of the nodes that spell it out, of which `end` is the last.
     fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
         let value = self.value(whole.input)?;
-        let added = operators::add_activation(self, end, whole.function, &value);
+        let added = match whole.whole {
+            Whole::Function(function) => operators::add_activation(self, end, function, &value),
+            Whole::Norm { eps, scale, shift } => {
+                let by = [self.value(scale)?, self.value(shift)?];
+                operators::add_norm(self, end, &value, eps, by)
+            }
+        };
         self.keep(end, added, &[Some(value)])
     }
 

@@ -8,14 +8,17 @@ mod elementwise;
 mod extend;
 mod functions;
 mod inputs;
+mod layer_norm;
 mod norms;
 mod reduce;
 mod select;
+mod softmax;
 mod views;
 mod windows;
 
 pub(super) use activations::add_activation;
 use inputs::{Added, Inputs, unsupported};
+pub(super) use layer_norm::add_norm;
 
 use super::activation::{Activation, Value};
 use super::node::Node;
@@ -57,7 +60,7 @@ type HandlerOfMany =
 fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "Split" => select::split,
-        "LayerNormalization" => norms::layer_norm,
+        "LayerNormalization" => layer_norm::layer_norm,
         _ => return None,
     })
 }
@@ -80,11 +83,11 @@ fn layers(operator: &str) -> Option<Handler> {
         "BatchNormalization" => norms::batch_norm,
         "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
         "LRN" => norms::response_norm,
-        "RMSNormalization" => norms::rms_norm,
+        "RMSNormalization" => layer_norm::rms_norm,
         "LpNormalization" => norms::lp_norm,
-        "Softmax" => norms::softmax,
-        "LogSoftmax" => norms::log_softmax,
-        "Hardmax" => norms::hardmax,
+        "Softmax" => softmax::softmax,
+        "LogSoftmax" => softmax::log_softmax,
+        "Hardmax" => softmax::hardmax,
         "ArgMax" | "ArgMin" => reduce::extreme,
         "CumSum" => reduce::cumulative_sum,
         "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1"

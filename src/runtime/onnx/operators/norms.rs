@@ -1,13 +1,12 @@
-//! Softmax, and values brought to mean 0 and variance 1.
+//! Values brought to mean 0 and variance 1 in each channel, or by their neighbours.
 
 use super::inputs::{Added, Inputs, like, pixels, unsupported};
-use crate::network::{Binary, Dims, Op, Reduction, ResponseNorm, Shape, TensorOp, Unary};
+use crate::network::{Binary, Op, Reduction, ResponseNorm, Shape, Unary};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
-use crate::onnx::layout::Layout;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
-use crate::onnx::tensor::{Constant, Values};
+use crate::onnx::tensor::Constant;
 
 pub(super) fn batch_norm<'a>(
     network: &mut PartialNetwork<'a>,
@@ -87,38 +86,6 @@ fn norm_by_values<'a>(
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Adds a reduction over `axes`, which stay with the size 1.
-    pub(super) fn reduce(
-        &mut self,
-        node: Node<'a>,
-        kind: Reduction,
-        x: &Activation,
-        over: &[usize],
-    ) -> Added {
-        let axes = x.layout.axes_with(over);
-        let from = self.stored(node, x, &axes)?;
-        let mut places: Vec<usize> = (0..axes.len())
-            .filter(|&p| over.contains(&axes[p]))
-            .collect();
-        // A single number is held as a vector of one.
-        if axes.is_empty() {
-            places.push(0);
-        }
-        let op = TensorOp::Reduce {
-            kind,
-            axes: Dims::new(&places)?,
-            keep: true,
-        };
-        let id = self.tensor(node, op, &[from])?;
-        let mut dims = x.dims().to_vec();
-        over.iter().for_each(|&axis| dims[axis] = 1);
-        let layout = Layout::new(dims, &axes);
-        Ok(Activation {
-            id,
-            ..x.under(layout)
-        })
-    }
-
     /// Adds `(x − mean) / √(variance + eps)` over `axes`; returns the mean and the factor, too.
     pub(super) fn normed(
         &mut self,
@@ -154,103 +121,6 @@ pub(super) fn response_norm<'a>(
     let (image, _) = pixels(network, node, &x)?;
     let id = network.layer(node, Op::LocalResponseNorm(norm), &[image.id], Vec::new())?;
     like(network, node, &x, Activation { id, ..image })
-}
-
-/// Adds a norm over the last axis with a factor and an addend for each of its values.
-fn rows_norm<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    x: &Activation,
-    eps: f32,
-    [scale, shift]: [Vec<f32>; 2],
-) -> Added {
-    let last = x.dims().len() - 1;
-    let axes = x.layout.ending_in(&[last]);
-    let is_image = matches!(network.shape(x.id), Shape::Image { .. });
-    // The channels of an image lie last.
-    let alike = network.shape(x.id).channels() == x.dims()[last] && x.layout.lies_as(&axes);
-    let from = match is_image && alike && x.dims()[last] > 1 {
-        true => x.id,
-        false => network.stored(node, x, &axes)?,
-    };
-    let weights = vec![("weight", scale), ("bias", shift)];
-    let id = network.layer(node, Op::LayerNorm { eps }, &[from], weights)?;
-    let layout = Layout::new(x.dims().to_vec(), &axes);
-    Ok(Activation::floats(id, layout))
-}
-
-/// Returns the constant factors and addends of a norm over values of `dims`, or `None` where
-/// they are not constant or not one for each.
-fn constants(inputs: &Inputs<'_>, dims: &[usize]) -> Option<[Vec<f32>; 2]> {
-    let count = dims.iter().product();
-    let read = |n: usize, default: f32| match inputs.0.get(n) {
-        Some(Some(Value::Constant(c))) => {
-            let floats = c.as_floats().filter(|v| v.iter().all(|v| v.is_finite()));
-            floats
-                .filter(|v| c.dims == dims && v.len() == count)
-                .map(<[f32]>::to_vec)
-        }
-        Some(Some(_)) => None,
-        _ => Some(vec![default; count]),
-    };
-    Some([read(1, 1.0)?, read(2, 0.0)?])
-}
-
-/// The mean and the factor are answered, too, where something reads them.
-pub(super) fn layer_norm<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Result<Vec<Activation>, Refusal> {
-    let x = network.input(node, inputs, 0)?;
-    let rank = x.dims().len();
-    let first = axis(node.integer("axis").unwrap_or(-1), rank)?;
-    let over: Vec<usize> = (first..rank).collect();
-    let eps = node.float("epsilon").unwrap_or(1e-5);
-    let parts = node.outputs().iter().skip(1);
-    let alone = !parts.into_iter().any(|name| network.is_read(name));
-    if let Some(weights) = constants(inputs, &x.dims()[first..]).filter(|_| alone && eps > 0.0) {
-        let (before, behind) = x.dims().split_at(first);
-        let dims = [before, &[behind.iter().product()]].concat();
-        let rows = network.reshaped(node, &x, &dims)?;
-        let made = rows_norm(network, node, &rows, eps, weights)?;
-        return Ok(vec![network.reshaped(node, &made, x.dims())?]);
-    }
-    let [normed, mean, factor] = network.normed(node, &x, &over, eps)?;
-    let made = scaled(network, node, inputs, normed)?;
-    Ok(vec![made, mean, factor])
-}
-
-/// Multiplies by input 1, and adds input 2 where it is there.
-fn scaled<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-    x: Activation,
-) -> Added {
-    let scaled = network.binary(node, Binary::Mul, &x.into(), inputs.value(1)?)?;
-    match inputs.has(2) {
-        true => network.binary(node, Binary::Add, &scaled.into(), inputs.value(2)?),
-        false => Ok(scaled),
-    }
-}
-
-pub(super) fn rms_norm<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let rank = x.dims().len();
-    let first = axis(node.integer("axis").unwrap_or(-1), rank)?;
-    let over: Vec<usize> = (first..rank).collect();
-    let square = network.pair(node, Binary::Mul, &x, &x)?;
-    let mean = network.reduce(node, Reduction::Mean, &square, &over)?;
-    let eps = node.float("epsilon").unwrap_or(1e-5);
-    let mean = network.by(node, Binary::Add, &mean, eps, false)?;
-    let below = network.unary(node, Unary::Sqrt, &mean)?;
-    let made = network.pair(node, Binary::Div, &x, &below)?;
-    scaled(network, node, inputs, made)
 }
 
 /// Norms of each channel (`InstanceNormalization`) or of groups of them, scaled and shifted
@@ -296,74 +166,6 @@ pub(super) fn group_norm<'a>(
         };
     }
     network.reshaped(node, &made, x.dims())
-}
-
-/// Returns the input as rows for a softmax and the axis that it runs over. Before opset 13
-/// everything behind `axis` is one row, and the axis is 1 by default.
-fn rows<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    x: &Activation,
-) -> Result<(Activation, usize), Refusal> {
-    let rank = x.dims().len();
-    if node.opset >= 13 {
-        return Ok((x.clone(), axis(node.integer("axis").unwrap_or(-1), rank)?));
-    }
-    let along = axis(node.integer("axis").unwrap_or(1), rank)?;
-    let (before, behind) = x.dims().split_at(along);
-    let dims = [before.iter().product(), behind.iter().product()];
-    Ok((network.reshaped(node, x, &dims)?, 1))
-}
-
-pub(super) fn softmax<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let (rows, along) = rows(network, node, &x)?;
-    let axes = rows.layout.ending_in(&[along]);
-    let from = network.stored(node, &rows, &axes)?;
-    let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
-    let layout = Layout::new(rows.dims().to_vec(), &axes);
-    network.reshaped(node, &Activation::floats(id, layout), x.dims())
-}
-
-/// `x − max − ln Σ exp(x − max)`: the logarithm of a softmax would be of zeros.
-pub(super) fn log_softmax<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let (rows, along) = rows(network, node, &x)?;
-    let most = network.reduce(node, Reduction::Max, &rows, &[along])?;
-    let rows = network.pair(node, Binary::Sub, &rows, &most)?;
-    let all = network.unary(node, Unary::Exp, &rows)?;
-    let all = network.reduce(node, Reduction::Sum, &all, &[along])?;
-    let all = network.unary(node, Unary::Log, &all)?;
-    let made = network.pair(node, Binary::Sub, &rows, &all)?;
-    network.reshaped(node, &made, x.dims())
-}
-
-/// 1 at the first of the largest values, else 0.
-pub(super) fn hardmax<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let (rows, along) = rows(network, node, &x)?;
-    let best = network.reduce(node, Reduction::ArgMax, &rows, &[along])?;
-    let mut dims = vec![1; rows.dims().len()];
-    dims[along] = rows.dims()[along];
-    let places = Constant {
-        values: Values::Integers((0..dims[along] as i64).collect()),
-        dims,
-    };
-    let made = network.with(node, Binary::Equal, &best, &places, false)?;
-    let made = network.reshaped(node, &made, x.dims())?;
-    Ok(made.typed(x.numbers))
 }
 
 /// Values divided by their norm along an axis.

@@ -1,7 +1,7 @@
 //! One number for many: sums, means and extremes along axes, and sums up to each value.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Op, Reduction, Shape, TensorOp, Unary};
+use crate::network::{Binary, Dims, Op, Reduction, Shape, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType};
 use crate::onnx::fold::axes;
 use crate::onnx::kinds;
@@ -9,6 +9,40 @@ use crate::onnx::layout::Layout;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::PartialNetwork;
 use crate::onnx::shapes::reduced_axes;
+
+impl<'a> PartialNetwork<'a> {
+    /// Adds a reduction over `axes`, which stay with the size 1.
+    pub(super) fn reduce(
+        &mut self,
+        node: Node<'a>,
+        kind: Reduction,
+        x: &Activation,
+        over: &[usize],
+    ) -> Added {
+        let axes = x.layout.axes_with(over);
+        let from = self.stored(node, x, &axes)?;
+        let mut places: Vec<usize> = (0..axes.len())
+            .filter(|&p| over.contains(&axes[p]))
+            .collect();
+        // A single number is held as a vector of one.
+        if axes.is_empty() {
+            places.push(0);
+        }
+        let op = TensorOp::Reduce {
+            kind,
+            axes: Dims::new(&places)?,
+            keep: true,
+        };
+        let id = self.tensor(node, op, &[from])?;
+        let mut dims = x.dims().to_vec();
+        over.iter().for_each(|&axis| dims[axis] = 1);
+        let layout = Layout::new(dims, &axes);
+        Ok(Activation {
+            id,
+            ..x.under(layout)
+        })
+    }
+}
 
 /// Reductions whose axes are an attribute, or an input from opset 13 or 18 on.
 pub(super) fn reduce<'a>(

@@ -9,7 +9,7 @@ use crate::onnx::indices::{self, Positions};
 use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
-use crate::onnx::shapes::{concat_dims, split_sizes};
+use crate::onnx::shapes::{bounded, concat_dims, split_sizes};
 use crate::onnx::tensor::Constant;
 
 fn place(axes: &[usize], axis: usize) -> usize {
@@ -285,6 +285,7 @@ pub(super) fn one_hot<'a>(
     let which = network.input(node, inputs, 0)?;
     let depth = inputs.number(1)?.filter(|d| *d >= 1.0);
     let depth = depth.ok_or(NodeFault::NoInput(1))? as i64;
+    bounded(usize::try_from(depth).unwrap_or(usize::MAX), 1)?;
     let Some([off, on]) = inputs
         .constant(2)?
         .map(Constant::to_floats)
