@@ -25,6 +25,12 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
+/// Returns a number of things, in words: `1 tensor`, `2 tensors`.
+pub fn counted(number: usize, what: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{ending}")
+}
+
 /// Returns a message of TOML's parser that says what to write in place of the names of Rust's
 /// types.
 pub fn plain(message: &str) -> String {

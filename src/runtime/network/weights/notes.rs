@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::words::counted;
+
 /// A change made to a file's tensors to make them a network's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WeightsNote {
@@ -72,12 +74,6 @@ impl fmt::Display for WeightsNote {
             }
         }
     }
-}
-
-/// `1 tensor`, `2 tensors`.
-fn counted(number: usize, what: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{ending}")
 }
 
 impl Ignored {

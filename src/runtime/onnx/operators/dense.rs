@@ -1,7 +1,7 @@
 //! Products of matrices: fully connected layers where one of them is constant.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Op, TensorOp};
+use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::permuted;
@@ -79,14 +79,21 @@ impl Dense {
             );
             return Err(NodeFault::Shapes(why).into());
         }
-        let op = Op::Linear {
-            features,
-            bias: bias.is_some(),
-        };
+        let axes = x.layout.ending_in(&[last]);
+        let is_image = matches!(network.shape(x.id), Shape::Image { channels, .. }
+            if channels == inputs && inputs > 1 && x.layout.lies_as(&axes));
+        let has_bias = bias.is_some();
         let bias = bias.map(|b| ("bias", b));
         let weights = [("weight", values)].into_iter().chain(bias).collect();
-        let axes = x.layout.ending_in(&[last]);
-        let from = network.stored(node, x, &axes)?;
+        let (op, from) = match is_image {
+            // A product with each pixel.
+            true => (Op::Conv2d(point(features, has_bias)), x.id),
+            false => {
+                let bias = has_bias;
+                let from = network.stored(node, x, &axes)?;
+                (Op::Linear { features, bias }, from)
+            }
+        };
         let id = network.layer(node, op, &[from], weights)?;
         dims[last] = features;
         Ok(Activation {
@@ -94,6 +101,19 @@ impl Dense {
             layout: Layout::new(dims, &axes),
             numbers: x.numbers,
         })
+    }
+}
+
+/// Returns a convolution with a kernel of one pixel.
+fn point(features: usize, bias: bool) -> Conv2d {
+    Conv2d {
+        channels: features,
+        kernel: Sides::square(1),
+        stride: 1,
+        padding: Sides::square(0),
+        dilation: 1,
+        groups: 1,
+        bias,
     }
 }
 

@@ -5,6 +5,7 @@ use divisi::compute::gpu::Precision;
 use divisi::load::LoadPattern;
 use divisi::metrics::{LatencySummary, SplitMeans, stats};
 use divisi::search::Doubt;
+use divisi::words::counted;
 use serde::Serialize;
 
 use super::BenchArgs;
@@ -131,7 +132,7 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         ),
     };
     let mut text = format!(
-        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}\n{}\npolicy {}, load {}, {} workers",
+        "{}\n\n{:.0} samples/s ({measured})\nlatency p50 {} µs, p90 {} µs, p99 {} µs, max {} µs, {}\n{}\npolicy {}, load {}, {}",
         matrix_table(matrix),
         report.samples_per_s,
         l.p50,
@@ -142,7 +143,7 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         split_line(&report.latency_split_us),
         report.policy,
         report.load,
-        report.workers
+        counted(report.workers, "worker")
     );
     if report.refused + report.dropped > 0 {
         text += &format!(
