@@ -1,23 +1,18 @@
 //! The members: their names, networks and weights.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
 
 use crate::ensemble::answers_table::WrittenOutputs;
-use crate::ensemble::manifest::{
-    EnsembleError, Files, Manifest, ManifestSource, MemberTable, line_of,
-};
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{AnswerKind, Input, Member, NormalisationSteps, OutputKind, VoteWeight};
-use crate::network::builders::Builder;
-use crate::network::file::LayersFile;
-use crate::network::{Graph, GraphError, Naming, Pattern, Shape, Weights, WeightsError};
-use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
+use crate::network::{Graph, Naming, Pattern, Weights, WeightsError};
 
-use super::input;
+use super::input::{self, SampleInput};
+use super::networks::MemberNetwork;
 
 /// Reads the members.
 pub(super) fn members(
