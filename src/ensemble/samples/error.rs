@@ -239,6 +239,9 @@ pub enum NpzError {
     /// The archive is empty.
     #[error("expected an array, found none")]
     NoArray,
+    /// There is no array of this name.
+    #[error("expected an array `{0}`")]
+    Missing(String),
     /// There are several arrays, and not those that are known.
     #[error("expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {0}")]
     Unknown(String),

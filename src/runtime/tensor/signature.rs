@@ -42,7 +42,7 @@ pub struct Signature {
 }
 
 /// Tensors are not those of a signature.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SignatureError {
     /// A tensor that the signature names is not there.
     #[error("input `{name}` is missing, expected {expected}")]
