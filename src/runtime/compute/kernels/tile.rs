@@ -4,7 +4,7 @@
 //! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
 //! leaves with bias, residual and activation applied.
 
-use super::activations::RowActivation;
+use super::activations::{RowActivation, TileRows};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
@@ -42,9 +42,14 @@ impl Tile {
     /// The tile was run, its vectors have `lanes` lanes, and nothing else uses what it wrote.
     pub(super) unsafe fn pass(&self, pass: Option<RowActivation>, rows: usize, lanes: usize) {
         if let Some(pass) = pass {
-            let columns = (self.vectors - 1) * lanes + self.last;
+            let written = TileRows {
+                start: self.out,
+                stride: self.out_stride,
+                rows,
+                columns: (self.vectors - 1) * lanes + self.last,
+            };
             // SAFETY: the tile wrote so many columns of these rows.
-            unsafe { pass.rows(self.out, self.out_stride, rows, columns) }
+            unsafe { pass.rows(written) }
         }
     }
 }
