@@ -8,7 +8,7 @@ use super::model::{OnnxModel, size, written};
 use super::node::Node;
 use super::operators;
 use super::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
-use super::patterns::{Patterns, SpelledOut};
+use super::patterns::{Patterns, SpelledOperation, SpelledOut};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Weights};
 
@@ -95,10 +95,13 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
-    /// Adds an activation in place of the nodes that spell it out, of which `end` is the last.
+    /// Adds an operation in place of the nodes that spell it out, of which `end` is the last.
     fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
-        let value = self.value(whole.input)?;
-        let added = operators::add_activation(self, end, whole.function, value);
+        let mut inputs = vec![Some(self.value(whole.input)?)];
+        if let SpelledOperation::LayerNorm { weight, bias, .. } = whole.operation {
+            inputs.extend([Some(self.value(weight)?), Some(self.value(bias)?)]);
+        }
+        let added = operators::add_spelled(self, end, whole.operation, inputs);
         self.keep(end, added)
     }
 

@@ -3,7 +3,7 @@
 use super::inputs::{Added, Inputs, same, unsupported};
 use crate::network::{Activation as ActivationFunction, Op};
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal, Value};
+use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
 /// Returns the function that an operator applies to each value, with the node's attributes, or
@@ -66,21 +66,4 @@ pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
         },
     };
     same(network, node, inputs, Op::from(function))
-}
-
-/// Adds a function of `value` that several nodes spell out, the last of them `end`.
-pub(in crate::onnx) fn add_activation<'a>(
-    network: &mut PartialNetwork<'a>,
-    end: Node<'a>,
-    function: ActivationFunction,
-    value: Value,
-) -> Added {
-    match value {
-        Value::Activation(x) => {
-            let id = network.layer(end, Op::from(function), &[x.id], Vec::new())?;
-            Ok(Activation { id, ..x })
-        }
-        Value::Constant(_) => unsupported("an activation of a constant"),
-        Value::Unknown => unsupported(""),
-    }
 }

@@ -125,12 +125,6 @@ pub(super) fn layer_norm<'a>(
     node: Node<'a>,
     inputs: &Inputs,
 ) -> Added {
-    let x = inputs.seen(0)?;
-    let rank = x.dims.len();
-    let along = axis(node.integer("axis").unwrap_or(-1), rank)?;
-    if along + 1 != rank || along != channels_of(network, x)? {
-        return unsupported(format!("a norm from axis {along} of {:?} on", x.dims));
-    }
     if node
         .outputs()
         .iter()
@@ -139,14 +133,29 @@ pub(super) fn layer_norm<'a>(
     {
         return unsupported("its mean and deviation as answers");
     }
+    let along = node.integer("axis").unwrap_or(-1);
+    let eps = node.float("epsilon").unwrap_or(1e-5);
+    norm(network, node, inputs, along, eps)
+}
+
+/// Adds a norm of the first input along `written`; weight and bias are the others.
+pub(super) fn norm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs,
+    written: i64,
+    eps: f32,
+) -> Added {
+    let x = inputs.seen(0)?;
+    let along = axis(written, x.dims.len())?;
+    if along + 1 != x.dims.len() || along != channels_of(network, x)? {
+        return unsupported(format!("a norm of {:?} from axis {along} on", x.dims));
+    }
     let channels = x.dims[along];
     let weight = inputs.required(1, &[channels])?;
     let bias = inputs.floats(2, &[channels])?;
     let bias = bias.unwrap_or_else(|| vec![0.0; channels]);
-    let op = Op::LayerNorm {
-        eps: node.float("epsilon").unwrap_or(1e-5),
-    };
     let weights = vec![("weight", weight), ("bias", bias)];
-    let id = network.layer(node, op, &[x.id], weights)?;
+    let id = network.layer(node, Op::LayerNorm { eps }, &[x.id], weights)?;
     Ok(Activation { id, ..x.clone() })
 }

@@ -8,11 +8,11 @@ mod inputs;
 mod views;
 mod windows;
 
-pub(super) use activations::add_activation;
 use inputs::{Added, Inputs, same, unsupported};
 
 use super::node::{Node, axis};
 use super::partial::{Activation, PartialNetwork, Value};
+use super::patterns::SpelledOperation;
 use super::shapes::concat_dims;
 use crate::network::{Op, Shape};
 
@@ -34,6 +34,25 @@ pub(super) fn add<'a>(
         return unsupported("");
     }
     handler(network, node, &Inputs(inputs))
+}
+
+/// Adds an operation that several nodes spell out, the last of them `end`.
+pub(super) fn add_spelled<'a>(
+    network: &mut PartialNetwork<'a>,
+    end: Node<'a>,
+    operation: SpelledOperation<'a>,
+    inputs: Vec<Option<Value>>,
+) -> Added {
+    if matches!(inputs.first(), Some(Some(Value::Unknown))) {
+        return unsupported("");
+    }
+    let inputs = Inputs(inputs);
+    match operation {
+        SpelledOperation::Activation(function) => same(network, end, &inputs, Op::from(function)),
+        SpelledOperation::LayerNorm { eps, axis, .. } => {
+            channels::norm(network, end, &inputs, axis, eps)
+        }
+    }
 }
 
 type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs) -> Added;
