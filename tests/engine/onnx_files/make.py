@@ -251,7 +251,9 @@ def last():
         normed("v", "end", "w"),
         node("Transpose", ["w"], "z", perm=[0, 3, 1, 2]),
         node("Flatten", ["z"], "aa"),
-        node("Gemm", ["aa", "w3"], "y"),
+        node("ReduceMean", ["q"], "ab", axes=[-2, 1], keepdims=0),
+        node("Add", ["aa", "ab"], "ac"),
+        node("Gemm", ["ac", "w3"], "y"),
     ]
     asked(model("last", nodes, constants, (2, 8, 6), 4), (2, 8, 6))
 

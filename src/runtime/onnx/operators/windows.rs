@@ -6,7 +6,7 @@ use crate::network::{Conv2d, Op, Pool, Shape, Sides};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::axes;
 use crate::onnx::node::{Node, axis};
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
+use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal};
 
 pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
     let x = inputs.activation(0)?;
@@ -199,20 +199,30 @@ pub(super) fn global_average<'a>(
     mean(network, node, x, vec![1, c, 1, 1])
 }
 
+/// The mean over height and width, wherever the file sees them.
 pub(super) fn reduce_mean<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs,
 ) -> Added {
-    let x = inputs.activation(0)?;
-    let [c, ..] = pixels(network, x)?;
+    let x = inputs.seen(0)?;
+    let sides = match (x.order, network.shape(x.id)) {
+        (DimOrder::ChannelsFirst, Shape::Image { .. }) => [2, 3],
+        (DimOrder::ChannelsLast, Shape::Image { .. }) => [1, 2],
+        _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims)),
+    };
     let written = axes(node, &inputs.constants()).unwrap_or_default();
     let over = written.iter().map(|a| axis(*a, 4));
     let mut over: Vec<usize> = over.collect::<Result<_, _>>()?;
     over.sort_unstable();
-    match (over.as_slice(), node.integer("keepdims").unwrap_or(1)) {
-        ([2, 3], 0) => mean(network, node, x, vec![1, c]),
-        ([2, 3], _) => mean(network, node, x, vec![1, c, 1, 1]),
-        _ => unsupported(format!("a mean over axes {written:?}; [2, 3] are known")),
+    if over != sides {
+        return unsupported(format!("a mean over axes {written:?}; {sides:?} are known"));
     }
+    let keeps = node.integer("keepdims").unwrap_or(1) != 0;
+    let left = |(at, d): (usize, &usize)| match sides.contains(&at) {
+        false => Some(*d),
+        true => keeps.then_some(1),
+    };
+    let dims = x.dims.iter().enumerate().filter_map(left).collect();
+    mean(network, node, x, dims)
 }
