@@ -2,13 +2,17 @@
 
 use std::f32::consts::{FRAC_1_SQRT_2, SQRT_2};
 
-use super::{Inner, PatternSearch, SpelledOut, near};
+use super::{MatchedNodes, PatternSearch, SpelledOut, near};
 use crate::network::Activation as ActivationFunction;
 use crate::onnx::node::Node;
 
 impl<'a> PatternSearch<'_, 'a> {
     /// Returns the activation that ends with the product `end`.
-    pub(super) fn product(&self, end: Node<'a>, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    pub(super) fn product(
+        &self,
+        end: Node<'a>,
+        inner: &mut MatchedNodes,
+    ) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(x, other)| {
             inner.clear();
             let whole = |function| SpelledOut::activation(x, function);
@@ -19,7 +23,12 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the function for which `other` is `function(x) / x`.
-    fn gate_of(&self, x: &str, other: &'a str, inner: &mut Inner) -> Option<ActivationFunction> {
+    fn gate_of(
+        &self,
+        x: &str,
+        other: &'a str,
+        inner: &mut MatchedNodes,
+    ) -> Option<ActivationFunction> {
         let (at, node) = self.inner(other)?;
         inner.push(at);
         let reads_x = node.inputs().first().is_some_and(|name| name == x);
@@ -43,7 +52,12 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Matches a GELU whose last product is with 1/2, or whose first operand is halved.
-    fn halved(&self, x: &'a str, other: &'a str, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    fn halved(
+        &self,
+        x: &'a str,
+        other: &'a str,
+        inner: &mut MatchedNodes,
+    ) -> Option<SpelledOut<'a>> {
         inner.clear();
         let (at, product) = self.inner(x).filter(|(_, n)| n.operator() == Some("Mul"))?;
         inner.push(at);
@@ -61,7 +75,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the GELU for which `gate` is `1 + Erf(x / √2)` or what stands for it with tanh.
-    fn bell(&self, x: &str, gate: &'a str, inner: &mut Inner) -> Option<ActivationFunction> {
+    fn bell(&self, x: &str, gate: &'a str, inner: &mut MatchedNodes) -> Option<ActivationFunction> {
         let curve = self.constant_and(gate, "Add", 1.0, inner)?;
         let (at, node) = self.inner(curve)?;
         inner.push(at);
@@ -78,7 +92,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns `x` where `name` is `x / √2`.
-    fn over_root(&self, name: &'a str, inner: &mut Inner) -> Option<&'a str> {
+    fn over_root(&self, name: &'a str, inner: &mut MatchedNodes) -> Option<&'a str> {
         let (at, node) = self.inner(name)?;
         inner.push(at);
         match (node.operator()?, node.inputs()) {
@@ -89,7 +103,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns `x` where `name` is `√(2/π) · (x + 0.044715 · x³)`.
-    fn cubic(&self, name: &'a str, inner: &mut Inner) -> Option<&'a str> {
+    fn cubic(&self, name: &'a str, inner: &mut MatchedNodes) -> Option<&'a str> {
         let sum = self.constant_and(name, "Mul", 0.797_884_6, inner)?;
         let (at, node) = self
             .inner(sum)
@@ -103,7 +117,7 @@ impl<'a> PatternSearch<'_, 'a> {
         })
     }
 
-    fn is_cube(&self, name: &'a str, x: &str, inner: &mut Inner) -> bool {
+    fn is_cube(&self, name: &'a str, x: &str, inner: &mut MatchedNodes) -> bool {
         let Some((at, node)) = self.inner(name) else {
             return false;
         };

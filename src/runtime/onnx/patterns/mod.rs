@@ -98,7 +98,7 @@ struct PatternSearch<'s, 'a> {
 }
 
 /// Positions of nodes on the way to a match.
-type Inner = Vec<usize>;
+type MatchedNodes = Vec<usize>;
 
 impl<'a> PatternSearch<'_, 'a> {
     /// Returns the other operand of the node of `operator` that makes `name`, if one is `value`.
@@ -107,7 +107,7 @@ impl<'a> PatternSearch<'_, 'a> {
         name: &str,
         operator: &str,
         value: f32,
-        inner: &mut Inner,
+        inner: &mut MatchedNodes,
     ) -> Option<&'a str> {
         let found = self.inner(name);
         let (at, node) = found.filter(|(_, n)| n.operator() == Some(operator))?;

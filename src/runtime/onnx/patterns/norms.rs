@@ -1,11 +1,11 @@
 //! Norms across the last axis, as files before operator set 17 write them.
 
-use super::{Inner, PatternSearch, SpelledOperation, SpelledOut};
+use super::{MatchedNodes, PatternSearch, SpelledOperation, SpelledOut};
 use crate::onnx::node::Node;
 
 impl<'a> PatternSearch<'_, 'a> {
     /// Returns the norm that ends with the sum `end`.
-    pub(super) fn norm(&self, end: Node<'a>, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    pub(super) fn norm(&self, end: Node<'a>, inner: &mut MatchedNodes) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(product, bias)| {
             inner.clear();
             let product = self.made(product, "Mul", inner)?;
@@ -15,9 +15,9 @@ impl<'a> PatternSearch<'_, 'a> {
                 .find_map(|(quotient, weight)| {
                     inner.truncate(before);
                     let (input, axis, eps) = self.normed(quotient, inner)?;
-                if !self.is_row(weight) || !self.is_row(bias) {
-                    return None;
-                }
+                    if !self.is_row(weight) || !self.is_row(bias) {
+                        return None;
+                    }
                     let operation = SpelledOperation::LayerNorm {
                         weight,
                         bias,
@@ -36,7 +36,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the value, axis and `eps` of which `name` is the norm without weight and bias.
-    fn normed(&self, name: &'a str, inner: &mut Inner) -> Option<(&'a str, i64, f32)> {
+    fn normed(&self, name: &'a str, inner: &mut MatchedNodes) -> Option<(&'a str, i64, f32)> {
         let quotient = self.made(name, "Div", inner)?;
         let [apart, deviation] = quotient.inputs() else {
             return None;
@@ -54,7 +54,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the name of the value of which `name` is the square.
-    fn squared(&self, name: &str, inner: &mut Inner) -> Option<&'a str> {
+    fn squared(&self, name: &str, inner: &mut MatchedNodes) -> Option<&'a str> {
         let (at, node) = self.inner(name)?;
         inner.push(at);
         match (node.operator()?, node.inputs()) {
@@ -66,7 +66,7 @@ impl<'a> PatternSearch<'_, 'a> {
 
     /// Returns the value and axis of which `name` is the difference from the mean, where the
     /// nodes of the norm alone read that: its square and its quotient.
-    fn apart(&self, name: &str, inner: &mut Inner) -> Option<(&'a str, i64)> {
+    fn apart(&self, name: &str, inner: &mut MatchedNodes) -> Option<(&'a str, i64)> {
         let (at, node) = self.maker(name, "Sub")?;
         let readers = self.network.readers.get(name)?;
         let alone = readers.iter().all(|reader| inner.contains(reader));
@@ -91,7 +91,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the node of `operator` that makes `name`, if nothing else reads that.
-    fn made(&self, name: &str, operator: &str, inner: &mut Inner) -> Option<Node<'a>> {
+    fn made(&self, name: &str, operator: &str, inner: &mut MatchedNodes) -> Option<Node<'a>> {
         let found = self.inner(name);
         let (at, node) = found.filter(|(_, node)| node.operator() == Some(operator))?;
         inner.push(at);
