@@ -69,7 +69,7 @@ fn formula(activation: Activation, x: f64) -> f64 {
     }
 }
 
-/// What every family answers for `x`.
+/// Returns the answers of every family for `x`.
 fn answers(activation: Activation, x: &[f32]) -> Vec<(Family, Vec<f32>)> {
     let graph = Net::new(Shape::vector(x.len()))
         .then(Op::from(activation))

@@ -1,6 +1,7 @@
 //! Products, sums with a row, shuffles, slices and norms across the channels of each pixel.
 
-use divisi::network::{Conv2d, NodeId, Op, ResponseNorm, Shape};
+use divisi::network::file::LayersFile;
+use divisi::network::{Activation, Conv2d, NodeId, Op, ResponseNorm, Shape};
 use proptest::prelude::*;
 
 use super::activations::ALL;
@@ -163,4 +164,61 @@ fn what_has_no_such_channels_is_refused() {
         error.contains("a value for each of its channels"),
         "{error}"
     );
+}
+
+#[test]
+fn they_can_be_written_down_as_layers() {
+    let text = r#"
+        layers = [
+            { name = "norm", op = "local-response-norm", size = 5, alpha = 0.5, beta = 0.5, k = 2.0 },
+            { name = "some", op = "channels", first = 2, count = 4 },
+            { name = "shuffled", op = "channel-shuffle", groups = 2 },
+            { name = "across", op = "layer-norm" },
+            { name = "gate", op = "global-avg-pool" },
+            { name = "hard", op = "hard-sigmoid" },
+            { name = "gated", op = "mul", from = ["across", "hard"] },
+            { name = "clip", op = "clip", most = 2 },
+            { name = "leaky", op = "leaky-relu", slope = 0.2 },
+            { name = "elu", op = "elu" },
+            { name = "mish", op = "mish" },
+        ]"#;
+    let file: LayersFile = toml::from_str(text).expect("layers");
+    let graph = file.build(Shape::image(8, 3, 3)).expect("a network");
+    let ops: Vec<Op> = graph.nodes().iter().map(|node| node.op).collect();
+    let norm = ResponseNorm {
+        size: 5,
+        alpha: 0.5,
+        beta: 0.5,
+        k: 2.0,
+    };
+    let (least, most) = (f32::NEG_INFINITY, 2.0);
+    let expected = [
+        Op::LocalResponseNorm(norm),
+        Op::Channels { first: 2, count: 4 },
+        Op::ChannelShuffle { groups: 2 },
+        Op::LayerNorm { eps: 1e-5 },
+        Op::GlobalAvgPool,
+        Activation::HARD_SIGMOID.into(),
+        Op::Mul,
+        Activation::Clip { least, most }.into(),
+        Activation::LeakyRelu { slope: 0.2 }.into(),
+        Activation::Elu { alpha: 1.0 }.into(),
+        Activation::Mish.into(),
+    ];
+    assert_eq!(ops, expected);
+    assert_eq!(graph.parameter_count(), 8);
+}
+
+#[test]
+fn activations_are_written_as_operations_of_their_own() {
+    for activation in ALL {
+        let op = Op::from(activation);
+        let written = serde_json::to_value(op).expect("written");
+        assert_eq!(written["op"], activation.name());
+        if matches!(activation, Activation::Clip { .. }) {
+            continue; // JSON has no infinities.
+        }
+        let read: Op = serde_json::from_value(written).expect("read");
+        assert_eq!(read, op);
+    }
 }

@@ -411,7 +411,7 @@ def gates():
 
 
 def last():
-    """Blocks of ConvNeXt: channels last for the norms and products, GELU in five nodes."""
+    """Blocks of ConvNeXt: channels last for norms and products, a norm in nine nodes, GELU in five."""
     names = ["stem", "block", "end"]
     norms = [constant(f"{name}.{part}", values(6)) for name in names for part in ["weight", "bias"]]
     constants = [
@@ -420,6 +420,7 @@ def last():
         constant("down", values(12, 6)), constant("down.b", values(6)), constant("gain", values(6, 1, 1)),
         constant("root", np.float32(2**0.5)), constant("one", np.float32(1)), constant("half", np.float32(0.5)),
         constant("shift", values(6)), constant("w3", values(6, 4)),
+        constant("two", np.float32(2)), constant("eps", np.float32(1e-6)),
     ]
 
     def normed(x, name, y):
@@ -432,7 +433,15 @@ def last():
         node("Transpose", ["c"], "d", perm=[0, 3, 1, 2]),
         node("Conv", ["d", "w2"], "e", group=6, pads=[1, 1, 1, 1]),
         node("Transpose", ["e"], "f", perm=[0, 2, 3, 1]),
-        normed("f", "block", "g"),
+        node("ReduceMean", ["f"], "f1", axes=[-1]),
+        node("Sub", ["f", "f1"], "f2"),
+        node("Pow", ["f2", "two"], "f3"),
+        node("ReduceMean", ["f3"], "f4", axes=[-1]),
+        node("Add", ["f4", "eps"], "f5"),
+        node("Sqrt", ["f5"], "f6"),
+        node("Div", ["f2", "f6"], "f7"),
+        node("Mul", ["f7", "block.weight"], "f8"),
+        node("Add", ["f8", "block.bias"], "g"),
         node("Add", ["g", "shift"], "h"),
         node("MatMul", ["h", "up"], "i"),
         node("Add", ["up.b", "i"], "j"),
@@ -451,7 +460,9 @@ def last():
         normed("v", "end", "w"),
         node("Transpose", ["w"], "z", perm=[0, 3, 1, 2]),
         node("Flatten", ["z"], "aa"),
-        node("Gemm", ["aa", "w3"], "y"),
+        node("ReduceMean", ["q"], "ab", axes=[-2, 1], keepdims=0),
+        node("Add", ["aa", "ab"], "ac"),
+        node("Gemm", ["ac", "w3"], "y"),
     ]
     asked(model("last", nodes, constants, (2, 8, 6), 4), (2, 8, 6))
 

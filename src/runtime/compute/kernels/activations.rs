@@ -10,17 +10,28 @@ use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
 
-/// A function that applies an activation to values in place.
+/// Rows of values that a tile wrote.
+#[derive(Clone, Copy)]
+pub(super) struct TileRows {
+    pub start: *mut f32,
+    /// Floats from one row to the next.
+    pub stride: usize,
+    pub rows: usize,
+    pub columns: usize,
+}
+
+/// A function that applies an activation to rows in place.
 ///
 /// # Safety
-/// The processor has the family's instructions, and so many floats can be read and written.
-type RowFn = unsafe fn(Activation, *mut f32, usize);
+/// The processor has the family's instructions, the rows exist, and nothing else uses them
+/// meanwhile.
+type RowsFn = unsafe fn(Activation, TileRows);
 
 /// An activation that passes over rows, for one family.
 #[derive(Clone, Copy)]
 pub(super) struct RowActivation {
     activation: Activation,
-    run: RowFn,
+    run: RowsFn,
 }
 
 impl RowActivation {
@@ -33,7 +44,7 @@ impl RowActivation {
         let activation = activation?;
         let run = match activation {
             Activation::Relu | Activation::Relu6 => return None,
-            _ => row_fn(family),
+            _ => rows_fn(family),
         };
         Some(RowActivation { activation, run })
     }
@@ -41,29 +52,37 @@ impl RowActivation {
     /// Applies the activation to values.
     #[inline(always)]
     pub(super) fn row(&self, row: &mut [f32]) {
-        // SAFETY: the family is available, as was promised when the pass was made.
-        unsafe { (self.run)(self.activation, row.as_mut_ptr(), row.len()) }
+        // SAFETY: the family is available, as was promised when the pass was made; the slice
+        // is one row.
+        unsafe { (self.run)(self.activation, one_row(row)) }
     }
 
-    /// Applies the activation to `rows` rows of `columns` values, the first at `start`.
+    /// Applies the activation to rows.
     ///
     /// # Safety
     /// The rows exist, and nothing else uses them meanwhile.
-    pub(super) unsafe fn rows(&self, start: *mut f32, stride: usize, rows: usize, columns: usize) {
-        for row in 0..rows {
-            // SAFETY: the family is available, and the row exists.
-            unsafe { (self.run)(self.activation, start.add(row * stride), columns) }
-        }
+    pub(super) unsafe fn rows(&self, rows: TileRows) {
+        // SAFETY: the family is available; the rows exist.
+        unsafe { (self.run)(self.activation, rows) }
+    }
+}
+
+fn one_row(row: &mut [f32]) -> TileRows {
+    TileRows {
+        start: row.as_mut_ptr(),
+        stride: 0,
+        rows: 1,
+        columns: row.len(),
     }
 }
 
 /// Applies any activation to values, without particular instructions.
 pub(in crate::compute) fn activate_plainly(activation: Activation, row: &mut [f32]) {
-    // SAFETY: every processor runs the plain kernels.
-    unsafe { run::<Plain>(activation, row.as_mut_ptr(), row.len()) }
+    // SAFETY: every processor runs the plain kernels; the slice is one row.
+    unsafe { run::<Plain>(activation, one_row(row)) }
 }
 
-fn row_fn(family: Family) -> RowFn {
+fn rows_fn(family: Family) -> RowsFn {
     match family {
         #[cfg(target_arch = "x86_64")]
         Family::Avx512 => x86::avx512,
@@ -78,74 +97,77 @@ fn row_fn(family: Family) -> RowFn {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::{Avx2, Avx512};
-    use super::run;
+    use super::{TileRows, run};
     use crate::network::Activation;
 
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn avx512(activation: Activation, row: *mut f32, len: usize) {
-        // SAFETY: as `RowFn` says.
-        unsafe { run::<Avx512>(activation, row, len) }
+    pub(super) unsafe fn avx512(activation: Activation, rows: TileRows) {
+        // SAFETY: as `RowsFn` says.
+        unsafe { run::<Avx512>(activation, rows) }
     }
 
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn avx2(activation: Activation, row: *mut f32, len: usize) {
-        // SAFETY: as `RowFn` says.
-        unsafe { run::<Avx2>(activation, row, len) }
+    pub(super) unsafe fn avx2(activation: Activation, rows: TileRows) {
+        // SAFETY: as `RowsFn` says.
+        unsafe { run::<Avx2>(activation, rows) }
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::vector::Neon;
-    use super::run;
+    use super::{TileRows, run};
     use crate::network::Activation;
 
     #[target_feature(enable = "neon")]
-    pub(super) unsafe fn neon(activation: Activation, row: *mut f32, len: usize) {
-        // SAFETY: as `RowFn` says.
-        unsafe { run::<Neon>(activation, row, len) }
+    pub(super) unsafe fn neon(activation: Activation, rows: TileRows) {
+        // SAFETY: as `RowsFn` says.
+        unsafe { run::<Neon>(activation, rows) }
     }
 }
 
-/// Replaces each vector of a row by an expression of it.
+/// Replaces each vector of all rows by an expression of it.
 macro_rules! each {
-    ($row:expr, $len:expr, $x:ident => $value:expr) => {{
-        let mut at = 0;
-        while at + V::LANES <= $len {
-            let $x = V::load($row.add(at));
-            $value.store($row.add(at));
-            at += V::LANES;
+    ($rows:expr, $x:ident => $value:expr) => {
+        for row in 0..$rows.rows {
+            let start = $rows.start.add(row * $rows.stride);
+            let mut at = 0;
+            while at + V::LANES <= $rows.columns {
+                let $x = V::load(start.add(at));
+                $value.store(start.add(at));
+                at += V::LANES;
+            }
+            if at < $rows.columns {
+                let $x = V::load_part(start.add(at), $rows.columns - at);
+                $value.store_part(start.add(at), $rows.columns - at);
+            }
         }
-        if at < $len {
-            let $x = V::load_part($row.add(at), $len - at);
-            $value.store_part($row.add(at), $len - at);
-        }
-    }};
+    };
 }
 
 #[inline(always)]
-unsafe fn run<V: Vector>(activation: Activation, row: *mut f32, len: usize) {
-    // SAFETY: as `RowFn` says.
+unsafe fn run<V: Vector>(activation: Activation, rows: TileRows) {
+    // SAFETY: as `RowsFn` says.
     unsafe {
         match activation {
-            Activation::Relu => each!(row, len, x => x.relu()),
-            Activation::Relu6 => each!(row, len, x => x.relu().at_most(6.0)),
+            Activation::Relu => each!(rows, x => x.relu()),
+            Activation::Relu6 => each!(rows, x => x.relu().at_most(6.0)),
             Activation::Clip { least, most } => {
-                each!(row, len, x => x.at_least(least).at_most(most));
+                each!(rows, x => x.at_least(least).at_most(most));
             }
-            Activation::LeakyRelu { slope } => each!(row, len, x => leaky_relu(x, slope)),
-            Activation::Elu { alpha } => each!(row, len, x => elu(x, alpha)),
-            Activation::Sigmoid => each!(row, len, x => sigmoid(x)),
+            Activation::LeakyRelu { slope } => each!(rows, x => leaky_relu(x, slope)),
+            Activation::Elu { alpha } => each!(rows, x => elu(x, alpha)),
+            Activation::Sigmoid => each!(rows, x => sigmoid(x)),
             Activation::HardSigmoid { slope, shift } => {
-                each!(row, len, x => hard_sigmoid(x, slope, shift));
+                each!(rows, x => hard_sigmoid(x, slope, shift));
             }
-            Activation::Silu => each!(row, len, x => silu(x)),
-            Activation::HardSwish => each!(row, len, x => hard_swish(x)),
-            Activation::Gelu => each!(row, len, x => gelu(x)),
-            Activation::GeluTanh => each!(row, len, x => gelu_tanh(x)),
-            Activation::Tanh => each!(row, len, x => tanh(x)),
-            Activation::Softplus => each!(row, len, x => softplus(x)),
-            Activation::Mish => each!(row, len, x => mish(x)),
+            Activation::Silu => each!(rows, x => silu(x)),
+            Activation::HardSwish => each!(rows, x => hard_swish(x)),
+            Activation::Gelu => each!(rows, x => gelu(x)),
+            Activation::GeluTanh => each!(rows, x => gelu_tanh(x)),
+            Activation::Tanh => each!(rows, x => tanh(x)),
+            Activation::Softplus => each!(rows, x => softplus(x)),
+            Activation::Mish => each!(rows, x => mish(x)),
         }
     }
 }

@@ -246,8 +246,10 @@ impl Vectorised for Pass<'_> {
             }
             StepKernel::Enter => elementwise::enter(input, &mut out),
             StepKernel::Flatten => elementwise::flatten(input, &mut out),
-            // SAFETY: the family's instructions are enabled here.
-            StepKernel::Softmax => unsafe { norms::softmax::<V>(input, &mut out) },
+            StepKernel::Softmax => {
+                // SAFETY: the family's instructions are enabled here.
+                unsafe { norms::softmax::<V>(input, &mut out) };
+            }
             StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
             StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
             StepKernel::AvgPool(pool) => resample::average_pool(pool, input, to, &mut out),

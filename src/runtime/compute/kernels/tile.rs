@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::activations::RowActivation;
+use super::activations::{RowActivation, TileRows};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
@@ -63,9 +63,14 @@ impl Tile {
     /// The tile was run, its vectors have `lanes` lanes, and nothing else uses what it wrote.
     pub(super) unsafe fn pass(&self, pass: Option<RowActivation>, rows: usize, lanes: usize) {
         if let Some(pass) = pass {
-            let columns = (self.vectors - 1) * lanes + self.last;
+            let written = TileRows {
+                start: self.out,
+                stride: self.out_stride,
+                rows,
+                columns: (self.vectors - 1) * lanes + self.last,
+            };
             // SAFETY: the tile wrote so many columns of these rows.
-            unsafe { pass.rows(self.out, self.out_stride, rows, columns) }
+            unsafe { pass.rows(written) }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::compute::buffers::TensorView;
 use crate::network::Activation;
 
-use super::super::activations::RowActivation;
+use super::super::activations::{RowActivation, TileRows};
 use super::super::memory::{InputPixels, OutputPixels};
 use super::super::tile::activated;
 use super::super::vector::{Vector, Vectorised};
@@ -101,9 +101,14 @@ impl Backward<'_> {
         let lines = rows.min(self.view.height - spot.y);
         let pixels = columns.min(self.view.width - spot.x);
         for y in 0..lines {
-            let start = self.out.ptr(spot.output(self.view, y, 0));
+            let written = TileRows {
+                start: self.out.ptr(spot.output(self.view, y, 0)),
+                stride: self.out.pitch(),
+                rows: pixels,
+                columns: self.view.channels,
+            };
             // SAFETY: the tile wrote all channels of these pixels, and no other does.
-            unsafe { pass.rows(start, self.out.pitch(), pixels, self.view.channels) }
+            unsafe { pass.rows(written) }
         }
     }
 
