@@ -25,14 +25,21 @@ LOADED = "resnet50"
 # Networks side by side: like ones, unlike ones, and one that wants memory most.
 PAIRS = [("resnet50", "densenet121"), ("resnet50", "vgg16")]
 LARGEST_BATCH = 32
+# Encoders are named by their tokens: encoder-16, encoder-128, encoder-512.
+ENCODER = "encoder-"
 
 
 @dataclass(frozen=True)
 class Network:
-    """A built-in network at one input size, `[channels, height, width]`."""
+    """A built-in network at one input size, `[channels, height, width]`, or an encoder of
+    tokens, `[tokens, features]`."""
 
     name: str
-    shape: tuple[int, int, int]
+    shape: tuple[int, ...]
+
+    @property
+    def is_encoder(self) -> bool:
+        return self.name.startswith(ENCODER)
 
     @property
     def bar(self) -> float:
@@ -54,4 +61,10 @@ def named(names: list[str] | None) -> list[Network]:
     if names is None:
         return list(known.values())
     usual = known["resnet50"].shape
-    return [known.get(name, Network(name, usual)) for name in names]
+    return [known.get(name) or encoder(name) or Network(name, usual) for name in names]
+
+
+def encoder(name: str) -> Network | None:
+    """The encoder of this name, `encoder-` and its tokens: 12 layers as large as BERT-base's."""
+    tokens = name.removeprefix(ENCODER)
+    return Network(name, (int(tokens), 768)) if name != tokens and tokens.isdigit() else None

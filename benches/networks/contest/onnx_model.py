@@ -74,6 +74,11 @@ class Tensors:
         self.used[name] = helper.make_tensor(name, TensorProto.FLOAT, dims, values)
         return name
 
+    def integers(self, name: str, values: list[int]) -> str:
+        """Adds an initializer of integers."""
+        self.used[name] = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
+        return name
+
 
 def convert(layer: dict, inputs: list[str], shape: list[int], tensors: Tensors) -> list:
     """The ONNX nodes of one layer, the last of which gives a value of its name."""
@@ -90,6 +95,14 @@ def convert(layer: dict, inputs: list[str], shape: list[int], tensors: Tensors) 
         case "conv2d":
             parameters = own("weight", "bias") if op["bias"] else own("weight")
             return node("Conv", *parameters, **convolution(op))
+        case "linear" if len(shape) > 1:
+            return linear_of_tokens(op, name, inputs, tensors)
+        case "layer-norm":
+            return node("LayerNormalization", *own("weight", "bias"), axis=-1, epsilon=op["eps"])
+        case "gelu":
+            return gelu(name, inputs, tensors)
+        case "tensor":
+            return of_tensors(layer, inputs, tensors)
         case "linear":
             parameters = own("weight", "bias") if op["bias"] else own("weight")
             return node("Gemm", *parameters, transB=1)
@@ -119,8 +132,46 @@ def convert(layer: dict, inputs: list[str], shape: list[int], tensors: Tensors) 
         case "flatten":
             return node("Flatten")
         case "softmax":
-            return node("Softmax", axis=1)
+            return node("Softmax", axis=-1)
     raise ValueError(f"layer `{name}`: no ONNX operation is known for `{kind}`")
+
+
+def linear_of_tokens(op: dict, name: str, inputs: list[str], tensors: Tensors) -> list:
+    """A product with turned weights, which runtimes turn once, and a sum."""
+    turned = helper.make_node("Transpose", [tensors.get(f"{name}.weight")], [f"{name}.turned"], perm=[1, 0])
+    product = f"{name}.product" if op["bias"] else name
+    nodes = [turned, helper.make_node("MatMul", [*inputs, f"{name}.turned"], [product])]
+    if op["bias"]:
+        nodes.append(helper.make_node("Add", [product, tensors.get(f"{name}.bias")], [name]))
+    return nodes
+
+
+def gelu(name: str, inputs: list[str], tensors: Tensors) -> list:
+    """Five nodes, as PyTorch exports it; runtimes know the pattern."""
+    root, one, half = (tensors.constant(*c) for c in (("root", [2**0.5]), ("one", [1.0]), ("half", [0.5])))
+    chain = [
+        ("Div", [*inputs, root], f"{name}.divided"),
+        ("Erf", [f"{name}.divided"], f"{name}.erf"),
+        ("Add", [f"{name}.erf", one], f"{name}.added"),
+        ("Mul", [*inputs, f"{name}.added"], f"{name}.product"),
+        ("Mul", [f"{name}.product", half], name),
+    ]
+    return [helper.make_node(kind, read, [made]) for kind, read, made in chain]
+
+
+def of_tensors(layer: dict, inputs: list[str], tensors: Tensors) -> list:
+    """Views, transposes and products; the batch comes before their axes."""
+    op, name = layer["op"], layer["name"]
+    match op["tensor"]:
+        case "view":
+            shape = tensors.integers(f"{name}.shape", [-1, *op["shape"]])
+            return [helper.make_node("Reshape", [*inputs, shape], [name])]
+        case "transpose":
+            order = [0, *(axis + 1 for axis in op["order"])]
+            return [helper.make_node("Transpose", inputs, [name], perm=order)]
+        case "mat-mul":
+            return [helper.make_node("MatMul", inputs, [name])]
+    raise ValueError(f"layer `{name}`: no ONNX operation is known for `{op['tensor']}`")
 
 
 def convolution(op: dict) -> dict:

@@ -8,6 +8,8 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "lowercase")]
 pub enum Ask {
+    /// Write an encoder's graph as JSON and its weights as safetensors.
+    Describe(Describe),
     /// Read a network and answer its input once; another one is loaded beside it.
     Load(Load),
     /// Answer the input of the first network again and again.
@@ -20,16 +22,27 @@ pub enum Ask {
     Memory,
 }
 
+/// An encoder, and where its files go.
+#[derive(Debug, Deserialize)]
+pub struct Describe {
+    /// `encoder-` and its tokens.
+    pub network: String,
+    /// Of the weights.
+    pub seed: u64,
+    pub graph: PathBuf,
+    pub weights: PathBuf,
+}
+
 /// A network with its weights, its input and where it runs.
 #[derive(Debug, Deserialize)]
 pub struct Load {
-    /// A builder's name.
+    /// A builder's name, or `encoder-` and its tokens.
     pub network: String,
-    /// Shape of a sample: channels, height, width.
-    pub shape: [usize; 3],
+    /// Shape of a sample: channels, height, width, or tokens and features.
+    pub shape: Vec<usize>,
     /// Safetensors.
     pub weights: PathBuf,
-    /// Float32 npy, `[batch, channels, height, width]`.
+    /// Float32 npy, `[batch, …]`.
     pub input: PathBuf,
     /// One thread a core.
     pub cores: Vec<usize>,

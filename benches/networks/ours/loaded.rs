@@ -10,7 +10,8 @@ use divisi::device::{pin_current_thread, thread_pool};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Graph, Shape, Weights};
 
-use crate::ask::Load;
+use crate::ask::{Describe, Load};
+use crate::encoder;
 
 const CLASSES: usize = 1000;
 
@@ -75,11 +76,27 @@ impl Loaded {
     }
 }
 
+/// Writes an encoder's graph and synthetic weights.
+pub fn describe(wanted: &Describe) -> Result<()> {
+    let name = &wanted.network;
+    let graph = encoder(name)?.with_context(|| format!("no encoder is called `{name}`"))?;
+    std::fs::write(&wanted.graph, serde_json::to_string(&graph)?)?;
+    Ok(Weights::synthetic(&graph, wanted.seed).write(&graph, &wanted.weights)?)
+}
+
+/// Returns the encoder of this name, or `None` if it is no encoder's.
+fn encoder(name: &str) -> Result<Option<Graph>> {
+    let tokens = name.strip_prefix("encoder-").and_then(|n| n.parse().ok());
+    tokens.map(encoder::graph).transpose()
+}
+
 fn graph(load: &Load) -> Result<Graph> {
+    if let Some(encoder) = encoder(&load.network)? {
+        return Ok(encoder);
+    }
     let network = Published::named(&load.network)
         .with_context(|| format!("no published network is called `{}`", load.network))?;
-    let [channels, height, width] = load.shape;
-    let sample = Shape::image(channels, height, width);
+    let sample = Shape::try_from(load.shape.clone())?;
     Ok(Builder::Published(network).build(sample, CLASSES)?)
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "answers are lines on standard output")]
 
 mod ask;
+mod encoder;
 mod loaded;
 mod memory;
 mod turn;
@@ -37,6 +38,10 @@ fn answer(networks: &mut Vec<Loaded>, ask: Ask) -> Result<Value> {
             let answer = json!({ "variant": network.variant, "planned": network.planned });
             networks.push(network);
             Ok(answer)
+        }
+        Ask::Describe(wanted) => {
+            loaded::describe(&wanted)?;
+            Ok(json!({}))
         }
         Ask::Run(turn) => Ok(json!({ "batches": turn::alone(first(networks)?, turn)? })),
         Ask::Beside(beside) => Ok(json!({ "batches": turn::beside(networks, &beside)? })),

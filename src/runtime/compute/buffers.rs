@@ -134,11 +134,14 @@ impl ValueBuffers {
                 let feeds = s.kernel != StepKernel::Concat
                     && inside(s.output)
                     && s.reads().any(|v| v == value);
+                // Strides may run across the ends of rows.
+                let strided =
+                    s.tensors.is_some() && s.reads().chain([s.output]).any(|v| v == value);
                 // A nested concatenation moves in with its own inputs or not at all.
                 let carries = s.output == value
                     && s.kernel == StepKernel::Concat
                     && s.inputs.iter().any(|&i| self.buffers[i].root == value);
-                !makes && !feeds && !carries
+                !makes && !feeds && !strided && !carries
             })
     }
 
@@ -197,9 +200,10 @@ fn dims(graph: &Graph, value: ValueId) -> (usize, usize, usize) {
             width,
         } => (height, width, channels),
         Shape::Vector { features } => (1, 1, features),
+        // Rows lie side by side, as the pixels of one line.
         Shape::Tensor(dims) => (
-            dims.elements() / dims.last_size().max(1),
             1,
+            dims.elements() / dims.last_size().max(1),
             dims.last_size(),
         ),
     }

@@ -12,8 +12,9 @@ use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
 use super::kernels::TileShape;
 use super::plan::{ArenaPlan, whole_arena};
+use super::tensors::TensorForm;
 use crate::device::simulated::OpWork;
-use crate::network::Graph;
+use crate::network::{Graph, TensorOp};
 
 /// The memory of a network at one batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +155,10 @@ pub fn work(graph: &Graph) -> Vec<OpWork> {
 fn occupies_device(kernel: StepKernel) -> bool {
     !matches!(
         kernel,
-        StepKernel::Enter | StepKernel::Concat | StepKernel::Flatten
+        StepKernel::Enter
+            | StepKernel::Concat
+            | StepKernel::Flatten
+            | StepKernel::Tensor(TensorOp::View { .. })
     )
 }
 
@@ -188,6 +192,11 @@ fn elements(graph: &Graph, value: ValueId) -> usize {
 /// Returns the FLOPs of the node whose kernel runs, and of the operations fused into it.
 fn flops(graph: &Graph, step: &FusedStep) -> u64 {
     let main = step.weights.or(step.norm).unwrap_or(step.output - 1);
+    // Its second product is the node; the first is as large.
+    let products = match step.tensors.as_deref() {
+        Some(TensorForm::Attention(_)) => 2,
+        _ => 1,
+    };
     let fused = u64::from(step.activation.is_some()) + u64::from(step.residual.is_some());
-    graph.node_flops(main) + fused * elements(graph, step.output) as u64
+    products * graph.node_flops(main) + fused * elements(graph, step.output) as u64
 }

@@ -1,16 +1,16 @@
 //! Folds batch norms into weights, and lays these out as the kernels read them.
 
-use crate::network::{Conv2d, Graph, Op, Weights};
+use crate::network::{Binary, Conv2d, Graph, Op, TensorOp, Weights};
 
 use super::ComputeError;
-use super::candle_node::CandleNode;
+use super::constants;
 use super::fuse::{FusedStep, StepKernel};
 use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 
 /// Returns the floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
     if let StepKernel::Tensor(op) = step.placed.fused.kernel {
-        return op.parameter_values();
+        return constants::floats(step, op);
     }
     let packed = step
         .method
@@ -38,12 +38,8 @@ pub(super) fn fold(
     step: &PlannedStep,
 ) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
-    if let (StepKernel::Tensor(_), Some(node)) = (fused.kernel, fused.weights) {
-        return Ok(StepWeights {
-            packed: Buffer::zeroed(0)?,
-            bias: Vec::new(),
-            candle: Some(CandleNode::new(graph, weights, node)?),
-        });
+    if let StepKernel::Tensor(_) = fused.kernel {
+        return constants::fold(graph, weights, step);
     }
     let norm = fused
         .norm
@@ -95,6 +91,7 @@ fn layer_norm(
     }
     Ok(StepWeights {
         packed,
+        candle: None,
         bias: padded(of("bias").collect()),
         candle: None,
     })
@@ -175,6 +172,10 @@ pub(super) struct FoldedNorm {
 impl FoldedNorm {
     pub(super) fn read(graph: &Graph, weights: &Weights, node: usize) -> FoldedNorm {
         let node = &graph.nodes()[node];
+        if let Op::Tensor(TensorOp::With { kind, .. }) = node.op {
+            let value = weights.get(&format!("{}.value", node.name));
+            return FoldedNorm::of_constant(kind, value, node.shape.channels());
+        }
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,
             _ => 0.0,
@@ -192,5 +193,20 @@ impl FoldedNorm {
             .map(|((b, mean), s)| b - mean * s)
             .collect();
         FoldedNorm { scale, shift }
+    }
+
+    /// Returns the sum with a constant or the product: one value for all channels, or one for each.
+    fn of_constant(kind: Binary, value: &[f32], channels: usize) -> FoldedNorm {
+        let each: Vec<f32> = value.iter().cycle().take(channels).copied().collect();
+        match kind {
+            Binary::Mul => FoldedNorm {
+                scale: each,
+                shift: vec![0.0; channels],
+            },
+            _ => FoldedNorm {
+                scale: vec![1.0; channels],
+                shift: each,
+            },
+        }
     }
 }

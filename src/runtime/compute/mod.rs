@@ -5,6 +5,7 @@
 
 mod buffers;
 mod candle_node;
+mod constants;
 mod costs;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code, reason = "the driver's interface")]

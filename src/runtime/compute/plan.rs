@@ -49,13 +49,7 @@ impl ArenaPlan {
                 }
                 let residual = fused.residual.map(view);
                 PlannedStep {
-                    method: StepMethod::new(
-                        fused.kernel,
-                        inputs[0],
-                        output,
-                        entry == Some(at),
-                        shape,
-                    ),
+                    method: StepMethod::new(fused, &inputs, output, entry == Some(at), shape),
                     placed: PlacedStep {
                         fused: fused.clone(),
                         inputs,

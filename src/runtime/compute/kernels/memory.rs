@@ -252,6 +252,16 @@ impl<'a> OutputFloats<'a> {
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
+    /// Writes float `at` of the slot.
+    ///
+    /// # Safety
+    /// Nothing else reads or writes it meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn set(&self, at: usize, value: f32) {
+        // SAFETY: inside the slot, as is checked; unshared, by the caller.
+        unsafe { *self.ptr(at, 1) = value }
+    }
+
     /// Returns the address of float `at` of the slot, from which `len` floats lie in the slot.
     #[inline(always)]
     pub(crate) fn ptr(&self, at: usize, len: usize) -> *mut f32 {
@@ -264,7 +274,7 @@ impl<'a> OutputFloats<'a> {
 pub(in crate::compute) const LINE: usize = 16;
 
 /// An allocation of floats that starts at a cache line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::compute) struct Buffer {
     values: Vec<f32>,
     start: usize,

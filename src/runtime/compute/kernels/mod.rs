@@ -7,6 +7,8 @@
 //! | the same, prepared | first layers, which have few input channels | the input is copied once into padded lines, turned from channels-first on the way, so that a line of the window is one run of floats |
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
+//! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
+//! | Candle | what has no kernel | its own operations, on copies |
 //! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
 //!
 //! ReLU and ReLU6 are applied as values are written; other activations pass over the rows of a
@@ -33,6 +35,7 @@ mod panels;
 mod resample;
 mod step;
 mod task;
+mod tensors;
 mod tile;
 mod vector;
 #[allow(

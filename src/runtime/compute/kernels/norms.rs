@@ -9,7 +9,7 @@ use crate::network::ResponseNorm;
 
 /// Returns the sum of values, in lanes that the compiler makes vectors of.
 #[inline(always)]
-fn sum(values: &[f32]) -> f32 {
+pub(super) fn sum(values: &[f32]) -> f32 {
     let mut lanes = [0.0f32; LINE];
     let lines = values.chunks_exact(LINE);
     let rest: f32 = lines.remainder().iter().sum();
@@ -40,7 +40,7 @@ fn squares(values: &[f32], mean: f32) -> f32 {
 
 /// Returns the largest value, which is no NaN.
 #[inline(always)]
-fn largest(values: &[f32]) -> f32 {
+pub(super) fn largest(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LINE];
     let lines = values.chunks_exact(LINE);
     for (best, &v) in lanes.iter_mut().zip(lines.remainder()) {
@@ -78,7 +78,7 @@ pub(super) unsafe fn softmax<V: Vector>(input: InputPixels<'_>, out: &mut Output
 /// # Safety
 /// As for [`softmax`].
 #[inline(always)]
-unsafe fn exponentials<V: Vector>(row: &mut [f32], most: f32) {
+pub(super) unsafe fn exponentials<V: Vector>(row: &mut [f32], most: f32) {
     let mut vectors = row.chunks_exact_mut(V::LANES);
     // SAFETY: each chunk is a whole vector, and the rest is shorter than one.
     unsafe {

@@ -4,12 +4,13 @@ use super::activations::RowActivation;
 use super::convolution::Convolution;
 use super::memory::{InputPixels, OutputPixels};
 use super::panels::{Filters, TileShape};
+use super::tensors::TensorMethod;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
 use super::vector::{self, Vector, Vectorised};
 use super::winograd::Winograd;
 use super::{channels, elementwise, norms, resample};
 use crate::compute::buffers::TensorView;
-use crate::compute::fuse::StepKernel;
+use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::network::Conv2d;
 
 /// A placed step with the method that computes it.
@@ -28,23 +29,32 @@ pub(in crate::compute) enum StepMethod {
     Convolution(Box<Convolution>),
     /// Winograd's algorithm.
     Winograd(Box<Winograd>),
+    /// An operation on tensors of any rank.
+    Tensor(Box<TensorMethod>),
     /// Candle's operations, for what has no kernel.
     Candle,
 }
 
 impl StepMethod {
-    /// Chooses the method for `kernel`; `entry` says that the input is channels-first.
+    /// Chooses the method for a step; `entry` says that the input is channels-first.
     pub(crate) fn new(
-        kernel: StepKernel,
-        input: TensorView,
+        fused: &FusedStep,
+        inputs: &[TensorView],
         output: TensorView,
         entry: bool,
         shape: TileShape,
     ) -> Self {
-        let conv = match kernel {
+        let input = inputs[0];
+        let conv = match fused.kernel {
             StepKernel::Convolution(conv) => conv,
-            StepKernel::Linear => Conv2d::new(output.channels, 1),
-            StepKernel::Tensor(_) => return StepMethod::Candle,
+            StepKernel::Linear => {
+                let layer = Convolution::of_tokens(output.channels, input, output, shape);
+                return StepMethod::Convolution(Box::new(layer));
+            }
+            StepKernel::Tensor(_) => {
+                let method = TensorMethod::new(fused, inputs, output, shape);
+                return method.map_or(StepMethod::Candle, |m| StepMethod::Tensor(Box::new(m)));
+            }
             _ => return StepMethod::Simple,
         };
         let winograd = Winograd::new(conv, input, output, shape);
@@ -58,7 +68,7 @@ impl StepMethod {
     /// Floats of the step's weights as the method reads them.
     pub(crate) fn weight_floats(&self) -> usize {
         match self {
-            StepMethod::Simple | StepMethod::Candle => 0,
+            StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => 0,
             StepMethod::Convolution(c) => c.weight_floats(),
             StepMethod::Winograd(w) => w.weight_floats(),
         }
@@ -67,7 +77,7 @@ impl StepMethod {
     /// The convolution it computes, or `None` if it computes none.
     pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {
-            StepMethod::Simple | StepMethod::Candle => None,
+            StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => None,
             StepMethod::Convolution(c) => Some(c.conv),
             StepMethod::Winograd(w) => Some(w.conv),
         }
@@ -76,7 +86,7 @@ impl StepMethod {
     /// Lays weights out; `packed` has [`StepMethod::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
-            StepMethod::Simple | StepMethod::Candle => {}
+            StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => {}
             StepMethod::Convolution(c) => c.pack(filters, packed),
             StepMethod::Winograd(w) => w.pack(filters, packed),
         }
@@ -85,8 +95,8 @@ impl StepMethod {
     /// Floats of zeros that the method reads for taps outside of an image.
     pub(crate) fn zeros(&self) -> usize {
         match self {
-            StepMethod::Simple | StepMethod::Winograd(_) | StepMethod::Candle => 0,
             StepMethod::Convolution(c) => c.zeros(),
+            _ => 0,
         }
     }
 }
@@ -98,6 +108,7 @@ impl PlannedStep {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
             StepMethod::Simple => [task::pixels(&self.placed, samples, threads).tasks(), 0, 0],
+            StepMethod::Tensor(t) => t.phases(samples, threads),
             StepMethod::Candle => [1, 0, 0],
         }
     }
@@ -107,6 +118,7 @@ impl PlannedStep {
         match &self.method {
             StepMethod::Convolution(c) => c.scratch(samples),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
+            StepMethod::Tensor(t) => t.scratch(),
             StepMethod::Simple | StepMethod::Candle => Scratch::default(),
         }
     }
@@ -124,6 +136,7 @@ impl PlannedStep {
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => simple(call, task),
+                StepMethod::Tensor(t) => t.run(call, phase, task),
                 StepMethod::Candle => candle(call),
             }
         }

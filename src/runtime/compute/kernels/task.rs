@@ -161,6 +161,20 @@ impl ProductBlocks {
         }
     }
 
+    /// As [`ProductBlocks::new`], for rows of tokens, which are fewer than the pixels of images
+    /// and have more panels: threads share the panels, so that each is used for many rows.
+    pub(super) fn of_tokens(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
+        let blocks = Split::at_most(rows, most_rows(touched));
+        let columns = (threads * BLOCKS_A_THREAD).div_ceil(blocks.tasks());
+        if threads == 1 || panels < columns {
+            return ProductBlocks::new(rows, panels, touched, threads);
+        }
+        ProductBlocks {
+            rows: blocks,
+            panels: Split::at_most(panels, panels.div_ceil(columns)),
+        }
+    }
+
     pub(super) fn tasks(self) -> usize {
         self.rows.tasks() * self.panels.tasks()
     }

@@ -4,6 +4,8 @@
 //! where it lies (Dukhan, "The indirect convolution algorithm", arXiv 1907.02129), and
 //! leaves with bias, residual and activation applied.
 
+use std::ops::Range;
+
 use super::activations::RowActivation;
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
@@ -36,6 +38,25 @@ pub(super) struct Tile {
 }
 
 impl Tile {
+    /// Returns the tile for the values `part` of each row alone, of a tile with a single tap. Sums
+    /// are written and go on from there; the last part's get the activation.
+    pub(super) fn part(mut self, part: Range<usize>, lanes: usize) -> Tile {
+        if part.len() == self.depth {
+            return self;
+        }
+        if part.start > 0 {
+            self.bias = std::ptr::null();
+            (self.residual, self.residual_stride) = (self.out, self.out_stride);
+        }
+        if part.end < self.depth {
+            self.activation = None;
+        }
+        self.base = self.base.wrapping_add(part.start);
+        self.panel = self.panel.wrapping_add(part.start * self.vectors * lanes);
+        self.depth = part.len();
+        self
+    }
+
     /// Applies an activation that is not applied in registers to the `rows` rows written.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! Attention in a graph: `softmax(Q · Kᵀ · scale + masks) · V`, with any number of masks and the
 //! scale on Q, on K or after their product.
 
-use super::operands::{Operand, Values, is_factor, resolved};
+use super::operands::{MadeValues, Operand, is_factor, resolved};
 use super::strided::Strided;
 use crate::compute::fuse::{FusedStep, ValueId};
 use crate::network::{Binary, Dims, Node, Op, TensorOp};
@@ -23,7 +23,7 @@ pub(in crate::compute) struct AttentionForm {
     pub masks: Vec<Mask>,
 }
 
-/// Values that are added to scores.
+/// MadeValues that are added to scores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) struct Mask {
     pub source: MaskSource,
@@ -35,14 +35,14 @@ pub(in crate::compute) struct Mask {
 pub(in crate::compute) enum MaskSource {
     /// An input of the step.
     Input(usize),
-    /// The parameter of a node.
-    Parameter(usize),
+    /// The parameter of a node, of so many values.
+    Parameter { node: usize, values: usize },
 }
 
 /// Returns the inputs and the form of the attention that ends in the product `step`, or `None` if
 /// there is none. The step makes the answer of a transpose behind it, if that alone reads it.
 pub(super) fn form(
-    values: &mut Values<'_>,
+    values: &mut MadeValues<'_>,
     step: &mut FusedStep,
 ) -> Option<(Vec<ValueId>, AttentionForm)> {
     let shares = step.inputs[0];
@@ -90,11 +90,11 @@ struct Scores<'a> {
     factors: Vec<usize>,
     /// Dimensions that views turn the scores into; the last view first.
     views: Vec<Dims>,
-    added: Vec<Added>,
+    added: Vec<AddedMask>,
 }
 
 /// A sum of scores and something else.
-struct Added {
+struct AddedMask {
     what: MaskValue,
     /// Dimensions of the sum.
     dims: Dims,
@@ -112,7 +112,7 @@ const MOST_NODES: usize = 12;
 
 impl<'a> Scores<'a> {
     /// Goes from a softmax back to the product whose answer it reads.
-    fn before(values: &Values<'a>, softmax: &Node) -> Option<Self> {
+    fn before(values: &MadeValues<'a>, softmax: &Node) -> Option<Self> {
         let mut at = softmax.inputs[0].index();
         let (mut factors, mut views, mut added) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..MOST_NODES {
@@ -141,7 +141,7 @@ impl<'a> Scores<'a> {
                 _ => {
                     let (scores, what) = sum(values, node, at)?;
                     let views = views.len();
-                    added.push(Added { what, dims, views });
+                    added.push(AddedMask { what, dims, views });
                     at = scores;
                 }
             }
@@ -159,13 +159,14 @@ impl<'a> Scores<'a> {
     }
 
     /// Returns the masks, and the values that are read after the first three inputs.
-    fn masks(&self, values: &Values<'_>) -> Option<(Vec<Mask>, Vec<ValueId>)> {
+    fn masks(&self, values: &MadeValues<'_>) -> Option<(Vec<Mask>, Vec<ValueId>)> {
         let (mut masks, mut inputs) = (Vec::new(), Vec::new());
         // In the order in which they are added.
         for added in self.added.iter().rev() {
             let (source, at) = match added.what {
                 MaskValue::Parameter(node, dims) => {
-                    (MaskSource::Parameter(node), Strided::whole(dims))
+                    let values = dims.elements();
+                    (MaskSource::Parameter { node, values }, Strided::whole(dims))
                 }
                 MaskValue::Value(value) => {
                     let Operand { value, at, .. } = resolved(values, value, false);
@@ -184,7 +185,7 @@ impl<'a> Scores<'a> {
 }
 
 /// Returns the input of a node that has a single one, as a view where the dimensions change.
-fn unary(values: &Values<'_>, node: &Node, views: &mut Vec<Dims>) -> Option<ValueId> {
+fn unary(values: &MadeValues<'_>, node: &Node, views: &mut Vec<Dims>) -> Option<ValueId> {
     let from = node.inputs[0].index();
     if values.dims(from) != node.shape.stored() {
         views.push(node.shape.stored());
@@ -193,7 +194,7 @@ fn unary(values: &Values<'_>, node: &Node, views: &mut Vec<Dims>) -> Option<Valu
 }
 
 /// Returns the operands of a sum: the scores, and what is added to them.
-fn sum(values: &Values<'_>, node: &Node, at: ValueId) -> Option<(ValueId, MaskValue)> {
+fn sum(values: &MadeValues<'_>, node: &Node, at: ValueId) -> Option<(ValueId, MaskValue)> {
     let dims = node.shape.stored();
     match node.op {
         Op::Tensor(TensorOp::With {
@@ -219,7 +220,7 @@ fn sum(values: &Values<'_>, node: &Node, at: ValueId) -> Option<(ValueId, MaskVa
 }
 
 /// Whether the first inputs lead to a product of matrices.
-fn leads_to_product(values: &Values<'_>, value: ValueId) -> bool {
+fn leads_to_product(values: &MadeValues<'_>, value: ValueId) -> bool {
     let mut at = value;
     for _ in 0..MOST_NODES {
         let Some(node) = values.node(at) else {

@@ -9,9 +9,9 @@ mod strided;
 
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use crate::network::{Binary, Dims, Graph, Op, Shape, TensorOp};
-use operands::{Values, resolved};
+use operands::{MadeValues, resolved};
 
-pub(super) use attention::{AttentionForm, Mask, MaskSource};
+pub(super) use attention::{AttentionForm, MaskSource};
 pub(super) use strided::Strided;
 
 /// How a step on tensors reads its inputs and writes its answer.
@@ -37,7 +37,7 @@ pub(super) fn arranged(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
     if !steps.iter().any(is_tensor) {
         return steps;
     }
-    let mut values = Values::new(graph, &steps);
+    let mut values = MadeValues::new(graph, &steps);
     let mut done: Vec<FusedStep> = Vec::with_capacity(steps.len());
     for mut step in steps {
         if let StepKernel::Tensor(op) = step.kernel {
@@ -51,7 +51,7 @@ pub(super) fn arranged(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
     without_unread(graph, done)
 }
 
-fn arrange(values: &mut Values<'_>, step: &mut FusedStep, op: TensorOp) {
+fn arrange(values: &mut MadeValues<'_>, step: &mut FusedStep, op: TensorOp) {
     let form = match op {
         TensorOp::MatMul => match attention::form(values, step) {
             Some((inputs, form)) => {
@@ -65,7 +65,7 @@ fn arrange(values: &mut Values<'_>, step: &mut FusedStep, op: TensorOp) {
     step.tensors = Some(Box::new(form));
 }
 
-fn product(values: &mut Values<'_>, step: &mut FusedStep) -> TensorForm {
+fn product(values: &mut MadeValues<'_>, step: &mut FusedStep) -> TensorForm {
     let dims = values.dims(step.output);
     let rank = dims.rank();
     let [left, right] = [0, 1].map(|i| resolved(values, step.inputs[i], false));
@@ -91,7 +91,7 @@ fn product(values: &mut Values<'_>, step: &mut FusedStep) -> TensorForm {
     }
 }
 
-fn plain(values: &Values<'_>, step: &mut FusedStep, op: TensorOp) -> TensorForm {
+fn plain(values: &MadeValues<'_>, step: &mut FusedStep, op: TensorOp) -> TensorForm {
     let output = values.dims(step.output);
     if let TensorOp::Transpose { .. } | TensorOp::Slice { .. } | TensorOp::View { .. } = op {
         let found = resolved(values, step.output, false);
@@ -114,7 +114,7 @@ fn plain(values: &Values<'_>, step: &mut FusedStep, op: TensorOp) -> TensorForm 
 
 /// Returns where an operation reads a value: whole, but for images that become part of a row, whose
 /// channels come first there.
-fn held(values: &Values<'_>, value: ValueId, op: TensorOp) -> Strided {
+fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
     let whole = Strided::whole(values.dims(value));
     match (op, values.shape(value), Dims::new(&[2, 0, 1])) {
         (TensorOp::Row, Shape::Image { .. }, Ok(order)) => whole.transposed(&order),

@@ -6,7 +6,7 @@ use crate::compute::fuse::{FusedStep, ValueId};
 use crate::network::{Binary, Dims, Graph, Node, Op, Shape, TensorOp};
 
 /// The values of a graph, and which of them steps make.
-pub(super) struct Values<'a> {
+pub(super) struct MadeValues<'a> {
     pub graph: &'a Graph,
     /// Whether a step makes the value, of the input and each node.
     made: Vec<bool>,
@@ -15,10 +15,10 @@ pub(super) struct Values<'a> {
     readers: Vec<usize>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> MadeValues<'a> {
     pub(super) fn new(graph: &'a Graph, steps: &[FusedStep]) -> Self {
         let count = graph.nodes().len() + 1;
-        let mut values = Values {
+        let mut values = MadeValues {
             graph,
             made: vec![false; count],
             otherwise: vec![false; count],
@@ -103,7 +103,7 @@ pub(super) struct Operand {
 
 /// Returns `value` as an operand, read before everything that only moves values, and before
 /// factors where `scaled` allows them.
-pub(super) fn resolved(values: &Values<'_>, value: ValueId, scaled: bool) -> Operand {
+pub(super) fn resolved(values: &MadeValues<'_>, value: ValueId, scaled: bool) -> Operand {
     let mut path = vec![value];
     let mut at = value;
     while let Some(node) = values.node(at).filter(|n| passes(n, scaled)) {
@@ -121,7 +121,7 @@ pub(super) fn resolved(values: &Values<'_>, value: ValueId, scaled: bool) -> Ope
 }
 
 impl Operand {
-    fn whole(values: &Values<'_>, value: ValueId) -> Self {
+    fn whole(values: &MadeValues<'_>, value: ValueId) -> Self {
         Operand {
             value,
             at: Strided::whole(values.dims(value)),
@@ -153,7 +153,7 @@ pub(super) fn is_factor(node: &Node) -> bool {
 
 /// Returns the operand after the node that makes `value` of it, or `None` if no strides lead
 /// there.
-fn through(values: &Values<'_>, from: Operand, value: ValueId) -> Option<Operand> {
+fn through(values: &MadeValues<'_>, from: Operand, value: ValueId) -> Option<Operand> {
     let node = values.node(value)?;
     let at = match node.op {
         Op::Tensor(TensorOp::Transpose { order }) => from.at.transposed(&order),

@@ -17,7 +17,7 @@ pub(in crate::compute) struct Strided {
 
 impl Strided {
     /// Returns a tensor that is held in one piece, the last axis fastest.
-    pub(super) fn whole(dims: Dims) -> Self {
+    pub(in crate::compute) fn whole(dims: Dims) -> Self {
         let mut strides = [0; MAX_RANK];
         for (to, stride) in strides.iter_mut().zip(dims.strides()) {
             *to = stride;
@@ -29,21 +29,21 @@ impl Strided {
         }
     }
 
-    pub(super) fn rank(&self) -> usize {
+    pub(in crate::compute) fn rank(&self) -> usize {
         self.dims.rank()
     }
 
-    pub(super) fn stride(&self, axis: usize) -> usize {
+    pub(in crate::compute) fn stride(&self, axis: usize) -> usize {
         self.strides[axis]
     }
 
     /// Whether values along `axis` are neighbours.
-    pub(super) fn is_run(&self, axis: usize) -> bool {
+    pub(in crate::compute) fn is_run(&self, axis: usize) -> bool {
         self.dims[axis] == 1 || self.strides[axis] == 1
     }
 
     /// Returns the tensor from `offset` floats further on.
-    pub(super) fn moved(self, offset: usize) -> Self {
+    pub(in crate::compute) fn moved(self, offset: usize) -> Self {
         Strided {
             offset: self.offset + offset,
             ..self
@@ -57,7 +57,7 @@ impl Strided {
     }
 
     /// Returns the tensor with its axes in another order: axis `i` is axis `order[i]` of this.
-    pub(super) fn transposed(&self, order: &Dims) -> Self {
+    pub(in crate::compute) fn transposed(&self, order: &Dims) -> Self {
         let axes = order.iter().enumerate();
         axes.fold(*self, |to, (i, &axis)| {
             to.with(i, self.dims[axis], self.strides[axis])
@@ -65,7 +65,7 @@ impl Strided {
     }
 
     /// Returns the tensor that this is the transpose of, by `order`.
-    pub(super) fn untransposed(&self, order: &Dims) -> Self {
+    pub(in crate::compute) fn untransposed(&self, order: &Dims) -> Self {
         let axes = order.iter().enumerate();
         axes.fold(*self, |to, (i, &axis)| {
             to.with(axis, self.dims[i], self.strides[i])
@@ -73,7 +73,7 @@ impl Strided {
     }
 
     /// Returns every `step`-th position along an axis, or `None` if `step` is negative.
-    pub(super) fn sliced(
+    pub(in crate::compute) fn sliced(
         &self,
         axis: usize,
         start: usize,
@@ -87,7 +87,7 @@ impl Strided {
     }
 
     /// Returns the tensor repeated to `dims` as in NumPy, or `None` if it does not fit.
-    pub(super) fn expanded(&self, dims: &Dims) -> Option<Self> {
+    pub(in crate::compute) fn expanded(&self, dims: &Dims) -> Option<Self> {
         let missing = dims.rank().checked_sub(self.rank())?;
         let mut to = Strided {
             offset: self.offset,
@@ -106,7 +106,7 @@ impl Strided {
 
     /// Returns the same values in the same order under other dimensions, or `None` if their
     /// distances along an axis would differ.
-    pub(super) fn viewed(&self, dims: &Dims) -> Option<Self> {
+    pub(in crate::compute) fn viewed(&self, dims: &Dims) -> Option<Self> {
         if self.dims.elements() != dims.elements() || dims.elements() == 0 {
             return None;
         }
@@ -144,7 +144,7 @@ impl Strided {
     }
 
     /// Returns the first `rank` axes alone.
-    pub(super) fn leading(&self, rank: usize) -> Self {
+    pub(in crate::compute) fn leading(&self, rank: usize) -> Self {
         let dims = Dims::new(&self.dims[..rank]);
         Strided {
             dims: dims.unwrap_or(self.dims),
@@ -154,7 +154,7 @@ impl Strided {
 
     /// Returns where the values lie once rows of `channels` floats begin `pitch` floats after
     /// each other, or `None` if an axis runs across the ends of rows.
-    pub(super) fn pitched(&self, channels: usize, pitch: usize) -> Option<Self> {
+    pub(in crate::compute) fn pitched(&self, channels: usize, pitch: usize) -> Option<Self> {
         if channels == pitch {
             return Some(*self);
         }

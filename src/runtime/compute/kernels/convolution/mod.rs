@@ -12,7 +12,7 @@ use super::activations::RowActivation;
 use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
+use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Tile, tile_fn};
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
@@ -34,7 +34,13 @@ pub(in crate::compute) struct Convolution {
     narrow: Option<usize>,
     /// Weights of one group; of all of them where groups are narrow.
     pub panels: Panels,
+    /// Whether the rows are tokens: few, and read by many panels.
+    tokens: bool,
 }
+
+/// The most values of a row of tokens that are multiplied at once: with them a panel of 64 columns
+/// takes 256 KiB.
+const PART: usize = 1024;
 
 /// Inputs of fewer channels are copied into padded lines.
 const FEW_CHANNELS: usize = 16;
@@ -76,7 +82,34 @@ impl Convolution {
             reads,
             narrow,
             panels,
+            tokens: false,
         }
+    }
+
+    /// Plans a fully connected layer.
+    pub(crate) fn of_tokens(
+        features: usize,
+        input: TensorView,
+        output: TensorView,
+        shape: TileShape,
+    ) -> Self {
+        let conv = Conv2d::new(features, 1);
+        Convolution {
+            tokens: true,
+            ..Convolution::new(conv, input, output, false, shape)
+        }
+    }
+
+    /// Returns the parts of a row's values that are multiplied one after another, so that a
+    /// panel's lines for one part stay in a core's cache from one tile to the next.
+    fn parts(&self) -> Split {
+        let most = if self.tokens { PART } else { self.reads.depth };
+        Split::at_most(self.reads.depth, most)
+    }
+
+    /// Returns the floats of input that a further row brings into cache.
+    fn touched(&self) -> usize {
+        self.reads.touched().div_ceil(self.parts().tasks())
     }
 
     /// Returns the number of matrices of weights: one for each group, or one for narrow groups.
@@ -109,7 +142,10 @@ impl Convolution {
     fn blocks(&self, samples: usize, threads: usize) -> ProductBlocks {
         let rows = samples * self.output.pixels();
         let panels = self.matrices() * self.panels.count();
-        ProductBlocks::new(rows, panels, self.reads.touched(), threads)
+        match self.tokens {
+            true => ProductBlocks::of_tokens(rows, panels, self.touched(), threads),
+            false => ProductBlocks::new(rows, panels, self.touched(), threads),
+        }
     }
 
     pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
@@ -132,7 +168,7 @@ impl Convolution {
             } else {
                 0
             },
-            offsets: rows.min(most_rows(self.reads.touched())) * self.reads.taps,
+            offsets: rows.min(most_rows(self.touched())) * self.reads.taps,
         }
     }
 
@@ -193,15 +229,20 @@ impl Convolution {
             vectors: panel.vectors,
             last: panel.last,
         };
-        for rows in even_tiles(block.rows.len(), self.panels.shape.rows(panel.vectors)) {
-            let run = tile_fn(call.family, panel.vectors, rows.len());
-            let tile = self.tile(call, block, rows.start, columns);
-            // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
-            // panel and the bias have their full width, and the rows of the residual and of
-            // the output exist for all pixels of the block.
-            unsafe {
-                run(&tile);
-                tile.pass(block.pass, rows.len(), self.panels.shape.lanes);
+        let parts = self.parts();
+        for part in (0..parts.tasks()).map(|i| parts.range(i)) {
+            let is_last = part.end == self.reads.depth;
+            for rows in even_tiles(block.rows.len(), self.panels.shape.rows(panel.vectors)) {
+                let run = tile_fn(call.family, panel.vectors, rows.len());
+                let whole = self.tile(call, block, rows.start, columns);
+                let tile = whole.part(part.clone(), self.panels.shape.lanes);
+                // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
+                // panel and the bias have their full width, and the rows of the residual and of
+                // the output exist for all pixels of the block.
+                unsafe {
+                    run(&tile);
+                    tile.pass(block.pass.filter(|_| is_last), rows.len(), self.panels.shape.lanes);
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! Extremes keep NaN, as ONNX Runtime does.
 
-use super::super::functions::exp;
+use super::super::norms::exponentials;
 use super::super::vector::Vector;
 use crate::network::{Binary, Unary};
 
@@ -109,7 +109,7 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
         Unary::Exp => {
             each(a, step, out, |a| a);
             // SAFETY: handed on.
-            unsafe { exponentials::<V>(out) };
+            unsafe { exponentials::<V>(out, 0.0) };
         }
         Unary::Log => each(a, step, out, f32::ln),
         // Left to Candle.
@@ -126,24 +126,6 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
     }
 }
 
-/// # Safety
-/// The processor has the family's instructions.
-#[inline(always)]
-unsafe fn exponentials<V: Vector>(values: &mut [f32]) {
-    let mut parts = values.chunks_exact_mut(V::LANES);
-    // SAFETY: parts are whole vectors; the rest is read and written in part.
-    unsafe {
-        for part in parts.by_ref() {
-            exp(V::load(part.as_ptr())).store(part.as_mut_ptr());
-        }
-        let rest = parts.into_remainder();
-        if !rest.is_empty() {
-            let value = exp(V::load_part(rest.as_ptr(), rest.len()));
-            value.store_part(rest.as_mut_ptr(), rest.len());
-        }
-    }
-}
-
 /// Writes the second value where the first is not 0, else the third.
 #[inline(always)]
 pub(super) fn choose([which, a, b]: [&[f32]; 3], steps: [usize; 3], out: &mut [f32]) {
@@ -155,6 +137,10 @@ pub(super) fn choose([which, a, b]: [&[f32]; 3], steps: [usize; 3], out: &mut [f
     }
     for (i, o) in out.iter_mut().enumerate() {
         let other = [a[i * steps[1]], b[i * steps[2]]];
-        *o = if which[i * steps[0]] == 0.0 { other[1] } else { other[0] };
+        *o = if which[i * steps[0]] == 0.0 {
+            other[1]
+        } else {
+            other[0]
+        };
     }
 }

@@ -11,15 +11,16 @@
 
 mod arithmetic;
 mod attention;
+mod head;
 mod lookup;
 mod moves;
+mod operands;
 mod pairs;
 mod product;
 mod reduce;
 mod tiles;
 mod walk;
 
-use super::memory::OutputFloats;
 use super::panels::TileShape;
 use super::task::{Call, MAX_PHASES, Scratch};
 use crate::compute::buffers::TensorView;
@@ -29,8 +30,9 @@ use crate::network::{Dims, Reduction, TensorOp};
 use attention::Attention;
 use lookup::Lookup;
 use moves::Moves;
+use operands::PlacedOperands;
 use pairs::Pairs;
-use product::Product;
+use product::ActivationProduct;
 use reduce::Reduce;
 
 /// The kernel of one operation.
@@ -40,63 +42,8 @@ pub(in crate::compute) enum TensorMethod {
     Pairs(Pairs),
     Reduce(Reduce),
     Lookup(Lookup),
-    Product(Product),
+    Product(ActivationProduct),
     Attention(Attention),
-}
-
-/// Where an operand comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    /// An input of the step.
-    Input(usize),
-    /// The step's parameters.
-    Parameters,
-}
-
-impl Source {
-    /// Returns the operand's floats, from the first sample that is worked on.
-    ///
-    /// # Safety
-    /// Nothing writes to them meanwhile.
-    unsafe fn floats<'a>(self, call: &Call<'a>) -> &'a [f32] {
-        match self {
-            Source::Parameters => call.weights.packed.values(),
-            Source::Input(at) => {
-                let view = call.step.inputs[at];
-                // SAFETY: handed on.
-                let all = unsafe { call.memory.source(view) };
-                &all.data[view.first..]
-            }
-        }
-    }
-}
-
-/// Returns the floats that a step writes to.
-fn output<'a>(call: &Call<'a>) -> OutputFloats<'a> {
-    call.memory.output(call.step.output)
-}
-
-/// The operands of a step: where they lie in the slots of their values.
-struct Operands<'a> {
-    inputs: &'a [TensorView],
-    output: TensorView,
-}
-
-impl Operands<'_> {
-    /// Returns where an operand lies in the slot of input `at`, and the floats from one sample to
-    /// the next; `None` if that is not by even distances.
-    fn input(&self, at: usize, of: Strided) -> Option<(Strided, usize)> {
-        let view = self.inputs.get(at)?;
-        let of = of.pitched(view.channels.max(1), view.pitch)?;
-        Some((of, view.sample_stride()))
-    }
-
-    /// As [`Operands::input`], of the answer.
-    fn output(&self, of: Strided) -> Option<(Strided, usize)> {
-        let view = self.output;
-        let of = of.pitched(view.channels.max(1), view.pitch)?;
-        Some((of.moved(view.first), view.sample_stride()))
-    }
 }
 
 impl TensorMethod {
@@ -107,7 +54,7 @@ impl TensorMethod {
         output: TensorView,
         shape: TileShape,
     ) -> Option<Self> {
-        let operands = &Operands { inputs, output };
+        let operands = &PlacedOperands { inputs, output };
         let StepKernel::Tensor(op) = fused.kernel else {
             return None;
         };
@@ -116,7 +63,7 @@ impl TensorMethod {
                 left,
                 right,
                 output,
-            } => Product::new(operands, [*left, *right, *output], shape).map(Self::Product),
+            } => ActivationProduct::new(operands, [*left, *right, *output], shape).map(Self::Product),
             TensorForm::Attention(form) => {
                 Attention::new(operands, form, shape).map(Self::Attention)
             }
@@ -165,7 +112,7 @@ impl TensorMethod {
 /// Returns the kernel of an operation by itself.
 fn plain(
     op: TensorOp,
-    operands: &Operands<'_>,
+    operands: &PlacedOperands<'_>,
     inputs: &[Strided],
     output: Dims,
 ) -> Option<TensorMethod> {

@@ -3,22 +3,22 @@
 use super::super::memory::OutputFloats;
 use super::super::task::{Call, MAX_PHASES, Split};
 use super::super::vector::{self, Vector, Vectorised};
+use super::operands::{PlacedOperands, Source, output};
 use super::walk::Walk;
-use super::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Border, Dims, Shape, TensorOp};
 
 /// Copies from tensors into a tensor, and what is written there first.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct Moves {
-    moves: Vec<Move>,
+    moves: Vec<TensorCopy>,
     /// A value for the whole answer before the copies.
     fill: Option<(f32, Walk<1>)>,
 }
 
 /// One copy.
 #[derive(Clone, Debug)]
-struct Move {
+struct TensorCopy {
     source: Source,
     /// Of the source and the answer.
     walk: Walk<2>,
@@ -36,7 +36,7 @@ const GRAIN: usize = 4 * 1024;
 impl Moves {
     pub(super) fn new(
         op: TensorOp,
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         inputs: &[Strided],
         output: Dims,
     ) -> Option<Self> {
@@ -44,7 +44,7 @@ impl Moves {
         let mut fill = None;
         let moves = match op {
             TensorOp::Transpose { .. } | TensorOp::Slice { .. } if inputs[0].dims == output => {
-                vec![Move::new(operands, inputs[0], whole)?]
+                vec![TensorCopy::new(operands, inputs[0], whole)?]
             }
             TensorOp::Slice {
                 axis,
@@ -53,22 +53,30 @@ impl Moves {
                 step,
             } => {
                 let from = inputs[0].sliced(axis, start, count, step)?;
-                vec![Move::new(operands, from, whole)?]
+                vec![TensorCopy::new(operands, from, whole)?]
             }
             TensorOp::Transpose { order } => {
-                vec![Move::new(operands, inputs[0].transposed(&order), whole)?]
+                vec![TensorCopy::new(
+                    operands,
+                    inputs[0].transposed(&order),
+                    whole,
+                )?]
             }
             TensorOp::View { .. } => {
-                vec![Move::viewed(operands, inputs[0], whole)?]
+                vec![TensorCopy::viewed(operands, inputs[0], whole)?]
             }
             TensorOp::Part { first, shape } => {
                 let from = channels_slowest(shape, first);
-                vec![Move::new(operands, from, whole)?]
+                vec![TensorCopy::new(operands, from, whole)?]
             }
             TensorOp::Expand { dims } => {
-                vec![Move::new(operands, inputs[0].expanded(&dims)?, whole)?]
+                vec![TensorCopy::new(
+                    operands,
+                    inputs[0].expanded(&dims)?,
+                    whole,
+                )?]
             }
-            TensorOp::Constant { .. } => vec![Move::constant(operands, whole)?],
+            TensorOp::Constant { .. } => vec![TensorCopy::constant(operands, whole)?],
             TensorOp::Join { axis } => joined(operands, inputs, whole, axis)?,
             TensorOp::Row => row(operands, inputs)?,
             TensorOp::Pad {
@@ -81,7 +89,7 @@ impl Moves {
                 let inside = (0..before.rank()).try_fold(whole, |to, axis| {
                     to.sliced(axis, before[axis], inputs[0].dims[axis], 1)
                 })?;
-                vec![Move::new(operands, inputs[0], inside)?]
+                vec![TensorCopy::new(operands, inputs[0], inside)?]
             }
             _ => return None,
         };
@@ -121,7 +129,7 @@ impl Moves {
         for (index, part) in self.moves.iter().enumerate() {
             let split = self.split(index, call.samples, call.threads);
             if task < split.tasks() {
-                let copy = Copy {
+                let copy = CopyPass {
                     part,
                     // SAFETY: a step never reads the slot that it writes.
                     from: unsafe { part.source.floats(call) },
@@ -141,13 +149,13 @@ fn fill_split(fill: &(f32, Walk<1>), samples: usize, threads: usize) -> Split {
     Split::new(runs, GRAIN / fill.1.len.max(1), threads)
 }
 
-impl Move {
+impl TensorCopy {
     /// Plans the copy of `from`, in the first input's slot, to `to`.
-    fn new(operands: &Operands<'_>, from: Strided, to: Strided) -> Option<Self> {
-        Move::of(operands, 0, from, to)
+    fn new(operands: &PlacedOperands<'_>, from: Strided, to: Strided) -> Option<Self> {
+        TensorCopy::of(operands, 0, from, to)
     }
 
-    fn of(operands: &Operands<'_>, input: usize, from: Strided, to: Strided) -> Option<Self> {
+    fn of(operands: &PlacedOperands<'_>, input: usize, from: Strided, to: Strided) -> Option<Self> {
         let (from, from_samples) = operands.input(input, from)?;
         let (to, to_samples) = operands.output(to)?;
         let mut walk = Walk::new([from, to], [from_samples, to_samples]);
@@ -160,7 +168,7 @@ impl Move {
         if let Some(axis) = across {
             walk.in_blocks(axis, BLOCK);
         }
-        Some(Move {
+        Some(TensorCopy {
             source: Source::Input(input),
             walk,
             across,
@@ -168,7 +176,7 @@ impl Move {
     }
 
     /// Plans the copy of a value to the same values under other dimensions.
-    fn viewed(operands: &Operands<'_>, from: Strided, to: Strided) -> Option<Self> {
+    fn viewed(operands: &PlacedOperands<'_>, from: Strided, to: Strided) -> Option<Self> {
         let (from, from_samples) = operands.input(0, from)?;
         let (to, to_samples) = operands.output(to)?;
         let pair = match (from.viewed(&to.dims), to.viewed(&from.dims)) {
@@ -176,16 +184,16 @@ impl Move {
             (None, Some(to)) => [from, to],
             (None, None) => return None,
         };
-        Some(Move {
+        Some(TensorCopy {
             source: Source::Input(0),
             walk: Walk::new(pair, [from_samples, to_samples]),
             across: None,
         })
     }
 
-    fn constant(operands: &Operands<'_>, whole: Strided) -> Option<Self> {
+    fn constant(operands: &PlacedOperands<'_>, whole: Strided) -> Option<Self> {
         let (to, samples) = operands.output(whole)?;
-        Some(Move {
+        Some(TensorCopy {
             source: Source::Parameters,
             walk: Walk::new([whole, to], [0, samples]),
             across: None,
@@ -194,28 +202,28 @@ impl Move {
 }
 
 fn joined(
-    operands: &Operands<'_>,
+    operands: &PlacedOperands<'_>,
     inputs: &[Strided],
     whole: Strided,
     axis: usize,
-) -> Option<Vec<Move>> {
+) -> Option<Vec<TensorCopy>> {
     let mut first = 0;
     let each = inputs.iter().enumerate().map(|(at, &from)| {
         let to = whole.sliced(axis, first, from.dims[axis], 1)?;
         first += from.dims[axis];
-        Move::of(operands, at, from, to)
+        TensorCopy::of(operands, at, from, to)
     });
     each.collect()
 }
 
 /// Copies into one row, images with their channels slowest.
-fn row(operands: &Operands<'_>, inputs: &[Strided]) -> Option<Vec<Move>> {
+fn row(operands: &PlacedOperands<'_>, inputs: &[Strided]) -> Option<Vec<TensorCopy>> {
     let mut first = 0;
     let each = inputs.iter().enumerate().map(|(at, &from)| {
         // A row is one long run, which any dimensions fit in.
         let to = Strided::whole(from.dims).moved(first);
         first += from.dims.elements();
-        Move::of(operands, at, from, to)
+        TensorCopy::of(operands, at, from, to)
     });
     each.collect()
 }
@@ -234,14 +242,14 @@ fn channels_slowest(shape: Shape, first: usize) -> Strided {
 }
 
 /// The runs of one task of a copy.
-struct Copy<'a> {
-    part: &'a Move,
+struct CopyPass<'a> {
+    part: &'a TensorCopy,
     from: &'a [f32],
     out: OutputFloats<'a>,
     runs: std::ops::Range<usize>,
 }
 
-impl Vectorised for Copy<'_> {
+impl Vectorised for CopyPass<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -263,7 +271,7 @@ impl Vectorised for Copy<'_> {
     }
 }
 
-impl Copy<'_> {
+impl CopyPass<'_> {
     /// Copies one run.
     ///
     /// # Safety
@@ -275,7 +283,7 @@ impl Copy<'_> {
         if steps[1] != 1 {
             for i in 0..len {
                 // SAFETY: handed on.
-                unsafe { self.out.run(to + i * steps[1], 1) }[0] = from[i * steps[0]];
+                unsafe { self.out.set(to + i * steps[1], from[i * steps[0]]) };
             }
             return;
         }

@@ -4,8 +4,8 @@ use super::super::memory::OutputFloats;
 use super::super::task::{Call, Split};
 use super::super::vector::{self, Vector, Vectorised};
 use super::arithmetic::{binary, choose, unary};
+use super::operands::{PlacedOperands, Source, output};
 use super::walk::Walk;
-use super::{Operands, Source, output};
 use crate::compute::tensors::Strided;
 use crate::network::{Binary, Dims, TensorOp, Unary};
 
@@ -32,7 +32,7 @@ const GRAIN: usize = 4 * 1024;
 impl Pairs {
     pub(super) fn new(
         op: TensorOp,
-        operands: &Operands<'_>,
+        operands: &PlacedOperands<'_>,
         inputs: &[Strided],
         output: Dims,
     ) -> Option<Self> {
@@ -82,7 +82,7 @@ impl Pairs {
     /// # Safety
     /// As for [`PlannedStep::run`](super::super::step::PlannedStep::run).
     pub(super) unsafe fn run(&self, call: &Call<'_>, task: usize) {
-        let pass = Pass {
+        let pass = PairsPass {
             of: self,
             // SAFETY: a step never reads the slot that it writes.
             from: self.sources.map(|s| unsafe { s.floats(call) }),
@@ -95,14 +95,14 @@ impl Pairs {
 }
 
 /// The runs of one task.
-struct Pass<'a> {
+struct PairsPass<'a> {
     of: &'a Pairs,
     from: [&'a [f32]; 3],
     out: OutputFloats<'a>,
     runs: std::ops::Range<usize>,
 }
 
-impl Vectorised for Pass<'_> {
+impl Vectorised for PairsPass<'_> {
     type Output = ();
 
     #[inline(always)]

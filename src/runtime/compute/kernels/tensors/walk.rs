@@ -79,10 +79,10 @@ impl<const N: usize> Walk<N> {
 
     /// Returns the position of a run, counted over all samples.
     #[inline(always)]
-    pub(super) fn at(&self, run: usize) -> Position<'_, N> {
+    pub(super) fn at(&self, run: usize) -> WalkPosition<'_, N> {
         let runs = self.runs().max(1);
         let (sample, mut rest) = (run / runs, run % runs);
-        let mut position = Position {
+        let mut position = WalkPosition {
             walk: self,
             counts: [0; 8],
             at: self.first,
@@ -103,14 +103,14 @@ impl<const N: usize> Walk<N> {
 }
 
 /// A run of a walk.
-pub(super) struct Position<'a, const N: usize> {
+pub(super) struct WalkPosition<'a, const N: usize> {
     walk: &'a Walk<N>,
     counts: [usize; 8],
     /// The first float of the run in each tensor.
     pub at: [usize; N],
 }
 
-impl<const N: usize> Position<'_, N> {
+impl<const N: usize> WalkPosition<'_, N> {
     /// Goes on to the next run; from the last one of a sample to the next sample.
     #[inline(always)]
     pub(super) fn advance(&mut self) {
