@@ -93,7 +93,6 @@ fn layer_norm(
         packed,
         candle: None,
         bias: padded(of("bias").collect()),
-        candle: None,
     })
 }
 
