@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::network::Shape;
+use crate::network::{Graph, Shape};
 use crate::onnx::{OnnxError, OnnxModel};
+use crate::tensor::DataType;
 
 /// The values of all made-up samples together, at most: 32 MiB.
 const VALUES: usize = 8 << 20;
@@ -27,29 +28,51 @@ pub(super) fn is_network(path: &Path) -> bool {
 /// The file is no network, or leaves the shape of its samples open.
 pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
     let graph = OnnxModel::open(path)?.network(None)?.graph;
-    let input: Vec<usize> = graph.input().into();
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
-    let width = match graph.output() {
-        Shape::Vector { features } => features,
-        // The validation of the member says what is wrong with it.
-        shape => shape.channels(),
-    };
-    let answers = match width {
-        1 => "answers = { values = 1 }".to_owned(),
-        classes => format!("classes = {classes}"),
-    };
     let text =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
     let (file, stem) = (text(path.file_name()), text(path.file_stem()));
     let printable = stem.chars().filter(|c| !c.is_control());
     let name: String = printable.take(NAME).collect();
-    let quoted = |text: &str| toml::Value::String(text.to_owned());
     Ok(format!(
-        "name = {}\n{answers}\n\n[input]\nshape = {input:?}\n\n\
-         [calibration]\nsynthetic = {rows}\n\n\
+        "name = {}\n{}\n\n{}\n\n[calibration]\nsynthetic = {rows}\n\n\
          [[members]]\nname = {}\nnetwork = {{ file = {} }}\n",
         quoted(&name),
+        answers(&graph),
+        input(&graph),
         quoted(&name),
         quoted(&file),
     ))
+}
+
+fn quoted(text: &str) -> toml::Value {
+    toml::Value::String(text.to_owned())
+}
+
+/// Returns the line of the answers: classes for one row of several numbers, else values.
+fn answers(graph: &Graph) -> String {
+    let single = graph.signature().outputs.len() == 1;
+    match graph.output() {
+        Shape::Vector { features } if features > 1 && single => format!("classes = {features}"),
+        shape => format!("answers = {{ values = {} }}", shape.elements()),
+    }
+}
+
+/// Returns the table of the input: a shape for a single tensor of float32, else tensors.
+fn input(graph: &Graph) -> String {
+    let inputs = graph.signature().inputs;
+    if let [single] = &inputs[..]
+        && single.data_type == DataType::Fp32
+        && !matches!(graph.input(), Shape::Tensor(_))
+    {
+        let shape: Vec<usize> = graph.input().into();
+        return format!("[input]\nshape = {shape:?}");
+    }
+    let tables = inputs.iter().map(|spec| {
+        let dims: Vec<String> = spec.dims.iter().map(ToString::to_string).collect();
+        let (name, data_type) = (quoted(&spec.name), spec.data_type);
+        let dims = dims.join(", ");
+        format!("[[input.tensors]]\nname = {name}\ndatatype = \"{data_type}\"\nshape = [{dims}]")
+    });
+    tables.collect::<Vec<_>>().join("\n\n")
 }

@@ -2,6 +2,7 @@
 //! ensemble's samples to it.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub struct Input {
     pub shape: Shape,
     /// The normalisation of its values.
     pub normalisation: Normalisation,
+    /// The runs of a sample's values that the network takes, one after another, where a sample
+    /// consists of several tensors; `None` for all values.
+    pub runs: Option<Arc<[Range<usize>]>>,
 }
 
 impl Input {
@@ -30,6 +34,19 @@ impl Input {
         Ok(Input {
             shape,
             normalisation,
+            runs: None,
+        })
+    }
+
+    /// Creates the input of a network that takes some runs of a sample's values as they are.
+    ///
+    /// # Errors
+    /// Never, for values that are not changed.
+    pub fn of_runs(shape: Shape, runs: Vec<Range<usize>>) -> Result<Self, NotFinite> {
+        let input = Input::new(shape, &NormalisationSteps::default())?;
+        Ok(Input {
+            runs: Some(runs.into()),
+            ..input
         })
     }
 
@@ -43,6 +60,9 @@ impl Input {
     ///
     /// The two shapes must be equal, or images of as many channels.
     pub fn convert(&self, sample: Shape, from: &[f32], to: &mut [f32]) {
+        if let Some(runs) = &self.runs {
+            return gather(runs, sample.elements(), from, to);
+        }
         match (sample, self.shape) {
             (
                 Shape::Image { height, width, .. },
@@ -56,6 +76,17 @@ impl Input {
                 self.normalisation.apply(self.shape, to);
             }
             _ => self.transform(from, to),
+        }
+    }
+}
+
+/// Copies some runs of each sample of `width` values.
+fn gather(runs: &[Range<usize>], width: usize, from: &[f32], to: &mut [f32]) {
+    let mut at = 0;
+    for sample in from.chunks_exact(width) {
+        for run in runs {
+            to[at..][..run.len()].copy_from_slice(&sample[run.clone()]);
+            at += run.len();
         }
     }
 }

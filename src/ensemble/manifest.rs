@@ -9,6 +9,7 @@ use thiserror::Error;
 use toml::Spanned;
 
 use crate::reading;
+use crate::tensor::TensorSpec;
 use crate::words;
 
 use super::alone::{is_network, manifest};
@@ -47,7 +48,10 @@ pub(super) struct Manifest {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InputTable {
-    pub shape: Spanned<Vec<i64>>,
+    /// The shape of a sample that is a single tensor of float32.
+    pub shape: Option<Spanned<Vec<i64>>>,
+    /// The tensors that a sample consists of, in place of its shape.
+    pub tensors: Option<Spanned<Vec<TensorSpec>>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,

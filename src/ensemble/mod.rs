@@ -9,6 +9,7 @@ mod evaluation;
 mod input;
 mod label_reading;
 mod label_rules;
+mod made_up;
 mod manifest;
 mod measure;
 mod measure_tally;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
+use crate::tensor::TensorSpec;
 
 pub use answers::{AnswerKind, AnswerWidth, Threshold};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -55,6 +57,9 @@ pub struct Ensemble {
     pub members: Vec<Arc<Member>>,
     /// The input that clients send, and that of members without one of their own.
     pub input: Input,
+    /// The named tensors that a sample consists of, one after another in its row; `None` where
+    /// it is a single one of float32.
+    pub tensors: Option<Vec<TensorSpec>>,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -154,6 +159,7 @@ impl Ensemble {
         SampleForm {
             layout: self.layout,
             image_fit: self.image_fit,
+            tensors: self.tensors.as_deref(),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
     }

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::tensor::{SignatureError, WrittenTensorError};
+
 use super::images::ImageError;
 use super::npy::NpyError;
 
@@ -54,6 +56,39 @@ pub enum SamplesError {
     /// JSON cannot be read, or holds something else.
     #[error(transparent)]
     Json(#[from] JsonError),
+    /// Tensors of a request are not those of the ensemble.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// A tensor is none of its type.
+    #[error(transparent)]
+    Tensor(#[from] WrittenTensorError),
+    /// Samples of several tensors are in another kind of file.
+    #[error(
+        "expected a .json file with named tensors under `inputs`, or an .npz file with an array for \
+         each: {}",
+        .0.join(", ")
+    )]
+    Named(Vec<String>),
+    /// An integer that float32 does not hold exactly.
+    #[error("`{tensor}`, sample {sample}: expected integers from -16777216 to 16777216")]
+    Integer {
+        /// The tensor's name.
+        tensor: String,
+        /// The sample, from 0.
+        sample: usize,
+    },
+    /// Two tensors have different numbers of samples.
+    #[error("`{tensor}` has {found} samples where `{first}` has {expected}")]
+    Unequal {
+        /// The tensor's name.
+        tensor: String,
+        /// Its samples.
+        found: usize,
+        /// The first tensor's name.
+        first: String,
+        /// That one's samples.
+        expected: usize,
+    },
     /// There is no sample.
     #[error("expected at least one sample, found none")]
     Empty,
@@ -204,6 +239,9 @@ pub enum NpzError {
     /// The archive is empty.
     #[error("expected an array, found none")]
     NoArray,
+    /// There is no array of this name.
+    #[error("expected an array `{0}`")]
+    Missing(String),
     /// There are several arrays, and not those that are known.
     #[error("expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {0}")]
     Unknown(String),

@@ -33,7 +33,7 @@ impl Samples {
     /// # Errors
     /// There is nothing that can be read, or it is not samples of that form.
     pub fn read(path: &Path, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        if path.is_dir() {
+        if path.is_dir() && form.tensors.is_none() {
             return images::of_folder(path, form);
         }
         let name = path.to_string_lossy();
@@ -47,7 +47,15 @@ impl Samples {
     /// # Errors
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        match SampleFileKind::of(name).ok_or(SamplesError::Kind)? {
+        let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
+        match (form.tensors, kind) {
+            (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json) => {}
+            (Some(tensors), _) => {
+                let names = tensors.iter().map(|t| t.name.clone());
+                return Err(SamplesError::Named(names.collect()));
+            }
+        }
+        match kind {
             SampleFileKind::Csv => csv::samples(&bytes, form),
             SampleFileKind::Npy => npy::samples(bytes, form),
             SampleFileKind::Npz => npz::samples(bytes, form),

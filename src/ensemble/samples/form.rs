@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
+use crate::tensor::TensorSpec;
 
 use super::error::ClassError;
 use super::images::ImageFit;
@@ -105,6 +106,8 @@ pub struct SampleForm<'a> {
     pub rows: Option<TargetColumns<'a>>,
     /// How images of another size fit the shape.
     pub image_fit: ImageFit,
+    /// The named tensors that a sample consists of, in place of a shape.
+    pub tensors: Option<&'a [TensorSpec]>,
 }
 
 /// The most bytes of samples that are unpacked or decoded from smaller files.
@@ -140,6 +143,7 @@ impl<'a> SampleForm<'a> {
             classes: Classes::any(),
             rows: None,
             image_fit: ImageFit::default(),
+            tensors: None,
         }
     }
 

@@ -9,6 +9,7 @@ mod files;
 mod form;
 mod images;
 mod json;
+mod named;
 mod npy;
 mod npz;
 mod rows;

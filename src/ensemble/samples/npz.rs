@@ -4,11 +4,13 @@ use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 
+use crate::tensor::TensorSpec;
+
 use super::error::{NpzError, SamplesError};
 use super::form::{MOST_BYTES, SampleForm};
-use super::npy;
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
+use super::{named, npy};
 
 /// The names of an array of samples, in any case.
 const SAMPLES: [&str; 2] = ["samples", "x"];
@@ -22,6 +24,9 @@ const MOST_ARRAYS: usize = 8;
 /// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
 pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let mut arrays = Arrays::new(bytes)?;
+    if let Some(tensors) = form.tensors {
+        return arrays.named(tensors, form);
+    }
     let (samples, targets) = arrays.samples_and_targets()?;
     let table = arrays.unpack(samples)?;
     let samples = npy::samples(table, form).map_err(|e| arrays.within(samples, e))?;
@@ -78,6 +83,25 @@ impl Arrays {
             (Some(samples), Some(_), 2) => Ok((samples, targets)),
             (_, None, 1) => Ok((0, None)),
             _ => Err(self.unknown()),
+        }
+    }
+
+    /// Reads an array for each tensor, and targets where there are some.
+    fn named(
+        &mut self,
+        tensors: &[TensorSpec],
+        form: &SampleForm<'_>,
+    ) -> Result<Samples, SamplesError> {
+        let samples = named::joined(tensors, |name, form| {
+            let exact = self.names.iter().position(|n| n == name);
+            let at = exact.ok_or_else(|| NpzError::Missing(escaped(name)))?;
+            let table = self.unpack(at)?;
+            npy::samples(table, form).map_err(|e| self.within(at, e))
+        })?;
+        let is_tensor = |at: &usize| tensors.iter().any(|t| t.name == self.names[*at]);
+        match self.find(&TARGETS).filter(|at| !is_tensor(at)) {
+            None => Ok(samples),
+            Some(at) => samples.with_targets(self.targets(at, form.targets())?),
         }
     }
 

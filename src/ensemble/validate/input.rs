@@ -2,17 +2,41 @@
 
 use toml::Spanned;
 
+use super::tensors;
+
 use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource, MemberInput};
 use crate::ensemble::{Input, NormalisationSteps, PerChannel};
 use crate::network::Shape;
+use crate::tensor::TensorSpec;
 use crate::words;
+
+/// What clients send for each sample.
+pub(super) struct SampleInput {
+    /// The shape and normalisation of a sample.
+    pub input: Input,
+    /// The steps that members inherit.
+    pub steps: NormalisationSteps,
+    /// The tensors that a sample consists of, where these are named.
+    pub tensors: Option<Vec<TensorSpec>>,
+}
 
 /// Reads the input that clients send, and the steps that members inherit.
 pub(super) fn ensemble(
     source: &ManifestSource<'_>,
     table: &InputTable,
-) -> Result<(Input, NormalisationSteps), EnsembleError> {
-    let shape = shape(source, "input.shape", &table.shape)?;
+) -> Result<SampleInput, EnsembleError> {
+    let shape = match (&table.shape, &table.tensors) {
+        (Some(written), None) => shape(source, "input.shape", written)?,
+        (None, Some(written)) => tensors::shape(source, table, written)?,
+        (Some(both), Some(_)) => {
+            let why = "input: expected `shape` or `tensors`, found both";
+            return Err(source.wrong(both.span().start, why));
+        }
+        (None, None) => {
+            let why = "input: expected `shape`, or `tensors` with names, types and shapes";
+            return Err(source.wrong(0, why));
+        }
+    };
     let written = NormalisationFields {
         field: "input",
         scale: table.scale.as_ref(),
@@ -22,16 +46,22 @@ pub(super) fn ensemble(
     };
     let steps = written.steps(source, shape, NormalisationSteps::default())?;
     let input = written.input(source, shape, &steps)?;
-    Ok((input, steps))
+    let tensors = table.tensors.as_ref();
+    let tensors = tensors.map(|written| written.get_ref().clone());
+    Ok(SampleInput {
+        input,
+        steps,
+        tensors,
+    })
 }
 
 /// Reads a member's input; fields that it lacks are the ensemble's.
 pub(super) fn member(
     source: &ManifestSource<'_>,
     table: Option<&MemberInput>,
-    of_ensemble: &(Input, NormalisationSteps),
+    of_ensemble: &SampleInput,
 ) -> Result<Input, EnsembleError> {
-    let (ensemble, inherited) = of_ensemble;
+    let (ensemble, inherited) = (&of_ensemble.input, &of_ensemble.steps);
     let Some(table) = table else {
         return Ok(ensemble.clone());
     };

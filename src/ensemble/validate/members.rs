@@ -1,29 +1,24 @@
 //! The members: their names, networks and weights.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
 
 use crate::ensemble::answers_table::WrittenOutputKind;
-use crate::ensemble::manifest::{
-    EnsembleError, Files, Manifest, ManifestSource, MemberTable, line_of,
-};
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{AnswerKind, Input, Member, NormalisationSteps, OutputKind, VoteWeight};
-use crate::network::builders::Builder;
-use crate::network::file::LayersFile;
-use crate::network::{Graph, GraphError, Naming, Pattern, Shape, Weights, WeightsError};
-use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
+use crate::network::{Graph, Naming, Pattern, Weights, WeightsError};
 
-use super::input;
+use super::input::{self, SampleInput};
+use super::networks::MemberNetwork;
 
 /// Reads the members.
 pub(super) fn members(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
-    input: &(Input, NormalisationSteps),
+    input: &SampleInput,
     answers: AnswerKind,
 ) -> Result<Vec<Arc<Member>>, EnsembleError> {
     let tables = manifest.members.get_ref();
@@ -62,12 +57,13 @@ fn build_member(
     source: &ManifestSource<'_>,
     table: &MemberTable,
     index: usize,
-    input: &(Input, NormalisationSteps),
+    sample: &SampleInput,
     answers: AnswerKind,
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
-    let input = input::member(source, table.input.as_ref(), input)?;
-    let (graph, own) = network(source, table, input.shape, answers)?;
+    let input = input::member(source, table.input.as_ref(), sample)?;
+    let MemberNetwork { graph, own, input } =
+        MemberNetwork::read(source, table, (input, &sample.tensors), answers)?;
     let naming = naming(source, table)?;
     let weights = match (&table.weights, own) {
         (None, Some(own)) => own,
@@ -184,72 +180,6 @@ fn weights(
             reason: format!("member `{member}`: {other}"),
             file,
         },
-    })
-}
-
-/// Returns a member's network, and its weights where the network's file holds them.
-fn network(
-    source: &ManifestSource<'_>,
-    table: &MemberTable,
-    input: Shape,
-    answers: AnswerKind,
-) -> Result<(Graph, Option<Weights>), EnsembleError> {
-    let width = answers.width();
-    let Range { start, .. } = table.network.span();
-    let spec = table.network.get_ref();
-    let fail = |why: String| source.wrong(start, format!("network of `{}`: {why}", table.name));
-    let (graph, weights) = match spec.get("file") {
-        Some(toml::Value::String(file)) if spec.len() == 1 => from_file(source.files, file, input)?,
-        Some(_) => {
-            return Err(fail(
-                "expected `file` alone, the name of a file of layers or of ONNX".into(),
-            ));
-        }
-        None => {
-            let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
-            let graph = builder.build(input, width);
-            (graph.map_err(|e| fail(e.to_string()))?, None)
-        }
-    };
-    let graph = graph.answers(width).map_err(|e| match e {
-        GraphError::Classes { found, .. } => fail(format!(
-            "the network answers {found} per sample where the ensemble has {answers}"
-        )),
-        other => fail(other.to_string()),
-    })?;
-    Ok((graph, weights))
-}
-
-/// Reads a file of layers, or one of ONNX by its name's end.
-fn from_file(
-    files: &Files,
-    file: &str,
-    input: Shape,
-) -> Result<(Graph, Option<Weights>), EnsembleError> {
-    if !file.ends_with(".onnx") {
-        return Ok((layers(files, file, input)?, None));
-    }
-    let wrong = |error: OnnxError| EnsembleError::File {
-        file: files.display(file),
-        reason: error.to_string(),
-    };
-    let model = match files.path(file) {
-        Some(path) => OnnxModel::open(&path),
-        None => OnnxModel::from_bytes(files.read(file)?),
-    };
-    let network = model.and_then(|model| model.network(Some(input)));
-    let OnnxNetwork { graph, weights } = network.map_err(wrong)?;
-    Ok((graph, Some(weights)))
-}
-
-fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleError> {
-    let text = files.read_text(file)?;
-    let parsed: LayersFile =
-        toml::from_str(&text).map_err(|e| EnsembleError::toml(files.display(file), &text, &e))?;
-    parsed.build(input).map_err(|e| EnsembleError::Place {
-        file: files.display(file),
-        line: line_of(&text, e.offset),
-        message: e.error.to_string(),
     })
 }
 

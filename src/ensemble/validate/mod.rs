@@ -4,20 +4,23 @@ mod answers;
 mod images;
 mod input;
 mod members;
+mod networks;
+mod tensors;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
-use crate::network::Shape;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
+use super::made_up::made_up_tensors;
 use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, SampleForm};
+use super::{Ensemble, Member, SampleForm};
+use input::SampleInput;
 
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
@@ -43,7 +46,7 @@ impl Ensemble {
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
-    let normalised = input::ensemble(source, &manifest.input)?;
+    let sample = input::ensemble(source, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -51,8 +54,8 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let members = members::members(source, &manifest, &normalised, answers)?;
-    let (input, _) = normalised;
+    let members = members::members(source, &manifest, &sample, answers)?;
+    let SampleInput { input, tensors, .. } = sample;
     let layout = manifest.input.layout;
     let image_fit = images::fit(source, &manifest.input, input.shape)?;
     let rule = manifest
@@ -63,18 +66,20 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let form = SampleForm {
         layout,
         image_fit,
+        tensors: tensors.as_deref(),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
-        calibration: calibration(source, &manifest, &form)?,
+        calibration: calibration(source, &manifest, &form, &members)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
         devices: manifest.devices,
         members,
         input,
+        tensors: tensors.clone(),
         layout,
         image_fit,
         answers,
@@ -156,6 +161,7 @@ fn calibration(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
+    members: &[Arc<Member>],
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
     let Some(spanned) = &manifest.calibration else {
         return Ok(None);
@@ -170,7 +176,7 @@ fn calibration(
         (None, Some(_)) if table.labels.is_some() => {
             return wrong(".labels: belongs to `file`; made-up samples have no labels");
         }
-        (None, Some(rows)) => made_up(source, rows, form.shape)?,
+        (None, Some(rows)) => made_up(source, rows, form, members)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -213,10 +219,15 @@ fn read_samples(
 fn made_up(
     source: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
-    shape: Shape,
+    form: &SampleForm<'_>,
+    members: &[Arc<Member>],
 ) -> Result<Samples, EnsembleError> {
-    let most = (MOST_VALUES / shape.elements()).max(1);
+    let width = form.shape.elements();
+    let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
-    Samples::synthetic(n, shape.elements())
-        .map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
+    let made = match form.tensors {
+        None => Samples::synthetic(n, width),
+        Some(tensors) => Samples::new(made_up_tensors(tensors, members, n), width, None),
+    };
+    made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -110,13 +110,14 @@ impl Graph {
         builder.build()
     }
 
-    /// Returns the network itself if its answer is one row of `classes` values.
+    /// Returns the network itself if its answer is `classes` values, and no image.
     ///
     /// # Errors
     /// [`GraphError::Classes`].
     pub fn answers(self, classes: usize) -> Result<Self, GraphError> {
         match self.output() {
             Shape::Vector { features } if features == classes => Ok(self),
+            Shape::Tensor(dims) if dims.elements() == classes => Ok(self),
             found => Err(GraphError::Classes {
                 expected: classes,
                 found,

@@ -84,32 +84,42 @@ pub enum ModelFault {
         /// The value.
         value: String,
     },
-    /// The number of inputs or outputs is not one.
-    #[error("expected one {what}, found {}: {}", .found.len(), .found.join(", "))]
-    NotOne {
-        /// `input` or `output`.
-        what: &'static str,
-        /// Their names.
-        found: Vec<String>,
+    /// There is no input.
+    #[error("it takes no input")]
+    NoInputs,
+    /// Dimensions were given for an input that is not there.
+    #[error("no input is named `{name}`, expected {}", .known.join(", "))]
+    NoSuchInput {
+        /// The name that was given.
+        name: String,
+        /// The names of the inputs.
+        known: Vec<String>,
     },
-    /// The input is no tensor of float32.
-    #[error("input `{name}`: expected a tensor of FLOAT, found {found}")]
+    /// An input holds no numbers.
+    #[error("input `{name}`: expected a tensor of numbers, found {found}")]
     InputType {
         /// The input's name.
         name: String,
         /// Its type.
         found: String,
     },
-    /// The input's dimensions are no batch of samples.
-    #[error(
-        "input `{name}`: expected a batch of vectors or of images (2 or 4 dimensions), found [{}]",
-        .found.join(", ")
-    )]
-    InputShape {
+    /// The dimensions of an input are not in the file, or are others.
+    #[error("input `{name}`: takes [{}], found {found}", .expected.join(", "))]
+    Dims {
         /// The input's name.
         name: String,
         /// Its dimensions as they are written.
-        found: Vec<String>,
+        expected: Vec<String>,
+        /// The dimensions that were given.
+        found: String,
+    },
+    /// An input without a value, or with more values or dimensions than a sample may have.
+    #[error("input `{name}`: a tensor of {dims:?} is no sample")]
+    Unreasonable {
+        /// The input's name.
+        name: String,
+        /// Its dimensions.
+        dims: Vec<usize>,
     },
     /// The shape of a sample is not in the file, or is another one.
     #[error("input `{name}`: takes samples of [{}], found {found}", .expected.join(", "))]
@@ -121,8 +131,8 @@ pub enum ModelFault {
         /// The shape that was asked for.
         found: String,
     },
-    /// The output is not made by any node, or is a constant.
-    #[error("output `{0}` does not depend on the input")]
+    /// The output is not made by any node, or is no tensor of a sample.
+    #[error("output `{0}` is not a tensor that the nodes make")]
     Output(String),
 }
 
@@ -209,6 +219,10 @@ pub struct Unsupported {
     pub node: NodeLabel,
     /// The reason.
     pub why: String,
+    /// The version of its operator.
+    pub opset: i64,
+    /// The dimensions of its inputs as a text.
+    pub shapes: String,
 }
 
 /// The most nodes of one operator and reason that a message names.
@@ -216,21 +230,32 @@ const NAMED: usize = 4;
 
 /// Returns all nodes, those of one operator and reason together.
 fn listed(nodes: &[Unsupported]) -> String {
-    let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for Unsupported { node, why } in nodes {
-        let same = |g: &&mut (&str, &str, Vec<&str>)| g.0 == node.operator && g.1 == why;
+    let mut groups: Vec<(&Unsupported, Vec<&str>)> = Vec::new();
+    for one in nodes {
+        let same = |group: &&mut (&Unsupported, Vec<&str>)| {
+            let first = group.0;
+            first.node.operator == one.node.operator
+                && (&first.why, &first.shapes) == (&one.why, &one.shapes)
+        };
         match groups.iter_mut().find(same) {
-            Some((_, _, names)) => names.push(&node.name),
-            None => groups.push((&node.operator, why, vec![&node.name])),
+            Some((_, names)) => names.push(&one.node.name),
+            None => groups.push((one, vec![&one.node.name])),
         }
     }
-    let groups = groups.iter().map(|(operator, why, names)| {
+    let groups = groups.iter().map(|(one, names)| {
+        let Unsupported {
+            node,
+            why,
+            opset,
+            shapes,
+        } = one;
+        let operator = &node.operator;
         let shown = names[..names.len().min(NAMED)].join("`, `");
         let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("\n  {operator} (`{shown}`{more}): {why}")
+        format!("\n  {operator} (`{shown}`{more}): {why}; opset {opset}, inputs {shapes}")
     });
     let count = nodes.len();
     let all: String = groups.collect();

@@ -2,57 +2,90 @@
 
 use std::collections::HashSet;
 
+use super::activation::{Activation, Value};
+use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written};
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
-use super::fold::fold;
-use super::model::{OnnxModel, size, written};
+use super::fold::{eye, fold};
+use super::model::OnnxModel;
 use super::node::Node;
 use super::operators;
-use super::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
-use super::patterns::{Patterns, SpelledOut};
+use super::partial::{PartialNetwork, Refusal};
+use super::patterns::{Patterns, SpelledOut, Whole};
+use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Weights};
 
-/// A network and its weights.
+/// A network, its weights, and what it takes and answers.
 #[derive(Debug)]
 pub struct OnnxNetwork {
     /// The operations.
     pub graph: Graph,
     /// The values of all parameters.
     pub weights: Weights,
+    /// The inputs, one after another in the rows that the network takes.
+    pub inputs: Vec<OnnxTensor>,
+    /// The outputs, one after another in the rows that the network answers.
+    pub outputs: Vec<OnnxTensor>,
 }
 
 impl OnnxModel {
     /// Turns the model into a network for samples of `shape`, or of the shape in the file.
+    /// Several inputs, or one that is no batch of images or vectors, have the dimensions in the
+    /// file: see [`OnnxModel::network_of`].
     ///
     /// # Errors
     /// The model does not take such samples, or holds nodes that cannot be computed: all of
     /// them are named at once.
     pub fn network(&self, shape: Option<Shape>) -> Result<OnnxNetwork, OnnxError> {
-        let dims = self.sample_dims().map_err(OnnxError::Model)?;
-        let fits = |shape: &Shape| {
-            let asked: Vec<usize> = (*shape).into();
+        let mut inputs = self.inputs();
+        let (Some(only), None) = (inputs.next(), inputs.next()) else {
+            return self.network_of(&[]);
+        };
+        let sample = match (shape, samples(only)) {
+            (None, None) => return self.network_of(&[]),
+            (None, Some(dims)) => dims.iter().map(size).collect(),
+            (Some(shape), _) => Some(Vec::from(shape)),
+        };
+        let written_dims = type_of(only).1.unwrap_or_default();
+        let dims = samples(only).unwrap_or(written_dims.get(1..).unwrap_or_default());
+        let fits = |asked: &Vec<usize>| {
             let sizes = dims.iter().map(size);
-            asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == a))
+            asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == *a))
         };
-        let sample = match shape {
-            Some(shape) => Some(shape).filter(fits),
-            None => self.sample()?,
-        };
-        let Some(sample) = sample else {
-            let name = self.input().map_err(OnnxError::Model)?.name.clone();
+        let Some(sample) = sample.filter(fits) else {
             return Err(OnnxError::Model(ModelFault::SampleShape {
-                name: name.unwrap_or_default(),
+                name: name_of(only).to_owned(),
                 expected: dims.iter().map(written).collect(),
                 found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
             }));
         };
-        PartialNetwork::new(self, sample)?.complete()
+        self.network_of(&[(name_of(only), [vec![1], sample].concat())])
+    }
+
+    /// Turns the model into a network for one sample with inputs of the dimensions in `given`,
+    /// by name and with a batch of 1 where the file has one. Inputs that are not named have the
+    /// dimensions in the file, and a batch of 1 where their first dimension varies.
+    ///
+    /// # Errors
+    /// The model does not take such inputs, dimensions vary that are not given, or there are
+    /// nodes that cannot be computed: all of them are named at once.
+    pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
+        let inputs = self.bound(given).map_err(OnnxError::Model)?;
+        PartialNetwork::taking(self, &inputs)?.complete(inputs)
+    }
+}
+
+/// Returns the dimensions of a sample where an input is a batch of images or of vectors.
+fn samples(input: &ValueInfoProto) -> Option<&[DimensionProto]> {
+    match type_of(input) {
+        (FLOAT, Some([_, sample @ ..])) if matches!(sample.len(), 1 | 3) => Some(sample),
+        _ => None,
     }
 }
 
 impl<'a> PartialNetwork<'a> {
-    /// Adds all nodes that the output needs.
-    fn complete(mut self) -> Result<OnnxNetwork, OnnxError> {
+    /// Adds all nodes that the outputs need.
+    fn complete(mut self, inputs: Vec<OnnxTensor>) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
         let patterns = Patterns::find(&self);
         self.absorbed.extend(&patterns.inner);
@@ -66,20 +99,21 @@ impl<'a> PartialNetwork<'a> {
         if !self.unsupported.is_empty() {
             return Err(OnnxError::Unsupported(self.unsupported));
         }
-        match self.values.get(self.output) {
-            Some(Value::Activation(last))
-                if last.id == self.builder.last() && last.order == DimOrder::ChannelsFirst => {}
-            _ => return Err(OnnxError::Model(ModelFault::Output(self.output.to_owned()))),
-        }
-        let graph = self.builder.build()?;
+        let outputs = self.answer()?;
+        let graph = self.builder.build_with(signature(&inputs, &outputs))?;
         let weights = Weights::from_values(self.weights, &graph)?;
-        Ok(OnnxNetwork { graph, weights })
+        Ok(OnnxNetwork {
+            graph,
+            weights,
+            inputs,
+            outputs,
+        })
     }
 
-    /// Returns the nodes that the output depends on, by position.
+    /// Returns the nodes that the outputs depend on, by position.
     fn needed(&self) -> HashSet<usize> {
         let nodes: Vec<Node<'_>> = self.model.nodes().collect();
-        let mut wanted = HashSet::from([self.output]);
+        let mut wanted = self.outputs.iter().copied().collect::<HashSet<&str>>();
         let mut needed = HashSet::new();
         for (at, node) in nodes.iter().enumerate().rev() {
             if node
@@ -95,45 +129,55 @@ impl<'a> PartialNetwork<'a> {
         needed
     }
 
-    /// Adds an activation in place of the nodes that spell it out, of which `end` is the last.
+    /// Adds an operation in place of the nodes that spell it out, of which `end` is the last.
     fn spelled_out(&mut self, end: Node<'a>, whole: SpelledOut<'a>) -> Result<(), OnnxError> {
         let value = self.value(whole.input)?;
-        let added = operators::add_activation(self, end, whole.function, value);
-        self.keep(end, added)
+        let added = match whole.whole {
+            Whole::Function(function) => operators::add_activation(self, end, function, &value),
+            Whole::Norm { eps, scale, shift } => {
+                let by = [self.value(scale)?, self.value(shift)?];
+                operators::add_norm(self, end, &value, eps, by)
+            }
+        };
+        self.keep(end, added, &[Some(value)])
     }
 
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
         let inputs = self.inputs(node)?;
         if let Some(folded) = folded(node, &inputs) {
-            let constant = folded.map_err(|fault| failed(node, fault))?;
-            self.set(node, Value::Constant(constant));
+            let constants = folded.map_err(|fault| failed(node, fault))?.into_iter();
+            self.set(node, constants.map(Value::Constant).collect());
             return Ok(());
         }
-        let added = operators::add(self, node, inputs);
-        self.keep(node, added)
+        let added = operators::add(self, node, &inputs);
+        self.keep(node, added, &inputs)
     }
 
-    /// Keeps the answer of a node, or the reason why there is none.
+    /// Keeps the answers of a node, or the reason why there are none.
     fn keep(
         &mut self,
         node: Node<'a>,
-        added: Result<Activation, Refusal>,
+        added: Result<Vec<Activation>, Refusal>,
+        inputs: &[Option<Value>],
     ) -> Result<(), OnnxError> {
-        let refused = match added {
-            Ok(activation) => {
-                self.set(node, Value::Activation(activation));
+        let why = match added {
+            Ok(made) => {
+                self.set(node, made.into_iter().map(Value::Activation).collect());
                 return Ok(());
             }
             Err(Refusal::Fault(fault)) => return Err(failed(node, fault)),
             Err(Refusal::Unsupported(why)) => why,
         };
-        // What follows a node that cannot be computed is not judged by it.
-        if !refused.is_empty() {
-            let node = node.label();
-            let why = refused;
-            self.unsupported.push(Unsupported { node, why });
+        // A node that follows one which cannot be computed is not judged by it.
+        if !why.is_empty() {
+            self.unsupported.push(Unsupported {
+                node: node.label(),
+                why,
+                opset: node.opset,
+                shapes: shapes(inputs),
+            });
         }
-        self.set(node, Value::Unknown);
+        self.set(node, Vec::new());
         Ok(())
     }
 }
@@ -145,12 +189,31 @@ fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
     }
 }
 
-/// Returns the constant that a node makes, or `None` if it depends on the sample's values.
-fn folded(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Constant, NodeFault>> {
-    match (node.operator()?, inputs) {
-        ("Constant", []) => return Some(value(node)),
-        ("Shape", [Some(Value::Activation(of))]) => return Some(shape(node, &of.dims)),
-        ("Shape", [Some(Value::Constant(of))]) => return Some(shape(node, &of.dims)),
+/// Returns the dimensions of a node's inputs as a text.
+fn shapes(inputs: &[Option<Value>]) -> String {
+    let shapes = inputs.iter().map(|value| match value {
+        None => "none".to_owned(),
+        Some(value) => value
+            .dims()
+            .map_or_else(|| "?".into(), |d| format!("{d:?}")),
+    });
+    shapes.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the constants that a node makes, or `None` if they depend on the sample's values.
+fn folded(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>, NodeFault>> {
+    let dims = inputs.first().and_then(|of| of.as_ref()?.dims());
+    match (node.operator()?, dims) {
+        ("Constant", _) => return Some(value(node).map(|c| vec![c])),
+        ("Shape", Some(dims)) => return Some(shape(node, dims).map(|c| vec![c])),
+        ("Size", Some(dims)) => {
+            let count = dims.iter().product::<usize>() as i64;
+            return Some(Ok(vec![Constant {
+                dims: Vec::new(),
+                values: Values::Integers(vec![count]),
+            }]));
+        }
+        ("EyeLike", Some(dims)) => return Some(eye(node, dims).map(|c| vec![c])),
         _ => {}
     }
     let constants = inputs.iter().map(|value| match value {

@@ -5,19 +5,25 @@
 //! that are there before anything is allocated for it, and files with external values are read
 //! from the model's own folder alone.
 
+mod activation;
+mod arrange;
+mod ends;
 mod error;
 mod fold;
 mod import;
+mod indices;
+mod kinds;
+mod layout;
 mod model;
 mod node;
 mod operators;
 mod partial;
 mod patterns;
 mod proto;
-mod select;
 mod shapes;
 mod tensor;
 
+pub use ends::OnnxTensor;
 pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};
 pub use import::OnnxNetwork;
 pub use model::OnnxModel;

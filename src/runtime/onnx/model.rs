@@ -1,4 +1,4 @@
-//! A decoded file, checked as a whole: versions, names, order, one input and one output.
+//! A decoded file, checked as a whole: versions, names and order.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -10,9 +10,7 @@ use prost::bytes::Bytes;
 
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
-use super::proto::{DimensionProto, GraphProto, ModelProto, ValueInfoProto};
-use super::tensor::type_name;
-use crate::network::Shape;
+use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use crate::reading;
 
 /// The versions of the operators that are known.
@@ -28,6 +26,8 @@ pub struct OnnxModel {
     pub(super) opset: i64,
     /// Where files beside the model lie.
     pub(super) folder: Option<PathBuf>,
+    /// Stands for what takes the inputs apart and joins the outputs.
+    ends: NodeProto,
 }
 
 impl OnnxModel {
@@ -73,6 +73,10 @@ impl OnnxModel {
             graph,
             opset,
             folder,
+            ends: NodeProto {
+                name: Some("ends".to_owned()),
+                ..NodeProto::default()
+            },
         };
         model.check().map_err(OnnxError::Model)?;
         Ok(model)
@@ -82,6 +86,11 @@ impl OnnxModel {
     pub(super) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         let nodes = self.graph.node.iter();
         nodes.map(|proto| Node::new(proto, self.opset))
+    }
+
+    /// Returns the node that operations at the inputs and outputs are named after.
+    pub(super) fn ends(&self) -> Node<'_> {
+        Node::new(&self.ends, self.opset)
     }
 
     /// Checks that every value is made once, before it is read.
@@ -112,85 +121,24 @@ impl OnnxModel {
         Ok(())
     }
 
-    /// Returns the only input that is no initialiser. Files of before IR version 4 list these
+    /// Returns the inputs that are no initialisers. Files of before IR version 4 list these
     /// among the inputs.
-    pub(super) fn input(&self) -> Result<&ValueInfoProto, ModelFault> {
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &ValueInfoProto> {
         let initialisers = self.graph.initializer.iter();
         let constant: HashSet<&str> = initialisers.filter_map(|t| t.name.as_deref()).collect();
         let inputs = self.graph.input.iter();
-        let inputs = inputs.filter(|i| !constant.contains(i.name.as_deref().unwrap_or_default()));
-        only("input", inputs)
+        inputs.filter(move |i| !constant.contains(i.name.as_deref().unwrap_or_default()))
     }
 
-    /// Returns the name of the only output.
-    pub(super) fn output(&self) -> Result<&str, ModelFault> {
-        let output = only("output", self.graph.output.iter())?;
-        Ok(output.name.as_deref().unwrap_or_default())
+    /// Returns the names of the inputs that are no initialisers.
+    pub fn input_names(&self) -> impl Iterator<Item = &str> {
+        self.inputs().map(|i| i.name.as_deref().unwrap_or_default())
     }
 
-    /// Returns the shape of one sample, or `None` if the file leaves dimensions open.
-    ///
-    /// # Errors
-    /// The model does not take one batch of images or vectors of float32.
-    pub fn sample(&self) -> Result<Option<Shape>, OnnxError> {
-        let dims = self.sample_dims().map_err(OnnxError::Model)?;
-        let sizes: Option<Vec<usize>> = dims.iter().map(size).collect();
-        Ok(sizes.and_then(|dims| Shape::try_from(dims).ok()))
-    }
-
-    /// Returns the dimensions of the input behind the batch's.
-    pub(super) fn sample_dims(&self) -> Result<&[DimensionProto], ModelFault> {
-        let input = self.input()?;
-        let name = || input.name.clone().unwrap_or_default();
-        let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
-        let found = tensor.map_or(0, |t| t.elem_type.unwrap_or_default());
-        if found != FLOAT {
-            return Err(ModelFault::InputType {
-                name: name(),
-                found: type_name(found),
-            });
-        }
-        let shape = tensor.and_then(|t| t.shape.as_ref());
-        match shape.map(|s| s.dim.as_slice()) {
-            Some([_, sample @ ..]) if matches!(sample.len(), 1 | 3) => Ok(sample),
-            other => Err(ModelFault::InputShape {
-                name: name(),
-                found: other.unwrap_or_default().iter().map(written).collect(),
-            }),
-        }
-    }
-}
-
-/// `TensorProto.DataType` of float32.
-const FLOAT: i32 = 1;
-
-/// Returns a dimension's number, or `None` if it varies.
-pub(super) fn size(dim: &DimensionProto) -> Option<usize> {
-    dim.dim_value
-        .and_then(|d| usize::try_from(d).ok())
-        .filter(|d| *d > 0)
-}
-
-pub(super) fn written(dim: &DimensionProto) -> String {
-    let name = || dim.dim_param.clone().filter(|n| !n.is_empty());
-    let number = size(dim).map(|d| d.to_string());
-    number.or_else(name).unwrap_or_else(|| "?".into())
-}
-
-fn only<'a>(
-    what: &'static str,
-    all: impl Iterator<Item = &'a ValueInfoProto>,
-) -> Result<&'a ValueInfoProto, ModelFault> {
-    let all: Vec<_> = all.collect();
-    match all[..] {
-        [one] => Ok(one),
-        _ => Err(ModelFault::NotOne {
-            what,
-            found: all
-                .iter()
-                .map(|v| v.name.clone().unwrap_or_default())
-                .collect(),
-        }),
+    /// Returns the names of the outputs.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
+        let outputs = self.graph.output.iter();
+        outputs.map(|output| output.name.as_deref().unwrap_or_default())
     }
 }
 

@@ -1,72 +1,19 @@
 //! A network while it is built from the nodes of a file.
 //!
-//! A value is a constant, or an activation: a value of the network, seen under dimensions that
-//! begin with a batch of one. A view (a reshape, a flatten of a vector) is no operation: it is
-//! the same activation under other dimensions.
+//! A value is a constant, or an activation: a value of the network under the file's dimensions.
+//! A view (a reshape, a transposition) is mostly no operation: it is the same activation under
+//! another layout.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::activation::{Activation, Value};
+use super::arrange::Arranged;
 use super::error::{NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::Constant;
 use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
-
-/// A value of the network under the dimensions that the file sees, the first of them the
-/// batch's.
-#[derive(Clone, Debug)]
-pub(super) struct Activation {
-    pub(super) id: NodeId,
-    pub(super) dims: Vec<usize>,
-    pub(super) order: DimOrder,
-}
-
-/// The order in which a file sees the dimensions of an image. Here channels are always last in
-/// memory, so that none of these asks for a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DimOrder {
-    /// Batch, channels, height, width; also that of vectors, whatever their dimensions.
-    ChannelsFirst,
-    /// Batch, height, width, channels.
-    ChannelsLast,
-    /// Batch, groups, channels of a group, height, width.
-    Grouped,
-}
-
-impl Activation {
-    /// Creates a value that is seen channels-first.
-    pub(super) fn new(id: NodeId, dims: Vec<usize>) -> Self {
-        Activation {
-            id,
-            dims,
-            order: DimOrder::ChannelsFirst,
-        }
-    }
-
-    /// Returns the position of the channels among the dimensions, or of a vector's features.
-    pub(super) fn channel_axis(&self, shape: Shape) -> Option<usize> {
-        match (self.order, shape) {
-            (DimOrder::ChannelsFirst, Shape::Image { .. }) => Some(1),
-            (DimOrder::ChannelsLast, Shape::Image { .. }) => Some(3),
-            (DimOrder::Grouped, _) | (_, Shape::Tensor(_)) => None,
-            (_, Shape::Vector { features }) => {
-                let longer = self.dims.iter().skip(1).position(|&d| d != 1);
-                let at = longer.map_or(1, |at| at + 1);
-                (self.dims.get(at) == Some(&features)).then_some(at)
-            }
-        }
-    }
-}
-
-/// A value of the file.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    Constant(Constant),
-    Activation(Activation),
-    /// The answer of a node that cannot be computed.
-    Unknown,
-}
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -92,25 +39,24 @@ impl From<GraphError> for Refusal {
 /// A network while it is built.
 pub(super) struct PartialNetwork<'a> {
     pub(super) model: &'a OnnxModel,
-    pub(super) output: &'a str,
+    /// Names of the answers.
+    pub(super) outputs: Vec<&'a str>,
     pub(super) initialisers: HashMap<&'a str, &'a TensorProto>,
     pub(super) values: HashMap<&'a str, Value>,
     /// The nodes that read each value, by position.
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
     /// Nodes that became part of another one's operation.
     pub(super) absorbed: HashSet<usize>,
+    /// Values of the network that were brought into another order or shape.
+    pub(super) arranged: HashMap<(NodeId, Arranged), NodeId>,
     pub(super) builder: GraphBuilder,
     pub(super) weights: BTreeMap<String, Vec<f32>>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
 impl<'a> PartialNetwork<'a> {
-    pub(super) fn new(model: &'a OnnxModel, sample: Shape) -> Result<Self, OnnxError> {
-        let output = model.output().map_err(OnnxError::Model)?;
-        let input = model.input().map_err(OnnxError::Model)?;
-        let dims: Vec<usize> = sample.into();
-        let activation = Activation::new(NodeId::INPUT, [vec![1], dims].concat());
-        let name = input.name.as_deref().unwrap_or_default();
+    /// Creates a network for samples of a shape, without values yet.
+    pub(super) fn new(model: &'a OnnxModel, sample: Shape) -> Self {
         let initialisers = model.graph.initializer.iter();
         let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -119,17 +65,18 @@ impl<'a> PartialNetwork<'a> {
                 readers.entry(name).or_default().push(at);
             }
         }
-        Ok(PartialNetwork {
+        PartialNetwork {
             model,
-            output,
+            outputs: model.outputs().collect(),
             initialisers: initialisers.collect(),
-            values: HashMap::from([(name, Value::Activation(activation))]),
+            values: HashMap::new(),
             readers,
             absorbed: HashSet::new(),
+            arranged: HashMap::new(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
             unsupported: Vec::new(),
-        })
+        }
     }
 
     /// Returns the values that a node reads; `None` for one that is left out.
@@ -142,7 +89,7 @@ impl<'a> PartialNetwork<'a> {
         values.collect()
     }
 
-    /// Returns the value of this name.
+    /// Returns the value called `name`.
     pub(super) fn value(&self, name: &str) -> Result<Value, OnnxError> {
         match self.values.get(name) {
             Some(value) => Ok(value.clone()),
@@ -163,20 +110,17 @@ impl<'a> PartialNetwork<'a> {
             })
     }
 
-    /// Makes `value` the node's first answer; others that were not set are not computed.
-    pub(super) fn set(&mut self, node: Node<'a>, value: Value) {
-        let mut outputs = node.outputs().iter();
-        if let Some(first) = outputs.next() {
-            self.values.insert(first, value);
-        }
-        for name in outputs {
-            self.values.entry(name).or_insert(Value::Unknown);
-        }
+    /// Makes `values` the node's answers; those behind them are not computed.
+    pub(super) fn set(&mut self, node: Node<'a>, values: Vec<Value>) {
+        let values = values.into_iter().chain(std::iter::repeat(Value::Unknown));
+        let named = node.outputs().iter().map(String::as_str).zip(values);
+        self.values
+            .extend(named.filter(|(name, _)| !name.is_empty()));
     }
 
-    /// Whether a node reads the value, or it is the answer.
+    /// Whether a node reads the value, or it is an answer.
     pub(super) fn is_read(&self, name: &str) -> bool {
-        name == self.output || self.readers.contains_key(name)
+        self.outputs.contains(&name) || self.readers.contains_key(name)
     }
 
     /// Adds an operation named after the node, with its tensors of weights by their last names.
@@ -187,16 +131,12 @@ impl<'a> PartialNetwork<'a> {
         inputs: &[NodeId],
         weights: Vec<(&str, Vec<f32>)>,
     ) -> Result<NodeId, Refusal> {
-        let written = node.name();
-        let mut name = written.to_owned();
-        let mut number = 1;
-        while self.builder.find(&name).is_some() || name.is_empty() {
-            number += 1;
-            name = format!("{written}.{number}");
-        }
+        let name = self.free_name(node.name());
         let id = self.builder.add(name.as_str(), op, inputs)?;
         for (last, values) in weights {
-            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+            let operand = matches!(op, Op::Tensor(_));
+            let wrong = values.iter().position(|v| !(operand || v.is_finite()));
+            if let Some(at) = wrong {
                 let why = format!("value {at} of its {last} is not a finite number");
                 return Err(Refusal::Fault(NodeFault::Shapes(why)));
             }
@@ -205,51 +145,65 @@ impl<'a> PartialNetwork<'a> {
         Ok(id)
     }
 
+    /// Returns a name that no layer has: `written`, or that with a number.
+    fn free_name(&self, written: &str) -> String {
+        let mut name = written.to_owned();
+        let mut number = 1;
+        while self.builder.find(&name).is_some() || name.is_empty() {
+            number += 1;
+            name = format!("{written}.{number}");
+        }
+        name
+    }
+
     /// Returns the shape of an activation in the network.
     pub(super) fn shape(&self, id: NodeId) -> Shape {
         self.builder.shape(id)
     }
 
-    /// Returns the constant that the only reader of a node's answer adds to it, and makes that
-    /// addition part of the node's operation; `None` if that is not what follows.
-    pub(super) fn absorb_bias(&mut self, node: Node<'a>, features: usize) -> Option<Vec<f32>> {
+    /// Returns the constant that the only reader of a node's answer, of `rank` dimensions, adds
+    /// to it, and makes that addition part of the node's operation; `None` if that is not what
+    /// follows.
+    pub(super) fn absorb_bias(
+        &mut self,
+        node: Node<'a>,
+        features: usize,
+        rank: usize,
+    ) -> Option<Vec<f32>> {
         let name = node.outputs().first()?;
-        let &[at] = self.readers.get(name.as_str())?.as_slice() else {
-            return None;
-        };
-        let next = self.model.nodes().nth(at)?;
-        let is_last = self.output == name;
-        if next.operator() != Some("Add") || is_last {
+        let (at, next) = self.only_reader(name)?;
+        if next.operator() != Some("Add") || self.outputs.contains(&name.as_str()) {
             return None;
         }
         let other = next.inputs().iter().find(|input| *input != name)?;
-        let constant = match self.values.get(other.as_str()) {
-            Some(Value::Constant(constant)) => constant.clone(),
-            Some(_) => return None,
-            None => match self.initialiser(other).ok()? {
-                Value::Constant(constant) => constant,
-                _ => return None,
-            },
+        let Value::Constant(constant) = self.value(other).ok()? else {
+            return None;
         };
         // More dimensions than the product has would be the sum's too.
-        let fits = constant.dims.len() <= 2 && constant.dims.last() == Some(&features);
+        let fits = constant.dims.len() <= rank && constant.dims.last() == Some(&features);
         let is_row = fits && constant.values.len() == features;
         let bias = constant.as_floats().filter(|_| is_row)?.to_vec();
+        if !bias.iter().all(|v| v.is_finite()) {
+            return None;
+        }
         self.absorbed.insert(at);
         Some(bias)
     }
 
-    /// Gives the answers of nodes that became part of `node`'s operation its own value.
-    pub(super) fn answer_also(&mut self, node: Node<'a>, activation: &Activation) {
-        let Some(name) = node.outputs().first() else {
-            return;
+    /// Returns the only node that reads a value, and its position.
+    fn only_reader(&self, name: &str) -> Option<(usize, Node<'a>)> {
+        let &[at] = self.readers.get(name)?.as_slice() else {
+            return None;
         };
-        let next = self
-            .readers
-            .get(name.as_str())
-            .and_then(|r| r.first().copied());
-        if let Some(next) = next.and_then(|at| self.model.nodes().nth(at)) {
-            self.set(next, Value::Activation(activation.clone()));
+        Some((at, self.model.nodes().nth(at)?))
+    }
+
+    /// Makes the value of `node` that of the node that became part of its operation, too.
+    pub(super) fn answer_also(&mut self, node: Node<'a>, activation: &Activation) {
+        let name = node.outputs().first();
+        let next = name.and_then(|name| self.only_reader(name));
+        if let Some((_, next)) = next {
+            self.set(next, vec![activation.clone().into()]);
         }
     }
 }

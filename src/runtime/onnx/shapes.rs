@@ -1,21 +1,26 @@
 //! Dimensions after a node, and bounds on them.
 
 use super::error::NodeFault;
-use super::node::axis;
+use super::node::{Node, axis};
+use super::tensor::Constant;
 
 /// The most values that a folded node may make; shapes and weights need no more.
 const MAX_FOLDED: usize = 1 << 28;
 
 /// Returns the dimensions that a `Reshape` to `target` makes of `dims`: 0 keeps a dimension,
-/// -1 takes what is left.
+/// -1 takes what is left. Where `zeros_stay`, 0 is 0.
 ///
 /// # Errors
 /// The number of values would change.
-pub(super) fn reshape_dims(dims: &[usize], target: &[i64]) -> Result<Vec<usize>, NodeFault> {
+pub(super) fn reshape_dims(
+    dims: &[usize],
+    target: &[i64],
+    zeros_stay: bool,
+) -> Result<Vec<usize>, NodeFault> {
     let wrong = || NodeFault::Shapes(format!("{dims:?} cannot become {target:?}"));
     let all: usize = dims.iter().product();
     let kept = target.iter().enumerate().map(|(at, &d)| match d {
-        0 => dims.get(at).copied().ok_or_else(wrong),
+        0 if !zeros_stay => dims.get(at).copied().ok_or_else(wrong),
         -1 => Ok(1),
         d => usize::try_from(d).map_err(|_| wrong()),
     });
@@ -90,6 +95,95 @@ pub(super) fn concat_dims(parts: &[&[usize]], along: usize) -> Result<Vec<usize>
     let mut dims = first.to_vec();
     dims[along] = parts.iter().map(|p| p[along]).sum();
     Ok(dims)
+}
+
+/// Whether a `Reshape` takes 0 for a size.
+pub(super) fn reshape_kept(node: Node<'_>) -> bool {
+    node.integer("allowzero") == Some(1)
+}
+
+/// Returns the dimensions that two tensors are repeated to, as in NumPy.
+///
+/// # Errors
+/// They do not fit.
+pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Result<Vec<usize>, NodeFault> {
+    let rank = a.len().max(b.len());
+    let size = |dims: &[usize], at: usize| match (at + dims.len()).checked_sub(rank) {
+        Some(at) => dims[at],
+        None => 1,
+    };
+    let each = (0..rank).map(|at| match (size(a, at), size(b, at)) {
+        (a, b) if a == b || b == 1 => Some(a),
+        (1, b) => Some(b),
+        _ => None,
+    });
+    let wrong = || NodeFault::Shapes(format!("{a:?} and {b:?} do not fit"));
+    each.collect::<Option<_>>().ok_or_else(wrong)
+}
+
+/// Returns integers as sizes.
+///
+/// # Errors
+/// They are of another type, or negative.
+pub(super) fn sizes(constant: &Constant) -> Result<Vec<usize>, NodeFault> {
+    let written = constant.as_integers().ok_or_else(|| integers("shape"))?;
+    let sizes = written.iter().map(|&d| usize::try_from(d));
+    let wrong = |_| NodeFault::Shapes(format!("{written:?} are no sizes"));
+    sizes.collect::<Result<_, _>>().map_err(wrong)
+}
+
+/// Returns the axes that a node reduces, ascending: those written, or all. `None` where it
+/// leaves its input as it is.
+///
+/// # Errors
+/// There is no such axis.
+pub(super) fn reduced_axes(
+    node: Node<'_>,
+    written: Option<Vec<i64>>,
+    rank: usize,
+) -> Result<Option<Vec<usize>>, NodeFault> {
+    let written = written.unwrap_or_default();
+    if written.is_empty() {
+        let stays = node.integer("noop_with_empty_axes") == Some(1);
+        return Ok((!stays).then(|| (0..rank).collect()));
+    }
+    let over = written.iter().map(|a| axis(*a, rank));
+    let mut over: Vec<usize> = over.collect::<Result<_, _>>()?;
+    over.sort_unstable();
+    over.dedup();
+    Ok(Some(over))
+}
+
+/// Returns the sizes of the parts of a `Split` along an axis of `size`: an attribute before
+/// opset 13, an input after; equal parts where neither is written.
+///
+/// # Errors
+/// They are not `size` together.
+pub(super) fn split_sizes(
+    node: Node<'_>,
+    given: Option<&Constant>,
+    size: usize,
+) -> Result<Vec<usize>, NodeFault> {
+    let written = given
+        .and_then(Constant::as_integers)
+        .or(node.integers("split"));
+    let parts: Vec<usize> = match written {
+        Some(written) => sizes(&Constant::integers(written.to_vec()))?,
+        None => {
+            let count = node
+                .integer("num_outputs")
+                .and_then(|n| usize::try_from(n).ok());
+            let count = count.unwrap_or(node.outputs().len()).clamp(1, size.max(1));
+            let each = size.div_ceil(count);
+            let part = |n: usize| each.min(size.saturating_sub(n * each));
+            (0..count).map(part).collect()
+        }
+    };
+    let all = parts.iter().fold(0usize, |all, p| all.saturating_add(*p));
+    match all == size {
+        true => Ok(parts),
+        false => Err(NodeFault::Shapes(format!("parts of {parts:?} of {size}"))),
+    }
 }
 
 pub(super) fn bounded(a: usize, b: usize) -> Result<(), NodeFault> {

@@ -53,6 +53,15 @@ impl Constant {
         }
     }
 
+    /// Returns the values as floats: integers rounded, false as 0.
+    pub(super) fn to_floats(&self) -> Vec<f32> {
+        match &self.values {
+            Values::Floats(values) => values.clone(),
+            Values::Integers(values) => values.iter().map(|v| *v as f32).collect(),
+            Values::Booleans(values) => values.iter().map(|v| f32::from(u8::from(*v))).collect(),
+        }
+    }
+
     /// Returns the only value as a float, or `None` if there are several or none.
     pub(super) fn as_scalar(&self) -> Option<f32> {
         match &self.values {

@@ -42,8 +42,8 @@ pub struct Signature {
 }
 
 /// Tensors are not those of a signature.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum RowError {
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum SignatureError {
     /// A tensor that the signature names is not there.
     #[error("input `{name}` is missing, expected {expected}")]
     Missing {
@@ -108,6 +108,16 @@ pub enum RowError {
     },
 }
 
+impl Dimension {
+    /// Returns the size, or `None` if it varies.
+    pub fn size(self) -> Option<usize> {
+        match self {
+            Dimension::Fixed(size) => Some(size),
+            Dimension::Varies => None,
+        }
+    }
+}
+
 impl TensorSpec {
     /// Creates the specification of a tensor of fixed dimensions.
     pub fn fixed(name: impl Into<String>, data_type: DataType, dims: &[usize]) -> Self {
@@ -140,7 +150,10 @@ impl Signature {
     ///
     /// # Errors
     /// The tensors are not those of the signature.
-    pub fn rows(&self, tensors: &[(String, TensorValue)]) -> Result<(Vec<f32>, usize), RowError> {
+    pub fn rows(
+        &self,
+        tensors: &[(String, TensorValue)],
+    ) -> Result<(Vec<f32>, usize), SignatureError> {
         self.check_names(tensors)?;
         let mut parts = Vec::with_capacity(self.inputs.len());
         for spec in &self.inputs {
@@ -149,7 +162,7 @@ impl Signature {
         let batch = parts.first().map_or(0, |(batch, _)| *batch);
         let others = self.inputs.iter().zip(&parts);
         if let Some((spec, (found, _))) = others.into_iter().find(|(_, (n, _))| *n != batch) {
-            return Err(RowError::Batch {
+            return Err(SignatureError::Batch {
                 name: spec.name.clone(),
                 found: *found,
                 first: self.inputs[0].name.clone(),
@@ -167,16 +180,16 @@ impl Signature {
         Ok((rows, batch))
     }
 
-    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), RowError> {
+    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), SignatureError> {
         for (at, (name, _)) in tensors.iter().enumerate() {
             if !self.inputs.iter().any(|spec| spec.name == *name) {
-                return Err(RowError::Unknown {
+                return Err(SignatureError::Unknown {
                     name: name.clone(),
                     known: self.inputs.iter().map(|s| s.name.clone()).collect(),
                 });
             }
             if tensors[..at].iter().any(|(other, _)| other == name) {
-                return Err(RowError::Twice { name: name.clone() });
+                return Err(SignatureError::Twice { name: name.clone() });
             }
         }
         Ok(())
@@ -219,16 +232,16 @@ impl Signature {
 fn values(
     spec: &TensorSpec,
     tensors: &[(String, TensorValue)],
-) -> Result<(usize, Vec<f32>), RowError> {
+) -> Result<(usize, Vec<f32>), SignatureError> {
     let name = || spec.name.clone();
     let Some((_, tensor)) = tensors.iter().find(|(n, _)| *n == spec.name) else {
-        return Err(RowError::Missing {
+        return Err(SignatureError::Missing {
             name: name(),
             expected: spec.to_string(),
         });
     };
     if tensor.data_type() != spec.data_type {
-        return Err(RowError::Type {
+        return Err(SignatureError::Type {
             name: name(),
             expected: spec.data_type,
             found: tensor.data_type(),
@@ -237,13 +250,13 @@ fn values(
     match tensor.dims() {
         [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
             let floats = tensor.floats();
-            let floats = floats.map_err(|error| RowError::Values {
+            let floats = floats.map_err(|error| SignatureError::Values {
                 name: name(),
                 error,
             })?;
             Ok((*batch, floats))
         }
-        found => Err(RowError::Dims {
+        found => Err(SignatureError::Dims {
             name: name(),
             expected: spec.to_string(),
             found: found.to_vec(),

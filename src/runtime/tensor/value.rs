@@ -15,7 +15,7 @@ pub struct TensorValue {
 }
 
 /// Bytes are no tensor of a type and dimensions, or hold values that networks cannot take.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorError {
     /// There are more or fewer bytes than the dimensions ask for.
     #[error("{data_type} of {dims:?} has {expected} bytes, found {found}")]

@@ -38,7 +38,7 @@ pub struct WrittenOutputs {
 }
 
 /// A written tensor is none.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum WrittenTensorError {
     /// A number that the type does not hold.
     #[error("tensor `{name}`: value {at} is {value}, which is no {data_type}")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the ONNX files of this folder, and what ONNX Runtime answers (onnx 1.22, onnxruntime 1.31).
+"""Makes the ONNX files of this folder, and what ONNX Runtime answers (onnx 1.22, onnxruntime 1.32).
 
-    pip install onnx==1.22.0 onnxruntime==1.31.1 numpy && python3 make.py
+    pip install onnx==1.22.0 onnxruntime==1.32.0 numpy && python3 make.py
 """
 import json
 import pathlib
@@ -144,13 +144,13 @@ def vectors():
 
 
 def unknown():
-    """Nodes that nothing here computes, of three kinds, and one behind them that is known."""
+    """Nodes that nothing here computes, of two kinds, and some behind them that are known."""
     nodes = [
         node("Relu", ["x"], "a"),
-        node("Einsum", ["a", "a"], "b", equation="bf,bf->bf"),
+        node("RandomNormalLike", ["a"], "b"),
         node("Relu", ["b"], "c"),
         node("NonZero", ["c"], "d"),
-        node("Einsum", ["c", "c"], "e", equation="bf,bf->bf"),
+        node("RandomNormalLike", ["c"], "e"),
         node("Cast", ["d"], "f", to=TensorProto.FLOAT),
         node("ReduceSum", ["f"], "g", keepdims=0),
         node("Add", ["e", "g"], "y"),
@@ -158,6 +158,209 @@ def unknown():
     model("unknown", nodes, [], (4,), 4)
 
 
+def tensors(name, nodes, constants, inputs, outputs, opset=17, rows=3):
+    """A model of named inputs, of which each sample is one, and what ONNX Runtime answers."""
+    ends = [helper.make_tensor_value_info(n, kind, ["N", *dims]) for n, (kind, dims, _) in inputs.items()]
+    answers = [helper.make_tensor_value_info(n, kind, None) for n, kind in outputs.items()]
+    graph = helper.make_graph(nodes, name, ends, answers, constants)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    path = HERE / f"{name}.onnx"
+    onnx.save(made, path)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x, y = [], []
+    for _ in range(rows):
+        sample = {n: make([1, *dims]) for n, (_, dims, make) in inputs.items()}
+        x.append(np.concatenate([v.reshape(-1).astype(float) for v in sample.values()]).tolist())
+        answer = session.run(list(outputs), sample)
+        y.append(np.concatenate([v.reshape(-1).astype(float) for v in answer]).tolist())
+    given = [[n, [1, *dims]] for n, (_, dims, _) in inputs.items()]
+    path.with_suffix(".json").write_text(json.dumps({"inputs": given, "x": x, "y": y}))
+
+
+FLOATS = TensorProto.FLOAT
+INTS = TensorProto.INT64
+
+
+def some(dims):
+    return values(*dims)
+
+
+def ids(below):
+    return lambda dims: random.integers(0, below, dims).astype(np.int64)
+
+
+def two_inputs():
+    """Two inputs and two outputs, one of them of integers."""
+    nodes = [
+        node("Unsqueeze", ["z", "last"], "column"),
+        node("MatMul", ["x", "column"], "a"),
+        node("Squeeze", ["a", "last"], "b"),
+        node("ArgMax", ["b"], "best", axis=1, keepdims=0),
+        node("Greater", ["x", "zero"], "above"),
+        node("Where", ["above", "x", "b4"], "c"),
+        node("ReduceSum", ["c", "axes"], "y", keepdims=0),
+    ]
+    constants = [constant("last", np.array([2])), constant("zero", np.float32(0)),
+                 constant("axes", np.array([1])), constant("b4", values(4, 1))]
+    inputs = {"x": (FLOATS, [4, 6], some), "z": (FLOATS, [6], some)}
+    tensors("two", nodes, constants, inputs, {"y": FLOATS, "best": INTS})
+
+
+def heads(name, of, tokens, heads, size, transposed):
+    """A product with a bias, seen as heads, as PyTorch exports it."""
+    order = [0, 2, 3, 1] if transposed else [0, 2, 1, 3]
+    return [
+        node("MatMul", [of, f"{name}.w"], f"{name}.p"),
+        node("Add", [f"{name}.b", f"{name}.p"], f"{name}.s"),
+        node("Reshape", [f"{name}.s", "as.heads"], f"{name}.h"),
+        node("Transpose", [f"{name}.h"], f"{name}.t", perm=order),
+    ]
+
+
+def attention_of(of, masked, tokens=5, width=8, count=2):
+    weights = [constant(f"{n}.{part}", values(*dims)) for n in "qkvo"
+               for part, dims in [("w", (width, width)), ("b", (width,))]]
+    constants = [*weights, constant("as.heads", np.array([0, -1, count, width // count])),
+                 constant("as.row", np.array([0, 0, width])), constant("root", np.float32((width / count) ** 0.5))]
+    nodes = [*heads("q", of, tokens, count, width, False), *heads("k", of, tokens, count, width, True),
+             *heads("v", of, tokens, count, width, False),
+             node("MatMul", ["q.t", "k.t"], "scores"), node("Div", ["scores", "root"], "scaled")]
+    last = "scaled"
+    if masked:
+        nodes += [node("Add", ["scaled", masked], "hidden")]
+        last = "hidden"
+    nodes += [
+        node("Softmax", [last], "shares", axis=-1),
+        node("MatMul", ["shares", "v.t"], "mixed"),
+        node("Transpose", ["mixed"], "joined", perm=[0, 2, 1, 3]),
+        node("Reshape", ["joined", "as.row"], "row"),
+        node("MatMul", ["row", "o.w"], "o.p"),
+        node("Add", ["o.b", "o.p"], "o.s"),
+        node("Add", [of, "o.s"], "attended"),
+    ]
+    return nodes, constants
+
+
+def attention():
+    """A block of a vision transformer: attention, then a norm, a GELU spelled out and the mean."""
+    nodes, constants = attention_of("x", None)
+    nodes += [
+        node("LayerNormalization", ["attended", "scale", "shift"], "normed", axis=-1),
+        node("Div", ["normed", "two.root"], "g1"),
+        node("Erf", ["g1"], "g2"),
+        node("Add", ["g2", "one"], "g3"),
+        node("Mul", ["normed", "g3"], "g4"),
+        node("Mul", ["g4", "half"], "gelu"),
+        node("Einsum", ["gelu", "mix"], "mixed.more", equation="btf,gf->btg"),
+        node("ReduceMean", ["mixed.more"], "y", axes=[1], keepdims=0),
+    ]
+    constants += [constant("scale", values(8)), constant("shift", values(8)),
+                  constant("two.root", np.float32(2 ** 0.5)), constant("one", np.float32(1)),
+                  constant("half", np.float32(0.5)), constant("mix", values(3, 8))]
+    tensors("attention", nodes, constants, {"x": (FLOATS, [5, 8], some)}, {"y": FLOATS})
+
+
+def encoder():
+    """What begins an encoder of text: three tables, a mask from integers, the first token's answer."""
+    nodes, constants = attention_of("e.n", "mask.f")
+    before = [
+        node("Gather", ["words", "ids"], "e.w"),
+        node("Gather", ["kinds", "types"], "e.t"),
+        node("Shape", ["ids"], "s"),
+        node("Gather", ["s", "one.i"], "s1", axis=0),
+        node("Unsqueeze", ["s1", "zero.i"], "s2"),
+        node("Slice", ["all.places", "zero.i", "s2", "ones.i"], "places"),
+        node("Gather", ["table", "places"], "e.p"),
+        node("Add", ["e.w", "e.t"], "e.1"),
+        node("Add", ["e.1", "e.p"], "e.2"),
+        node("LayerNormalization", ["e.2", "scale", "shift"], "e.n", epsilon=1e-12),
+        node("Unsqueeze", ["mask", "two.i"], "mask.a"),
+        node("Cast", ["mask.a"], "mask.b", to=TensorProto.FLOAT),
+        node("Sub", ["one", "mask.b"], "mask.c"),
+        node("Mul", ["mask.c", "lowest"], "mask.f"),
+    ]
+    behind = [
+        node("Gather", ["attended", "zero.s"], "first", axis=1),
+        node("Gemm", ["first", "pool.w", "pool.b"], "pool", transB=1),
+        node("Tanh", ["pool"], "pooled"),
+    ]
+    constants += [
+        constant("words", values(30, 8)), constant("kinds", values(2, 8)), constant("table", values(16, 8)),
+        constant("all.places", np.arange(16)[None]), constant("one.i", np.int64(1)), constant("zero.i", np.array([0])),
+        constant("ones.i", np.array([1])), constant("two.i", np.array([1, 2])), constant("zero.s", np.int64(0)),
+        constant("scale", values(8)), constant("shift", values(8)), constant("one", np.float32(1)),
+        constant("lowest", np.float32(np.finfo(np.float32).min)), constant("pool.w", values(8, 8)),
+        constant("pool.b", values(8)),
+    ]
+    inputs = {"ids": (INTS, [6], ids(30)), "mask": (INTS, [6], ids(2)), "types": (INTS, [6], ids(2))}
+    tensors("encoder", before + nodes + behind, constants, inputs, {"attended": FLOATS, "pooled": FLOATS})
+
+
+def windows():
+    """Windows of a shifted image, a norm in nine nodes, the windows put back."""
+    nodes = [
+        node("Transpose", ["x"], "last", perm=[0, 2, 3, 1]),
+        node("Slice", ["last", "two", "end", "one.axis"], "low"),
+        node("Slice", ["last", "zero", "two", "one.axis"], "high"),
+        node("Concat", ["low", "high"], "rolled", axis=1),
+        node("Reshape", ["rolled", "parts"], "w.1"),
+        node("Transpose", ["w.1"], "w.2", perm=[0, 1, 3, 2, 4, 5]),
+        node("Reshape", ["w.2", "tokens"], "w.3"),
+        node("ReduceMean", ["w.3"], "mean", axes=[-1]),
+        node("Sub", ["w.3", "mean"], "d"),
+        node("Pow", ["d", "power"], "d.2"),
+        node("ReduceMean", ["d.2"], "var", axes=[-1]),
+        node("Add", ["var", "eps"], "var.e"),
+        node("Sqrt", ["var.e"], "dev"),
+        node("Div", ["d", "dev"], "n"),
+        node("Mul", ["n", "scale"], "n.s"),
+        node("Add", ["n.s", "shift"], "normed"),
+        node("Softmax", ["normed"], "over.tokens", axis=1),
+        node("Reshape", ["over.tokens", "back"], "b.1"),
+        node("Transpose", ["b.1"], "b.2", perm=[0, 1, 3, 2, 4, 5]),
+        node("Reshape", ["b.2", "square"], "b.3"),
+        node("Slice", ["b.3", "minus.one", "least", "one.axis", "minus.one"], "turned"),
+        node("Transpose", ["turned"], "y", perm=[0, 3, 1, 2]),
+    ]
+    constants = [
+        constant("two", np.array([2])), constant("zero", np.array([0])), constant("end", np.array([2 ** 62])),
+        constant("one.axis", np.array([1])), constant("minus.one", np.array([-1])),
+        constant("least", np.array([-(2 ** 62)])), constant("parts", np.array([1, 2, 4, 2, 4, 3])),
+        constant("tokens", np.array([-1, 16, 3])), constant("power", np.float32(2)),
+        constant("eps", np.float32(1e-5)), constant("scale", values(3)), constant("shift", values(3)),
+        constant("back", np.array([1, 2, 2, 4, 4, 3])), constant("square", np.array([-1, 8, 8, 3])),
+    ]
+    tensors("windows", nodes, constants, {"x": (FLOATS, [3, 8, 8], some)}, {"y": FLOATS})
+
+
+def versions():
+    """The same with axes, parts and pads as attributes and as inputs."""
+    for opset in [10, 18]:
+        old = opset == 10
+        numbers = {"axis.2": [2], "parts": [2, 4], "pads": [0, 1, 0, 0, 0, 2], "over": [1]}
+        constants = [constant(name, np.array(v)) for name, v in numbers.items()]
+        constants += [constant("low", np.float32(-0.3)), constant("high", np.float32(0.4)),
+                      constant("border", np.float32(0.25))]
+
+        def with_input(kind, inputs, names, output, **attributes):
+            given = {name: numbers[of] for name, of in names.items()}
+            if old:
+                return node(kind, inputs, output, **attributes, **given)
+            return node(kind, inputs + list(names.values()), output, **attributes)
+
+        nodes = [
+            node("Pad", ["x"], "p", pads=numbers["pads"], value=0.25) if old
+            else node("Pad", ["x", "pads", "border"], "p"),
+            with_input("Split", ["p"], {"split": "parts"}, ["s.1", "s.2"], axis=1),
+            node("Clip", ["s.1"], "c", min=-0.3, max=0.4) if old else node("Clip", ["s.1", "low", "high"], "c"),
+            node("Softmax", ["s.2"], "t", axis=1) if old else node("Softmax", ["s.2"], "t", axis=-1),
+            with_input("ReduceSum", ["c"], {"axes": "over"}, "r", keepdims=1),
+            with_input("ReduceMax", ["t"], {"axes": "over"}, "m", keepdims=1),
+            node("Mul", ["r", "m"], "u"),
+            with_input("Unsqueeze", ["u"], {"axes": "axis.2"}, "v"),
+            with_input("Squeeze", ["v"], {"axes": "axis.2"}, "y"),
+        ]
+        tensors(f"opset{opset}", nodes, constants, {"x": (FLOATS, [5, 4], some)}, {"y": FLOATS}, opset=opset)
 def one():
     """A regression: one number for each sample."""
     nodes = [node("Gemm", ["x", "w", "b"], "y", transB=1)]
@@ -297,8 +500,11 @@ image_of_before()
 vectors()
 unknown()
 one()
-
-
 gates()
 last()
 curves()
+two_inputs()
+attention()
+encoder()
+windows()
+versions()

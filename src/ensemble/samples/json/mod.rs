@@ -13,6 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 use super::error::{JsonError, SamplesError};
 use super::form::SampleForm;
+use super::named;
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
 
@@ -24,6 +25,9 @@ const SHOWN: usize = 120;
 
 /// Reads an array of samples, or an object of `samples` and `labels` (`targets`).
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    if let Some(tensors) = form.tensors {
+        return named::of_json(bytes, tensors);
+    }
     let mut set = JsonSet::new(form);
     let read = parse(bytes, JsonPart::Document.of(&mut set));
     read.map_err(|e| set.error(JsonPart::Document, 1, &e))?;
@@ -63,14 +67,18 @@ fn parse<'de>(
 
 /// Returns an error of the parser, with its place in a text that begins at `line`.
 fn placed(line: usize, error: &serde_json::Error) -> SamplesError {
-    let message = error.to_string();
-    let reason = message.rsplit_once(" at line ").map_or(&*message, |m| m.0);
     let place = JsonError::Place {
         line: line + error.line().saturating_sub(1),
         column: error.column(),
-        reason: shown(reason),
+        reason: reason(error),
     };
     place.into()
+}
+
+/// Returns an error of the parser without its place.
+pub(super) fn reason(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    shown(message.rsplit_once(" at line ").map_or(&*message, |m| m.0))
 }
 
 /// Returns the beginning of a file's text, as a terminal can show it.

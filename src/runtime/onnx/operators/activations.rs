@@ -1,16 +1,16 @@
 //! Activations: a function of each value.
 
-use super::inputs::{Added, Inputs, same, unsupported};
+use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Activation as ActivationFunction, Op};
+use crate::onnx::activation::{Activation, Value};
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal, Value};
-use crate::onnx::tensor::Constant;
+use crate::onnx::partial::{PartialNetwork, Refusal};
 
 /// Returns the function that an operator applies to each value, with the node's attributes, or
 /// `None` if it is another operator.
-fn function(node: Node<'_>) -> Option<Result<ActivationFunction, Refusal>> {
+fn function(node: Node<'_>) -> Option<ActivationFunction> {
     let float = |name: &str, default: f32| node.float(name).unwrap_or(default);
-    Some(Ok(match node.operator()? {
+    Some(match node.operator()? {
         "Relu" => ActivationFunction::Relu,
         "LeakyRelu" => ActivationFunction::LeakyRelu {
             slope: float("alpha", 0.01),
@@ -31,31 +31,34 @@ fn function(node: Node<'_>) -> Option<Result<ActivationFunction, Refusal>> {
         "Gelu" => match node.text("approximate").unwrap_or(b"none") {
             b"none" => ActivationFunction::Gelu,
             b"tanh" => ActivationFunction::GeluTanh,
-            other => {
-                let other = String::from_utf8_lossy(other);
-                return Some(unsupported(format!("an approximation by {other}")));
-            }
+            _ => return None,
         },
         _ => return None,
-    }))
+    })
 }
 
 pub(super) fn activation<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
+    let x = network.input(node, inputs, 0)?;
     match function(node) {
-        Some(function) => same(network, node, inputs, Op::from(function?)),
+        Some(function) => network.each(node, Op::from(function), &x),
         None => unsupported("an attribute that is not known"),
     }
 }
 
 /// Bounds are attributes before opset 11 and inputs after.
-pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let given = |n| Ok::<_, Refusal>(inputs.constant(n)?.and_then(Constant::as_scalar));
-    let least = node.float("min").or(given(1)?).unwrap_or(f32::NEG_INFINITY);
-    let most = node.float("max").or(given(2)?).unwrap_or(f32::INFINITY);
+pub(super) fn clip<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let least = node.float("min").or(inputs.number(1)?);
+    let most = node.float("max").or(inputs.number(2)?);
+    let least = least.unwrap_or(f32::NEG_INFINITY);
+    let most = most.unwrap_or(f32::INFINITY);
     let function = match (least, most) {
         (0.0, 6.0) => ActivationFunction::Relu6,
         (0.0, most) if most >= f32::MAX => ActivationFunction::Relu,
@@ -65,7 +68,8 @@ pub(super) fn clip<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
             most,
         },
     };
-    same(network, node, inputs, Op::from(function))
+    let x = network.input(node, inputs, 0)?;
+    network.each(node, Op::from(function), &x)
 }
 
 /// Adds a function of `value` that several nodes spell out, the last of them `end`.
@@ -73,14 +77,8 @@ pub(in crate::onnx) fn add_activation<'a>(
     network: &mut PartialNetwork<'a>,
     end: Node<'a>,
     function: ActivationFunction,
-    value: Value,
-) -> Added {
-    match value {
-        Value::Activation(x) => {
-            let id = network.layer(end, Op::from(function), &[x.id], Vec::new())?;
-            Ok(Activation { id, ..x })
-        }
-        Value::Constant(_) => unsupported("an activation of a constant"),
-        Value::Unknown => unsupported(""),
-    }
+    value: &Value,
+) -> Result<Vec<Activation>, Refusal> {
+    let x = network.operand(end, value)?;
+    Ok(vec![network.each(end, Op::from(function), &x)?])
 }

@@ -1,11 +1,15 @@
-//! Fully connected layers: products of a vector with a constant matrix.
+//! Products of matrices: fully connected layers where one of them is constant.
 
-use super::inputs::{Added, Inputs, features, unsupported};
-use crate::network::{Conv2d, NodeId, Op};
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp};
+use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
+use crate::onnx::fold::permuted;
+use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal};
-use crate::onnx::tensor::Constant;
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::shapes::broadcast_dims;
+use crate::onnx::tensor::{Constant, Values};
 
 /// A fully connected layer, its weights `[features, inputs]`.
 pub(super) struct Dense {
@@ -16,18 +20,58 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    pub(super) fn add(
+    /// Creates a layer from a constant matrix, whose rows are the features if `rows`.
+    fn new(matrix: &Constant, rows: bool) -> Option<Self> {
+        let leading = matrix.dims.len().checked_sub(2)?;
+        let &[one, other] = matrix.dims.get(leading..)? else {
+            return None;
+        };
+        if matrix.dims[..leading].iter().any(|d| *d != 1) {
+            return None;
+        }
+        let matrix = Constant {
+            dims: vec![one, other],
+            values: matrix.values.clone(),
+        };
+        let matrix = match rows {
+            true => matrix,
+            false => permuted(&matrix, &[1, 0]),
+        };
+        let (features, inputs) = (matrix.dims[0], matrix.dims[1]);
+        let values = match matrix.values {
+            Values::Floats(values) => values,
+            _ => matrix.to_floats(),
+        };
+        values.iter().all(|v| v.is_finite()).then_some(Dense {
+            values,
+            bias: None,
+            inputs,
+            features,
+        })
+    }
+
+    /// Adds the layer over the last axis of `x`.
+    pub(super) fn add<'a>(
         self,
-        network: &mut PartialNetwork<'_>,
-        node: Node<'_>,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
         x: &Activation,
-    ) -> Result<NodeId, Refusal> {
+    ) -> Added {
         let Dense {
             values,
             bias,
             inputs,
             features,
         } = self;
+        let mut dims = x.dims().to_vec();
+        let Some(last) = dims
+            .len()
+            .checked_sub(1)
+            .filter(|&last| dims[last] == inputs)
+        else {
+            let why = format!("{dims:?} meets a matrix for {inputs}");
+            return Err(NodeFault::Shapes(why).into());
+        };
         if features.checked_mul(inputs) != Some(values.len()) {
             let why = format!(
                 "{} weights for {inputs} inputs and {features} features",
@@ -35,147 +79,213 @@ impl Dense {
             );
             return Err(NodeFault::Shapes(why).into());
         }
-        let op = Op::Linear {
-            features,
-            bias: bias.is_some(),
-        };
+        let axes = x.layout.ending_in(&[last]);
+        let is_image = matches!(network.shape(x.id), Shape::Image { channels, .. }
+            if channels == inputs && inputs > 1 && x.layout.lies_as(&axes));
+        let has_bias = bias.is_some();
         let bias = bias.map(|b| ("bias", b));
         let weights = [("weight", values)].into_iter().chain(bias).collect();
-        network.layer(node, op, &[x.id], weights)
-    }
-}
-
-impl Dense {
-    /// Adds the layer to each pixel of an image: a convolution of one pixel.
-    fn add_to_pixels(
-        self,
-        network: &mut PartialNetwork<'_>,
-        node: Node<'_>,
-        x: &Activation,
-    ) -> Result<NodeId, Refusal> {
-        let conv = Conv2d {
-            bias: self.bias.is_some(),
-            ..Conv2d::new(self.features, 1)
+        let (op, from) = match is_image {
+            // A product with each pixel.
+            true => (Op::Conv2d(point(features, has_bias)), x.id),
+            false => {
+                let bias = has_bias;
+                let from = network.stored(node, x, &axes)?;
+                (Op::Linear { features, bias }, from)
+            }
         };
-        let bias = self.bias.map(|b| ("bias", b));
-        let weights = [("weight", self.values)].into_iter().chain(bias).collect();
-        network.layer(node, Op::Conv2d(conv), &[x.id], weights)
+        let id = network.layer(node, op, &[from], weights)?;
+        dims[last] = features;
+        Ok(Activation {
+            id,
+            layout: Layout::new(dims, &axes),
+            numbers: x.numbers,
+        })
     }
 }
 
-/// Returns a matrix with rows and columns exchanged.
-fn transposed(values: &[f32], columns: usize) -> Vec<f32> {
-    let rows = values.len() / columns.max(1);
-    let column = |c: usize| (0..rows).map(move |r| values[r * columns + c]);
-    (0..columns).flat_map(column).collect()
-}
-
-pub(super) fn gemm<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let x = inputs.activation(0)?;
-    let width = features(network, x)?;
-    let matrix = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let &[rows, columns] = matrix.dims.as_slice() else {
-        let why = format!("input 1 of {:?} is no matrix", matrix.dims);
-        return Err(NodeFault::Shapes(why).into());
-    };
-    if node.integer("transA").unwrap_or(0) != 0 {
-        return unsupported("transA");
-    }
-    let mut values = inputs.required(1, &matrix.dims)?;
-    let (features, inner) = match node.integer("transB").unwrap_or(0) {
-        0 => (columns, rows),
-        _ => (rows, columns),
-    };
-    if inner != width {
-        let why = format!("{width} features meet a matrix for {inner}");
-        return Err(NodeFault::Shapes(why).into());
-    }
-    if node.integer("transB").unwrap_or(0) == 0 {
-        values = transposed(&values, columns);
-    }
-    let bias = addend(
-        inputs.constant(2)?,
-        features,
-        node.float("beta").unwrap_or(1.0),
-    )?;
-    let alpha = node.float("alpha").unwrap_or(1.0);
-    if alpha != 1.0 {
-        values.iter_mut().for_each(|v| *v *= alpha);
-    }
-    let dense = Dense {
-        values,
+/// Returns a convolution with a kernel of one pixel.
+fn point(features: usize, bias: bool) -> Conv2d {
+    Conv2d {
+        channels: features,
+        kernel: Sides::square(1),
+        stride: 1,
+        padding: Sides::square(0),
+        dilation: 1,
+        groups: 1,
         bias,
-        inputs: width,
-        features,
-    };
-    let id = dense.add(network, node, x)?;
-    Ok(Activation::new(id, vec![1, features]))
+    }
 }
 
-/// Returns what is added to each of `features`: a value for each, or one for all, times `beta`.
-fn addend(
-    constant: Option<&Constant>,
-    features: usize,
-    beta: f32,
-) -> Result<Option<Vec<f32>>, Refusal> {
-    let Some(constant) = constant else {
-        return Ok(None);
+pub(super) fn gemm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let turned = |name| node.integer(name).unwrap_or(0) != 0;
+    let (a, b) = (inputs.value(0)?, inputs.value(1)?);
+    if [a, b].iter().any(|v| v.dims().is_none_or(|d| d.len() != 2)) {
+        return Err(NodeFault::Shapes("its inputs are no matrices".into()).into());
+    }
+    let alpha = node.float("alpha").unwrap_or(1.0);
+    let beta = node.float("beta").unwrap_or(1.0);
+    if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
+        && let Some(mut dense) = Dense::new(matrix, turned("transB"))
+    {
+        let x = if turned("transA") {
+            x.turned()
+        } else {
+            x.clone()
+        };
+        dense.values.iter_mut().for_each(|v| *v *= alpha);
+        let addend = inputs.0.get(2).and_then(Option::as_ref);
+        let row = addend.and_then(|c| row(c, dense.features, beta));
+        let rest = addend.filter(|_| row.is_none());
+        dense.bias = row;
+        let made = dense.add(network, node, &x)?;
+        return plus(network, node, made, rest, beta);
+    }
+    let mut operand = |value: &Value, name| {
+        let x = network.operand(node, value)?;
+        Ok::<_, Refusal>(if turned(name) { x.turned() } else { x })
     };
-    let values = constant.as_floats().unwrap_or_default();
-    let row = match values {
+    let (a, b) = (operand(a, "transA")?, operand(b, "transB")?);
+    let made = network.product(node, &a, &b)?;
+    let made = network.by(node, Binary::Mul, &made, alpha, false)?;
+    plus(
+        network,
+        node,
+        made,
+        inputs.0.get(2).and_then(Option::as_ref),
+        beta,
+    )
+}
+
+/// Returns a constant that is one value for each feature, or one for all, times `beta`.
+fn row(value: &Value, features: usize, beta: f32) -> Option<Vec<f32>> {
+    let Value::Constant(constant) = value else {
+        return None;
+    };
+    let row = match constant.as_floats()? {
         [one] => vec![*one; features],
         all if all.len() == features && constant.dims.last() == Some(&features) => all.to_vec(),
-        _ => {
-            let why = format!("{:?} cannot be added to {features} features", constant.dims);
-            return Err(NodeFault::Shapes(why).into());
+        _ => return None,
+    };
+    let row: Vec<f32> = row.into_iter().map(|v| v * beta).collect();
+    row.iter().all(|v| v.is_finite()).then_some(row)
+}
+
+/// Adds `beta` times a value.
+fn plus<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: Activation,
+    addend: Option<&Value>,
+    beta: f32,
+) -> Added {
+    let Some(addend) = addend else {
+        return Ok(x);
+    };
+    let addend = match addend {
+        Value::Constant(c) => Value::Constant(Constant {
+            dims: c.dims.clone(),
+            values: Values::Floats(c.to_floats().into_iter().map(|v| v * beta).collect()),
+        }),
+        other => {
+            let other = network.operand(node, other)?;
+            network.by(node, Binary::Mul, &other, beta, false)?.into()
         }
     };
-    Ok(Some(row.into_iter().map(|v| v * beta).collect()))
+    network.binary(node, Binary::Add, &x.into(), &addend)
 }
 
 pub(super) fn matmul<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
-    let x = inputs.seen(0)?;
-    let width = inner(network, x)?;
-    let matrix = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let &[rows, features] = matrix.dims.as_slice() else {
-        return unsupported(format!("a product with a constant of {:?}", matrix.dims));
-    };
-    if rows != width {
-        let why = format!("{width} features meet a matrix for {rows}");
-        return Err(NodeFault::Shapes(why).into());
+    match (inputs.value(0)?, inputs.value(1)?) {
+        (Value::Activation(x), Value::Constant(matrix))
+            if matrix.dims.len() <= x.dims().len().max(2) =>
+        {
+            if let Some(dense) = Dense::new(matrix, false) {
+                return with_bias(network, node, x, dense);
+            }
+        }
+        // The product of the transposed ones is the product transposed.
+        (Value::Constant(matrix), Value::Activation(x))
+            if x.dims().len() >= matrix.dims.len().max(2) =>
+        {
+            if let Some(dense) = Dense::new(matrix, true) {
+                return Ok(dense.add(network, node, &x.turned())?.turned());
+            }
+        }
+        _ => {}
     }
-    let values = transposed(&inputs.required(1, &matrix.dims)?, features);
-    let bias = network.absorb_bias(node, features);
+    let a = network.input(node, inputs, 0)?;
+    let b = network.input(node, inputs, 1)?;
+    network.product(node, &a, &b)
+}
+
+fn with_bias<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    dense: Dense,
+) -> Added {
+    let bias = network.absorb_bias(node, dense.features, x.dims().len());
     let has_bias = bias.is_some();
-    let dense = Dense {
-        values,
-        bias,
-        inputs: width,
-        features,
-    };
-    let id = match x.order {
-        DimOrder::ChannelsLast => dense.add_to_pixels(network, node, x)?,
-        _ => dense.add(network, node, x)?,
-    };
-    let mut made = Activation { id, ..x.clone() };
-    if let Some(last) = made.dims.last_mut() {
-        *last = features;
-    }
+    let made = Dense { bias, ..dense }.add(network, node, x)?;
     if has_bias {
         network.answer_also(node, &made);
     }
     Ok(made)
 }
 
-/// Returns the values that a product sums over: a vector's features, or the channels of an
-/// image that is seen channels-last.
-fn inner(network: &PartialNetwork<'_>, x: &Activation) -> Result<usize, Refusal> {
-    match x.order {
-        DimOrder::ChannelsLast => Ok(network.shape(x.id).channels()),
-        _ => features(network, x),
+impl<'a> PartialNetwork<'a> {
+    /// Adds the product of two values as matrices, many at once where they have more axes.
+    pub(super) fn product(&mut self, node: Node<'a>, a: &Activation, b: &Activation) -> Added {
+        let (row, column) = (a.dims().len() == 1, b.dims().len() == 1);
+        let matrix = |x: &Activation, dims: Vec<usize>| match x.dims().len() {
+            0 => unsupported("a product with a single number"),
+            1 => Ok(x.under(Layout::row_major(dims))),
+            _ => Ok(x.clone()),
+        };
+        let a = matrix(a, [vec![1], a.dims().to_vec()].concat())?;
+        let b = matrix(b, [b.dims().to_vec(), vec![1]].concat())?;
+        let made = self.product_of(node, &a, &b)?;
+        let mut dims = made.dims().to_vec();
+        if row {
+            dims.remove(dims.len() - 2);
+        }
+        if column {
+            dims.pop();
+        }
+        self.reshaped(node, &made, &dims)
+    }
+
+    fn product_of(&mut self, node: Node<'a>, a: &Activation, b: &Activation) -> Added {
+        let (before, after) = (a.dims().len() - 2, b.dims().len() - 2);
+        let many = broadcast_dims(&a.dims()[..before], &b.dims()[..after])?;
+        let rank = many.len() + 2;
+        let (&[m, k], &[l, n]) = (&a.dims()[before..], &b.dims()[after..]) else {
+            return unsupported("a product of no matrices");
+        };
+        if k != l {
+            let why = format!("a product of {:?} and {:?}", a.dims(), b.dims());
+            return Err(NodeFault::Shapes(why).into());
+        }
+        let mut axes: Vec<usize> = (0..many.len()).filter(|&axis| many[axis] > 1).collect();
+        axes.extend([rank - 2, rank - 1]);
+        let raised = [a, b].map(|x| x.under(x.layout.raised(rank)));
+        let left = self.stored(node, &raised[0], &axes)?;
+        let right = self.stored(node, &raised[1], &axes)?;
+        let id = self.tensor(node, TensorOp::MatMul, &[left, right])?;
+        let layout = Layout::new([many, vec![m, n]].concat(), &axes);
+        Ok(Activation {
+            id,
+            layout,
+            numbers: a.numbers,
+        })
     }
 }

@@ -1,9 +1,11 @@
 //! The inputs of a node, and the commonest ways to add an operation.
 
-use crate::network::{Op, Shape};
+use crate::network::{NodeId, Op, Shape, TensorOp};
+use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
+use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
-use crate::onnx::partial::{Activation, DimOrder, PartialNetwork, Refusal, Value};
+use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
 pub(super) type Added = Result<Activation, Refusal>;
@@ -13,25 +15,17 @@ pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Refusal> {
 }
 
 /// The inputs of a node; those left out are `None`.
-pub(super) struct Inputs(pub(super) Vec<Option<Value>>);
+pub(super) struct Inputs<'v>(pub(super) &'v [Option<Value>]);
 
-impl Inputs {
-    /// Returns input `n` in any order of dimensions.
-    pub(super) fn seen(&self, n: usize) -> Result<&Activation, Refusal> {
-        match self.0.get(n).and_then(Option::as_ref) {
-            Some(Value::Activation(activation)) => Ok(activation),
-            Some(_) => unsupported(format!("input {n} is a constant")),
-            None => Err(NodeFault::NoInput(n).into()),
-        }
+impl Inputs<'_> {
+    pub(super) fn value(&self, n: usize) -> Result<&Value, Refusal> {
+        let given = self.0.get(n).and_then(Option::as_ref);
+        given.ok_or_else(|| NodeFault::NoInput(n).into())
     }
 
-    /// Returns input `n`, which must be seen channels-first if it is an image.
-    pub(super) fn activation(&self, n: usize) -> Result<&Activation, Refusal> {
-        let x = self.seen(n)?;
-        match x.order {
-            DimOrder::ChannelsFirst => Ok(x),
-            _ => unsupported(format!("input {n} as {:?}, not channels-first", x.dims)),
-        }
+    /// Whether input `n` is there.
+    pub(super) fn has(&self, n: usize) -> bool {
+        matches!(self.0.get(n), Some(Some(_)))
     }
 
     pub(super) fn constant(&self, n: usize) -> Result<Option<&Constant>, Refusal> {
@@ -40,6 +34,22 @@ impl Inputs {
             Some(_) => unsupported(format!("input {n} is no constant")),
             None => Ok(None),
         }
+    }
+
+    /// Returns constant integers, or `None` if the input is left out.
+    pub(super) fn integers(&self, n: usize) -> Result<Option<&[i64]>, Refusal> {
+        match self.constant(n)? {
+            None => Ok(None),
+            Some(constant) => match constant.as_integers() {
+                Some(integers) => Ok(Some(integers)),
+                None => unsupported(format!("input {n} is no tensor of integers")),
+            },
+        }
+    }
+
+    /// Returns a constant number, or `None` if the input is left out.
+    pub(super) fn number(&self, n: usize) -> Result<Option<f32>, Refusal> {
+        Ok(self.constant(n)?.and_then(Constant::as_scalar))
     }
 
     /// Returns the values of input `n`, which must be floats of `dims`.
@@ -74,16 +84,34 @@ impl Inputs {
     }
 }
 
-/// Adds an operation on the first input that keeps its dimensions.
-pub(super) fn same<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs,
-    op: Op,
-) -> Added {
-    let x = inputs.seen(0)?;
-    let id = network.layer(node, op, &[x.id], Vec::new())?;
-    Ok(Activation { id, ..x.clone() })
+impl<'a> PartialNetwork<'a> {
+    /// Returns input `n` as a value of the network.
+    pub(super) fn input(&mut self, node: Node<'a>, inputs: &Inputs<'_>, n: usize) -> Added {
+        self.operand(node, inputs.value(n)?)
+    }
+
+    /// Adds an operation on tensors without parameters.
+    pub(super) fn tensor(
+        &mut self,
+        node: Node<'a>,
+        op: TensorOp,
+        inputs: &[NodeId],
+    ) -> Result<NodeId, Refusal> {
+        self.layer(node, Op::Tensor(op), inputs, Vec::new())
+    }
+
+    /// Adds an operation on each value by itself.
+    pub(super) fn each(&mut self, node: Node<'a>, op: Op, x: &Activation) -> Added {
+        let from = match op {
+            Op::Tensor(_) => {
+                let shape = Shape::tensor(self.shape(x.id).stored());
+                self.viewed(node, x.id, shape)?
+            }
+            _ => x.id,
+        };
+        let id = self.layer(node, op, &[from], Vec::new())?;
+        Ok(Activation { id, ..x.clone() })
+    }
 }
 
 /// Adds an operation that makes an image.
@@ -95,23 +123,44 @@ pub(super) fn image<'a>(
     weights: Vec<(&str, Vec<f32>)>,
 ) -> Added {
     let id = network.layer(node, op, &[x.id], weights)?;
-    let dims: Vec<usize> = network.shape(id).into();
-    let dims = [vec![1], dims].concat();
-    Ok(Activation::new(id, dims))
+    match network.shape(id) {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        } => Ok(Activation::floats(
+            id,
+            Layout::image(channels, height, width),
+        )),
+        other => unsupported(format!("an answer of {other} that is no image")),
+    }
 }
 
-/// Returns the channels, height and width of an image.
-pub(super) fn pixels(network: &PartialNetwork<'_>, x: &Activation) -> Result<[usize; 3], Refusal> {
-    match (network.shape(x.id), x.dims.as_slice()) {
-        (Shape::Image { .. }, &[1, c, h, w]) => Ok([c, h, w]),
+/// Returns an image, its channels, height and width. One row of pixels is an image of height 1.
+pub(super) fn pixels<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+) -> Result<(Activation, [usize; 3]), Refusal> {
+    let x = match *x.dims() {
+        [1, c, w] => network.reshaped(node, x, &[1, c, 1, w])?,
+        _ => x.clone(),
+    };
+    match (network.imaged(node, &x)?, x.dims()) {
+        (Some(image), &[_, c, h, w]) => Ok((image, [c, h, w])),
         (_, dims) => unsupported(format!("its input of {dims:?} is no batch of images")),
     }
 }
 
-/// Returns the features of a vector.
-pub(super) fn features(network: &PartialNetwork<'_>, x: &Activation) -> Result<usize, Refusal> {
-    match (network.shape(x.id), x.dims.as_slice()) {
-        (Shape::Vector { .. }, &[1, features]) => Ok(features),
-        (_, dims) => unsupported(format!("its input of {dims:?} is no batch of vectors")),
+/// Returns an answer under one axis of pixels where the input had one.
+pub(super) fn like<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    made: Activation,
+) -> Added {
+    match (x.dims().len(), made.dims()) {
+        (3, &[n, c, 1, w]) => network.reshaped(node, &made, &[n, c, w]),
+        _ => Ok(made),
     }
 }

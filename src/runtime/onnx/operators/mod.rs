@@ -1,31 +1,41 @@
-//! Turns each operator into an operation of the network, or into another view of its input.
+//! Turns each operator into operations of the network, or into another view of its input.
 
 mod activations;
-mod channels;
+mod arithmetic;
 mod dense;
+mod einsum;
 mod elementwise;
+mod extend;
+mod functions;
 mod inputs;
+mod layer_norm;
+mod norms;
+mod reduce;
+mod select;
+mod softmax;
 mod views;
 mod windows;
 
 pub(super) use activations::add_activation;
-use inputs::{Added, Inputs, same, unsupported};
+use inputs::{Added, Inputs, unsupported};
+pub(super) use layer_norm::add_norm;
 
-use super::node::{Node, axis};
-use super::partial::{Activation, PartialNetwork, Value};
-use super::shapes::concat_dims;
-use crate::network::{Op, Shape};
+use super::activation::{Activation, Value};
+use super::node::Node;
+use super::partial::{PartialNetwork, Refusal};
 
-/// Adds what a node computes. A refusal without text says that an input is not known.
+/// Adds what a node computes, and returns its answers. A refusal without text says that an
+/// input is not known.
 pub(super) fn add<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: Vec<Option<Value>>,
-) -> Added {
-    let known = node.operator().and_then(handler);
-    let Some(handler) = known else {
+    inputs: &[Option<Value>],
+) -> Result<Vec<Activation>, Refusal> {
+    let operator = node.operator().unwrap_or_default();
+    let (one, many) = (handler(operator), handler_of_many(operator));
+    if one.is_none() && many.is_none() {
         return unsupported("the operator is not known");
-    };
+    }
     if inputs
         .iter()
         .flatten()
@@ -33,69 +43,98 @@ pub(super) fn add<'a>(
     {
         return unsupported("");
     }
-    handler(network, node, &Inputs(inputs))
+    let inputs = Inputs(inputs);
+    match (one, many) {
+        (Some(handler), _) => handler(network, node, &inputs).map(|made| vec![made]),
+        (_, Some(handler)) => handler(network, node, &inputs),
+        _ => unsupported("the operator is not known"),
+    }
 }
 
-type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs) -> Added;
+type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Added;
 
-fn handler(operator: &str) -> Option<Handler> {
+type HandlerOfMany =
+    for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Result<Vec<Activation>, Refusal>;
+
+/// Returns what adds an operator of several answers.
+fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
-        "Conv" => windows::conv,
-        "BatchNormalization" => elementwise::batch_norm,
-        "Relu" | "LeakyRelu" | "Elu" | "Sigmoid" | "HardSigmoid" | "HardSwish" | "Swish"
-        | "Tanh" | "Softplus" | "Mish" | "Gelu" => activations::activation,
-        "Clip" => activations::clip,
-        "Split" => channels::split,
-        "Slice" => channels::slice,
-        "LRN" => channels::response_norm,
-        "LayerNormalization" => channels::layer_norm,
-        "Transpose" => views::transpose,
-        "MaxPool" => windows::max_pool,
-        "AveragePool" => windows::average_pool,
-        "GlobalAveragePool" => windows::global_average,
-        "ReduceMean" => windows::reduce_mean,
-        "Gemm" => dense::gemm,
-        "MatMul" => dense::matmul,
-        "Add" | "Sum" => elementwise::sum,
-        "Sub" => elementwise::difference,
-        "Mul" | "Div" => elementwise::scale,
-        "Concat" => concat,
-        "Flatten" => views::flatten,
-        "Reshape" => views::reshape,
-        "Squeeze" => views::squeeze,
-        "Unsqueeze" => views::unsqueeze,
-        "Identity" | "Dropout" => |_, _, inputs| inputs.seen(0).cloned(),
-        "Softmax" => softmax,
+        "Split" => select::split,
+        "LayerNormalization" => layer_norm::layer_norm,
         _ => return None,
     })
 }
 
-fn concat<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let parts = (0..inputs.0.len()).map(|n| inputs.activation(n));
-    let parts: Vec<&Activation> = parts.collect::<Result<_, _>>()?;
-    let rank = parts.first().map_or(0, |p| p.dims.len());
-    let along = axis(node.integer("axis").unwrap_or(1), rank)?;
-    if along != 1 {
-        return unsupported(format!("joined along axis {along}; channels are axis 1"));
-    }
-    let dims = concat_dims(
-        &parts.iter().map(|p| p.dims.as_slice()).collect::<Vec<_>>(),
-        along,
-    )?;
-    let ids: Vec<_> = parts.iter().map(|p| p.id).collect();
-    let id = network.layer(node, Op::Concat, &ids, Vec::new())?;
-    Ok(Activation::new(id, dims))
+fn handler(operator: &str) -> Option<Handler> {
+    layers(operator)
+        .or_else(|| numbers(operator))
+        .or_else(|| arrangements(operator))
 }
 
-/// Before opset 13 everything behind `axis` is one vector, and the axis is 1 by default.
-fn softmax<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let x = inputs.activation(0)?;
-    let default = if node.opset < 13 { 1 } else { -1 };
-    let along = axis(node.integer("axis").unwrap_or(default), x.dims.len())?;
-    let others = (0..x.dims.len()).filter(|a| *a != along);
-    let is_row = others.map(|a| x.dims[a]).product::<usize>() == 1;
-    match network.shape(x.id) {
-        Shape::Vector { .. } if is_row && along != 0 => same(network, node, inputs, Op::Softmax),
-        _ => unsupported(format!("a softmax over axis {along} of {:?}", x.dims)),
-    }
+/// Layers with weights, windows, norms and sums over axes.
+fn layers(operator: &str) -> Option<Handler> {
+    Some(match operator {
+        "Conv" => windows::conv,
+        "MaxPool" | "AveragePool" => windows::pooled,
+        "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
+        "Gemm" => dense::gemm,
+        "MatMul" => dense::matmul,
+        "Einsum" => einsum::einsum,
+        "BatchNormalization" => norms::batch_norm,
+        "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
+        "LRN" => norms::response_norm,
+        "RMSNormalization" => layer_norm::rms_norm,
+        "LpNormalization" => norms::lp_norm,
+        "Softmax" => softmax::softmax,
+        "LogSoftmax" => softmax::log_softmax,
+        "Hardmax" => softmax::hardmax,
+        "ArgMax" | "ArgMin" => reduce::extreme,
+        "CumSum" => reduce::cumulative_sum,
+        "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1"
+        | "ReduceL2" | "ReduceSumSquare" | "ReduceLogSum" | "ReduceLogSumExp" => reduce::reduce,
+        _ => return None,
+    })
+}
+
+/// Functions of numbers.
+fn numbers(operator: &str) -> Option<Handler> {
+    Some(match operator {
+        "Relu" | "LeakyRelu" | "Elu" | "Sigmoid" | "HardSigmoid" | "HardSwish" | "Tanh"
+        | "Softplus" | "Mish" | "Gelu" => activations::activation,
+        "Clip" => elementwise::clip,
+        "Cast" | "CastLike" => elementwise::cast,
+        "Where" => elementwise::choose,
+        "IsInf" => elementwise::is_infinite,
+        "Celu" | "Selu" | "Softsign" | "Swish" | "ThresholdedRelu" | "Shrink" | "Tan" | "Sinh"
+        | "Cosh" | "Atanh" => functions::activation,
+        "PRelu" => functions::parametric_relu,
+        _ if super::kinds::binary(operator).is_some() => arithmetic::many,
+        _ if super::kinds::unary(operator).is_some() => elementwise::unary,
+        _ => return None,
+    })
+}
+
+/// The same values in another order or under other dimensions, some of them or more.
+fn arrangements(operator: &str) -> Option<Handler> {
+    Some(match operator {
+        "Identity" | "Dropout" => |network, node, inputs| network.input(node, inputs, 0),
+        "Flatten" => views::flatten,
+        "Reshape" => views::reshape,
+        "Squeeze" => views::squeeze,
+        "Unsqueeze" => views::unsqueeze,
+        "Transpose" => views::transpose,
+        "DepthToSpace" => views::depth_to_space,
+        "SpaceToDepth" => views::space_to_depth,
+        "Slice" => select::slice,
+        "Concat" => select::concat,
+        "Gather" => select::gather,
+        "GatherElements" | "GatherND" => select::gather_positions,
+        "ScatterElements" | "ScatterND" => select::scatter,
+        "OneHot" => select::one_hot,
+        "Expand" => extend::expand,
+        "Tile" => extend::tile,
+        "Pad" => extend::pad,
+        "Trilu" => extend::triangle,
+        _ => return None,
+    })
 }

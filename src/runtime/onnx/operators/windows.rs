@@ -1,30 +1,32 @@
 //! Convolutions, pools and means over images.
 
 use super::dense::Dense;
-use super::inputs::{Added, Inputs, image, pixels, unsupported};
-use crate::network::{Conv2d, Op, Pool, Shape, Sides};
+use super::inputs::{Added, Inputs, image, like, pixels, unsupported};
+use crate::network::{Border, Conv2d, Op, Pool, Sides};
+use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
-use crate::onnx::fold::axes;
-use crate::onnx::node::{Node, axis};
-use crate::onnx::partial::{Activation, PartialNetwork, Refusal};
+use crate::onnx::node::Node;
+use crate::onnx::partial::{PartialNetwork, Refusal};
 
-pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs) -> Added {
-    let x = inputs.activation(0)?;
+pub(super) fn conv<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let &[channels, per_group, height, width] = weight.dims.as_slice() else {
-        return unsupported(format!(
-            "weights of {:?}, not of four dimensions",
-            weight.dims
-        ));
+    let (channels, per_group, kernel) = match weight.dims[..] {
+        [channels, per_group, width] => (channels, per_group, Sides { height: 1, width }),
+        [channels, per_group, height, width] => (channels, per_group, Sides { height, width }),
+        _ => return unsupported("weights that are not of three or four dimensions"),
     };
-    let window = window(node, Sides { height, width })?;
-    let [groups] = [node.integer("group").unwrap_or(1)];
-    let groups = usize::try_from(groups).unwrap_or_default();
+    let window = window(node, kernel)?;
+    let groups = usize::try_from(node.integer("group").unwrap_or(1)).unwrap_or_default();
     let values = inputs.required(1, &weight.dims)?;
     let bias = inputs.floats(2, &[channels])?;
-    if let &[1, c, 1, 1] = x.dims.as_slice()
-        && matches!(network.shape(x.id), Shape::Vector { .. })
-        && (groups, height, width, window.padding) == (1, 1, 1, Sides::square(0))
+    let (point, no_pads) = ((1, Sides::square(1)), [0; 4]);
+    if let [1, c, 1, 1] = *x.dims()
+        && ((groups, kernel), window.pads) == (point, no_pads)
     {
         // One pixel under a kernel of one pixel is a fully connected layer.
         let dense = Dense {
@@ -33,10 +35,11 @@ pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
             inputs: c,
             features: channels,
         };
-        let id = dense.add(network, node, x)?;
-        return Ok(Activation::new(id, vec![1, channels, 1, 1]));
+        let row = network.reshaped(node, &x, &[1, c])?;
+        let made = dense.add(network, node, &row)?;
+        return network.reshaped(node, &made, &[1, channels, 1, 1]);
     }
-    let [c, ..] = pixels(network, x)?;
+    let (picture, [c, ..]) = pixels(network, node, &x)?;
     if groups == 0 || per_group.checked_mul(groups) != Some(c) {
         let why = format!(
             "weights of {:?} in {groups} groups for {c} channels",
@@ -44,50 +47,89 @@ pub(super) fn conv<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs:
         );
         return Err(NodeFault::Shapes(why).into());
     }
+    let (picture, padding) = padded(network, node, picture, window.pads)?;
     let op = Conv2d {
         channels,
-        kernel: Sides { height, width },
+        kernel,
         stride: window.stride,
-        padding: window.padding,
+        padding,
         dilation: window.dilation,
         groups,
         bias: bias.is_some(),
     };
     let bias = bias.map(|b| ("bias", b));
     let weights = [("weight", values)].into_iter().chain(bias).collect();
-    image(network, node, x, Op::Conv2d(op), weights)
+    let made = image(network, node, &picture, Op::Conv2d(op), weights)?;
+    like(network, node, &x, made)
+}
+
+/// Returns an image and the padding of a convolution over it. Padding that differs between
+/// ends is put around the image.
+fn padded<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    picture: Activation,
+    pads: [usize; 4],
+) -> Result<(Activation, Sides), Refusal> {
+    let [height, width, bottom, right] = pads;
+    if (height, width) == (bottom, right) {
+        return Ok((picture, Sides { height, width }));
+    }
+    let pads = [(0, 0), (0, 0), (height, bottom), (width, right)];
+    let picture = network.pad(node, &picture, &pads, Border::Constant(0.0))?;
+    let picture = network.imaged(node, &picture)?.unwrap_or(picture);
+    Ok((picture, Sides::square(0)))
 }
 
 /// A convolution's window as the network's operations have it.
 struct Window {
     stride: usize,
-    padding: Sides,
+    /// At the top, left, bottom and right.
+    pads: [usize; 4],
     dilation: usize,
 }
 
 /// Reads the window of a convolution with weights of `kernel`.
 fn window(node: Node<'_>, kernel: Sides) -> Result<Window, Refusal> {
-    let [height, width] = node.sizes("kernel_shape", 1, 0)?;
-    let written = Sides { height, width };
+    let written = sides(node, "kernel_shape", 1, 0)?;
+    let written = match written {
+        [1, width] if node.integers("kernel_shape").is_some_and(|k| k.len() == 1) => {
+            Sides { height: 1, width }
+        }
+        [height, width] => Sides { height, width },
+    };
     if written != Sides::square(0) && written != kernel {
         let why = format!("kernel_shape of {written} and weights of {kernel}");
         return Err(NodeFault::Shapes(why).into());
     }
     let (stride, dilation) = steps(node)?;
-    match padding(node, kernel, stride, dilation)? {
-        [height, width, bottom, right] if (height, width) == (bottom, right) => Ok(Window {
-            stride,
-            padding: Sides { height, width },
-            dilation,
-        }),
-        pads => unsupported(format!("padding that differs between ends ({pads:?})")),
+    Ok(Window {
+        stride,
+        pads: padding(node, kernel, stride, dilation)?,
+        dilation,
+    })
+}
+
+/// Reads sizes for height and width, or for a single axis of pixels, whose height is 1.
+fn sides(
+    node: Node<'_>,
+    name: &'static str,
+    least: i64,
+    default: usize,
+) -> Result<[usize; 2], NodeFault> {
+    match node.integers(name) {
+        Some([_]) => {
+            let [width] = node.sizes(name, least, default)?;
+            Ok([if name == "kernel_shape" { 1 } else { width }, width])
+        }
+        _ => node.sizes(name, least, default),
     }
 }
 
 /// Reads a window's stride and dilation.
 fn steps(node: Node<'_>) -> Result<(usize, usize), Refusal> {
-    let [stride, across] = node.sizes("strides", 1, 1)?;
-    let [dilation, other] = node.sizes("dilations", 1, 1)?;
+    let [stride, across] = sides(node, "strides", 1, 1)?;
+    let [dilation, other] = sides(node, "dilations", 1, 1)?;
     match stride == across && dilation == other {
         true => Ok((stride, dilation)),
         false => unsupported("strides or dilations that differ between height and width"),
@@ -108,6 +150,10 @@ fn padding(
         (height.div_ceil(2), width.div_ceil(2)),
     );
     match node.text("auto_pad").unwrap_or(b"NOTSET") {
+        b"NOTSET" if node.integers("pads").is_some_and(|p| p.len() == 2) => {
+            let [left, right] = node.sizes("pads", 0, 0)?;
+            Ok([0, left, 0, right])
+        }
         b"NOTSET" => Ok(node.sizes("pads", 0, 0)?),
         b"VALID" => Ok([0; 4]),
         b"SAME_UPPER" if stride == 1 => Ok([less.0, less.1, more.0, more.1]),
@@ -120,8 +166,7 @@ fn padding(
 }
 
 /// A pool as the network's operations have it.
-fn pool(network: &PartialNetwork<'_>, node: Node<'_>, x: &Activation) -> Result<Pool, Refusal> {
-    let [_, h, w] = pixels(network, x)?;
+fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
     let [height, width] = node.sizes("kernel_shape", 1, 0)?;
     let kernel = Sides { height, width };
     let (stride, dilation) = steps(node)?;
@@ -154,65 +199,24 @@ fn pool(network: &PartialNetwork<'_>, node: Node<'_>, x: &Activation) -> Result<
     Ok(pool)
 }
 
-pub(super) fn max_pool<'a>(
+/// `MaxPool` and `AveragePool`.
+pub(super) fn pooled<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
-    inputs: &Inputs,
+    inputs: &Inputs<'_>,
 ) -> Added {
-    let x = inputs.activation(0)?;
-    let op = Op::MaxPool(pool(network, node, x)?);
-    image(network, node, x, op, Vec::new())
-}
-
-pub(super) fn average_pool<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs,
-) -> Added {
-    let x = inputs.activation(0)?;
-    let pool = pool(network, node, x)?;
-    if pool.count_include_pad && pool.has_overhang() {
-        return unsupported("means that count padding which differs between ends");
+    let x = network.input(node, inputs, 0)?;
+    if x.dims().len() != 4 {
+        return unsupported(format!("a pool over {:?}", x.dims()));
     }
-    let op = Op::AvgPool(pool);
-    image(network, node, x, op, Vec::new())
-}
-
-/// Adds the mean over an image, as a vector under `dims`.
-fn mean<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    x: &Activation,
-    dims: Vec<usize>,
-) -> Added {
-    let id = network.layer(node, Op::GlobalAvgPool, &[x.id], Vec::new())?;
-    Ok(Activation::new(id, dims))
-}
-
-pub(super) fn global_average<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs,
-) -> Added {
-    let x = inputs.activation(0)?;
-    let [c, ..] = pixels(network, x)?;
-    mean(network, node, x, vec![1, c, 1, 1])
-}
-
-pub(super) fn reduce_mean<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs,
-) -> Added {
-    let x = inputs.activation(0)?;
-    let [c, ..] = pixels(network, x)?;
-    let written = axes(node, &inputs.constants()).unwrap_or_default();
-    let over = written.iter().map(|a| axis(*a, 4));
-    let mut over: Vec<usize> = over.collect::<Result<_, _>>()?;
-    over.sort_unstable();
-    match (over.as_slice(), node.integer("keepdims").unwrap_or(1)) {
-        ([2, 3], 0) => mean(network, node, x, vec![1, c]),
-        ([2, 3], _) => mean(network, node, x, vec![1, c, 1, 1]),
-        _ => unsupported(format!("a mean over axes {written:?}; [2, 3] are known")),
-    }
+    let (picture, [_, h, w]) = pixels(network, node, &x)?;
+    let pool = pool(node, [h, w])?;
+    let op = match node.operator() {
+        Some("MaxPool") => Op::MaxPool(pool),
+        _ if pool.count_include_pad && pool.has_overhang() => {
+            return unsupported("means that count padding which differs between ends");
+        }
+        _ => Op::AvgPool(pool),
+    };
+    image(network, node, &picture, op, Vec::new())
 }

@@ -1,6 +1,6 @@
-//! Activations that a file spells out in several nodes.
+//! Activations and norms that a file spells out in several nodes.
 //!
-//! | activation | nodes |
+//! | operation | nodes |
 //! |---|---|
 //! | SiLU | `x · Sigmoid(x)` |
 //! | hard swish | `x · HardSigmoid(x)` with 1/6 and 1/2 |
@@ -8,7 +8,12 @@
 //! | GELU | `x · (1 + Erf(x / √2)) · 1/2`, in any order of the products |
 //! | GELU by tanh | the same with `Tanh(√(2/π) · (x + 0.044715 · x³))` |
 //!
-//! All end with a product. The nodes before it are left out where nothing else reads them.
+//! | layer norm | `(x − mean) / √(variance + eps) · scale + shift`, means by `ReduceMean` |
+//!
+//! Activations end with a product, norms with a sum. The nodes before it are left out where
+//! nothing else reads them.
+
+mod norm;
 
 use std::collections::{HashMap, HashSet};
 use std::f32::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -18,15 +23,35 @@ use super::partial::PartialNetwork;
 use super::tensor::Constant;
 use crate::network::Activation as ActivationFunction;
 
-/// An activation in place of several nodes.
+/// An operation in place of several nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SpelledOut<'a> {
     /// The name of the value that it is applied to.
     pub(super) input: &'a str,
-    pub(super) function: ActivationFunction,
+    pub(super) whole: Whole<'a>,
 }
 
-/// The activations of a file that are spelled out.
+/// An operation that several nodes are together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Whole<'a> {
+    Function(ActivationFunction),
+    /// A layer norm over the last axis.
+    Norm {
+        eps: f32,
+        /// The name of the constant that is multiplied by.
+        scale: &'a str,
+        /// The name of the constant that is added.
+        shift: &'a str,
+    },
+}
+
+impl From<ActivationFunction> for Whole<'_> {
+    fn from(function: ActivationFunction) -> Self {
+        Whole::Function(function)
+    }
+}
+
+/// The operations of a file that are spelled out.
 #[derive(Debug, Default)]
 pub(super) struct Patterns<'a> {
     /// Each by the position of its last node.
@@ -36,7 +61,7 @@ pub(super) struct Patterns<'a> {
 }
 
 impl<'a> Patterns<'a> {
-    /// Finds all activations among the nodes of `network`'s file.
+    /// Finds all that are spelled out among the nodes of `network`'s file.
     pub(super) fn find(network: &PartialNetwork<'a>) -> Self {
         let nodes: Vec<Node<'a>> = network.model.nodes().collect();
         let mut makers = HashMap::new();
@@ -51,9 +76,12 @@ impl<'a> Patterns<'a> {
         let mut patterns = Patterns::default();
         for (at, node) in search.nodes.iter().enumerate() {
             let mut inner = Vec::new();
-            if node.operator() == Some("Mul")
-                && let Some(found) = search.product(*node, &mut inner)
-            {
+            let found = match node.operator() {
+                Some("Mul") => search.product(*node, &mut inner),
+                Some("Add") => search.norm(*node, at, &mut inner),
+                _ => None,
+            };
+            if let Some(found) = found {
                 patterns.ends.insert(at, found);
                 patterns.inner.extend(inner);
             }
@@ -76,7 +104,10 @@ impl<'a> PatternSearch<'_, 'a> {
     fn product(&self, end: Node<'a>, inner: &mut Inner) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(x, other)| {
             inner.clear();
-            let whole = |function| SpelledOut { input: x, function };
+            let whole = |function: ActivationFunction| SpelledOut {
+                input: x,
+                whole: function.into(),
+            };
             self.gate_of(x, other, inner)
                 .map(whole)
                 .or_else(|| self.halved(x, other, inner))
@@ -116,7 +147,10 @@ impl<'a> PatternSearch<'_, 'a> {
         let mut bell = |x: &'a str, gate: &'a str| {
             inner.truncate(before);
             let function = self.bell(x, gate, inner)?;
-            Some(SpelledOut { input: x, function })
+            Some(SpelledOut {
+                input: x,
+                whole: function.into(),
+            })
         };
         if self.scalar(other).is_some_and(|half| near(half, 0.5)) {
             let mut orders = self.orders(product).into_iter();
@@ -220,7 +254,7 @@ impl<'a> PatternSearch<'_, 'a> {
     fn inner(&self, name: &str) -> Option<(usize, Node<'a>)> {
         let readers = self.network.readers.get(name)?;
         let at = *self.makers.get(name)?;
-        let alone = readers.len() == 1 && name != self.network.output;
+        let alone = readers.len() == 1 && !self.network.outputs.contains(&name);
         Some((at, self.nodes[at])).filter(|(_, node)| alone && node.outputs().len() == 1)
     }
 

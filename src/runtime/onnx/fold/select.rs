@@ -1,12 +1,12 @@
 //! Folded nodes whose values are some of their inputs' in another order.
 
-use super::error::NodeFault;
-use super::node::{Node, axis};
-use super::shapes::{bounded, concat_dims, integers};
-use super::tensor::{Constant, Values};
+use crate::onnx::error::NodeFault;
+use crate::onnx::node::{Node, axis};
+use crate::onnx::shapes::{bounded, concat_dims, integers};
+use crate::onnx::tensor::{Constant, Values};
 
 /// Returns the values at `indices`, which lie inside, with `dims`.
-fn picked(from: &Constant, dims: Vec<usize>, indices: &[usize]) -> Constant {
+pub(super) fn picked(from: &Constant, dims: Vec<usize>, indices: &[usize]) -> Constant {
     let values = match &from.values {
         Values::Floats(v) => Values::Floats(indices.iter().map(|&i| v[i]).collect()),
         Values::Integers(v) => Values::Integers(indices.iter().map(|&i| v[i]).collect()),
@@ -16,7 +16,7 @@ fn picked(from: &Constant, dims: Vec<usize>, indices: &[usize]) -> Constant {
 }
 
 /// Returns the distance in memory between neighbours along each dimension.
-fn strides(dims: &[usize]) -> Vec<usize> {
+pub(super) fn strides(dims: &[usize]) -> Vec<usize> {
     let mut strides = vec![1; dims.len()];
     for at in (1..dims.len()).rev() {
         strides[at - 1] = strides[at] * dims[at];
@@ -25,7 +25,7 @@ fn strides(dims: &[usize]) -> Vec<usize> {
 }
 
 /// Returns where each value of an answer lies, given the positions along each dimension.
-fn indices(positions: &[Vec<usize>], strides: &[usize]) -> Vec<usize> {
+pub(super) fn indices(positions: &[Vec<usize>], strides: &[usize]) -> Vec<usize> {
     let start = vec![0usize];
     positions
         .iter()
@@ -36,11 +36,11 @@ fn indices(positions: &[Vec<usize>], strides: &[usize]) -> Vec<usize> {
         })
 }
 
-pub(super) fn transposed(
-    constant: &Constant,
-    order: Option<&[i64]>,
-) -> Result<Constant, NodeFault> {
-    let rank = constant.dims.len();
+/// Returns the axes of a transposition: those given, or all in reverse.
+///
+/// # Errors
+/// They are not each axis once.
+pub(in crate::onnx) fn order(rank: usize, order: Option<&[i64]>) -> Result<Vec<usize>, NodeFault> {
     let order: Vec<usize> = match order {
         Some(order) => order
             .iter()
@@ -57,11 +57,12 @@ pub(super) fn transposed(
             expected,
         });
     }
-    let from = strides(&constant.dims);
-    let dims: Vec<usize> = order.iter().map(|&a| constant.dims[a]).collect();
-    let positions: Vec<Vec<usize>> = dims.iter().map(|&d| (0..d).collect()).collect();
-    let strides: Vec<usize> = order.iter().map(|&a| from[a]).collect();
-    Ok(picked(constant, dims, &indices(&positions, &strides)))
+    Ok(order)
+}
+
+pub(super) fn transposed(constant: &Constant, axes: Option<&[i64]>) -> Result<Constant, NodeFault> {
+    let axes = order(constant.dims.len(), axes)?;
+    Ok(permuted(constant, &axes))
 }
 
 pub(super) fn gathered(
@@ -89,13 +90,20 @@ pub(super) fn gathered(
     ))
 }
 
-/// Returns the positions that a `Slice` takes along each dimension. Starts, ends, axes and steps
-/// are attributes before opset 10, inputs after.
-pub(super) fn slices(
+/// The positions of one axis that a `Slice` takes.
+pub(in crate::onnx) struct Taken {
+    pub(in crate::onnx) axis: usize,
+    pub(in crate::onnx) positions: Vec<usize>,
+    pub(in crate::onnx) step: isize,
+}
+
+/// Reads starts, ends, axes and steps of a `Slice` of `dims`: attributes before opset 10,
+/// inputs after.
+pub(in crate::onnx) fn taken(
     dims: &[usize],
     node: Node<'_>,
     inputs: &[Option<&Constant>],
-) -> Result<Vec<Vec<usize>>, NodeFault> {
+) -> Result<Vec<Taken>, NodeFault> {
     let part = |at: usize, name: &str| {
         let given = inputs
             .get(at)
@@ -108,18 +116,21 @@ pub(super) fn slices(
     let ends = part(2, "ends").ok_or(NodeFault::NoInput(2))?;
     let axes = part(3, "axes").unwrap_or_else(|| (0..starts.len() as i64).collect());
     let steps = part(4, "steps").unwrap_or_else(|| vec![1; starts.len()]);
-    let all = |d: &usize| (0..*d).collect();
-    let mut positions: Vec<Vec<usize>> = dims.iter().map(all).collect();
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
         return Err(NodeFault::Shapes(
             "starts, ends, axes and steps differ in number".into(),
         ));
     }
-    for (((&start, &end), &along), &step) in starts.iter().zip(&ends).zip(&axes).zip(&steps) {
-        let along = axis(along, dims.len())?;
-        positions[along] = slice(dims[along], start, end, step)?;
-    }
-    Ok(positions)
+    let each = starts.iter().zip(&ends).zip(&axes).zip(&steps);
+    let each = each.map(|(((&start, &end), &along), &step)| {
+        let axis = axis(along, dims.len())?;
+        Ok(Taken {
+            axis,
+            positions: slice(dims[axis], start, end, step)?,
+            step: isize::try_from(step).unwrap_or(1),
+        })
+    });
+    each.collect()
 }
 
 pub(super) fn sliced(
@@ -127,13 +138,48 @@ pub(super) fn sliced(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
 ) -> Result<Constant, NodeFault> {
-    let positions = slices(&from.dims, node, inputs)?;
+    let all = |d: &usize| (0..*d).collect();
+    let mut positions: Vec<Vec<usize>> = from.dims.iter().map(all).collect();
+    for taken in taken(&from.dims, node, inputs)? {
+        positions[taken.axis] = taken.positions;
+    }
     let dims = positions.iter().map(Vec::len).collect();
     Ok(picked(
         from,
         dims,
         &indices(&positions, &strides(&from.dims)),
     ))
+}
+
+/// Returns `count` positions from `first` on along an axis.
+pub(super) fn run(from: &Constant, along: usize, first: usize, count: usize) -> Constant {
+    let all = |d: &usize| (0..*d).collect();
+    let mut positions: Vec<Vec<usize>> = from.dims.iter().map(all).collect();
+    positions[along] = (first..first + count).collect();
+    let dims = positions.iter().map(Vec::len).collect();
+    picked(from, dims, &indices(&positions, &strides(&from.dims)))
+}
+
+/// Returns the constant repeated to `dims`, as in NumPy. It must fit.
+pub(super) fn expanded(from: &Constant, dims: &[usize]) -> Constant {
+    let missing = dims.len().saturating_sub(from.dims.len());
+    let strides = strides(&from.dims);
+    let stride = |at: usize| match at.checked_sub(missing) {
+        Some(old) if from.dims[old] > 1 => strides[old],
+        _ => 0,
+    };
+    let strides: Vec<usize> = (0..dims.len()).map(stride).collect();
+    let positions: Vec<Vec<usize>> = dims.iter().map(|&d| (0..d).collect()).collect();
+    picked(from, dims.to_vec(), &indices(&positions, &strides))
+}
+
+/// Returns the constant with its axes in the order `axes`.
+pub(in crate::onnx) fn permuted(from: &Constant, axes: &[usize]) -> Constant {
+    let old = strides(&from.dims);
+    let dims: Vec<usize> = axes.iter().map(|&a| from.dims[a]).collect();
+    let positions: Vec<Vec<usize>> = dims.iter().map(|&d| (0..d).collect()).collect();
+    let strides: Vec<usize> = axes.iter().map(|&a| old[a]).collect();
+    picked(from, dims, &indices(&positions, &strides))
 }
 
 /// Returns the positions of `start..end` in steps along a dimension, ends counted and clamped
@@ -143,10 +189,8 @@ fn slice(size: usize, start: i64, end: i64, step: i64) -> Result<Vec<usize>, Nod
     let from_start = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
     let positions: Vec<i64> = match step {
         1.. => {
-            let (from, to) = (
-                from_start(start).clamp(0, size),
-                from_start(end).clamp(0, size),
-            );
+            let from = from_start(start).clamp(0, size);
+            let to = from_start(end).clamp(0, size);
             (from..to).step_by(step as usize).collect()
         }
         ..=-1 => {

@@ -1,0 +1,114 @@
+//! The networks of members: built, or read from a file.
+
+use crate::ensemble::manifest::{EnsembleError, Files, ManifestSource, MemberTable, line_of};
+use crate::ensemble::{AnswerKind, Input};
+use crate::network::builders::Builder;
+use crate::network::file::LayersFile;
+use crate::network::{Graph, GraphError, Shape, Weights};
+use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use crate::tensor::TensorSpec;
+
+use super::tensors;
+
+/// A member's network, its weights where its file holds them, and what it takes of a sample.
+pub(super) struct MemberNetwork {
+    pub graph: Graph,
+    pub own: Option<Weights>,
+    pub input: Input,
+}
+
+impl MemberNetwork {
+    /// Reads the network of a member whose input is `input`, or tensors of those of a sample.
+    pub(super) fn read(
+        source: &ManifestSource<'_>,
+        table: &MemberTable,
+        (input, tensors): (Input, &Option<Vec<TensorSpec>>),
+        answers: AnswerKind,
+    ) -> Result<Self, EnsembleError> {
+        let at = table.network.span().start;
+        let fail = |why: String| source.wrong(at, format!("network of `{}`: {why}", table.name));
+        let spec = table.network.get_ref();
+        let read = match (spec.get("file"), tensors) {
+            (Some(toml::Value::String(file)), _) if spec.len() == 1 => {
+                from_file(source.files, file, input, tensors.as_deref())?
+            }
+            (Some(_), _) => {
+                return Err(fail(
+                    "expected `file` alone, the name of a file of layers or of ONNX".into(),
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(fail(
+                    "expected an .onnx file, since the ensemble's input has named tensors".into(),
+                ));
+            }
+            (None, None) => {
+                let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
+                let graph = builder.build(input.shape, answers.width());
+                MemberNetwork {
+                    graph: graph.map_err(|e| fail(e.to_string()))?,
+                    own: None,
+                    input,
+                }
+            }
+        };
+        let graph = read.graph.answers(answers.width()).map_err(|e| match e {
+            GraphError::Classes { found, .. } => fail(format!(
+                "the network answers {found} per sample where the ensemble has {answers}"
+            )),
+            other => fail(other.to_string()),
+        })?;
+        Ok(MemberNetwork { graph, ..read })
+    }
+}
+
+/// Reads a file of layers, or one of ONNX by its name's end.
+fn from_file(
+    files: &Files,
+    file: &str,
+    input: Input,
+    tensors: Option<&[TensorSpec]>,
+) -> Result<MemberNetwork, EnsembleError> {
+    let wrong = |reason: String| EnsembleError::File {
+        file: files.display(file),
+        reason,
+    };
+    if !file.ends_with(".onnx") {
+        if tensors.is_some() {
+            let why = "a file of layers takes one tensor; the ensemble's input has named ones";
+            return Err(wrong(why.into()));
+        }
+        return Ok(MemberNetwork {
+            graph: layers(files, file, input.shape)?,
+            own: None,
+            input,
+        });
+    }
+    let model = match files.path(file) {
+        Some(path) => OnnxModel::open(&path),
+        None => OnnxModel::from_bytes(files.read(file)?),
+    };
+    let in_words = |error: OnnxError| wrong(error.to_string());
+    let model = model.map_err(in_words)?;
+    let (network, input) = match tensors {
+        Some(tensors) => tensors::network(&model, tensors).map_err(wrong)?,
+        None => (model.network(Some(input.shape)).map_err(in_words)?, input),
+    };
+    let OnnxNetwork { graph, weights, .. } = network;
+    Ok(MemberNetwork {
+        graph,
+        own: Some(weights),
+        input,
+    })
+}
+
+fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleError> {
+    let text = files.read_text(file)?;
+    let parsed: LayersFile =
+        toml::from_str(&text).map_err(|e| EnsembleError::toml(files.display(file), &text, &e))?;
+    parsed.build(input).map_err(|e| EnsembleError::Place {
+        file: files.display(file),
+        line: line_of(&text, e.offset),
+        message: e.error.to_string(),
+    })
+}

@@ -1,0 +1,277 @@
+//! The inputs and outputs of a file, and how they lie in the rows that a network takes and
+//! answers.
+
+use super::activation::{Activation, NumberType, Value};
+use super::error::{ModelFault, OnnxError};
+use super::layout::Layout;
+use super::model::OnnxModel;
+use super::partial::{PartialNetwork, Refusal};
+use super::proto::{DimensionProto, ValueInfoProto};
+use super::tensor::type_name;
+use crate::network::{Dims, NodeId, Op, Shape, TensorOp};
+use crate::tensor::{DataType, Signature, TensorSpec};
+
+/// An input or output of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnnxTensor {
+    /// Its name.
+    pub name: String,
+    /// The type of its values. The network holds them as float32, whatever it is.
+    pub data_type: DataType,
+    /// Its dimensions, with a batch of 1 where the file has one.
+    pub dims: Vec<usize>,
+}
+
+/// `TensorProto.DataType` of float32.
+pub(super) const FLOAT: i32 = 1;
+
+/// Returns the type of a number in `TensorProto.DataType`, or `None` for one that holds no
+/// numbers.
+fn data_type(element_type: i32) -> Option<DataType> {
+    Some(match element_type {
+        FLOAT => DataType::Fp32,
+        2 => DataType::Uint8,
+        3 => DataType::Int8,
+        4 => DataType::Uint16,
+        5 => DataType::Int16,
+        6 => DataType::Int32,
+        7 => DataType::Int64,
+        9 => DataType::Bool,
+        10 => DataType::Fp16,
+        11 => DataType::Fp64,
+        12 => DataType::Uint32,
+        13 => DataType::Uint64,
+        16 => DataType::Bf16,
+        _ => return None,
+    })
+}
+
+/// Returns the signature of a network: dimensions without the batch where all inputs have one.
+pub(super) fn signature(inputs: &[OnnxTensor], outputs: &[OnnxTensor]) -> Signature {
+    let has_batch = inputs.iter().all(|i| i.dims.first() == Some(&1));
+    let spec = |tensor: &OnnxTensor| {
+        let dims = match tensor.dims[..] {
+            [1, ref sample @ ..] if has_batch => sample,
+            ref all => all,
+        };
+        TensorSpec::fixed(tensor.name.as_str(), tensor.data_type, dims)
+    };
+    Signature {
+        inputs: inputs.iter().map(spec).collect(),
+        outputs: outputs.iter().map(spec).collect(),
+    }
+}
+
+/// Returns a dimension's number, or `None` if it varies.
+pub(super) fn size(dim: &DimensionProto) -> Option<usize> {
+    dim.dim_value
+        .and_then(|d| usize::try_from(d).ok())
+        .filter(|d| *d > 0)
+}
+
+/// Returns a dimension as the file writes it.
+pub(super) fn written(dim: &DimensionProto) -> String {
+    let name = || dim.dim_param.clone().filter(|n| !n.is_empty());
+    let number = size(dim).map(|d| d.to_string());
+    number.or_else(name).unwrap_or_else(|| "?".into())
+}
+
+pub(super) fn name_of(value: &ValueInfoProto) -> &str {
+    value.name.as_deref().unwrap_or_default()
+}
+
+/// Returns the element type and the dimensions that the file writes, or `None` for what is no
+/// tensor of a known rank.
+pub(super) fn type_of(value: &ValueInfoProto) -> (i32, Option<&[DimensionProto]>) {
+    let tensor = value.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
+    let element_type = tensor.and_then(|t| t.elem_type).unwrap_or_default();
+    let shape = tensor.and_then(|t| t.shape.as_ref());
+    (element_type, shape.map(|s| s.dim.as_slice()))
+}
+
+impl OnnxModel {
+    /// Returns the inputs with the dimensions in `given`, and where nothing is given with those
+    /// of the file and a batch of 1.
+    pub(super) fn bound(
+        &self,
+        given: &[(&str, Vec<usize>)],
+    ) -> Result<Vec<OnnxTensor>, ModelFault> {
+        let names: Vec<&str> = self.inputs().map(name_of).collect();
+        if let Some((stray, _)) = given.iter().find(|(name, _)| !names.contains(name)) {
+            return Err(ModelFault::NoSuchInput {
+                name: (*stray).to_owned(),
+                known: names.into_iter().map(str::to_owned).collect(),
+            });
+        }
+        let dims = |name: &str| given.iter().find(|(n, _)| *n == name).map(|(_, d)| &d[..]);
+        self.inputs().map(|i| bound(i, dims(name_of(i)))).collect()
+    }
+}
+
+fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, ModelFault> {
+    let name = name_of(input).to_owned();
+    let (element_type, dims) = type_of(input);
+    let Some(data_type) = data_type(element_type) else {
+        let found = type_name(element_type);
+        return Err(ModelFault::InputType { name, found });
+    };
+    let all = || dims.unwrap_or_default().iter().map(written).collect();
+    let fits = |given: &&[usize]| {
+        let written = dims.into_iter().flatten().zip(*given);
+        let known = dims.is_none_or(|dims| dims.len() == given.len());
+        known
+            && written.enumerate().all(|(at, (dim, given))| {
+                size(dim).is_none_or(|size| size == *given) || (at, *given) == (0, 1)
+            })
+    };
+    let open = |(at, dim): (usize, &DimensionProto)| size(dim).or((at == 0).then_some(1));
+    let dims: Option<Vec<usize>> = match given {
+        Some(given) => Some(given).filter(fits).map(<[usize]>::to_vec),
+        None => dims.and_then(|dims| dims.iter().enumerate().map(open).collect()),
+    };
+    match dims {
+        Some(dims) => Ok(OnnxTensor {
+            name,
+            data_type,
+            dims,
+        }),
+        None => Err(ModelFault::Dims {
+            name,
+            expected: all(),
+            found: given.map_or_else(|| "none given".into(), |given| format!("{given:?}")),
+        }),
+    }
+}
+
+/// Returns the shape in which a network takes an input: an image, or a tensor without the batch
+/// of 1.
+fn shape(input: &OnnxTensor) -> Option<Shape> {
+    let is_float = NumberType::from(input.data_type) == NumberType::Floats;
+    let shape = match input.dims[..] {
+        [1, c, h, w] if is_float => Shape::image(c, h, w),
+        [1, ref rest @ ..] => Shape::tensor(Dims::new(rest).ok()?),
+        ref all => Shape::tensor(Dims::new(all).ok()?),
+    };
+    Some(shape).filter(|shape| shape.is_reasonable())
+}
+
+fn layout(dims: &[usize], shape: Shape) -> Layout {
+    match shape {
+        Shape::Image {
+            channels,
+            height,
+            width,
+        } => Layout::image(channels, height, width),
+        _ => Layout::row_major(dims.to_vec()),
+    }
+}
+
+impl<'a> PartialNetwork<'a> {
+    /// Starts a network for the inputs of a file. A single one is the row, several are parts
+    /// of it in the order of the file.
+    pub(super) fn taking(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Result<Self, OnnxError> {
+        let unreasonable = |input: &OnnxTensor| {
+            OnnxError::Model(ModelFault::Unreasonable {
+                name: input.name.clone(),
+                dims: input.dims.clone(),
+            })
+        };
+        let shapes = inputs
+            .iter()
+            .map(|i| shape(i).ok_or_else(|| unreasonable(i)));
+        let shapes: Vec<Shape> = shapes.collect::<Result<_, _>>()?;
+        let all = shapes
+            .iter()
+            .map(|s| s.elements())
+            .fold(0, usize::saturating_add);
+        let sample = match shapes[..] {
+            [] => return Err(OnnxError::Model(ModelFault::NoInputs)),
+            [one] => one,
+            _ => Shape::vector(all),
+        };
+        if !sample.is_reasonable() {
+            return Err(unreasonable(&inputs[0]));
+        }
+        let mut network = PartialNetwork::new(model, sample);
+        let mut first = 0;
+        for ((input, name), shape) in inputs.iter().zip(model.inputs().map(name_of)).zip(shapes) {
+            let id = if inputs.len() == 1 {
+                NodeId::INPUT
+            } else {
+                let part = Op::Tensor(TensorOp::Part { first, shape });
+                network
+                    .builder
+                    .add(format!("input.{name}"), part, &[NodeId::INPUT])?
+            };
+            first += shape.elements();
+            let numbers = NumberType::from(input.data_type);
+            let value = Activation::floats(id, layout(&input.dims, shape)).typed(numbers);
+            network.values.insert(name, value.into());
+        }
+        Ok(network)
+    }
+
+    /// Makes the outputs of the file the answer of the network: a single one by itself, several
+    /// one after another.
+    pub(super) fn answer(&mut self) -> Result<Vec<OnnxTensor>, OnnxError> {
+        let outputs: Vec<&ValueInfoProto> = self.model.graph.output.iter().collect();
+        let mut ids = Vec::new();
+        let mut answers = Vec::new();
+        for output in outputs {
+            let name = name_of(output);
+            let missing = || OnnxError::Model(ModelFault::Output(name.to_owned()));
+            let value = match self.value(name)? {
+                Value::Unknown => return Err(missing()),
+                value => value,
+            };
+            let node = self.model.ends();
+            let value = self.operand(node, &value).map_err(|_| missing())?;
+            ids.push(self.answered(&value).map_err(|_| missing())?);
+            let written = data_type(type_of(output).0);
+            answers.push(OnnxTensor {
+                name: name.to_owned(),
+                data_type: written.unwrap_or(value.numbers.into()),
+                dims: value.dims().to_vec(),
+            });
+        }
+        self.joined(&ids).map_err(|_| {
+            let names = self.outputs.join("`, `");
+            OnnxError::Model(ModelFault::Output(names))
+        })?;
+        Ok(answers)
+    }
+
+    /// Returns a value in the order of the file, or as an image.
+    fn answered(&mut self, value: &Activation) -> Result<NodeId, Refusal> {
+        let node = self.model.ends();
+        let is_image = matches!(self.shape(value.id), Shape::Image { .. });
+        let four = value.dims().len() == 4;
+        let is_last = four && value.layout.lies_as(&[2, 3, 1]);
+        if is_last
+            && (is_image || !value.layout.order().is_sorted())
+            && let Some(image) = self.imaged(node, value)?
+        {
+            return Ok(image.id);
+        }
+        let mut axes = value.layout.order().to_vec();
+        axes.sort_unstable();
+        self.stored(node, value, &axes)
+    }
+
+    /// Makes `ids` the last value of the network.
+    fn joined(&mut self, ids: &[NodeId]) -> Result<(), Refusal> {
+        let node = self.model.ends();
+        match *ids {
+            [one] if one == self.builder.last() && one != NodeId::INPUT => {}
+            [one] => {
+                let shape = self.shape(one);
+                let view = Op::Tensor(TensorOp::View { shape });
+                self.layer(node, view, &[one], Vec::new())?;
+            }
+            _ => {
+                self.layer(node, Op::Tensor(TensorOp::Row), ids, Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! Where the values lie that constant indices name.
+
+use super::error::NodeFault;
+use super::node::axis;
+use super::shapes::{bounded, integers};
+use super::tensor::Constant;
+
+/// Dimensions of an answer, and the position in memory of each of its values.
+pub(super) type Positions = (Vec<usize>, Vec<usize>);
+
+fn strides(dims: &[usize]) -> Vec<usize> {
+    let mut strides = vec![1; dims.len()];
+    for at in (1..dims.len()).rev() {
+        strides[at - 1] = strides[at] * dims[at];
+    }
+    strides
+}
+
+/// Returns the positions that `GatherElements` reads and `ScatterElements` writes.
+///
+/// # Errors
+/// The indices are not of the data's rank or not inside it.
+pub(super) fn elements(
+    dims: &[usize],
+    which: &Constant,
+    along: Option<i64>,
+) -> Result<Positions, NodeFault> {
+    let along = axis(along.unwrap_or(0), dims.len())?;
+    let listed = which.as_integers().ok_or_else(|| integers("index"))?;
+    let inside = |(at, (a, b)): (usize, (&usize, &usize))| at == along || a <= b;
+    let fits = which.dims.iter().zip(dims).enumerate().all(inside);
+    if which.dims.len() != dims.len() || !fits {
+        let why = format!("indices of {:?} into {dims:?}", which.dims);
+        return Err(NodeFault::Shapes(why));
+    }
+    let (own, strides) = (strides(&which.dims), strides(dims));
+    let position = |(at, &index): (usize, &i64)| {
+        let index = axis(index, dims[along])?;
+        let place = (0..dims.len()).map(|a| match a == along {
+            true => index * strides[a],
+            false => at / own[a] % which.dims[a] * strides[a],
+        });
+        Ok(place.sum())
+    };
+    let at = listed.iter().enumerate().map(position);
+    Ok((which.dims.clone(), at.collect::<Result<_, NodeFault>>()?))
+}
+
+/// Returns the positions that `GatherND` reads and `ScatterND` writes.
+///
+/// # Errors
+/// The indices do not fit the data or are not inside it.
+pub(super) fn nd(dims: &[usize], which: &Constant, batch: i64) -> Result<Positions, NodeFault> {
+    let wrong = || NodeFault::Shapes(format!("indices of {:?} into {dims:?}", which.dims));
+    let listed = which.as_integers().ok_or_else(|| integers("index"))?;
+    let (&depth, before) = which.dims.split_last().ok_or_else(wrong)?;
+    let batch = usize::try_from(batch).map_err(|_| wrong())?;
+    let fits = batch <= before.len() && batch + depth <= dims.len();
+    if !fits || depth == 0 || before.get(..batch) != dims.get(..batch) {
+        return Err(wrong());
+    }
+    let strides = strides(dims);
+    let run: usize = dims[batch + depth..].iter().product();
+    bounded(listed.len() / depth, run)?;
+    let of_batch: usize = dims[..batch].iter().product();
+    let each = (listed.len() / depth) / of_batch.max(1);
+    let size: usize = dims[batch..].iter().product();
+    let mut positions = Vec::new();
+    for (at, index) in listed.chunks_exact(depth).enumerate() {
+        let mut start = at / each.max(1) * size;
+        for (k, &i) in index.iter().enumerate() {
+            start += axis(i, dims[batch + k])? * strides[batch + k];
+        }
+        positions.extend(start..start + run);
+    }
+    let made = [before, &dims[batch + depth..]].concat();
+    Ok((made, positions))
+}
+
+/// Returns, for values written one after another at the positions `at` over `count` others,
+/// where each value of the answer lies in both, the others first.
+pub(super) fn overwritten(count: usize, at: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for (from, &to) in at.iter().enumerate() {
+        order[to] = count + from;
+    }
+    order
+}

@@ -1,0 +1,80 @@
+//! Functions of numbers by the names of the operators that compute them.
+
+use crate::network::{Binary, Reduction, Unary};
+
+/// Returns the function of two numbers of an operator, or `None` if it is no such operator.
+pub(super) fn binary(operator: &str) -> Option<Binary> {
+    Some(match operator {
+        "Add" | "Sum" | "Mean" => Binary::Add,
+        "Sub" => Binary::Sub,
+        "Mul" => Binary::Mul,
+        "Div" => Binary::Div,
+        "Pow" => Binary::Pow,
+        "Min" => Binary::Min,
+        "Max" => Binary::Max,
+        "Mod" => Binary::Mod,
+        "Equal" => Binary::Equal,
+        "Less" => Binary::Less,
+        "LessOrEqual" => Binary::LessOrEqual,
+        "Greater" => Binary::Greater,
+        "GreaterOrEqual" => Binary::GreaterOrEqual,
+        "And" => Binary::And,
+        "Or" => Binary::Or,
+        "Xor" => Binary::Xor,
+        _ => return None,
+    })
+}
+
+/// Whether a function answers booleans.
+pub(super) const fn answers_booleans(kind: Binary) -> bool {
+    matches!(
+        kind,
+        Binary::Equal
+            | Binary::Less
+            | Binary::LessOrEqual
+            | Binary::Greater
+            | Binary::GreaterOrEqual
+            | Binary::And
+            | Binary::Or
+            | Binary::Xor
+    )
+}
+
+/// Returns the function of one number of an operator, or `None` if it is no such operator.
+pub(super) fn unary(operator: &str) -> Option<Unary> {
+    Some(match operator {
+        "Abs" => Unary::Abs,
+        "Neg" => Unary::Neg,
+        "Sign" => Unary::Sign,
+        "Sqrt" => Unary::Sqrt,
+        "Reciprocal" => Unary::Reciprocal,
+        "Exp" => Unary::Exp,
+        "Log" => Unary::Log,
+        "Erf" => Unary::Erf,
+        "Sin" => Unary::Sin,
+        "Cos" => Unary::Cos,
+        "Floor" => Unary::Floor,
+        "Ceil" => Unary::Ceil,
+        "Round" => Unary::Round,
+        "Not" => Unary::Not,
+        "IsNaN" => Unary::IsNaN,
+        _ => return None,
+    })
+}
+
+/// Returns the reduction of an operator, or `None` if it is no single one.
+pub(super) fn reduction(operator: &str) -> Option<Reduction> {
+    Some(match operator {
+        "ReduceSum" => Reduction::Sum,
+        "ReduceMean" => Reduction::Mean,
+        "ReduceMax" => Reduction::Max,
+        "ReduceMin" => Reduction::Min,
+        "ReduceProd" => Reduction::Product,
+        "ReduceL1" => Reduction::L1,
+        "ReduceL2" => Reduction::L2,
+        "ReduceSumSquare" => Reduction::SumOfSquares,
+        "ArgMax" => Reduction::ArgMax,
+        "ArgMin" => Reduction::ArgMin,
+        _ => return None,
+    })
+}

@@ -1,0 +1,127 @@
+//! Functions of one value that are put together from simpler ones.
+
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Activation as ActivationFunction, Binary, Op, Unary};
+use crate::onnx::activation::Activation;
+use crate::onnx::node::Node;
+use crate::onnx::partial::PartialNetwork;
+
+/// What adds functions of one value, named after one node.
+struct Formula<'n, 'a> {
+    network: &'n mut PartialNetwork<'a>,
+    node: Node<'a>,
+}
+
+impl Formula<'_, '_> {
+    fn of(&mut self, kind: Unary, x: &Activation) -> Added {
+        self.network.unary(self.node, kind, x)
+    }
+
+    /// Returns `x kind number`.
+    fn by(&mut self, x: &Activation, kind: Binary, number: f32) -> Added {
+        self.network.by(self.node, kind, x, number, false)
+    }
+
+    /// Returns `number kind x`.
+    fn from(&mut self, number: f32, kind: Binary, x: &Activation) -> Added {
+        self.network.by(self.node, kind, x, number, true)
+    }
+
+    fn pair(&mut self, a: &Activation, kind: Binary, b: &Activation) -> Added {
+        self.network.pair(self.node, kind, a, b)
+    }
+
+    /// `scale · alpha · (exp(min(x, 0) / width) − 1)` below 0, `scale · x` above.
+    fn elu(&mut self, x: &Activation, alpha: f32, width: f32, scale: f32) -> Added {
+        let low = self.by(x, Binary::Min, 0.0)?;
+        let low = self.by(&low, Binary::Div, width)?;
+        let low = self.of(Unary::Exp, &low)?;
+        let low = self.by(&low, Binary::Sub, 1.0)?;
+        let low = self.by(&low, Binary::Mul, alpha)?;
+        let high = self.by(x, Binary::Max, 0.0)?;
+        let all = self.pair(&high, Binary::Add, &low)?;
+        self.by(&all, Binary::Mul, scale)
+    }
+
+    /// Values between −`bound` and `bound` are 0; others move towards 0 by `by`.
+    fn shrunk(&mut self, x: &Activation, bound: f32, by: f32) -> Added {
+        let high = self.by(x, Binary::Greater, bound)?;
+        let low = self.by(x, Binary::Less, -bound)?;
+        let less = self.by(x, Binary::Sub, by)?;
+        let more = self.by(x, Binary::Add, by)?;
+        let less = self.pair(&less, Binary::Mul, &high)?;
+        let more = self.pair(&more, Binary::Mul, &low)?;
+        self.pair(&less, Binary::Add, &more)
+    }
+}
+
+/// The functions that are known by the names of their operators.
+pub(super) fn activation<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = &network.input(node, inputs, 0)?;
+    let alpha = |default: f32| node.float("alpha").unwrap_or(default);
+    let f = &mut Formula { network, node };
+    match node.operator().unwrap_or_default() {
+        "Celu" => f.elu(x, alpha(1.0), alpha(1.0), 1.0),
+        "Selu" => {
+            let scale = node.float("gamma").unwrap_or(1.050_701);
+            f.elu(x, alpha(1.673_263_2), 1.0, scale)
+        }
+        "Softsign" => {
+            let below = f.of(Unary::Abs, x)?;
+            let below = f.by(&below, Binary::Add, 1.0)?;
+            f.pair(x, Binary::Div, &below)
+        }
+        "Swish" => {
+            let gate = f.by(x, Binary::Mul, alpha(1.0))?;
+            let sigmoid = Op::from(ActivationFunction::Sigmoid);
+            let gate = f.network.each(node, sigmoid, &gate)?;
+            f.pair(x, Binary::Mul, &gate)
+        }
+        "ThresholdedRelu" => {
+            let high = f.by(x, Binary::Greater, alpha(1.0))?;
+            f.pair(x, Binary::Mul, &high)
+        }
+        "Shrink" => {
+            let bound = node.float("lambd").unwrap_or(0.5);
+            f.shrunk(x, bound, node.float("bias").unwrap_or(0.0))
+        }
+        "Tan" => {
+            let (sin, cos) = (f.of(Unary::Sin, x)?, f.of(Unary::Cos, x)?);
+            f.pair(&sin, Binary::Div, &cos)
+        }
+        "Sinh" | "Cosh" => {
+            let up = f.of(Unary::Exp, x)?;
+            let down = f.of(Unary::Reciprocal, &up)?;
+            let kind = match node.operator() {
+                Some("Sinh") => Binary::Sub,
+                _ => Binary::Add,
+            };
+            let both = f.pair(&up, kind, &down)?;
+            f.by(&both, Binary::Mul, 0.5)
+        }
+        "Atanh" => {
+            let (above, below) = (f.by(x, Binary::Add, 1.0)?, f.from(1.0, Binary::Sub, x)?);
+            let both = f.pair(&above, Binary::Div, &below)?;
+            let both = f.of(Unary::Log, &both)?;
+            f.by(&both, Binary::Mul, 0.5)
+        }
+        _ => unsupported("the operator is not known"),
+    }
+}
+
+/// A slope for each value, repeated as in NumPy.
+pub(super) fn parametric_relu<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let low = network.by(node, Binary::Min, &x, 0.0, false)?;
+    let low = network.binary(node, Binary::Mul, &low.into(), inputs.value(1)?)?;
+    let high = network.by(node, Binary::Max, &x, 0.0, false)?;
+    network.pair(node, Binary::Add, &high, &low)
+}

@@ -1,0 +1,372 @@
+//! Some positions of a tensor, and tensors one after another.
+
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Binary, Dims, Op, Shape, TensorOp};
+use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::onnx::error::NodeFault;
+use crate::onnx::fold::{permuted, taken};
+use crate::onnx::indices::{self, Positions};
+use crate::onnx::layout::{Layout, common, inserted};
+use crate::onnx::node::{Node, axis};
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::shapes::{bounded, concat_dims, split_sizes};
+use crate::onnx::tensor::Constant;
+
+fn place(axes: &[usize], axis: usize) -> usize {
+    axes.iter().position(|a| *a == axis).unwrap_or(0)
+}
+
+impl<'a> PartialNetwork<'a> {
+    /// Adds every `step`-th of `count` positions along an axis from `start` on.
+    pub(super) fn slice(
+        &mut self,
+        node: Node<'a>,
+        x: &Activation,
+        axis: usize,
+        start: usize,
+        count: usize,
+        step: isize,
+    ) -> Added {
+        let size = x.dims()[axis];
+        match count {
+            0 => return unsupported("an answer without a value"),
+            _ if count == size && (step == 1 || size == 1) => return Ok(x.clone()),
+            _ => {}
+        }
+        let mut dims = x.dims().to_vec();
+        dims[axis] = count;
+        let is_image = matches!(self.shape(x.id), Shape::Image { .. }) && dims.len() == 4;
+        if is_image && axis == 1 && step == 1 && x.layout.lies_as(&[2, 3, 1]) {
+            let channels = Op::Channels {
+                first: start,
+                count,
+            };
+            let id = self.layer(node, channels, &[x.id], Vec::new())?;
+            return Ok(Activation {
+                id,
+                ..x.under(Layout::new(dims, &[2, 3, 1]))
+            });
+        }
+        let axes = x.layout.axes_with(&[axis]);
+        let from = self.stored(node, x, &axes)?;
+        let op = TensorOp::Slice {
+            axis: place(&axes, axis),
+            start,
+            count,
+            step: if count == 1 { 1 } else { step },
+        };
+        let id = self.tensor(node, op, &[from])?;
+        let layout = Layout::new(dims, &axes);
+        Ok(Activation {
+            id,
+            ..x.under(layout)
+        })
+    }
+
+    /// Adds the positions along an axis that a constant lists.
+    pub(super) fn take(
+        &mut self,
+        node: Node<'a>,
+        x: &Activation,
+        along: usize,
+        which: &Constant,
+    ) -> Added {
+        let Some(listed) = which.as_integers() else {
+            return unsupported("indices that are no integers");
+        };
+        let size = x.dims()[along];
+        let listed = listed.iter().map(|&i| axis(i, size));
+        let listed: Vec<usize> = listed.collect::<Result<_, _>>()?;
+        let dims = replaced(x.dims(), along, &which.dims);
+        let first = listed.first().copied().unwrap_or(0);
+        if !listed.is_empty() && listed.iter().copied().eq(first..first + listed.len()) {
+            let made = self.slice(node, x, along, first, listed.len(), 1)?;
+            return self.reshaped(node, &made, &dims);
+        }
+        if listed.is_empty() {
+            return unsupported("an answer without a value");
+        }
+        let axes = x.layout.axes_with(&[along]);
+        let from = self.stored(node, x, &axes)?;
+        let op = Op::Tensor(TensorOp::Take {
+            axis: place(&axes, along),
+            indices: Dims::new(&[listed.len()])?,
+        });
+        let values = listed.into_iter().map(|i| i as f32).collect();
+        let id = self.layer(node, op, &[from], vec![("indices", values)])?;
+        let layout = Layout::new(dims, &spread(&axes, along, which.dims.len(), None));
+        Ok(Activation {
+            id,
+            ..x.under(layout)
+        })
+    }
+
+    /// Adds the values of `x` at positions in the order of the file.
+    fn at(&mut self, node: Node<'a>, x: &Activation, (dims, at): Positions) -> Added {
+        let count = x.dims().iter().product();
+        let flat = self.reshaped(node, x, &[count])?;
+        let which = Constant::integers(at.into_iter().map(|i| i as i64).collect());
+        let made = self.take(node, &flat, 0, &which)?;
+        self.reshaped(node, &made, &dims)
+    }
+
+    /// Adds tensors one after another along an axis.
+    pub(super) fn join(&mut self, node: Node<'a>, parts: &[Activation], along: usize) -> Added {
+        let dims: Vec<&[usize]> = parts.iter().map(Activation::dims).collect();
+        let dims = concat_dims(&dims, along)?;
+        let layouts: Vec<&Layout> = parts.iter().map(|p| &p.layout).collect();
+        let shapes: Vec<Shape> = parts.iter().map(|p| self.shape(p.id)).collect();
+        let images = shapes.iter().all(|s| matches!(s, Shape::Image { .. }));
+        let channels = images && along == 1 && dims.len() == 4;
+        let (ids, axes) = if channels && layouts.iter().all(|l| l.lies_as(&[2, 3, 1])) {
+            (parts.iter().map(|p| p.id).collect(), vec![2, 3, 1])
+        } else {
+            let axes = inserted(&common(&layouts), &[along]);
+            let ids = parts.iter().map(|p| self.stored(node, p, &axes));
+            (ids.collect::<Result<Vec<_>, Refusal>>()?, axes)
+        };
+        let op = match axes.last() == Some(&along) {
+            true => Op::Concat,
+            false => Op::Tensor(TensorOp::Join {
+                axis: place(&axes, along),
+            }),
+        };
+        let id = self.layer(node, op, &ids, Vec::new())?;
+        let layout = Layout::new(dims, &axes);
+        Ok(Activation {
+            id,
+            ..parts[0].under(layout)
+        })
+    }
+}
+
+/// Returns dimensions with one axis replaced by others.
+fn replaced(dims: &[usize], axis: usize, by: &[usize]) -> Vec<usize> {
+    [&dims[..axis], by, &dims[axis + 1..]].concat()
+}
+
+/// Returns `axes` after `axis` was replaced by `rank` others, which lie in `order`, or
+/// ascending.
+fn spread(axes: &[usize], axis: usize, rank: usize, order: Option<&[usize]>) -> Vec<usize> {
+    let ascending: Vec<usize> = (0..rank).collect();
+    let each = axes.iter().flat_map(|&a| match a.cmp(&axis) {
+        std::cmp::Ordering::Less => vec![a],
+        std::cmp::Ordering::Equal => {
+            let new = order.unwrap_or(&ascending).iter();
+            new.map(|n| n + axis).collect()
+        }
+        std::cmp::Ordering::Greater => vec![a + rank - 1],
+    });
+    each.collect()
+}
+
+pub(super) fn gather<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let along = node.integer("axis").unwrap_or(0);
+    match (inputs.value(0)?, inputs.value(1)?) {
+        (Value::Activation(x), Value::Constant(which)) => {
+            let along = axis(along, x.dims().len())?;
+            network.take(node, x, along, which)
+        }
+        (Value::Constant(table), Value::Activation(which)) => {
+            embedding(network, node, table, which, along)
+        }
+        _ => {
+            let x = network.input(node, inputs, 0)?;
+            let which = network.input(node, inputs, 1)?;
+            let along = axis(along, x.dims().len())?;
+            let axes = x.layout.axes_with(&[along]);
+            let order = which.layout.order().to_vec();
+            let ids = [
+                network.stored(node, &x, &axes)?,
+                network.stored(node, &which, &order)?,
+            ];
+            let op = TensorOp::Gather {
+                axis: place(&axes, along),
+            };
+            let id = network.tensor(node, op, &ids)?;
+            let dims = replaced(x.dims(), along, which.dims());
+            let rank = which.dims().len();
+            let layout = Layout::new(dims, &spread(&axes, along, rank, Some(&order)));
+            Ok(Activation {
+                id,
+                ..x.under(layout)
+            })
+        }
+    }
+}
+
+/// Rows of a constant table, which lie as their indices do.
+fn embedding<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    table: &Constant,
+    which: &Activation,
+    along: i64,
+) -> Added {
+    let rank = table.dims.len();
+    let along = axis(along, rank)?;
+    let others: Vec<usize> = (0..rank).filter(|a| *a != along).collect();
+    let table = permuted(table, &[vec![along], others].concat());
+    let (rows, rest) = (table.dims[0], table.dims[1..].to_vec());
+    let features = rest.iter().product();
+    let order = which.layout.order().to_vec();
+    let from = network.stored(node, which, &order)?;
+    let op = Op::Tensor(TensorOp::Embedding { rows, features });
+    let id = network.layer(node, op, &[from], vec![("weight", table.to_floats())])?;
+    let width = which.dims().len();
+    let dims = [which.dims(), &rest].concat();
+    let axes: Vec<usize> = order.into_iter().chain(width..dims.len()).collect();
+    let made = Activation {
+        id,
+        layout: Layout::new(dims, &axes),
+        numbers: (&table.values).into(),
+    };
+    // The axes of the table before the one that was looked up come first.
+    let mut file: Vec<usize> = (width..width + along).collect();
+    file.extend(0..width);
+    file.extend(width + along..width + rest.len());
+    Ok(made.transposed(&file))
+}
+
+/// `GatherElements` and `GatherND` at constant positions.
+pub(super) fn gather_positions<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
+    let positions = match node.operator() {
+        Some("GatherND") => indices::nd(x.dims(), which, node.integer("batch_dims").unwrap_or(0))?,
+        _ => indices::elements(x.dims(), which, node.integer("axis"))?,
+    };
+    network.at(node, &x, positions)
+}
+
+/// `ScatterElements` and `ScatterND` at constant positions: updates behind the data, of which
+/// the last that was written is taken.
+pub(super) fn scatter<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    if !matches!(node.text("reduction"), None | Some(b"none")) {
+        return unsupported("updates that are combined with what is there");
+    }
+    let x = network.input(node, inputs, 0)?;
+    let updates = network.input(node, inputs, 2)?;
+    let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
+    let (dims, at) = match node.operator() {
+        Some("ScatterND") => indices::nd(x.dims(), which, 0)?,
+        _ => indices::elements(x.dims(), which, node.integer("axis"))?,
+    };
+    if dims != updates.dims() {
+        let why = format!("updates of {:?} for {dims:?}", updates.dims());
+        return Err(NodeFault::Shapes(why).into());
+    }
+    let count = x.dims().iter().product();
+    let flat = network.reshaped(node, &x, &[count])?;
+    let updates = network.reshaped(node, &updates, &[at.len()])?;
+    let both = network.join(node, &[flat, updates], 0)?;
+    let order = indices::overwritten(count, &at);
+    network.at(node, &both, (x.dims().to_vec(), order))
+}
+
+/// 1 at the position that each index names, or two other values.
+pub(super) fn one_hot<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let which = network.input(node, inputs, 0)?;
+    let depth = inputs.number(1)?.filter(|d| *d >= 1.0);
+    let depth = depth.ok_or(NodeFault::NoInput(1))? as i64;
+    bounded(usize::try_from(depth).unwrap_or(usize::MAX), 1)?;
+    let Some([off, on]) = inputs
+        .constant(2)?
+        .map(Constant::to_floats)
+        .and_then(|v| <[f32; 2]>::try_from(v).ok())
+    else {
+        return unsupported("values that are not two");
+    };
+    let along = axis(node.integer("axis").unwrap_or(-1), which.dims().len() + 1)?;
+    let mut dims = which.dims().to_vec();
+    dims.insert(along, 1);
+    let which = network.reshaped(node, &which, &dims)?;
+    // An index may be counted from the end.
+    let negative = network.by(node, Binary::Less, &which, 0.0, false)?;
+    let negative = network.by(node, Binary::Mul, &negative, depth as f32, false)?;
+    let which = network.pair(node, Binary::Add, &which, &negative)?;
+    let mut places = Constant::integers((0..depth).collect());
+    places.dims = vec![1; dims.len()];
+    places.dims[along] = depth as usize;
+    let hot = network.with(node, Binary::Equal, &which, &places, false)?;
+    let hot = network.by(
+        node,
+        Binary::Mul,
+        &hot.typed(NumberType::Floats),
+        on - off,
+        false,
+    )?;
+    network.by(node, Binary::Add, &hot, off, false)
+}
+
+pub(super) fn slice<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    for n in 1..inputs.0.len() {
+        inputs.integers(n)?;
+    }
+    let mut x = network.input(node, inputs, 0)?;
+    let dims = x.dims().to_vec();
+    for part in taken(&dims, node, &inputs.constants())? {
+        let start = part.positions.first().copied().unwrap_or(0);
+        x = network.slice(node, &x, part.axis, start, part.positions.len(), part.step)?;
+    }
+    Ok(x)
+}
+
+pub(super) fn split<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Result<Vec<Activation>, Refusal> {
+    let x = network.input(node, inputs, 0)?;
+    let along = axis(node.integer("axis").unwrap_or(0), x.dims().len())?;
+    let sizes = split_sizes(node, inputs.constant(1)?, x.dims()[along])?;
+    let mut first = 0;
+    let mut parts = Vec::new();
+    for count in sizes {
+        parts.push(network.slice(node, &x, along, first, count, 1)?);
+        first += count;
+    }
+    Ok(parts)
+}
+
+pub(super) fn concat<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let mut parts = Vec::new();
+    for value in inputs.0.iter().flatten() {
+        // A part without a value adds nothing.
+        if value.dims().is_some_and(|d| !d.contains(&0)) {
+            parts.push(network.operand(node, value)?);
+        }
+    }
+    let Some(rank) = parts.first().map(|p| p.dims().len()) else {
+        return Err(NodeFault::NoInput(0).into());
+    };
+    let along = axis(node.integer("axis").unwrap_or(1), rank)?;
+    match parts.as_slice() {
+        [one] => Ok(one.clone()),
+        _ => network.join(node, &parts, along),
+    }
+}
