@@ -152,8 +152,8 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         ),
         (
             "weighted-average",
-            "median",
-            "ensemble.toml:4: rule: unknown variant `median`, expected one of `average`",
+            "mode",
+            "ensemble.toml:4: rule: unknown variant `mode`, expected one of `average`",
         ),
         (
             "segment_size = 16",

@@ -1,4 +1,4 @@
-//! The targets of samples: their classes, or rows of values or labels.
+//! The targets of samples, which answers are compared with: classes, or rows of values or labels.
 
 use super::form::Classes;
 
