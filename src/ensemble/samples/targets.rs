@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::form::{ClassError, Classes};
+use super::form::Classes;
 
 /// The targets of samples, which answers are compared with.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,8 +122,16 @@ pub(super) enum TargetError {
         found: String,
     },
     /// A list names no label.
-    #[error("column labels: {0}")]
-    Name(#[from] ClassError),
+    #[error(
+        "column labels: expected names of labels or numbers below {count}, separated by `;`, \
+         found `{found}`"
+    )]
+    NoLabel {
+        /// The number of labels.
+        count: usize,
+        /// The name.
+        found: String,
+    },
     /// There are not as many columns as the header names.
     #[error("expected {expected} columns, found {found}")]
     Columns {
@@ -223,7 +231,11 @@ impl TargetRows<'_> {
         self.values.resize(first + self.columns.count, 0.0);
         let names = list.split(';').map(str::trim).filter(|n| !n.is_empty());
         for name in names {
-            self.values[first + labels.named(name)?] = 1.0;
+            let label = labels.named(name).map_err(|_| TargetError::NoLabel {
+                count: labels.count,
+                found: name.escape_debug().to_string(),
+            })?;
+            self.values[first + label] = 1.0;
         }
         Ok(())
     }
