@@ -59,9 +59,9 @@ impl<'a> JsonTargetRows<'a> {
         if begins {
             self.begin_list()?;
         }
-        let row = self.count;
-        let named = self.rows.name(name);
-        named.map_err(|error| SamplesError::Row { row, error })?;
+        if !self.rows.name(name) {
+            return Err(self.cell(format!("`{}`", shown(name))));
+        }
         self.column += 1;
         Ok(())
     }
