@@ -83,6 +83,11 @@ impl AnswerKind {
         }
     }
 
+    /// Whether an answer is right or wrong: values are only nearer or farther.
+    pub fn can_be_right(self) -> bool {
+        !matches!(self, AnswerKind::Values { .. })
+    }
+
     /// Whether an answer is one class.
     pub fn is_of_classes(self) -> bool {
         matches!(self, AnswerKind::Classes { .. })

@@ -27,7 +27,7 @@ pub(super) enum CountOrNames {
 /// The kind of numbers that a member's network returns, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum WrittenOutputs {
+pub(super) enum WrittenOutputKind {
     Logits,
     Probabilities,
     Values,

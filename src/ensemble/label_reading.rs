@@ -33,10 +33,11 @@ impl LabelReading {
         !self.are_logits && self.cooling == 1.0
     }
 
-    /// Returns the probability of a label.
+    /// Returns the probability of a label, or NaN for a value that is not finite.
     pub(super) fn probability(self, value: f32) -> f32 {
         match self.is_plain() {
             true => value,
+            false if !value.is_finite() => f32::NAN,
             false => 1.0 / (1.0 + (-self.logit(value)).exp()),
         }
     }

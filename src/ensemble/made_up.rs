@@ -55,7 +55,9 @@ fn table(graph: &Graph, name: &str) -> Option<usize> {
         let reads = node.inputs.iter().any(|input| same.contains(input));
         match node.op {
             Op::Tensor(TensorOp::Part { first: part, .. }) if part == first => same.push(id),
-            Op::Tensor(TensorOp::View { .. } | TensorOp::Transpose { .. }) if reads => same.push(id),
+            Op::Tensor(TensorOp::View { .. } | TensorOp::Transpose { .. }) if reads => {
+                same.push(id)
+            }
             Op::Tensor(TensorOp::Embedding { rows: table, .. }) if reads => rows.push(table),
             _ => {}
         }

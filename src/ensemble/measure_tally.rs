@@ -5,6 +5,18 @@ use super::measure::{Measure, Quality};
 use super::rule::label_of;
 use super::samples::SampleTarget;
 
+/// Whether an answer is the target: the class, or exactly the labels. Values never are.
+pub fn is_right(answers: AnswerKind, row: &[f32], target: SampleTarget<'_>) -> bool {
+    match (answers, target) {
+        (AnswerKind::Classes { .. }, SampleTarget::Class(class)) => label_of(row) == Some(class),
+        (AnswerKind::Labels { threshold, .. }, SampleTarget::Row(target)) => {
+            let mut pairs = row.iter().zip(target);
+            pairs.all(|(p, t)| p.is_finite() && threshold.is_met(*p) == (*t != 0.0))
+        }
+        _ => false,
+    }
+}
+
 /// Sums over answers, from which measures follow. Weights are floats, since older samples may
 /// count less.
 #[derive(Clone, Debug)]

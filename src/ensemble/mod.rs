@@ -37,7 +37,7 @@ pub use label_reading::OwnAnswers;
 pub use label_rules::{AverageLabelLogits, LabelMajority};
 pub use manifest::{EnsembleError, Files};
 pub use measure::{Measure, Quality};
-pub use measure_tally::MeasureTally;
+pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::answers::AnswerKind;
+use super::answers::{AnswerKind, Threshold};
 use super::label_reading::readings;
 use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
 use super::member::OutputKind;
@@ -158,21 +158,34 @@ impl RuleKind {
                     false => rule,
                 }
             }
-            AnswerKind::Labels { threshold, .. } => {
-                let rule: Arc<dyn CombinationRule> = match self {
-                    RuleKind::AverageLogits => return of_logits(width, members),
-                    RuleKind::MajorityVote => {
-                        Arc::new(LabelMajority::of(width, threshold, members.voting))
-                    }
-                    _ => Arc::new(Average::of(width, &self.weights(members), members.voting)),
-                };
-                Arc::new(LabelProbabilities {
-                    width,
-                    readings: readings(members.outputs, members.temperatures),
-                    rule,
-                })
-            }
+            AnswerKind::Labels { threshold, .. } => self.of_labels(width, threshold, members),
         }
+    }
+
+    fn of_labels(
+        self,
+        width: usize,
+        threshold: Threshold,
+        members: MemberParts<'_>,
+    ) -> Arc<dyn CombinationRule> {
+        let MemberParts {
+            voting,
+            temperatures,
+            outputs,
+            ..
+        } = members;
+        let rule: Arc<dyn CombinationRule> = match self {
+            RuleKind::AverageLogits => {
+                return Arc::new(AverageLabelLogits::of(width, outputs, temperatures, voting));
+            }
+            RuleKind::MajorityVote => Arc::new(LabelMajority::of(width, threshold, voting)),
+            _ => Arc::new(Average::of(width, &self.weights(members), voting)),
+        };
+        Arc::new(LabelProbabilities {
+            width,
+            readings: readings(outputs, temperatures),
+            rule,
+        })
     }
 
     fn of_values(self, width: usize, members: MemberParts<'_>) -> Arc<dyn CombinationRule> {
@@ -189,13 +202,4 @@ impl RuleKind {
             _ => vec![VoteWeight::default(); members.voting.len()],
         }
     }
-}
-
-fn of_logits(width: usize, members: MemberParts<'_>) -> Arc<dyn CombinationRule> {
-    Arc::new(AverageLabelLogits::of(
-        width,
-        members.outputs,
-        members.temperatures,
-        members.voting,
-    ))
 }

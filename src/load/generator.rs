@@ -12,7 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ensemble::{AnswerKind, Measure, MeasureTally, Quality, Samples, Targets};
+use crate::ensemble::{
+    AnswerKind, Measure, MeasureTally, Quality, SampleTarget, Samples, Targets, is_right,
+};
 use crate::lock::Leaf;
 use crate::serving::{Answer, Engine, Graded, Outcome, Refused, Request};
 
@@ -30,7 +32,7 @@ pub struct LoadTally {
     pub failed: AtomicU64,
     /// Samples answered.
     pub answered: AtomicU64,
-    /// Those of them whose answer was the label, for an ensemble of classes.
+    /// Those of them whose answer was the target, for an ensemble of classes or labels.
     pub right: AtomicU64,
     /// Answers against targets, for an ensemble of values or labels.
     measured: Leaf<Option<MeasureTally>>,
@@ -57,38 +59,37 @@ impl LoadTally {
         accuracy.into_iter().collect()
     }
 
-    /// Compares answers with targets that are rows.
-    fn measure(&self, answers: AnswerKind, answer: &Answer, targets: &Targets, first: usize) {
-        let mut measured = self.measured.lock();
-        let tally = measured.get_or_insert_with(|| MeasureTally::new(answers));
-        for (i, row) in answer.rows().enumerate() {
-            tally.add(row, targets.of(first + i));
-        }
-    }
-
     fn count(&self, outcome: &Outcome, sent: &SentSamples) {
         let Ok(answer) = outcome else {
             self.failed.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let SentSamples { samples, first, .. } = sent;
-        if let (false, Some(targets)) = (sent.answers.is_of_classes(), samples.targets()) {
-            self.measure(sent.answers, answer, targets, *first);
-            self.answered
-                .fetch_add(answer.len() as u64, Ordering::Relaxed);
-            return;
-        }
-        let right = answer
-            .classes()
-            .enumerate()
-            .filter(|(i, label)| label.is_some() && samples.label(first + i) == *label)
-            .count();
+        let targets = sent.samples.targets();
+        let right = targets.map_or(0, |targets| self.compare(answer, sent, targets));
         self.answered
             .fetch_add(answer.len() as u64, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
-        if samples.labels().is_some() {
-            sent.graded.count(answer.len(), right);
+    }
+
+    /// Compares answers with targets. Returns how many are right, where that can be said.
+    fn compare(&self, answer: &Answer, sent: &SentSamples, targets: &Targets) -> usize {
+        let rows = || {
+            let rows = answer.rows().enumerate();
+            rows.map(|(i, row)| (row, targets.of(sent.first + i)))
+        };
+        if !sent.answers.is_of_classes() {
+            let mut measured = self.measured.lock();
+            let tally = measured.get_or_insert_with(|| MeasureTally::new(sent.answers));
+            rows().for_each(|(row, target)| tally.add(row, target));
         }
+        if !sent.answers.can_be_right() {
+            return 0;
+        }
+        let right =
+            |(row, target): &(&[f32], SampleTarget<'_>)| is_right(sent.answers, row, *target);
+        let right = rows().filter(right).count();
+        sent.graded.count(answer.len(), right);
+        right
     }
 }
 

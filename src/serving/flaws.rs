@@ -9,8 +9,9 @@
 //! ([`super::Answer::flaws`]): that is how commands count them over a whole file.
 //!
 //! A member that is declared to answer probabilities is held to it: rows that are below 0
-//! or do not sum to 1 (of labels: that are below 0 or above 1) are counted and named. They are folded all the same, since they are
-//! numbers, and the declaration may be all that is wrong.
+//! or do not sum to 1 (of labels: that are below 0 or above 1) are counted and named. They
+//! are folded all the same, since they are numbers, and the declaration may be all that is
+//! wrong.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -87,8 +88,8 @@ impl Flaws {
         }
         if self.not_probabilities > 0 {
             said.push(format!(
-                "no probabilities for {} (below 0, or not summing to 1), although its outputs \
-                 are declared to be",
+                "no probabilities for {} (below 0, or not summing to 1, or of labels above 1), \
+                 although its outputs are declared to be",
                 samples(self.not_probabilities)
             ));
         }

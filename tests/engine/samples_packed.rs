@@ -115,14 +115,24 @@ fn an_npz_of_something_else_says_what_there_is() {
 #[test]
 fn an_array_that_claims_to_be_too_large_is_not_unpacked() {
     let mut file = archive(CompressionMethod::Stored, &[("x.npy", samples_npy())]);
-    // The uncompressed size lies 24 bytes into the entry of the directory.
-    let at = file
-        .windows(4)
-        .position(|w| w == b"PK\x01\x02")
-        .expect("a directory")
-        + 24;
-    file[at..at + 4].copy_from_slice(&0xffff_fff0u32.to_le_bytes());
-    assert!(read("a.npz", file).is_err());
+    let find = |file: &[u8], sign: &[u8]| file.windows(4).position(|w| w == sign).expect("there");
+    // The sizes of an entry are at 20 and 24, the lengths of its name and further fields at 28
+    // and 30; such a field of number 1 holds sizes of 64 bits.
+    let entry = find(&file, b"PK\x01\x02");
+    file[entry + 24..entry + 28].fill(0xff);
+    file[entry + 30] = 12;
+    let field = [1u16.to_le_bytes(), 8u16.to_le_bytes()].concat();
+    let field = [field, (5u64 << 30).to_le_bytes().to_vec()].concat();
+    let behind = entry + 46 + "x.npy".len();
+    file.splice(behind..behind, field);
+    // The length of the directory is at 12 of what ends it.
+    let end = find(&file, b"PK\x05\x06");
+    file[end + 12] += 12;
+    let error = read("a.npz", file).expect_err("5 GiB");
+    assert_eq!(
+        error,
+        "not a readable .npz file: expected arrays of at most 4 GiB: `x` is larger"
+    );
 }
 
 #[test]
@@ -230,7 +240,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.json",
             "[[1,2,3,4],\n[1,2,",
-            "line 2, column 5: EOF while parsing a list",
+            "line 2, column 5: EOF while parsing a value",
         ),
         (
             "a.json",
@@ -286,7 +296,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.jsonl",
             "[1,2,3,4]\n\n[1,2,3,\n",
-            "line 3, column 7: EOF while parsing a list",
+            "line 3, column 7: EOF while parsing a value",
         ),
         (
             "a.jsonl",

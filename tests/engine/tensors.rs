@@ -6,7 +6,7 @@ use divisi::network::{
     Binary, Border, Conv2d, Dims, Graph, GraphBuilder, NodeId, Op, Reduction, Shape, TensorOp,
     Unary, Weights,
 };
-use divisi::tensor::{DataType, SignatureError, Signature, TensorError, TensorSpec, TensorValue};
+use divisi::tensor::{DataType, Signature, SignatureError, TensorError, TensorSpec, TensorValue};
 
 use candle_core::{Device, Tensor};
 use std::collections::BTreeMap;
@@ -444,7 +444,9 @@ fn tensors_that_do_not_fit_the_signature_are_refused_by_name() {
         ),
     ];
     for (tensors, expected) in cases {
-        let refused = text().rows(&tensors).map_err(|e: SignatureError| e.to_string());
+        let refused = text()
+            .rows(&tensors)
+            .map_err(|e: SignatureError| e.to_string());
         assert_eq!(refused, Err(expected.to_owned()));
     }
 }

@@ -27,7 +27,7 @@ pub enum SamplesError {
     Within {
         /// The part's name.
         part: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: Box<SamplesError>,
     },
     /// There are too many samples.
@@ -268,8 +268,8 @@ pub enum JsonError {
     Row {
         /// The sample, from 0.
         row: usize,
-        /// What is wrong with it.
-        error: RowError,
+        /// The error in it.
+        error: JsonRowError,
     },
     /// A field is not known.
     #[error("expected the fields {expected}, found `{found}`")]
@@ -289,7 +289,7 @@ pub enum JsonError {
 
 /// Why a row of JSON is no sample.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum RowError {
+pub enum JsonRowError {
     /// Its arrays have another shape.
     #[error("expected the shape {expected}, found {found:?}")]
     Shape {

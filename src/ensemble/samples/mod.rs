@@ -17,7 +17,7 @@ mod table;
 mod target_rows;
 mod targets;
 
-pub use error::{ClassError, FolderError, JsonError, NpzError, RowError, SamplesError};
+pub use error::{ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use images::{ImageError, ImageFit};
 pub use npy::{NpyError, to_npy};

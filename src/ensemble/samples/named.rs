@@ -50,7 +50,11 @@ pub(super) fn joined(
         parts.push((shape.elements(), part));
     }
     let samples = parts.first().map_or(0, |(_, part)| part.len());
-    if let Some(((_, part), spec)) = parts.iter().zip(tensors).find(|((_, p), _)| p.len() != samples) {
+    if let Some(((_, part), spec)) = parts
+        .iter()
+        .zip(tensors)
+        .find(|((_, p), _)| p.len() != samples)
+    {
         return Err(SamplesError::Unequal {
             tensor: spec.name.clone(),
             found: part.len(),

@@ -8,9 +8,9 @@ use crate::tensor::TensorSpec;
 
 use super::error::{NpzError, SamplesError};
 use super::form::{MOST_BYTES, SampleForm};
-use super::{named, npy};
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
+use super::{named, npy};
 
 /// The names of an array of samples, in any case.
 const SAMPLES: [&str; 2] = ["samples", "x"];

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::error::{ClassError, SamplesError};
+use super::error::SamplesError;
 use super::form::MOST_BYTES;
 use super::targets::{TargetColumns, Targets};
 
@@ -46,15 +46,14 @@ impl<'a> TargetRows<'a> {
         Ok(())
     }
 
-    /// Adds a label to the list begun last.
-    ///
-    /// # Errors
-    /// None is called so.
-    pub(super) fn name(&mut self, name: &str) -> Result<(), ClassError> {
-        let label = self.columns.labels().named(name)?;
+    /// Adds a label to the list begun last, or returns false if none is called so.
+    pub(super) fn name(&mut self, name: &str) -> bool {
+        let Ok(label) = self.columns.labels().named(name) else {
+            return false;
+        };
         let first = self.values.len().saturating_sub(self.columns.count);
         self.values[first + label] = 1.0;
-        Ok(())
+        true
     }
 
     /// Returns all rows.
@@ -80,8 +79,16 @@ pub(super) enum TargetError {
         found: String,
     },
     /// A list names no label.
-    #[error("column labels: {0}")]
-    Name(#[from] ClassError),
+    #[error(
+        "column labels: expected names of labels or numbers below {count}, separated by `;`, \
+         found `{found}`"
+    )]
+    NoLabel {
+        /// The number of labels.
+        count: usize,
+        /// The name.
+        found: String,
+    },
     /// A list cannot be held.
     #[error("column labels: {0}")]
     List(#[from] SamplesError),
@@ -166,7 +173,12 @@ impl<'a> CsvTargets<'a> {
         self.rows.begin_list()?;
         let names = list.split(';').map(str::trim).filter(|n| !n.is_empty());
         for name in names {
-            self.rows.name(name)?;
+            if !self.rows.name(name) {
+                return Err(TargetError::NoLabel {
+                    count: self.rows.columns.count,
+                    found: name.escape_debug().to_string(),
+                });
+            }
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is known of samples beforehand: their classes, or rows of values or labels.
+//! The targets of samples, which answers are compared with: classes, or rows of values or labels.
 
 use super::form::Classes;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::ensemble::answers_table::WrittenOutputs;
+use crate::ensemble::answers_table::WrittenOutputKind;
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
 use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
@@ -101,18 +101,23 @@ fn outputs(
         Err(source.wrong(at, why))
     };
     Ok(match (answers, found) {
-        (AnswerKind::Classes { .. }, None | Some(WrittenOutputs::Logits)) => OutputKind::Logits,
-        (AnswerKind::Classes { .. }, Some(WrittenOutputs::Probabilities)) => {
+        (AnswerKind::Classes { .. }, None | Some(WrittenOutputKind::Logits)) => OutputKind::Logits,
+        (AnswerKind::Classes { .. }, Some(WrittenOutputKind::Probabilities)) => {
             OutputKind::Probabilities
         }
-        (AnswerKind::Classes { .. } | AnswerKind::Values { .. }, Some(WrittenOutputs::Values))
+        (
+            AnswerKind::Classes { .. } | AnswerKind::Values { .. },
+            Some(WrittenOutputKind::Values),
+        )
         | (AnswerKind::Values { .. }, None) => OutputKind::Values,
-        (AnswerKind::Labels { .. }, None | Some(WrittenOutputs::Logits)) => OutputKind::LabelLogits,
-        (AnswerKind::Labels { .. }, Some(WrittenOutputs::Probabilities)) => {
+        (AnswerKind::Labels { .. }, None | Some(WrittenOutputKind::Logits)) => {
+            OutputKind::LabelLogits
+        }
+        (AnswerKind::Labels { .. }, Some(WrittenOutputKind::Probabilities)) => {
             OutputKind::LabelProbabilities
         }
         (AnswerKind::Values { .. }, Some(_)) => return wrong("`values`"),
-        (AnswerKind::Labels { .. }, Some(WrittenOutputs::Values)) => {
+        (AnswerKind::Labels { .. }, Some(WrittenOutputKind::Values)) => {
             return wrong("`logits` or `probabilities`");
         }
     })

@@ -14,10 +14,10 @@ use crate::compute::gpu::Precision;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
+use super::made_up::made_up_tensors;
 use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
-use super::made_up::made_up_tensors;
 use super::samples::{Samples, SamplesError};
 use super::{Ensemble, Member, SampleForm};
 use input::SampleInput;
@@ -229,6 +229,5 @@ fn made_up(
         None => Samples::synthetic(n, width),
         Some(tensors) => Samples::new(made_up_tensors(tensors, members, n), width, None),
     };
-    made
-        .map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
+    made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -21,7 +21,10 @@ pub(super) fn shape(
     let wrong = |why: String| Err(source.wrong(at, format!("input.tensors: {why}")));
     let steps = [&table.scale, &table.shift, &table.mean, &table.std];
     if steps.iter().any(|step| step.is_some()) {
-        return wrong("values of several tensors are taken as they are; leave out scale, shift, mean and std".into());
+        return wrong(
+            "values of several tensors are taken as they are; leave out scale, shift, mean and std"
+                .into(),
+        );
     }
     let mut names = HashSet::new();
     let mut values = 0usize;
@@ -31,10 +34,16 @@ pub(super) fn shape(
             return wrong(format!("two are named `{}`", spec.name));
         }
         if spec.data_type.size().is_none() {
-            return wrong(format!("`{}`: no network takes {}", spec.name, spec.data_type));
+            return wrong(format!(
+                "`{}`: no network takes {}",
+                spec.name, spec.data_type
+            ));
         }
         let Some(size) = spec.elements().filter(|size| *size > 0) else {
-            return wrong(format!("`{}`: expected dimensions of at least 1, found {spec}", spec.name));
+            return wrong(format!(
+                "`{}`: expected dimensions of at least 1, found {spec}",
+                spec.name
+            ));
         };
         values = values.saturating_add(size);
     }
@@ -42,7 +51,9 @@ pub(super) fn shape(
     if shape.is_reasonable() {
         return Ok(shape);
     }
-    wrong(format!("expected tensors of 1 to 2^28 values in all, found {values}"))
+    wrong(format!(
+        "expected tensors of 1 to 2^28 values in all, found {values}"
+    ))
 }
 
 /// Returns the network of a model for the tensors that it takes of a sample, and its input.
@@ -80,7 +91,10 @@ fn run(tensors: &[TensorSpec], wanted: &TensorSpec) -> Result<Range<usize>, Stri
         if spec.name == wanted.name {
             return match spec == wanted {
                 true => Ok(first..end),
-                false => Err(format!("input `{}` is {wanted}, the ensemble's is {spec}", spec.name)),
+                false => Err(format!(
+                    "input `{}` is {wanted}, the ensemble's is {spec}",
+                    spec.name
+                )),
             };
         }
         first = end;

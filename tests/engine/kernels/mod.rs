@@ -1,7 +1,7 @@
 //! The kernels of every family that this processor has answer as plain Candle does.
 
-mod attention;
 mod activations;
+mod attention;
 mod batches;
 mod channels;
 mod convolutions;

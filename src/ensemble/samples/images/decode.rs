@@ -98,7 +98,7 @@ fn jpeg(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
 /// Whether a JPEG has a marker of its end behind those of its scans.
 fn has_end(bytes: &[u8]) -> bool {
     let mut at = 2;
-    while let Some(found) = bytes.get(at..).and_then(|rest| marker(rest)) {
+    while let Some(found) = bytes.get(at..).and_then(marker) {
         at += found + 2;
         match bytes[at - 1] {
             0xd9 => return true,
@@ -158,7 +158,7 @@ fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
 
 /// Returns an image of so many values a pixel without the last one if that is its opacity.
 fn opaque(height: usize, width: usize, values: usize, mut pixels: Vec<u8>) -> DecodedImage {
-    let channels = values - usize::from(values % 2 == 0);
+    let channels = values - usize::from(values.is_multiple_of(2));
     if channels < values {
         let count = pixels.len() / values;
         for pixel in 0..count {

@@ -2,8 +2,8 @@
 //! pixel of the result is a weighted mean of those that it covers, over columns, then over rows.
 //!
 //! The filter is a triangle that grows with the factor by which an image shrinks. Weights have
-//! 22 bits, and what lies between the two passes is rounded to bytes, so that the result is PIL's
-//! to the bit.
+//! 22 bits, and what lies between the two passes is rounded to bytes, so that the result is that of
+//! Pillow 11 to the bit. Pillow 13 sometimes takes rows first, which changes it by 1 at most.
 
 use std::ops::Range;
 

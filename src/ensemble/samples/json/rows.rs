@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::ensemble::samples::error::{JsonError, RowError, SamplesError};
+use crate::ensemble::samples::error::{JsonError, JsonRowError, SamplesError};
 use crate::ensemble::samples::form::SampleForm;
 use crate::ensemble::samples::rows::Samples;
 use crate::words;
@@ -47,33 +47,33 @@ impl<'a> JsonRows<'a> {
         Samples::new(self.values, self.width, None)
     }
 
-    fn number(&mut self, value: f64, depth: usize) -> Result<(), RowError> {
+    fn number(&mut self, value: f64, depth: usize) -> Result<(), JsonRowError> {
         self.shape.number(depth)?;
         let float = value as f32;
         if !float.is_finite() {
-            return Err(RowError::NotFinite(words::number(value)));
+            return Err(JsonRowError::NotFinite(words::number(value)));
         }
         // A longer row ends here, however long it is.
         if self.values.len() == (self.count + 1) * self.width {
-            return Err(RowError::Long(self.width));
+            return Err(JsonRowError::Long(self.width));
         }
         self.values.push(float);
         Ok(())
     }
 
     /// Ends a row.
-    fn end(&mut self) -> Result<(), RowError> {
+    fn end(&mut self) -> Result<(), JsonRowError> {
         let found = std::mem::take(&mut self.shape).dims();
         if !self.form.fits(&found) {
             let expected = self.form.expected_dimensions("");
-            return Err(RowError::Shape { expected, found });
+            return Err(JsonRowError::Shape { expected, found });
         }
         self.count += 1;
         Ok(())
     }
 
     /// Keeps an error in the row; the parser's own says no more than that there is one.
-    fn keep<T, E: Error>(&mut self, result: Result<T, RowError>) -> Result<T, E> {
+    fn keep<T, E: Error>(&mut self, result: Result<T, JsonRowError>) -> Result<T, E> {
         let row = self.count;
         result.map_err(|error| {
             self.wrong = Some(JsonError::Row { row, error }.into());
@@ -92,9 +92,9 @@ struct NestedShape {
 }
 
 impl NestedShape {
-    fn open(&mut self, depth: usize) -> Result<(), RowError> {
+    fn open(&mut self, depth: usize) -> Result<(), JsonRowError> {
         if self.numbers.is_some_and(|numbers| depth >= numbers) {
-            return Err(RowError::Ragged);
+            return Err(JsonRowError::Ragged);
         }
         if self.lengths.len() == depth {
             self.lengths.push(None);
@@ -102,15 +102,15 @@ impl NestedShape {
         Ok(())
     }
 
-    fn number(&mut self, depth: usize) -> Result<(), RowError> {
+    fn number(&mut self, depth: usize) -> Result<(), JsonRowError> {
         let known = self.numbers.unwrap_or(self.lengths.len());
         self.numbers = Some(known);
-        (known == depth).then_some(()).ok_or(RowError::Ragged)
+        (known == depth).then_some(()).ok_or(JsonRowError::Ragged)
     }
 
-    fn close(&mut self, depth: usize, length: u64) -> Result<(), RowError> {
+    fn close(&mut self, depth: usize, length: u64) -> Result<(), JsonRowError> {
         let known = *self.lengths[depth].get_or_insert(length);
-        (known == length).then_some(()).ok_or(RowError::Ragged)
+        (known == length).then_some(()).ok_or(JsonRowError::Ragged)
     }
 
     fn dims(self) -> Vec<u64> {
@@ -169,7 +169,8 @@ impl NestedNumbers<'_, '_> {
     }
 
     fn other<E: Error>(self, found: &str) -> Result<(), E> {
-        self.rows.keep(Err(RowError::NoNumber(found.to_owned())))
+        self.rows
+            .keep(Err(JsonRowError::NoNumber(found.to_owned())))
     }
 }
 

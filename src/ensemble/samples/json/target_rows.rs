@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::ensemble::samples::error::{JsonError, RowError, SamplesError};
+use crate::ensemble::samples::error::{JsonError, JsonRowError, SamplesError};
 use crate::ensemble::samples::target_rows::TargetRows;
 use crate::ensemble::samples::targets::{TargetColumns, Targets};
 use crate::words;
@@ -42,7 +42,7 @@ impl<'a> JsonTargetRows<'a> {
     fn number(&mut self, number: f64) -> Result<(), SamplesError> {
         let count = self.rows.columns.count;
         if self.column == count {
-            return Err(self.row(RowError::Long(count)));
+            return Err(self.row(JsonRowError::Long(count)));
         }
         if self.is_list || !self.rows.add(number as f32) {
             return Err(self.cell(words::number(number)));
@@ -59,9 +59,9 @@ impl<'a> JsonTargetRows<'a> {
         if begins {
             self.begin_list()?;
         }
-        let row = self.count;
-        let named = self.rows.name(name);
-        named.map_err(|error| SamplesError::Row { row, error })?;
+        if !self.rows.name(name) {
+            return Err(self.cell(format!("`{}`", shown(name))));
+        }
         self.column += 1;
         Ok(())
     }
@@ -81,7 +81,7 @@ impl<'a> JsonTargetRows<'a> {
         }
         if !self.is_list && self.column < count {
             let (expected, found) = (format!("[{count}]"), vec![self.column as u64]);
-            return Err(self.row(RowError::Shape { expected, found }));
+            return Err(self.row(JsonRowError::Shape { expected, found }));
         }
         (self.column, self.is_list) = (0, false);
         self.count += 1;
@@ -89,7 +89,7 @@ impl<'a> JsonTargetRows<'a> {
     }
 
     /// Returns an error of the row.
-    fn row(&self, error: RowError) -> SamplesError {
+    fn row(&self, error: JsonRowError) -> SamplesError {
         let row = self.count;
         JsonError::Row { row, error }.into()
     }

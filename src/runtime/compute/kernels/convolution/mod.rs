@@ -241,7 +241,11 @@ impl Convolution {
                 // the output exist for all pixels of the block.
                 unsafe {
                     run(&tile);
-                    tile.pass(block.pass.filter(|_| is_last), rows.len(), self.panels.shape.lanes);
+                    tile.pass(
+                        block.pass.filter(|_| is_last),
+                        rows.len(),
+                        self.panels.shape.lanes,
+                    );
                 }
             }
         }

@@ -63,7 +63,9 @@ impl TensorMethod {
                 left,
                 right,
                 output,
-            } => ActivationProduct::new(operands, [*left, *right, *output], shape).map(Self::Product),
+            } => {
+                ActivationProduct::new(operands, [*left, *right, *output], shape).map(Self::Product)
+            }
             TensorForm::Attention(form) => {
                 Attention::new(operands, form, shape).map(Self::Attention)
             }
