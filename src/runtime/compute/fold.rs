@@ -91,7 +91,6 @@ fn layer_norm(
     }
     Ok(StepWeights {
         packed,
-        candle: None,
         bias: padded(of("bias").collect()),
         candle: None,
     })

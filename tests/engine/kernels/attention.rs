@@ -1,7 +1,9 @@
 //! Products of activations and attention, with operands that are read where they lie.
 
 use divisi::compute::Family;
-use divisi::network::{Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Weights};
+use divisi::network::{
+    Activation, Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Weights,
+};
 use proptest::prelude::*;
 
 use super::tensors::{check_with, dims, order, parts, with_constants};
@@ -184,6 +186,30 @@ impl Encoder {
     }
 }
 
+/// Attention of one form and another.
+pub(super) fn attentions() -> Vec<(&'static str, Graph)> {
+    let encoder = Encoder {
+        tokens: 20,
+        heads: 2,
+        depth: 5,
+        scale: ScalePlace::Scores,
+        mask: MaskKind::None,
+        together: false,
+        batched: false,
+        spied: false,
+    };
+    let long = Encoder {
+        tokens: 270,
+        together: true,
+        mask: MaskKind::Keys,
+        ..encoder
+    };
+    vec![
+        ("attention", encoder.graph()),
+        ("attention to many", long.graph()),
+    ]
+}
+
 fn scale_places() -> impl Strategy<Value = ScalePlace> {
     use ScalePlace::{Both, Divided, Key, Nowhere, Query, Scores};
     prop::sample::select(vec![Nowhere, Query, Key, Both, Scores, Divided])
@@ -261,6 +287,26 @@ proptest! {
         then(&mut b, Op::Tensor(TensorOp::Join { axis: 1 }), &[other, x]);
         let graph = b.build().expect("graph");
         check_with(&graph, &with_constants(&graph, |i| (i % 5) as f32 / 4.0 + 0.5), batch, threads)?;
+    }
+}
+
+/// Rows longer than a part of them that is multiplied at once.
+#[test]
+fn long_rows_are_multiplied_in_parts() {
+    for (tokens, from, features, threads) in
+        [(1, 1025, 33, 2), (30, 3072, 70, 0), (100, 2100, 7, 3)]
+    {
+        let (mut b, inputs) = parts(&[vec![tokens, from], vec![tokens, features]]);
+        let bias = true;
+        let x = then(&mut b, Op::Linear { features, bias }, &[inputs[0]]);
+        let x = then(&mut b, Op::Add, &[x, inputs[1]]);
+        let x = then(&mut b, Activation::Silu.into(), &[x]);
+        let y = then(&mut b, Op::Linear { features, bias }, &[inputs[0]]);
+        let y = then(&mut b, Op::Relu, &[y]);
+        then(&mut b, Op::Add, &[x, y]);
+        let graph = b.build().expect("graph");
+        let weights = with_constants(&graph, |_| 1.0);
+        check_with(&graph, &weights, 2, threads).expect("as plain");
     }
 }
 
