@@ -72,7 +72,7 @@ impl Bed {
 
     pub fn fakes(&self) -> Arc<dyn PredictorFactory> {
         Arc::new(FakeFactory {
-            classes: self.ensemble.classes,
+            classes: self.ensemble.answer_width(),
         })
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use divisi::allocation::{Frame, Matrix};
 use divisi::codes::Code;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::ensemble::{AnswerKind, AnswerWidth, BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
@@ -213,6 +213,9 @@ fn shown() -> Snapshot {
     Snapshot {
         now: Duration::ZERO,
         ensemble: "synthetic".into(),
+        answers: AnswerKind::Classes {
+            count: AnswerWidth::nearest(10),
+        },
         synthetic: true,
         simulated: true,
         precision: None,
@@ -236,7 +239,7 @@ fn shown() -> Snapshot {
             series: vec![4000.0; 120],
             moment: Duration::from_secs(1),
         },
-        accuracy: None,
+        quality: None,
         counters: Counters::default(),
         load: LoadView::default(),
         search: None,

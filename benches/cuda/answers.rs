@@ -71,7 +71,7 @@ fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
     let block = random_block(bed, ROWS * width)?;
     let input = host_rows(ROWS, width)?;
     write_rows(&input, |values| values.copy_from_slice(block.values()))?;
-    let output = host_rows(ROWS, bed.ensemble.classes)?;
+    let output = host_rows(ROWS, bed.ensemble.answer_width())?;
     let pool = thread_pool(&Host::discover().cores)?;
     let size = BatchSize::new(ROWS as u32).context("a batch size")?;
     let mut predictor = bed.factory.build(MemberIndex::new(0), size, pool)?;

@@ -28,7 +28,7 @@ impl Bare {
         let other = DeviceSlice::whole(bed.gpu.allocate(lane.samples.bytes)?);
         Ok(Bare {
             block,
-            answers: bed.gpu.pinned(rows * bed.ensemble.classes)?,
+            answers: bed.gpu.pinned(rows * bed.ensemble.answer_width())?,
             places: [lane.samples.clone(), other],
             copying: bed.gpu.stream()?,
             returning: bed.gpu.stream()?,

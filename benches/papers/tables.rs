@@ -143,7 +143,7 @@ fn searched(stage: &Stage, method: Method) -> Option<f64> {
         measured_on: stage.devices.clone(),
         frame: Arc::clone(&stage.frame),
         factory: Arc::new(FakeFactory {
-            classes: stage.ensemble.classes,
+            classes: stage.ensemble.answer_width(),
         }),
         samples: None,
         method,

@@ -293,13 +293,17 @@ impl PoolSize {
 
 /// Returns the bytes of a sample in all distinct inputs, and of its answer.
 fn sample_bytes(ensemble: &Ensemble) -> u64 {
-    // The rule may change while serving: room for whichever takes most.
+    // Rule and voters may change while serving: room for whichever takes most.
     let combination = ensemble.combination();
-    let rules = RuleKind::ALL.map(|rule| Combination {
-        rule,
-        ..combination.clone()
+    let rules = RuleKind::suited(ensemble.answers).iter();
+    let widths = rules.map(|rule| {
+        let all = Combination {
+            rule: *rule,
+            voting: vec![true; ensemble.members.len()],
+            ..combination.clone()
+        };
+        ensemble.rule_of(&all).state_width()
     });
-    let widths = rules.map(|c| c.build(ensemble.classes).state_width());
-    let answer = widths.into_iter().max().unwrap_or(0);
+    let answer = widths.max().unwrap_or(0);
     4 * (ensemble.transforms().values() + answer) as u64
 }

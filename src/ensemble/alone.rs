@@ -20,7 +20,8 @@ pub(super) fn is_network(path: &Path) -> bool {
 }
 
 /// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated
-/// by made-up samples. Its name is the file's, its classes are numbered.
+/// by made-up samples. Its name is the file's, its classes are numbered. A network that
+/// returns one number is no classifier: the number is its answer.
 ///
 /// # Errors
 /// The file is no network, or leaves the shape of its samples open.
@@ -28,10 +29,14 @@ pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
     let graph = OnnxModel::open(path)?.network(None)?.graph;
     let input: Vec<usize> = graph.input().into();
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
-    let classes = match graph.output() {
+    let width = match graph.output() {
         Shape::Vector { features } => features,
         // The validation of the member says what is wrong with it.
         shape => shape.channels(),
+    };
+    let answers = match width {
+        1 => "answers = { values = 1 }".to_owned(),
+        classes => format!("classes = {classes}"),
     };
     let text =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
@@ -40,7 +45,7 @@ pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
     let name: String = printable.take(NAME).collect();
     let quoted = |text: &str| toml::Value::String(text.to_owned());
     Ok(format!(
-        "name = {}\nclasses = {classes}\n\n[input]\nshape = {input:?}\n\n\
+        "name = {}\n{answers}\n\n[input]\nshape = {input:?}\n\n\
          [calibration]\nsynthetic = {rows}\n\n\
          [[members]]\nname = {}\nnetwork = {{ file = {} }}\n",
         quoted(&name),

@@ -8,104 +8,10 @@ use thiserror::Error;
 use crate::device::MemberIndex;
 use crate::ranged::OutOfRange;
 
+use super::answers::AnswerKind;
 use super::member::OutputKind;
-use super::rule::{
-    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
-};
-
-/// A rule that a manifest can name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuleKind {
-    /// The mean of the probabilities.
-    #[default]
-    Average,
-    /// Their mean, weighted by the members' vote weights.
-    WeightedAverage,
-    /// One vote a member, for its likeliest class.
-    MajorityVote,
-    /// The softmax of the mean of the logits.
-    AverageLogits,
-}
-
-impl RuleKind {
-    /// Every rule.
-    pub const ALL: [RuleKind; 4] = [
-        RuleKind::Average,
-        RuleKind::WeightedAverage,
-        RuleKind::MajorityVote,
-        RuleKind::AverageLogits,
-    ];
-
-    /// Returns its name in manifests and on the screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            RuleKind::Average => "average",
-            RuleKind::WeightedAverage => "weighted-average",
-            RuleKind::MajorityVote => "majority-vote",
-            RuleKind::AverageLogits => "average-logits",
-        }
-    }
-
-    /// Whether it can combine rows that are no probabilities.
-    pub fn takes_values(self) -> bool {
-        self != RuleKind::AverageLogits
-    }
-
-    /// Builds the rule for members with these vote weights, all of which vote.
-    pub fn build(
-        self,
-        classes: usize,
-        vote_weights: impl ExactSizeIterator<Item = VoteWeight>,
-    ) -> Arc<dyn CombinationRule> {
-        let weights: Vec<VoteWeight> = vote_weights.collect();
-        let voting = vec![true; weights.len()];
-        self.build_for(classes, &weights, &voting)
-    }
-
-    /// Builds the rule for members with these vote weights. Those vote whose entry in
-    /// `voting` is true.
-    pub fn build_for(
-        self,
-        classes: usize,
-        weights: &[VoteWeight],
-        voting: &[bool],
-    ) -> Arc<dyn CombinationRule> {
-        self.build_at(
-            classes,
-            weights,
-            voting,
-            &vec![Temperature::ONE; voting.len()],
-        )
-    }
-
-    /// As [`RuleKind::build_for`], with each member at its temperature.
-    pub fn build_at(
-        self,
-        classes: usize,
-        weights: &[VoteWeight],
-        voting: &[bool],
-        temperatures: &[Temperature],
-    ) -> Arc<dyn CombinationRule> {
-        let even = vec![VoteWeight::default(); voting.len()];
-        let rule: Arc<dyn CombinationRule> = match self {
-            RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
-            RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
-            RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
-            RuleKind::AverageLogits => {
-                return Arc::new(AverageLogits::of(classes, voting, temperatures));
-            }
-        };
-        if temperatures.iter().all(|t| t.is_one()) {
-            return rule;
-        }
-        Arc::new(Tempered {
-            classes,
-            temperatures: temperatures.to_vec(),
-            rule,
-        })
-    }
-}
+use super::rule::{CombinationRule, Temperature, VoteWeight};
+use super::rule_kind::{MemberParts, RuleKind};
 
 /// Why members cannot be combined so.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -122,6 +28,19 @@ pub enum CombinationError {
     /// No member votes.
     #[error("voting: expected at least one member that votes")]
     NobodyVotes,
+    /// The rule is none for what the ensemble answers.
+    #[error(
+        "rule: `{rule}` combines no {answers}; expected {expected}",
+        rule = .rule.name(), expected = listed(.suited)
+    )]
+    RuleOfAnswers {
+        /// The rule.
+        rule: RuleKind,
+        /// The name of the kind of answers.
+        answers: &'static str,
+        /// The rules that suit it.
+        suited: &'static [RuleKind],
+    },
     /// The rule needs probabilities, and a member that votes returns values.
     #[error("rule: `{rule}` needs probabilities of every member, and `{member}` gives values", rule = .rule.name())]
     RuleOfValues {
@@ -144,6 +63,15 @@ pub enum CombinationError {
         /// The number asked for.
         found: MemberIndex,
     },
+}
+
+/// Returns the names of rules: `average`, `weighted-average` or `median`.
+fn listed(rules: &[RuleKind]) -> String {
+    let names: Vec<String> = rules.iter().map(|r| format!("`{}`", r.name())).collect();
+    match names.split_last() {
+        Some((last, others @ [_, ..])) => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 /// A rule, with the weight, vote and temperature of each member.
@@ -228,6 +156,21 @@ impl Combination {
         }
     }
 
+    /// Builds the rule for an ensemble that answers so, of members with these outputs.
+    pub fn build_for(
+        &self,
+        answers: AnswerKind,
+        outputs: &[OutputKind],
+    ) -> Arc<dyn CombinationRule> {
+        let members = MemberParts {
+            weights: &self.weights,
+            voting: &self.voting,
+            temperatures: &self.temperatures,
+            outputs,
+        };
+        self.rule.build_from(answers, members)
+    }
+
     /// Builds the rule, ready to fold rows of `classes` probabilities.
     pub fn build(&self, classes: usize) -> Arc<dyn CombinationRule> {
         let (weights, voting) = (&self.weights, &self.voting);
@@ -235,15 +178,26 @@ impl Combination {
             .build_at(classes, weights, voting, &self.temperatures)
     }
 
-    /// Checks that it can combine members called `names` that return `outputs`.
+    /// Checks that it can combine members called `names` that return `outputs` into such
+    /// answers.
     ///
     /// # Errors
-    /// A member returns values where probabilities are needed.
+    /// The rule does not suit the answers, or a member returns values where probabilities
+    /// are needed.
     pub fn check_outputs(
         &self,
+        answers: AnswerKind,
         outputs: &[OutputKind],
         names: &[String],
     ) -> Result<(), CombinationError> {
+        let suited = RuleKind::suited(answers);
+        if !suited.contains(&self.rule) {
+            return Err(CombinationError::RuleOfAnswers {
+                rule: self.rule,
+                answers: answers.name(),
+                suited,
+            });
+        }
         for (member, outputs) in MemberIndex::enumerate(outputs) {
             if *outputs != OutputKind::Values {
                 continue;

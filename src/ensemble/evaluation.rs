@@ -2,56 +2,107 @@
 
 use std::sync::Arc;
 
-use super::combination::Combination;
-use super::rule::{CombinationRule, label_of};
 use crate::device::MemberIndex;
+
+use super::answers::AnswerKind;
+use super::combination::Combination;
+use super::label_reading::OwnAnswers;
+use super::measure::{Measure, Quality};
+use super::measure_tally::MeasureTally;
+use super::member::OutputKind;
+use super::rule::CombinationRule;
+use super::samples::SampleTarget;
 
 /// A member's figures over the samples evaluated lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemberFigures {
     /// Samples evaluated since the combination last changed.
     pub weighed: u64,
-    /// The share whose likeliest class was the ensemble's.
-    pub agreement: f64,
-    /// The share whose likeliest class was the label, where labels are known.
-    pub accuracy: Option<f64>,
-    /// The mean total variation from the ensemble's scores; `None` if members return values
-    /// that are no probabilities.
+    /// How alike its answers are to the ensemble's, by [`Measure::of_likeness`].
+    pub agreement: Quality,
+    /// How near its answers are to the targets, by [`Measure::main`], where those are known.
+    pub quality: Option<Quality>,
+    /// The mean total variation from the ensemble's scores; `None` if members return no
+    /// probabilities of classes.
     pub disagreement: Option<f64>,
     /// The mean entropy as a share of its maximum; `None` as above.
     pub entropy: Option<f64>,
-    /// The share whose answer would be another class if the member did not vote, or if it
-    /// did where it does not. It is 1 for the only voter.
-    pub flips: f64,
-    /// The change of the accuracy in that case, where labels are known.
-    pub accuracy_change: Option<f64>,
+    /// How alike answers would be to the ensemble's if the member did not vote, or if it did
+    /// where it does not, in the measure of `agreement`; `None` for the only voter.
+    pub otherwise: Option<f64>,
+    /// The change of the ensemble's quality in that case, where targets are known.
+    pub quality_change: Option<f64>,
+}
+
+impl MemberFigures {
+    /// Returns the share of answers that would be another class or other labels if the member
+    /// did not vote, or if it did where it does not. It is 1 for the only voter, and `None`
+    /// for values, which are all others.
+    pub fn flips(&self) -> Option<f64> {
+        let is_share = self.agreement.measure.is_share();
+        is_share.then(|| self.otherwise.map_or(1.0, |same| 1.0 - same))
+    }
 }
 
 /// Evaluates members under one combination. Older samples count less and less.
 pub struct MemberEvaluation {
-    classes: usize,
+    answers: AnswerKind,
+    own: OwnAnswers,
     rule: Arc<dyn CombinationRule>,
     /// For each member, the rule with its vote inverted; `None` if nobody would vote.
     otherwise: Vec<Option<Arc<dyn CombinationRule>>>,
-    members: Vec<MemberSums>,
+    members: Vec<MemberTallies>,
+    /// The ensemble's answers against targets.
+    whole: MeasureTally,
     weighed: u64,
     /// The weight of all samples.
     weight: f64,
-    /// The weight of those whose label is known.
-    labelled: f64,
-    /// Whether members return probabilities.
+    /// Whether members return probabilities of classes.
     probable: bool,
 }
 
-/// Weighted sums over samples, for one member.
-#[derive(Clone, Copy, Debug, Default)]
-struct MemberSums {
-    agreed: f64,
-    right: f64,
+/// Sums over samples, for one member.
+#[derive(Clone, Debug)]
+struct MemberTallies {
+    /// Its answers against the ensemble's.
+    agreed: MeasureTally,
+    /// Its answers against targets.
+    right: MeasureTally,
+    /// The answers with its vote inverted, against the ensemble's.
+    changed: MeasureTally,
+    /// The same against targets.
+    changed_right: MeasureTally,
     distance: f64,
     entropy: f64,
-    flipped: f64,
-    change: f64,
+}
+
+impl MemberTallies {
+    fn new(answers: AnswerKind) -> Self {
+        MemberTallies {
+            agreed: MeasureTally::new(answers),
+            right: MeasureTally::new(answers),
+            changed: MeasureTally::new(answers),
+            changed_right: MeasureTally::new(answers),
+            distance: 0.0,
+            entropy: 0.0,
+        }
+    }
+
+    fn fade(&mut self) {
+        let Self {
+            agreed,
+            right,
+            changed,
+            changed_right,
+            distance,
+            entropy,
+        } = self;
+        for tally in [agreed, right, changed, changed_right] {
+            tally.fade(KEPT);
+        }
+        *distance *= KEPT;
+        *entropy *= KEPT;
+    }
 }
 
 /// The factor of a sample's weight when the next one comes: about the last two thousand
@@ -62,33 +113,31 @@ impl MemberEvaluation {
     /// The fewest samples from which figures mean anything.
     pub const LEAST: u64 = 50;
 
-    /// Creates an evaluation without samples. `rule` is the one that `combination` builds.
-    pub fn new(combination: &Combination, rule: Arc<dyn CombinationRule>, classes: usize) -> Self {
+    /// Creates an evaluation without samples, of members with these outputs. `rule` is the
+    /// one that `combination` builds for them.
+    pub fn new(
+        combination: &Combination,
+        rule: Arc<dyn CombinationRule>,
+        answers: AnswerKind,
+        outputs: &[OutputKind],
+    ) -> Self {
         let otherwise = |member: MemberIndex| {
             let votes = combination.voting[member];
             let other = combination.with_vote(member, !votes).ok()?;
-            Some(other.build(classes))
+            Some(other.build_for(answers, outputs))
         };
         let members = combination.voting.len();
+        let distributions = outputs.iter().all(|outputs| outputs.is_distribution());
         MemberEvaluation {
-            classes,
+            answers,
+            own: OwnAnswers::new(answers, outputs, &combination.temperatures),
             rule,
             otherwise: MemberIndex::all(members).map(otherwise).collect(),
-            members: vec![MemberSums::default(); members],
+            members: vec![MemberTallies::new(answers); members],
+            whole: MeasureTally::new(answers),
             weighed: 0,
             weight: 0.0,
-            labelled: 0.0,
-            probable: true,
-        }
-    }
-
-    /// Returns the evaluation for members that return values, without figures about
-    /// distributions.
-    #[must_use]
-    pub fn of_values(self) -> Self {
-        MemberEvaluation {
-            probable: false,
-            ..self
+            probable: answers.is_of_classes() && distributions,
         }
     }
 
@@ -97,52 +146,49 @@ impl MemberEvaluation {
         Arc::ptr_eq(&self.rule, rule)
     }
 
-    /// Adds one sample: each member's probabilities, and the label where it is known.
+    /// Adds one sample: each member's row, and the target where it is known.
     ///
-    /// A sample that a member answered with NaN or infinities is left out.
-    pub fn weigh(&mut self, rows: &[&[f32]], label: Option<usize>) {
+    /// A sample is left out if a member or the ensemble answered NaN or infinities.
+    pub fn weigh(&mut self, rows: &[&[f32]], target: Option<SampleTarget<'_>>) {
         if rows.iter().any(|row| row.iter().any(|p| !p.is_finite())) {
             return;
         }
-        let scores = combine(self.rule.as_ref(), rows, self.classes);
-        let answer = label_of(&scores);
-        let total: f32 = scores.iter().sum();
+        let answer = combine(self.rule.as_ref(), rows, self.answers.width());
+        if answer.iter().any(|score| !score.is_finite()) {
+            return;
+        }
+        let total: f32 = answer.iter().sum();
         self.fade();
         self.weighed += 1;
         self.weight += 1.0;
-        self.labelled += f64::from(u8::from(label.is_some()));
+        if let Some(target) = target {
+            self.whole.add(&answer, target);
+        }
         for (member, row) in MemberIndex::enumerate(rows) {
-            let other = self.otherwise[member].as_ref();
-            let other =
-                other.and_then(|rule| label_of(&combine(rule.as_ref(), rows, self.classes)));
-            let sums = &mut self.members[member];
-            sums.agreed += share(label_of(row) == answer);
-            sums.distance += distance(row, &scores, total);
-            sums.entropy += entropy(row);
-            sums.flipped += share(other != answer);
-            if let Some(label) = label {
-                let now = share(answer == Some(label));
-                sums.right += share(label_of(row) == Some(label));
-                sums.change += other.map_or(0.0, |other| share(other == label) - now);
+            let own = self.own.of(member, row);
+            let tallies = &mut self.members[member];
+            tallies.agreed.add_alike(&own, &answer);
+            if self.probable {
+                tallies.distance += distance(row, &answer, total);
+                tallies.entropy += entropy(row);
+            }
+            if let Some(target) = target {
+                tallies.right.add(&own, target);
+            }
+            if let Some(rule) = &self.otherwise[member] {
+                let other = combine(rule.as_ref(), rows, self.answers.width());
+                tallies.changed.add_alike(&other, &answer);
+                if let Some(target) = target {
+                    tallies.changed_right.add(&other, target);
+                }
             }
         }
     }
 
     fn fade(&mut self) {
         self.weight *= KEPT;
-        self.labelled *= KEPT;
-        for sums in &mut self.members {
-            for sum in [
-                &mut sums.agreed,
-                &mut sums.right,
-                &mut sums.distance,
-                &mut sums.entropy,
-                &mut sums.flipped,
-                &mut sums.change,
-            ] {
-                *sum *= KEPT;
-            }
-        }
+        self.whole.fade(KEPT);
+        self.members.iter_mut().for_each(MemberTallies::fade);
     }
 
     /// Returns a member's figures, or `None` while there are fewer samples than
@@ -151,17 +197,26 @@ impl MemberEvaluation {
         if self.weighed < Self::LEAST {
             return None;
         }
-        let sums = self.members.get(member.get())?;
-        let mean = |sum: f64| sum / self.weight;
-        let graded = |sum: f64| (self.labelled >= 1.0).then(|| sum / self.labelled);
+        let tallies = self.members.get(member.get())?;
+        let mean = |sum: f64| self.probable.then(|| sum / self.weight);
+        let (alike, main) = (
+            Measure::of_likeness(self.answers),
+            Measure::main(self.answers),
+        );
+        let graded = |tally: &MeasureTally| {
+            let known = tally.weight() >= 1.0;
+            tally.quality(main).filter(|_| known)
+        };
+        let whole = graded(&self.whole);
+        let changed = graded(&tallies.changed_right);
         Some(MemberFigures {
             weighed: self.weighed,
-            agreement: mean(sums.agreed),
-            accuracy: graded(sums.right),
-            disagreement: self.probable.then(|| mean(sums.distance)),
-            entropy: self.probable.then(|| mean(sums.entropy)),
-            flips: mean(sums.flipped),
-            accuracy_change: graded(sums.change).filter(|_| self.otherwise[member].is_some()),
+            agreement: tallies.agreed.quality(alike)?,
+            quality: graded(&tallies.right),
+            disagreement: mean(tallies.distance),
+            entropy: mean(tallies.entropy),
+            otherwise: tallies.changed.value(alike),
+            quality_change: changed.zip(whole).map(|(new, old)| new.value - old.value),
         })
     }
 }
@@ -173,10 +228,6 @@ fn combine(rule: &dyn CombinationRule, rows: &[&[f32]], classes: usize) -> Vec<f
         rule.fold(member, row, &mut state);
     }
     rule.finish(state, classes)
-}
-
-fn share(is: bool) -> f64 {
-    f64::from(u8::from(is))
 }
 
 /// Returns the total variation between a distribution and scores that sum to `total`.

@@ -12,9 +12,9 @@ use crate::reading;
 use crate::words;
 
 use super::alone::{is_network, manifest};
-use super::combination::RuleKind;
+use super::answers_table::{AnswersTable, WrittenOutputs};
 use super::input::PerChannel;
-use super::member::OutputKind;
+use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
 
 /// The manifest.
@@ -22,8 +22,12 @@ use super::samples::ImageLayout;
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
     pub name: String,
-    pub classes: Spanned<i64>,
+    /// The number of classes, for an ensemble that answers one of them.
+    pub classes: Option<Spanned<i64>>,
+    /// The names of the classes.
     pub labels: Option<Spanned<Vec<String>>>,
+    /// The kind of answers, in place of `classes`.
+    pub answers: Option<Spanned<AnswersTable>>,
     pub rule: Option<Spanned<RuleKind>>,
     /// The temperature of members without one of their own.
     pub temperature: Option<Spanned<f64>>,
@@ -84,7 +88,8 @@ pub(super) struct PolicyTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct CalibrationTable {
     pub file: Option<String>,
-    /// The file of labels, for samples without labels of their own.
+    /// The file of labels or other targets, for samples without targets of their own.
+    #[serde(alias = "targets")]
     pub labels: Option<String>,
     /// The number of rows to leave out at the start of the file (those trained on).
     pub skip: Option<usize>,
@@ -110,8 +115,8 @@ pub(super) struct MemberTable {
     pub ignore: Option<Spanned<Vec<String>>>,
     /// The network's input, if it is not the ensemble's.
     pub input: Option<MemberInput>,
-    #[serde(default)]
-    pub outputs: OutputKind,
+    /// As a rule logits, or values for an ensemble of values.
+    pub outputs: Option<Spanned<WrittenOutputs>>,
     /// The vote weight; with 0 the member runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::network::{Graph, Weights};
 
 use super::input::Input;
@@ -28,22 +26,33 @@ pub struct Member {
     pub temperature: Temperature,
 }
 
-/// The kind of numbers that a network's last layer returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The kind of numbers that a member's network returns, and what an answer makes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputKind {
-    /// Numbers that a softmax turns into probabilities.
+    /// Numbers that a softmax turns into probabilities of classes.
     #[default]
     Logits,
     /// Numbers from 0 to 1 that sum to 1, one a class.
     Probabilities,
     /// Numbers that are no probabilities and are taken as they are.
     Values,
+    /// Numbers that a sigmoid turns into probabilities, each that of a label.
+    LabelLogits,
+    /// Numbers from 0 to 1, each the probability of a label.
+    LabelProbabilities,
 }
 
 impl OutputKind {
     /// Whether the manifest promises that rows are probabilities already.
     pub fn is_declared(self) -> bool {
-        self == OutputKind::Probabilities
+        matches!(
+            self,
+            OutputKind::Probabilities | OutputKind::LabelProbabilities
+        )
+    }
+
+    /// Whether rows are the probabilities of classes, by themselves or by a softmax.
+    pub fn is_distribution(self) -> bool {
+        matches!(self, OutputKind::Logits | OutputKind::Probabilities)
     }
 }

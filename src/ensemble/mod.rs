@@ -1,33 +1,50 @@
 //! The ensemble to serve: its manifest, members, samples and combination rules.
 
 mod alone;
+mod answers;
+mod answers_table;
 mod batching;
 mod combination;
 mod evaluation;
 mod input;
+mod label_reading;
+mod label_rules;
 mod manifest;
+mod measure;
+mod measure_tally;
 mod member;
 mod rule;
+mod rule_kind;
 pub mod samples;
 mod validate;
+mod value_rules;
 
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
 
+pub use answers::{AnswerKind, AnswerWidth, Threshold};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
-pub use combination::{Combination, CombinationError, RuleKind};
+pub use combination::{Combination, CombinationError};
 pub use evaluation::{MemberEvaluation, MemberFigures};
 pub use input::{
     Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
 };
+pub use label_reading::OwnAnswers;
+pub use label_rules::{AverageLabelLogits, LabelMajority};
 pub use manifest::{EnsembleError, Files};
+pub use measure::{Measure, Quality};
+pub use measure_tally::MeasureTally;
 pub use member::{Member, OutputKind};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
-pub use samples::{Classes, ImageFit, ImageLayout, SampleForm, Samples};
+pub use rule_kind::RuleKind;
+pub use samples::{
+    Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns, Targets,
+};
+pub use value_rules::{Median, ValueMean};
 
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
@@ -42,10 +59,10 @@ pub struct Ensemble {
     pub layout: ImageLayout,
     /// How images of another size become samples.
     pub image_fit: ImageFit,
-    /// The number of classes.
-    pub classes: usize,
-    /// The classes' names, if the manifest has them.
-    pub labels: Option<Vec<String>>,
+    /// The kind of its answers.
+    pub answers: AnswerKind,
+    /// The names of the classes, values or labels, if the manifest has them.
+    pub answer_names: Option<Vec<String>>,
     /// The combination rule.
     pub rule: RuleKind,
     /// Samples in a segment and in an extent of the pool (the paper's N).
@@ -95,8 +112,28 @@ impl Ensemble {
     /// As [`Combination::check`] and [`Combination::check_outputs`].
     pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
-        let outputs: Vec<OutputKind> = self.members.iter().map(|m| m.outputs).collect();
-        combination.check_outputs(&outputs, &self.member_names())
+        combination.check_outputs(self.answers, &self.outputs(), &self.member_names())
+    }
+
+    /// Builds the rule of a combination, ready to fold the members' rows.
+    pub fn rule_of(&self, combination: &Combination) -> Arc<dyn CombinationRule> {
+        combination.build_for(self.answers, &self.outputs())
+    }
+
+    /// Returns the kind of numbers that each member's network returns.
+    pub fn outputs(&self) -> Vec<OutputKind> {
+        self.members.iter().map(|m| m.outputs).collect()
+    }
+
+    /// Returns the reader of members' rows as answers of their own.
+    pub fn own_answers(&self) -> OwnAnswers {
+        let temperatures: Vec<Temperature> = self.members.iter().map(|m| m.temperature).collect();
+        OwnAnswers::new(self.answers, &self.outputs(), &temperatures)
+    }
+
+    /// Returns the number of numbers in an answer.
+    pub fn answer_width(&self) -> usize {
+        self.answers.width()
     }
 
     /// Returns the distinct inputs of the members.
@@ -115,19 +152,10 @@ impl Ensemble {
     /// Returns the form of files of samples for it.
     pub fn sample_form(&self) -> SampleForm<'_> {
         SampleForm {
-            shape: self.input.shape,
             layout: self.layout,
-            classes: Classes {
-                count: self.classes,
-                names: self.labels.as_deref(),
-            },
             image_fit: self.image_fit,
+            ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
-    }
-
-    /// Whether every member's rows are probabilities, by themselves or by a softmax.
-    pub fn gives_probabilities(&self) -> bool {
-        self.members.iter().all(|m| m.outputs != OutputKind::Values)
     }
 
     /// Whether any member has synthetic weights, so that accuracies mean nothing.

@@ -7,21 +7,22 @@ use std::sync::Arc;
 use crate::device::MemberIndex;
 use crate::ranged::{OutOfRange, ranged};
 
-/// A rule that folds members' probabilities into an ensemble's answer, rows in any order.
+/// A rule that folds members' rows into an ensemble's answer, in any order.
 ///
-/// The state of one sample is [`CombinationRule::state_width`] floats, zero at first. An
-/// answer is a row of scores, one a class.
+/// The state of one sample is [`CombinationRule::state_width`] floats, zero at first. Members
+/// return probabilities for an ensemble of classes (or what their manifest says), and rows
+/// as their networks return them for values and labels. An answer is a row of as many
+/// numbers: scores of classes, values, or probabilities of labels.
 pub trait CombinationRule: Send + Sync {
     /// Returns the number of floats of state for each sample.
     fn state_width(&self) -> usize;
 
-    /// Folds `rows` (`[n, classes]` probabilities of `member`) into `state`
-    /// (`[n, state_width]`).
+    /// Folds `rows` (`[n, width]`, of `member`) into `state` (`[n, state_width]`).
     fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]);
 
-    /// Returns the scores (`[n, classes]`) of samples from their state
-    /// (`[n, state_width]`), into which every member was folded.
-    fn finish(&self, state: Vec<f32>, classes: usize) -> Vec<f32>;
+    /// Returns the answers (`[n, width]`) to samples from their state (`[n, state_width]`),
+    /// into which every member was folded.
+    fn finish(&self, state: Vec<f32>, width: usize) -> Vec<f32>;
 
     /// Whether a member votes. Rows of a member that does not must not be folded.
     fn counts(&self, _member: MemberIndex) -> bool {
@@ -55,18 +56,23 @@ impl Average {
     /// Creates the rule for the members whose entry in `voting` is true. Their weights are
     /// normalised to a sum of one.
     pub fn of(classes: usize, weights: &[VoteWeight], voting: &[bool]) -> Self {
-        let cast = weights
-            .iter()
-            .zip(voting)
-            .map(|(w, votes)| votes.then_some(w.get()));
-        let cast: Vec<Option<f64>> = cast.collect();
-        let total: f64 = cast.iter().flatten().sum();
-        let share = |w: Option<f64>| w.map(|w| (w / total) as f32);
         Average {
             classes,
-            shares: cast.into_iter().map(share).collect(),
+            shares: shares(weights, voting),
         }
     }
+}
+
+/// Returns the share of each member that votes: its weight over the sum of theirs.
+pub(super) fn shares(weights: &[VoteWeight], voting: &[bool]) -> Vec<Option<f32>> {
+    let cast = weights
+        .iter()
+        .zip(voting)
+        .map(|(w, votes)| votes.then_some(w.get()));
+    let cast: Vec<Option<f64>> = cast.collect();
+    let total: f64 = cast.iter().flatten().sum();
+    let share = |w: Option<f64>| w.map(|w| (w / total) as f32);
+    cast.into_iter().map(share).collect()
 }
 
 impl CombinationRule for Average {
@@ -240,7 +246,7 @@ impl CombinationRule for AverageLogits {
 }
 
 /// Adds `value` to `sum`, and the rounding error of that to `lost` (Knuth's two-sum).
-fn add(sum: &mut f32, lost: &mut f32, value: f32) {
+pub(super) fn add(sum: &mut f32, lost: &mut f32, value: f32) {
     let old = *sum;
     let new = old + value;
     let taken = new - old;
@@ -250,7 +256,7 @@ fn add(sum: &mut f32, lost: &mut f32, value: f32) {
 
 /// Returns the natural logarithm of a probability, finite for 0 too: a softmax in float32
 /// returns 0 for classes that are only very unlikely.
-fn log(p: f32) -> f32 {
+pub(super) fn log(p: f32) -> f32 {
     p.max(f32::MIN_POSITIVE).ln()
 }
 

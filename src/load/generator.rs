@@ -12,8 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ensemble::Samples;
-use crate::serving::{Engine, Graded, Outcome, Refused, Request};
+use crate::ensemble::{AnswerKind, Measure, MeasureTally, Quality, Samples, Targets};
+use crate::lock::Leaf;
+use crate::serving::{Answer, Engine, Graded, Outcome, Refused, Request};
 
 use super::arrivals::{Arrivals, LoadError};
 use super::pattern::LoadPattern;
@@ -29,21 +30,56 @@ pub struct LoadTally {
     pub failed: AtomicU64,
     /// Samples answered.
     pub answered: AtomicU64,
-    /// Those of them whose answer was the label.
+    /// Those of them whose answer was the label, for an ensemble of classes.
     pub right: AtomicU64,
+    /// Answers against targets, for an ensemble of values or labels.
+    measured: Leaf<Option<MeasureTally>>,
     /// The delay of the last request of an open pattern, in microseconds. Where it grows,
     /// the generator or the door is the bottleneck.
     pub behind: AtomicU64,
 }
 
 impl LoadTally {
-    fn count(&self, outcome: &Outcome, samples: &Samples, first: usize, graded: &Graded) {
+    /// Returns the figures of the answers so far, the main one first; none without answers.
+    pub fn qualities(&self, answers: AnswerKind) -> Vec<Quality> {
+        let answered = self.answered.load(Ordering::Relaxed);
+        if !answers.is_of_classes() {
+            let measured = self.measured.lock();
+            return measured
+                .as_ref()
+                .map_or_else(Vec::new, |tally| tally.qualities());
+        }
+        let right = self.right.load(Ordering::Relaxed);
+        let accuracy = (answered > 0).then(|| Quality {
+            measure: Measure::Accuracy,
+            value: right as f64 / answered as f64,
+        });
+        accuracy.into_iter().collect()
+    }
+
+    /// Compares answers with targets that are rows.
+    fn measure(&self, answers: AnswerKind, answer: &Answer, targets: &Targets, first: usize) {
+        let mut measured = self.measured.lock();
+        let tally = measured.get_or_insert_with(|| MeasureTally::new(answers));
+        for (i, row) in answer.rows().enumerate() {
+            tally.add(row, targets.of(first + i));
+        }
+    }
+
+    fn count(&self, outcome: &Outcome, sent: &SentSamples) {
         let Ok(answer) = outcome else {
             self.failed.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        let SentSamples { samples, first, .. } = sent;
+        if let (false, Some(targets)) = (sent.answers.is_of_classes(), samples.targets()) {
+            self.measure(sent.answers, answer, targets, *first);
+            self.answered
+                .fetch_add(answer.len() as u64, Ordering::Relaxed);
+            return;
+        }
         let right = answer
-            .labels()
+            .classes()
             .enumerate()
             .filter(|(i, label)| label.is_some() && samples.label(first + i) == *label)
             .count();
@@ -51,9 +87,17 @@ impl LoadTally {
             .fetch_add(answer.len() as u64, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
         if samples.labels().is_some() {
-            graded.count(answer.len(), right);
+            sent.graded.count(answer.len(), right);
         }
     }
+}
+
+/// The samples of a request, and where their answers are counted.
+struct SentSamples {
+    answers: AnswerKind,
+    samples: Arc<Samples>,
+    first: usize,
+    graded: Arc<Graded>,
 }
 
 /// A running generator, which stops when it is dropped.
@@ -238,18 +282,22 @@ impl SenderLoop {
     /// Sends the next `count` samples, `late` after they were due.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
         let first = self.next;
-        let (tally, samples) = (Arc::clone(&self.tally), Arc::clone(&self.samples));
+        let tally = Arc::clone(&self.tally);
         let done = done.clone();
-        let graded = Arc::clone(self.engine.telemetry().graded());
+        let sent = SentSamples {
+            answers: self.engine.ensemble().answers,
+            samples: Arc::clone(&self.samples),
+            first,
+            graded: Arc::clone(self.engine.telemetry().graded()),
+        };
         let reply = move |outcome: Outcome| {
-            tally.count(&outcome, &samples, first, &graded);
+            tally.count(&outcome, &sent);
             // The generator may have stopped listening.
             let _ = done.send(());
         };
         let values = self.samples.rows(first, count);
-        let labels = self.samples.labels_of(first, count);
         let request = Request {
-            labels: labels.as_deref(),
+            targets: self.samples.targets().map(|targets| (targets, first)),
             late,
             ..Request::new(&values)
         };

@@ -82,7 +82,7 @@ impl Costs {
                 .iter()
                 .map(|m| bytes(m.graph.input()))
                 .collect(),
-            answer_bytes: 4 * ensemble.classes as u64,
+            answer_bytes: 4 * ensemble.answer_width() as u64,
             units: devices
                 .iter()
                 .map(|d| law(&d.kind).map_or(1, |l| l.units))

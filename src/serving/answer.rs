@@ -4,41 +4,41 @@
 //! folded by whichever thread predicted, in any order.
 
 use crate::device::MemberIndex;
-use crate::ensemble::{CombinationRule, label_of};
+use crate::ensemble::{CombinationRule, OutputKind, label_of};
 use crate::lock::Leaf;
 
-use super::flaws::{Flaw, FlawKind, is_finite, is_probable};
+use super::flaws::{Flaw, FlawKind, is_as_declared, is_finite};
 
-/// The answer of an ensemble to a request: scores a class for each sample, and, where they
-/// were asked for, the rows of each member.
+/// The answer of an ensemble to a request: a row for each sample, of scores a class, values
+/// or probabilities of labels, and, where they were asked for, the rows of each member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     blocks: Vec<AnswerBlock>,
-    classes: usize,
+    width: usize,
     flaws: Vec<Flaw>,
 }
 
 /// Of one part of a request.
 #[derive(Clone, Debug, PartialEq)]
 struct AnswerBlock {
-    /// `[samples, classes]`.
+    /// `[samples, width]`.
     scores: Vec<f32>,
-    /// `[members, samples, classes]`, where they were kept.
+    /// `[members, samples, width]`, where they were kept.
     rows: Vec<f32>,
 }
 
 impl Answer {
     /// Finishes the parts of a request, in order. A sample that a voter answered with NaN
     /// or infinities has NaN as every score.
-    pub fn finish(rule: &dyn CombinationRule, parts: &[Part], classes: usize) -> Self {
+    pub fn finish(rule: &dyn CombinationRule, parts: &[Part], width: usize) -> Self {
         let mut first = 0;
         let mut flaws = Vec::new();
         let blocks = parts.iter().map(|part| {
             let folded = part.take();
-            let mut scores = rule.finish(folded.state, classes);
+            let mut scores = rule.finish(folded.state, width);
             for flaw in &folded.flaws {
                 if flaw.kind == FlawKind::NotFinite && rule.counts(flaw.member) {
-                    scores[flaw.sample * classes..][..classes].fill(f32::NAN);
+                    scores[flaw.sample * width..][..width].fill(f32::NAN);
                 }
             }
             let counted = folded.flaws.into_iter().map(|flaw| Flaw {
@@ -56,15 +56,15 @@ impl Answer {
         flaws.sort_unstable_by_key(|flaw| (flaw.sample, flaw.member));
         Answer {
             blocks,
-            classes,
+            width,
             flaws,
         }
     }
 
-    /// Scores (`[classes]`) of each sample, in the order they were sent.
+    /// The answer (`[width]`) to each sample, in the order they were sent.
     pub fn rows(&self) -> impl Iterator<Item = &[f32]> {
         let blocks = self.blocks.iter();
-        blocks.flat_map(|b| b.scores.chunks_exact(self.classes))
+        blocks.flat_map(|b| b.scores.chunks_exact(self.width))
     }
 
     /// Returns the answers of `member` to each sample, in the order they were sent;
@@ -74,12 +74,13 @@ impl Answer {
             let values = block.scores.len();
             let at = member.get() * values;
             let rows = block.rows.get(at..at + values);
-            rows.unwrap_or_default().chunks_exact(self.classes)
+            rows.unwrap_or_default().chunks_exact(self.width)
         })
     }
 
-    /// The class with the highest score, of each sample; none where scores are NaN.
-    pub fn labels(&self) -> impl Iterator<Item = Option<usize>> {
+    /// The class with the highest score, of each sample; none where scores are NaN. It means
+    /// something for an ensemble that answers classes.
+    pub fn classes(&self) -> impl Iterator<Item = Option<usize>> {
         self.rows().map(label_of)
     }
 
@@ -91,7 +92,7 @@ impl Answer {
     /// Samples answered.
     pub fn len(&self) -> usize {
         let blocks = self.blocks.iter();
-        blocks.map(|b| b.scores.len()).sum::<usize>() / self.classes.max(1)
+        blocks.map(|b| b.scores.len()).sum::<usize>() / self.width.max(1)
     }
 
     /// Never for an answer to an admitted request: those have samples.
@@ -112,7 +113,7 @@ pub struct Part {
 #[derive(Debug, Default)]
 struct Folded {
     state: Vec<f32>,
-    /// `[members, samples, classes]`, where they are kept.
+    /// `[members, samples, width]`, where they are kept.
     rows: Vec<f32>,
     flaws: Vec<Flaw>,
 }
@@ -143,7 +144,7 @@ impl Part {
         member: MemberIndex,
         first: usize,
         rows: &[f32],
-        classes: usize,
+        width: usize,
     ) -> bool {
         let sound = is_finite(rows);
         if sound && !rule.counts(member) && self.kept == 0 {
@@ -151,18 +152,18 @@ impl Part {
         }
         let mut folded = self.folded.lock();
         if self.kept > 0 {
-            self.keep(&mut folded, member, first, rows, classes);
+            self.keep(&mut folded, member, first, rows, width);
         }
         if rule.counts(member) {
-            let samples = rows.len() / classes.max(1);
+            let samples = rows.len() / width.max(1);
             let state = self.state(&mut folded, first, samples, rule.state_width());
             match sound {
                 true => rule.fold(member, rows, state),
-                false => fold_finite(rule, member, rows, state, classes),
+                false => fold_finite(rule, member, rows, state, width),
             }
         }
         if !sound {
-            let rows = rows.chunks_exact(classes).enumerate();
+            let rows = rows.chunks_exact(width).enumerate();
             let flawed = rows.filter(|(_, row)| !is_finite(row));
             let flaws = flawed.map(|(i, _)| Flaw {
                 member,
@@ -194,25 +195,26 @@ impl Part {
         member: MemberIndex,
         first: usize,
         rows: &[f32],
-        classes: usize,
+        width: usize,
     ) {
-        let all = self.kept * self.samples * classes;
+        let all = self.kept * self.samples * width;
         folded.rows.resize(all, 0.0);
-        let at = (member.get() * self.samples + first) * classes;
+        let at = (member.get() * self.samples + first) * width;
         folded.rows[at..at + rows.len()].copy_from_slice(rows);
     }
 
-    /// Notes those of a member's `rows` that are finite and no probabilities, for the
-    /// samples from `first` on. Whether there were none.
-    pub fn check_probabilities(
+    /// Notes those of a member's `rows` that are finite and not what it is declared to
+    /// return, for the samples from `first` on. Whether there were none.
+    pub fn check_declared(
         &self,
+        outputs: OutputKind,
         member: MemberIndex,
         first: usize,
         rows: &[f32],
-        classes: usize,
+        width: usize,
     ) -> bool {
-        let rows = rows.chunks_exact(classes).enumerate();
-        let wrong = rows.filter(|(_, row)| !is_probable(row) && is_finite(row));
+        let rows = rows.chunks_exact(width).enumerate();
+        let wrong = rows.filter(|(_, row)| !is_as_declared(outputs, row) && is_finite(row));
         let flaws = wrong.map(|(i, _)| Flaw {
             member,
             sample: first + i,
@@ -242,10 +244,10 @@ fn fold_finite(
     member: MemberIndex,
     rows: &[f32],
     state: &mut [f32],
-    classes: usize,
+    width: usize,
 ) {
     let states = state.chunks_exact_mut(rule.state_width());
-    for (row, state) in rows.chunks_exact(classes).zip(states) {
+    for (row, state) in rows.chunks_exact(width).zip(states) {
         if is_finite(row) {
             rule.fold(member, row, state);
         }

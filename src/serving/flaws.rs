@@ -8,14 +8,16 @@
 //! answered instead, with NaN as every score of those samples and the rows named
 //! ([`super::Answer::flaws`]): that is how commands count them over a whole file.
 //!
-//! A member that is declared to give probabilities is held to it: rows that are below 0
-//! or do not sum to 1 are counted and named. They are folded all the same, since they are
+//! A member that is declared to answer probabilities is held to it: rows that are below 0
+//! or do not sum to 1 (of labels: that are below 0 or above 1) are counted and named. They are folded all the same, since they are
 //! numbers, and the declaration may be all that is wrong.
 
-use crate::device::MemberIndex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+use crate::device::MemberIndex;
+use crate::ensemble::OutputKind;
 
 /// A fault of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,8 +155,17 @@ const SUM: f32 = 1e-2;
 /// How far below 0 one may be.
 const BELOW: f32 = -1e-4;
 
+/// Whether a row of finite values could be what a member is declared to return.
+pub(super) fn is_as_declared(outputs: OutputKind, row: &[f32]) -> bool {
+    match outputs {
+        OutputKind::Probabilities => is_probable(row),
+        OutputKind::LabelProbabilities => row.iter().all(|p| (BELOW..=1.0 + SUM).contains(p)),
+        OutputKind::Logits | OutputKind::Values | OutputKind::LabelLogits => true,
+    }
+}
+
 /// Whether a row of finite values could be probabilities.
-pub(super) fn is_probable(row: &[f32]) -> bool {
+fn is_probable(row: &[f32]) -> bool {
     let sum: f32 = row.iter().sum();
     let least = row.iter().copied().fold(0.0, f32::min);
     (sum - 1.0).abs() <= SUM && least >= BELOW

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::{Cell, Matrix};
 use crate::device::DeviceIndex;
 use crate::device::gpu::{Gauges, GpuInfo, Usage};
+use crate::ensemble::Quality;
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
 
@@ -136,23 +137,26 @@ pub struct MemberView {
 pub struct MemberContribution {
     /// Samples weighed.
     pub weighed: u64,
-    /// Share of samples whose likeliest class was the ensemble's, 0 to 1.
-    pub agreement: f64,
-    /// Share whose label was met, where labels are known.
-    pub accuracy: Option<f64>,
+    /// How alike its answers are to the ensemble's: a share of samples, an error or a cosine.
+    pub agreement: Quality,
+    /// How near its answers are to the targets, where those are known.
+    pub quality: Option<Quality>,
     /// Mean distance of its probabilities from the ensemble's (total variation), 0 to 1;
-    /// none where members give values that are no probabilities.
+    /// none where members return no probabilities of classes.
     pub disagreement: Option<f64>,
     /// Mean entropy of its probabilities, over the most there can be, 0 to 1; likewise.
     pub entropy: Option<f64>,
     /// Share of all members' device time that it took, 0 to 1.
     pub cost: f64,
-    /// Share of samples whose answer would be another class without it (with it, where it
-    /// does not vote), 0 to 1.
-    pub flips: f64,
-    /// Change of the ensemble's accuracy without this member (with it, where it does not
-    /// vote), where labels are known.
-    pub accuracy_change: Option<f64>,
+    /// Share of samples whose answer would be another class or other labels without it (with
+    /// it, where it does not vote), 0 to 1; none for values.
+    pub flips: Option<f64>,
+    /// How alike the ensemble's answers would be to those of now without it (likewise), in
+    /// the measure of `agreement`; none for the only voter.
+    pub otherwise: Option<f64>,
+    /// Change of the ensemble's quality without this member (likewise), in the measure of
+    /// `quality`, where targets are known.
+    pub quality_change: Option<f64>,
 }
 
 /// A worker that is slower than its profile says, and a matrix that would relieve it.

@@ -32,7 +32,7 @@ pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
-    Accuracy, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
+    AnswerQuality, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
     SearchView, Snapshot, ThroughputView,
 };
 

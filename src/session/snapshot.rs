@@ -10,7 +10,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::changes::{HistoryEntry, Mark, Probation, ReloadView};
 use crate::compute::gpu::Precision;
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{Combination, PolicyKind};
+use crate::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::{EvaluatorKind, SearchProgress};
@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub now: Duration,
     /// The name of the ensemble.
     pub ensemble: Arc<str>,
+    /// The kind of its answers.
+    pub answers: AnswerKind,
     /// Any member has made-up weights.
     pub synthetic: bool,
     /// Any device is simulated: answers mean nothing.
@@ -61,8 +63,9 @@ pub struct Snapshot {
     pub target: Option<Target>,
     /// Samples and requests answered a second.
     pub throughput: ThroughputView,
-    /// Where the load generator knows labels and no weights are made up.
-    pub accuracy: Option<Accuracy>,
+    /// The figures of the generated load's answers, where targets are known and no weights
+    /// are made up.
+    pub quality: Option<AnswerQuality>,
     /// Requests counted by outcome, and restarts of workers.
     pub counters: Counters,
     /// Requests that were refused or failed lately.
@@ -148,11 +151,11 @@ pub struct ThroughputView {
     pub moment: Duration,
 }
 
-/// Of the answers whose label was known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accuracy {
-    /// Samples whose answer was the label.
-    pub right: u64,
+/// The figures of the answers whose targets were known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AnswerQuality {
+    /// Each figure with its measure, the main one first.
+    pub figures: Vec<Quality>,
     /// Samples answered.
     pub answered: u64,
 }

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::codes::Code;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::ensemble::{AnswerKind, AnswerWidth, BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, EvaluatorKind, SearchProgress};
 use divisi::serving::Flaws;
@@ -383,6 +383,9 @@ pub fn snapshot() -> Snapshot {
     Snapshot {
         now: Duration::from_millis(42_000),
         ensemble: "digits".into(),
+        answers: AnswerKind::Classes {
+            count: AnswerWidth::nearest(10),
+        },
         synthetic: true,
         simulated: false,
         precision: None,
@@ -417,7 +420,7 @@ pub fn snapshot() -> Snapshot {
             series: (0..60).map(series).collect(),
             moment: Duration::from_secs(1),
         },
-        accuracy: None,
+        quality: None,
         counters: Counters {
             answered: 48_120,
             refused: 3,

@@ -19,6 +19,9 @@ macro_rules! screen {
     };
 }
 
+#[path = "../support/answering.rs"]
+#[allow(dead_code, reason = "the engine's tests use all of it")]
+mod answering;
 mod answers;
 mod audience;
 mod background;
@@ -37,6 +40,7 @@ mod fake;
 mod figures;
 mod files;
 mod gpus;
+mod kinds;
 mod layouts;
 mod linear;
 mod logging;

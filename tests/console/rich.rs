@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use divisi::allocation::Cell;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::BatchSize;
+use divisi::ensemble::{BatchSize, Measure, Quality};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Accepted, SearchProgress, Tried};
 use divisi::session::*;
@@ -136,17 +136,22 @@ pub fn searching() -> SearchView {
 }
 
 fn contributions(shown: &mut Snapshot) {
+    let accuracy = |value| Quality {
+        measure: Measure::Accuracy,
+        value,
+    };
     let contribution = |i: usize| {
         let i = i as f64;
         MemberContribution {
             weighed: 2048,
-            agreement: 0.989 - 0.013 * i,
-            accuracy: Some(0.982 - 0.011 * i),
+            agreement: accuracy(0.989 - 0.013 * i),
+            quality: Some(accuracy(0.982 - 0.011 * i)),
             disagreement: Some(0.021 + 0.014 * i),
             entropy: Some(0.06 + 0.03 * i),
             cost: [0.03, 0.08, 0.19, 0.16, 0.42, 0.12][i as usize % 6],
-            flips: 0.004 + 0.002 * i,
-            accuracy_change: Some(0.003 * (i - 3.0)),
+            flips: Some(0.004 + 0.002 * i),
+            otherwise: Some(0.996 - 0.002 * i),
+            quality_change: Some(0.003 * (i - 3.0)),
         }
     };
     for (i, member) in shown.members.iter_mut().enumerate() {

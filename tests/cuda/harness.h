@@ -157,6 +157,13 @@ struct Check {
 
 template <typename T> Check check(const char *kernel) { return Check{std::string(kernel) + "_" + Kind<T>::SUFFIX, "", 0, 0}; }
 
+// Runs of a kernel with one type.
+constexpr int RUNS = 60;
+
+inline int some_channels(Random &random) { return random.of({1, 3, 4, 8, 12, 16, 24, 32, 40, 5}); }
+// In one of three cases there are NaN and infinities.
+inline int some_odd(Random &random) { return random.of({0, 0, 30}); }
+
 // Any grid will do.
 inline unsigned random_blocks(Random &random) { return unsigned(random.of({1, 2, 7, 64})); }
 
@@ -175,7 +182,8 @@ template <typename T> struct RandomTail {
             tail.residual = residual->data();
             tail.residual_pitch = residual->pitch;
         }
-        tail.activation = divisi::Activation(random.between(0, 2));
+        tail.activation = divisi::Activation(random.chance(2) ? random.between(0, 2) : random.between(3, 14));
+        tail.first = -0.5f, tail.second = 0.75f;
     }
 
     static std::unique_ptr<float[]> values(Random &random, int channels) {
@@ -189,9 +197,32 @@ template <typename T> struct RandomTail {
         if (scale) v *= double(scale[size_t(c)]), size *= std::fabs(double(scale[size_t(c)]));
         if (bias) v += double(bias[size_t(c)]), size += 2;
         if (residual) v += residual->get(pixel, c), size += 2;
-        if (tail.activation != divisi::NONE && v < 0) v = 0;
-        if (tail.activation == divisi::RELU6 && v > 6) v = 6;
-        return v;
+        return activated(v);
+    }
+
+    // The formulas of the activations; comparisons keep NaN.
+    double activated(double x) const {
+        const auto clamped = [](double v, double least, double most) { return v < least ? least : v > most ? most : v; };
+        const double a = double(tail.first), b = double(tail.second);
+        const double softplus = (x < 0 ? 0 : x) + std::log1p(std::exp(-std::fabs(x)));
+        switch (tail.activation) {
+            case divisi::NONE: return x;
+            case divisi::RELU: return x < 0 ? 0 : x;
+            case divisi::RELU6: return clamped(x, 0, 6);
+            case divisi::CLIP: return clamped(x, a, b);
+            case divisi::LEAKY_RELU: return x < 0 ? a * x : x;
+            case divisi::ELU: return x < 0 ? a * std::expm1(x) : x;
+            case divisi::SIGMOID: return 1 / (1 + std::exp(-x));
+            case divisi::HARD_SIGMOID: return clamped(a * x + b, 0, 1);
+            case divisi::SILU: return x / (1 + std::exp(-x));
+            case divisi::HARD_SWISH: return x * clamped(x / 6 + 0.5, 0, 1);
+            case divisi::GELU: return x * std::erfc(-x / std::sqrt(2.0)) / 2;
+            case divisi::GELU_TANH: return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+            case divisi::TANH: return std::tanh(x);
+            case divisi::SOFTPLUS: return softplus;
+            case divisi::MISH: return x * std::tanh(softplus);
+        }
+        return NAN;
     }
 };
 

@@ -1,14 +1,9 @@
 // Every kernel against a plain reference in float64, on random geometries.
+#include "channels.h"
 #include "harness.h"
 #include "walk.h"
 
 using namespace divisi;
-
-constexpr int RUNS = 60;
-
-static int some_channels(Random &random) { return random.of({1, 3, 4, 8, 12, 16, 24, 32, 40, 5}); }
-// In one of three cases there are NaN and infinities.
-static int some_odd(Random &random) { return random.of({0, 0, 30}); }
 
 template <typename T> bool test_enter() {
     Check check = ::check<T>("enter");
@@ -70,7 +65,7 @@ template <typename T> bool test_sum_in_place() {
     View<T> from(300, 32, 32, 0), to(300, 32, 40, 0), before(300, 32, 40, 0);
     from.randomise(random, 0), to.randomise(random, 0);
     std::memcpy(static_cast<void *>(before.block.get()), static_cast<void *>(to.block.get()), to.size * sizeof(T));
-    check.run(Pointwise{from.data(), to.data(), 32, 40, 300, 32, {nullptr, nullptr, to.data(), 40, RELU}}, 2);
+    check.run(Pointwise{from.data(), to.data(), 32, 40, 300, 32, {nullptr, nullptr, to.data(), 40, RELU, 0, 0}}, 2);
     for (int pixel = 0; pixel < 300; pixel++)
         for (int c = 0; c < 32; c++)
             check.value(to.at(pixel, c), std::max(0.0, from.get(pixel, c) + before.get(pixel, c)), 4);
@@ -335,7 +330,7 @@ template <typename T> bool test_all() {
 }
 
 int main() {
-    const bool walks = test_walk();
+    const bool walks = test_walk(), channels = test_channels();
     const bool f32 = test_all<float>(), bf16 = test_all<__nv_bfloat16>(), f16 = test_all<__half>();
-    return walks && f32 && bf16 && f16 ? 0 : 1;
+    return walks && channels && f32 && bf16 && f16 ? 0 : 1;
 }

@@ -59,7 +59,7 @@ pub fn networks(ensemble: &Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
 
 pub fn fakes(ensemble: &Ensemble) -> Arc<dyn PredictorFactory> {
     Arc::new(FakeFactory {
-        classes: ensemble.classes,
+        classes: ensemble.answer_width(),
     })
 }
 

@@ -8,7 +8,9 @@ use divisi::compute::{
     CpuPredictor, Lowered, NetworkOp, Predictor, host_rows, read_rows, reference, write_rows,
 };
 use divisi::network::builders::{Builder, Convnet, Densenet, Perceptron, Resnet};
-use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Sides, Weights};
+use divisi::network::{
+    Activation, Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Sides, Weights,
+};
 use proptest::prelude::*;
 
 pub(crate) fn samples(n: usize, shape: Shape) -> Vec<f32> {
@@ -40,7 +42,7 @@ pub(crate) fn weights(graph: &Graph) -> Weights {
 }
 
 /// Of the processor's kernels, and of the plan for GPUs as emulated.
-fn largest_difference(graph: &Graph, batch: usize) -> f32 {
+pub(crate) fn largest_difference(graph: &Graph, batch: usize) -> f32 {
     let weights = weights(graph);
     let on_gpu = gpu_difference(graph, &weights, batch, Precision::F32);
     difference(graph, &weights, batch).max(on_gpu)
@@ -241,7 +243,15 @@ fn sides(most: std::ops::Range<usize>) -> impl Strategy<Value = Sides> {
 }
 
 fn activation() -> impl Strategy<Value = Option<Op>> {
-    prop::sample::select(vec![None, Some(Op::Relu), Some(Op::Relu6)])
+    let others = [
+        Activation::Silu,
+        Activation::HardSwish,
+        Activation::Gelu,
+        Activation::Tanh,
+    ];
+    let mut all = vec![None, Some(Op::Relu), Some(Op::Relu6)];
+    all.extend(others.map(|activation| Some(Op::from(activation))));
+    prop::sample::select(all)
 }
 
 proptest! {
@@ -270,7 +280,7 @@ proptest! {
     /// and without somebody else reading a value between them.
     #[test]
     fn what_is_fused_answers_as_what_is_not(
-        input in image(), linear: bool, ops in prop::collection::vec(0usize..5, 1..6), spied in 0usize..8,
+        input in image(), linear: bool, ops in prop::collection::vec(0usize..8, 1..6), spied in 0usize..8,
     ) {
         let mut b = GraphBuilder::new(input);
         let first = if linear {
@@ -282,8 +292,11 @@ proptest! {
         };
         let (mut x, mut values) = (first, vec![first]);
         for (i, op) in ops.into_iter().enumerate() {
-            let op = [Op::BatchNorm { eps: 1e-3 }, Op::Scale { by: 3.0 }, Op::Add, Op::Relu, Op::Relu6][op];
-            let inputs = if op == Op::Add { vec![x, values[i / 2]] } else { vec![x] };
+            let op = [
+                Op::BatchNorm { eps: 1e-3 }, Op::Scale { by: 3.0 }, Op::Add, Op::Relu, Op::Relu6,
+                Op::LayerNorm { eps: 1e-3 }, Op::Mul, Activation::Silu.into(),
+            ][op];
+            let inputs = if op.arity().0 == 2 { vec![x, values[i / 2]] } else { vec![x] };
             x = b.add(format!("op{i}"), op, &inputs).expect("same shape");
             values.push(x);
         }

@@ -51,7 +51,7 @@ fn a_simulated_device_answers_like_fake_members_and_says_that_it_is_simulated() 
             .expect("let in");
         assert_eq!(answer.expect("answered").len(), 37, "{policy}");
         let snapshot = session.snapshot();
-        assert!(snapshot.simulated && snapshot.accuracy.is_none());
+        assert!(snapshot.simulated && snapshot.quality.is_none());
         assert!(snapshot.latency.since.split.computing > 0.0);
     }
 }

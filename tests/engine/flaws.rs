@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, Ensemble, RuleKind, label_of};
+use divisi::ensemble::{Combination, Ensemble, OutputKind, RuleKind, label_of};
 use divisi::serving::{Detail, Engine, Failure, Flaw, FlawKind, Flaws, Request};
 use divisi::session::{LiveSession, LogLevel};
 
@@ -42,7 +42,7 @@ fn by(ensemble: &Ensemble, rule: RuleKind) -> Combination {
 fn a_request_that_a_member_answers_with_nan_fails_and_names_it_under_every_rule() {
     let (_folder, ensemble) = spoilt();
     let engine = engine(&ensemble);
-    for rule in RuleKind::ALL {
+    for rule in RuleKind::OF_CLASSES {
         set_combination(&engine, by(&ensemble, rule)).expect("suits");
         let outcome = engine.predict(Request::new(&eleven())).expect("let in");
         let expected = Failure::NotFinite(vec![("spoilt".into(), 2)]);
@@ -54,11 +54,11 @@ fn a_request_that_a_member_answers_with_nan_fails_and_names_it_under_every_rule(
         );
         let answer = engine.predict(Request::new(&GOOD.repeat(9)));
         let answer = answer.expect("let in").expect("answered");
-        assert!(answer.labels().all(|l| l == Some(0)), "{rule:?}");
+        assert!(answer.classes().all(|l| l == Some(0)), "{rule:?}");
         assert!(answer.flaws().is_empty());
     }
     let seen = engine.telemetry().observe();
-    let rules = RuleKind::ALL.len() as u64;
+    let rules = RuleKind::OF_CLASSES.len() as u64;
     assert_eq!((seen.failed, seen.answered), (rules, rules));
     assert_eq!(seen.flaws[0], Flaws::default());
     assert_eq!(seen.flaws[1].not_finite, 2 * rules);
@@ -82,7 +82,7 @@ fn requests_beside_a_spoilt_one_in_the_same_batch_are_answered() {
 fn who_asks_is_told_which_rows_were_not_finite_and_has_no_class_for_them() {
     let (_folder, ensemble) = spoilt();
     let engine = engine(&ensemble);
-    for rule in RuleKind::ALL {
+    for rule in RuleKind::OF_CLASSES {
         set_combination(&engine, by(&ensemble, rule)).expect("suits");
         let values = eleven();
         let request = Request::new(&values).detailed(Detail::Marked);
@@ -93,7 +93,7 @@ fn who_asks_is_told_which_rows_were_not_finite_and_has_no_class_for_them() {
             kind: FlawKind::NotFinite,
         };
         assert_eq!(answer.flaws(), [flaw(1), flaw(5)], "{rule:?}");
-        for (sample, (row, label)) in answer.rows().zip(answer.labels()).enumerate() {
+        for (sample, (row, label)) in answer.rows().zip(answer.classes()).enumerate() {
             let bad = sample == 1 || sample == 5;
             assert_eq!(label, (!bad).then_some(0), "{rule:?}, sample {sample}");
             assert!(row.iter().all(|p| p.is_nan() == bad), "{row:?}");
@@ -144,18 +144,18 @@ fn members_rows_come_with_the_answer_where_they_are_asked_for() {
 fn a_member_that_does_not_vote_spoils_nothing_and_is_counted() {
     let (_folder, ensemble) = spoilt();
     let engine = engine(&ensemble);
-    for rule in RuleKind::ALL {
+    for rule in RuleKind::OF_CLASSES {
         let without = by(&ensemble, rule)
             .with_vote(MemberIndex::new(1), false)
             .expect("one is left");
         set_combination(&engine, without).expect("suits");
         let outcome = engine.predict(Request::new(&BAD)).expect("let in");
         let answer = outcome.expect("answered");
-        assert_eq!(answer.labels().next(), Some(Some(0)), "{rule:?}");
+        assert_eq!(answer.classes().next(), Some(Some(0)), "{rule:?}");
     }
     assert_eq!(
         engine.telemetry().observe().flaws[1].not_finite,
-        RuleKind::ALL.len() as u64
+        RuleKind::OF_CLASSES.len() as u64
     );
 }
 
@@ -206,7 +206,7 @@ fn a_member_declared_to_give_probabilities_is_held_to_it() {
         kinds,
         [(MemberIndex::new(1), FlawKind::NotProbabilities); 2]
     );
-    assert!(answer.labels().all(|l| l.is_some()), "they are numbers");
+    assert!(answer.classes().all(|l| l.is_some()), "they are numbers");
     assert!(engine.predict(Request::new(&GOOD)).expect("let in").is_ok());
     assert_eq!(engine.telemetry().observe().flaws[1].not_probabilities, 3);
     let events = engine.telemetry().take_events();
@@ -228,7 +228,7 @@ fn values_are_taken_as_they_are_and_only_by_rules_that_can() {
         }
     };
     let (_folder, ensemble) = of(with("average"));
-    assert!(!ensemble.gives_probabilities());
+    assert_eq!(ensemble.outputs(), [OutputKind::Values; 2]);
     let engine = engine(&ensemble);
     let answer = engine.predict(Request::new(&[0.0, 3.0, -2.0, 0.0]));
     let answer = answer.expect("let in").expect("answered");

@@ -58,6 +58,7 @@ fn rust_name(kind: &str) -> &str {
     match kind {
         "int32_t" | "Activation" => "i32",
         "int64_t" => "i64",
+        "float" => "f32",
         "uint64_t" => "u64",
         other => other,
     }

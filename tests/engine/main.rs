@@ -9,6 +9,9 @@
 )]
 
 mod allocation;
+#[path = "../support/answering.rs"]
+mod answering;
+mod answers;
 mod changes;
 mod codes;
 mod combination;

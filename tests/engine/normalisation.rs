@@ -218,7 +218,7 @@ fn members_that_take_the_same_share_it_in_whatever_words() {
 pub fn plainly(ensemble: &Ensemble) -> Vec<Vec<f32>> {
     let samples = ensemble.calibration.as_ref().expect("made up");
     let answer = |i| {
-        let mut mean = vec![0.0; ensemble.classes];
+        let mut mean = vec![0.0; ensemble.answer_width()];
         for member in &ensemble.members {
             let alone = probabilities(member, by_hand(ensemble, member, samples.row(i)));
             let share = ensemble.members.len() as f32;

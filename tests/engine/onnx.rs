@@ -9,7 +9,7 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor};
 use divisi::compute::{Lowered, NetworkOp};
 use divisi::ensemble::{Ensemble, Files};
-use divisi::network::Shape;
+use divisi::network::{Activation, Graph, Op, Shape};
 use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
 use serde::Deserialize;
 
@@ -46,7 +46,7 @@ fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
 
 #[test]
 fn a_model_answers_as_onnx_runtime_does() {
-    for name in ["image", "before", "vectors"] {
+    for name in ["image", "before", "vectors", "gates", "last", "curves"] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: Answers = serde_json::from_str(&text).expect("answers");
         let network = network(&format!("{name}.onnx"), None).expect(name);
@@ -64,6 +64,37 @@ fn a_model_answers_as_onnx_runtime_does() {
             );
         }
     }
+}
+
+/// Returns how many operations of `graph` are `op`.
+fn count(graph: &Graph, op: impl Into<Op>) -> usize {
+    let op = op.into();
+    graph.nodes().iter().filter(|n| n.op == op).count()
+}
+
+#[test]
+fn what_several_nodes_spell_out_is_one_operation() {
+    let curves = network("curves.onnx", None).expect("curves").graph;
+    assert_eq!(count(&curves, Activation::Gelu), 3);
+    assert_eq!(count(&curves, Activation::GeluTanh), 3);
+    assert_eq!(count(&curves, Activation::Mish), 2);
+    assert_eq!(count(&curves, Activation::HardSwish), 1);
+    // The gates that something else reads stay gates.
+    assert_eq!(count(&curves, Activation::Sigmoid), 2);
+    assert_eq!(count(&curves, Op::Mul), 3);
+    let gates = network("gates.onnx", None).expect("gates").graph;
+    assert_eq!(count(&gates, Activation::Silu), 1);
+    assert_eq!(count(&gates, Op::ChannelShuffle { groups: 2 }), 1);
+}
+
+#[test]
+fn an_image_seen_channels_last_is_the_same_image() {
+    let last = network("last.onnx", None).expect("last").graph;
+    let is_conv = |op: &Op| matches!(op, Op::Conv2d(_));
+    let convolutions = last.nodes().iter().filter(|n| is_conv(&n.op)).count();
+    assert_eq!(convolutions, 4, "two of them products with each pixel");
+    assert_eq!(count(&last, Op::LayerNorm { eps: 1e-6 }), 3);
+    assert_eq!(count(&last, Activation::Gelu), 1);
 }
 
 #[test]
@@ -154,7 +185,9 @@ fn damaged_files_are_refused_or_read_and_never_end_the_process() {
         let model = OnnxModel::from_bytes(bytes.to_vec());
         drop(model.and_then(|model| model.network(None)));
     };
-    for name in ["image", "before", "vectors", "unknown"] {
+    for name in [
+        "image", "before", "vectors", "unknown", "gates", "last", "curves",
+    ] {
         let bytes = fs::read(file(&format!("{name}.onnx"))).expect("bytes");
         for at in (0..bytes.len()).step_by(3) {
             take(&bytes[..at]);
@@ -173,7 +206,7 @@ fn a_model_alone_is_an_ensemble_of_one() {
     assert_eq!(ensemble.name, "vectors");
     assert_eq!(ensemble.member_names(), ["vectors"]);
     assert_eq!(
-        (ensemble.input.shape, ensemble.classes),
+        (ensemble.input.shape, ensemble.answer_width()),
         (Shape::vector(12), 4)
     );
     assert!(!ensemble.is_synthetic(), "the file holds its weights");

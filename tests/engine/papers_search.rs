@@ -56,7 +56,7 @@ fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
         known: None,
         frame: Frame::of(ensemble, &devices),
         factory: Arc::new(FakeFactory {
-            classes: ensemble.classes,
+            classes: ensemble.answer_width(),
         }),
         measured_on: devices.clone(),
         devices,

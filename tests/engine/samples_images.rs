@@ -313,8 +313,6 @@ const VALID: [&str; 8] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
-
     #[test]
     fn damage_anywhere_is_refused_or_read_without_panic(
         file in 0..VALID.len(),

@@ -21,7 +21,7 @@ fn read(name: &str, bytes: impl Into<Vec<u8>>) -> Result<Samples, String> {
 }
 
 /// An archive of these files.
-fn archive(method: CompressionMethod, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn archive(method: CompressionMethod, files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(method);
     for (name, bytes) in files {
@@ -81,7 +81,7 @@ fn an_npz_of_something_else_says_what_there_is() {
                 ("x_train.npy", samples_npy()),
                 ("y\u{1b}.npy", labels_npy()),
             ]),
-            "expected one array, or `samples` and `labels`, or `x` and `y`, found `x_test`, \
+            "expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found `x_test`, \
              `x_train`, `y\\u{1b}`",
         ),
         (
@@ -245,7 +245,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.json",
             "7",
-            "expected an array of samples, or an object of `samples` and `labels`",
+            "expected an array of samples, or an object of `samples` (`x`) and `labels`",
         ),
         ("a.json", "[]", "expected at least one sample, found none"),
         (
@@ -256,7 +256,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.json",
             r#"{"data": [[1,2,3,4]]}"#,
-            "expected the fields `samples` and `labels`, or `x` and `y`, found `data`",
+            "expected the fields `samples` (`x`) and `labels` (`targets`, `y`), found `data`",
         ),
         (
             "a.json",
@@ -291,7 +291,7 @@ fn json_that_holds_something_else_names_the_row() {
         (
             "a.jsonl",
             "[1,2,3,4]\n{\"z\": 1}",
-            "line 2: expected the fields `sample` and `label`",
+            "line 2: expected the fields `sample` (`x`) and `label`",
         ),
         (
             "a.jsonl",

@@ -31,7 +31,7 @@ fn digits_are_read_rightly() {
         .expect("answered");
     let labels = samples.labels().expect("labelled");
     let right = answer
-        .labels()
+        .classes()
         .zip(labels)
         .filter(|(a, b)| *a == Some(**b))
         .count();

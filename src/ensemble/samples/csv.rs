@@ -1,10 +1,12 @@
-//! CSV files: samples with or without labels, and labels alone.
+//! CSV files: samples with or without targets, and targets alone.
 
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::SamplesError;
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
+use super::target_rows::CsvTargets;
+use super::targets::{TargetColumns, TargetForm, Targets};
 
 fn wrong(line: u64, reason: String) -> SamplesError {
     SamplesError::Line { line, reason }
@@ -34,38 +36,57 @@ fn each<T>(
 }
 
 /// The rows read so far.
-struct CsvRows {
+struct CsvRows<'a> {
     header: StringRecord,
     labelled: bool,
     values: Vec<f32>,
     labels: Vec<usize>,
+    /// The targets in the last columns, if there are any.
+    targets: Option<CsvTargets<'a>>,
 }
 
-/// Reads samples, with labels if the last column is called `label`.
+/// Reads samples, with labels if the last column is called `label`, or with targets if the
+/// last columns are.
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let width = form.shape.elements();
-    let begin = |header| CsvRows::begin(header, width);
+    let begin = |header| CsvRows::begin(header, width, form.rows);
     let mut rows = each(bytes, begin, |rows, line, record| {
         rows.take(line, record, width, &form.classes)
     })?;
     rows.values.shrink_to_fit();
     form.layout.to_planes(form.shape, &mut rows.values);
-    Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))
+    let samples = Samples::new(rows.values, width, rows.labelled.then_some(rows.labels))?;
+    match rows.targets {
+        Some(targets) => samples.with_targets(targets.finish()),
+        None => Ok(samples),
+    }
 }
 
-impl CsvRows {
-    fn begin(header: StringRecord, width: usize) -> Result<Self, SamplesError> {
+impl<'a> CsvRows<'a> {
+    fn begin(
+        header: StringRecord,
+        width: usize,
+        rows: Option<TargetColumns<'a>>,
+    ) -> Result<Self, SamplesError> {
         if !header.is_empty() && header.iter().all(|h| h.trim().parse::<f64>().is_ok()) {
             return Err(SamplesError::NoHeader);
         }
-        let labelled = header.iter().next_back().map(str::trim) == Some("label");
-        if header.len() != width + usize::from(labelled) {
+        let names: Vec<&str> = header.iter().map(str::trim).collect();
+        let labelled = rows.is_none() && names.last() == Some(&"label");
+        let behind = match rows {
+            Some(columns) if header.len() != width => CsvTargets::at_end(columns, &names),
+            Some(_) => 0,
+            None => usize::from(labelled),
+        };
+        if header.len() != width + behind {
             return Err(SamplesError::Width {
                 expected: width,
-                found: header.len() - usize::from(labelled && !header.is_empty()),
+                found: header.len().saturating_sub(behind),
             });
         }
+        let targets = rows.filter(|_| behind > 0);
         Ok(CsvRows {
+            targets: targets.and_then(|columns| CsvTargets::named(columns, &names[width..])),
             header,
             labelled,
             values: Vec::new(),
@@ -98,12 +119,40 @@ impl CsvRows {
             let label = label.map_err(|why| wrong(line, format!("column label: {why}")))?;
             self.labels.push(label);
         }
+        if let Some(targets) = &mut self.targets {
+            let taken = targets.take(record.iter().skip(width));
+            taken.map_err(|why| wrong(line, why.to_string()))?;
+        }
         Ok(())
     }
 }
 
+/// Reads targets alone.
+pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    match form {
+        TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
+        TargetForm::Rows(columns) => target_rows(bytes, columns),
+    }
+}
+
+/// Reads rows of targets alone: every column is one.
+fn target_rows(bytes: &[u8], columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+    let begin = |header: StringRecord| {
+        let names: Vec<&str> = header.iter().map(str::trim).collect();
+        CsvTargets::named(columns, &names).ok_or(SamplesError::TargetColumns {
+            expected: columns.count,
+            found: header.len(),
+        })
+    };
+    let rows = each(bytes, begin, |rows, line, record| {
+        let taken = rows.take_whole(record.len(), record.iter());
+        taken.map_err(|why| wrong(line, why.to_string()))
+    })?;
+    Ok(rows.finish())
+}
+
 /// Reads labels alone, from the column called `label`.
-pub(super) fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let begin = |header: StringRecord| {
         let column = header.iter().position(|name| name.trim() == "label");
         let column = column.ok_or_else(|| {

@@ -14,8 +14,8 @@ pub enum SamplesError {
          of images"
     )]
     Kind,
-    /// The name is not that of a kind of file that labels can be read from.
-    #[error("expected a .csv, .npy, .npz or .json file of labels")]
+    /// The name is not that of a kind of file that labels or other targets can be read from.
+    #[error("expected a .csv, .npy, .npz or .json file of labels or targets")]
     LabelsKind,
     /// The file cannot be read.
     #[error("{0}")]
@@ -89,6 +89,40 @@ pub enum SamplesError {
         /// The number of labels.
         found: usize,
     },
+    /// A file of targets has other columns.
+    #[error(
+        "expected {expected} columns that have the names of the values or labels or begin with \
+         `target` (or, for labels, one called `labels`), found {found} columns"
+    )]
+    TargetColumns {
+        /// The number of values or labels.
+        expected: usize,
+        /// The number of columns.
+        found: usize,
+    },
+    /// There are not as many rows of targets as samples.
+    #[error("expected a row of targets for each of {expected} samples, found {found}")]
+    TargetRows {
+        /// The number of samples.
+        expected: usize,
+        /// The number of rows.
+        found: usize,
+    },
+    /// A target in an array is wrong.
+    #[error("row {row}, column {column}: expected {expected}, found {found}")]
+    TargetValue {
+        /// The row, from 0.
+        row: usize,
+        /// The column, from 0.
+        column: usize,
+        /// The values that can be used.
+        expected: &'static str,
+        /// The value.
+        found: String,
+    },
+    /// Lists of labels would take too much memory as rows.
+    #[error("expected at most {0} lists of that many labels")]
+    TargetLists(usize),
     /// An `.npy` file cannot be read.
     #[error("not a readable .npy file: {0}")]
     Npy(#[from] NpyError),
@@ -106,6 +140,9 @@ pub enum SamplesError {
     /// Labels are given for samples that have them already.
     #[error("the samples have labels of their own")]
     LabelledTwice,
+    /// Targets are given for samples that have them already.
+    #[error("the samples have targets of their own")]
+    TargetedTwice,
 }
 
 impl SamplesError {
@@ -141,6 +178,9 @@ pub enum FolderError {
         /// The classes that there are.
         error: ClassError,
     },
+    /// The answers are no classes, which folders could name.
+    #[error("`{0}`: expected images alone, since the answers are no classes, found a folder")]
+    NoClasses(String),
     /// The folder of a class holds a folder.
     #[error("`{0}`: expected images in the folder of a class, found a folder")]
     Nested(String),
@@ -165,7 +205,7 @@ pub enum NpzError {
     #[error("expected an array, found none")]
     NoArray,
     /// There are several arrays, and not those that are known.
-    #[error("expected one array, or `samples` and `labels`, or `x` and `y`, found {0}")]
+    #[error("expected one array, or `samples` (`x`) and `labels` (`targets`, `y`), found {0}")]
     Unknown(String),
     /// An array is too large.
     #[error("expected arrays of at most 4 GiB: `{0}` is larger")]
@@ -233,6 +273,7 @@ pub enum RowError {
     #[error("expected numbers that float32 can hold, found {0}")]
     NotFinite(String),
 }
+
 /// Why a label names no class.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ClassError {

@@ -1,4 +1,4 @@
-//! Files of samples and labels, each read by its kind.
+//! Files of samples and targets, each read by its kind.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use crate::reading;
 use super::error::SamplesError;
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
 use super::{csv, images, json, npy, npz};
 
 impl Samples {
@@ -18,7 +19,7 @@ impl Samples {
         SampleFileKind::of(name).map(drop).ok_or(SamplesError::Kind)
     }
 
-    /// Checks that labels can be in a file called `name`, without opening it.
+    /// Checks that labels or other targets can be in a file called `name`, without opening it.
     ///
     /// # Errors
     /// [`SamplesError::LabelsKind`].
@@ -40,8 +41,8 @@ impl Samples {
         Samples::parse(&name, bytes(path)?, form)
     }
 
-    /// Reads the bytes of a file called `name`. Labels are the last column of a CSV if it
-    /// is called `label`, the array `labels` or `y` of an `.npz` or of JSON.
+    /// Reads the bytes of a file called `name`. Targets are the last columns of a CSV if they
+    /// have their names, the array `labels`, `targets` or `y` of an `.npz` or of JSON.
     ///
     /// # Errors
     /// The bytes are not samples of that form.
@@ -56,18 +57,18 @@ impl Samples {
         }
     }
 
-    /// Adds the labels of the file at `path`, as [`Samples::labelled_by`] does.
+    /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does.
     ///
     /// # Errors
-    /// The file cannot be read, or as [`Samples::labelled_by`].
-    pub fn labelled_by_file(
+    /// The file cannot be read, or as [`Samples::targeted_by`].
+    pub fn targeted_by_file(
         self,
         path: &Path,
-        classes: &Classes<'_>,
+        form: &SampleForm<'_>,
     ) -> Result<Self, SamplesError> {
         let name = path.to_string_lossy();
         Samples::check_labels_name(&name)?;
-        self.labelled_by(&name, bytes(path)?, classes)
+        self.targeted_by(&name, bytes(path)?, form)
     }
 
     /// Adds the labels in the bytes of a file called `name`, one a sample: the column
@@ -82,19 +83,34 @@ impl Samples {
         bytes: Vec<u8>,
         classes: &Classes<'_>,
     ) -> Result<Self, SamplesError> {
-        if self.labels().is_some() {
-            return Err(SamplesError::LabelledTwice);
-        }
-        let labels = match SampleFileKind::of_labels(name)? {
-            SampleFileKind::Csv => csv::labels(&bytes, classes)?,
-            SampleFileKind::Npy => npy::labels(bytes, classes)?,
-            SampleFileKind::Npz => npz::labels(bytes, classes)?,
-            SampleFileKind::Json => json::labels(&bytes, classes)?,
-            SampleFileKind::JsonLines | SampleFileKind::Image => {
-                return Err(SamplesError::LabelsKind);
-            }
-        };
-        self.with_labels(labels)
+        self.with_targets(read_targets(name, bytes, TargetForm::Classes(*classes))?)
+    }
+
+    /// Adds the targets in the bytes of a file called `name`, one a sample: labels as in
+    /// [`Samples::labelled_by`], or rows of the columns of `form`: those of a CSV, or of an
+    /// array of numbers in an `.npy`, `.npz` or JSON, which may also list labels by name.
+    ///
+    /// # Errors
+    /// The bytes are no such targets, the samples have some already, or there are not as many
+    /// as samples.
+    pub fn targeted_by(
+        self,
+        name: &str,
+        bytes: Vec<u8>,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        self.with_targets(read_targets(name, bytes, form.targets())?)
+    }
+}
+
+/// Reads targets alone from the bytes of a file called `name`.
+fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    match SampleFileKind::of_labels(name)? {
+        SampleFileKind::Csv => csv::targets(&bytes, form),
+        SampleFileKind::Npy => npy::targets(bytes, form),
+        SampleFileKind::Npz => npz::targets(bytes, form),
+        SampleFileKind::Json => json::targets(&bytes, form),
+        SampleFileKind::JsonLines | SampleFileKind::Image => Err(SamplesError::LabelsKind),
     }
 }
 
@@ -130,7 +146,7 @@ impl SampleFileKind {
         }
     }
 
-    /// Returns the kind of a file of labels.
+    /// Returns the kind of a file of targets.
     fn of_labels(name: &str) -> Result<Self, SamplesError> {
         match Self::of(name) {
             None | Some(SampleFileKind::Image | SampleFileKind::JsonLines) => {

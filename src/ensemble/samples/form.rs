@@ -1,14 +1,16 @@
-//! The form of samples, known before their file is read: shape, layout, classes, and how images
+//! The form of samples, known before their file is read: shape, layout, targets, and how images
 //! fit the shape.
 
 use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
 
 use super::error::ClassError;
 use super::images::ImageFit;
+use super::targets::{TargetColumns, TargetForm};
 
 /// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -99,6 +101,8 @@ pub struct SampleForm<'a> {
     pub layout: ImageLayout,
     /// The classes that labels may name.
     pub classes: Classes<'a>,
+    /// The columns of targets that are rows of numbers, in place of classes.
+    pub rows: Option<TargetColumns<'a>>,
     /// How images of another size fit the shape.
     pub image_fit: ImageFit,
 }
@@ -134,8 +138,36 @@ impl<'a> SampleForm<'a> {
             shape,
             layout: ImageLayout::default(),
             classes: Classes::any(),
+            rows: None,
             image_fit: ImageFit::default(),
         }
+    }
+
+    /// Returns the form with targets of answers of a kind, whose classes, values or labels
+    /// have these names.
+    #[must_use]
+    pub fn answers(self, answers: AnswerKind, names: Option<&'a [String]>) -> Self {
+        let count = answers.width();
+        let are_labels = match answers {
+            AnswerKind::Classes { .. } => return self.classes(count, names),
+            AnswerKind::Values { .. } => false,
+            AnswerKind::Labels { .. } => true,
+        };
+        let rows = TargetColumns {
+            count,
+            names,
+            are_labels,
+        };
+        SampleForm {
+            rows: Some(rows),
+            ..self
+        }
+    }
+
+    /// Returns the targets that a file may hold.
+    pub(super) fn targets(&self) -> TargetForm<'a> {
+        self.rows
+            .map_or(TargetForm::Classes(self.classes), TargetForm::Rows)
     }
 
     /// Whether a sample of a file may have these dimensions: those of the layout, all values in

@@ -13,9 +13,12 @@ mod npy;
 mod npz;
 mod rows;
 mod table;
+mod target_rows;
+mod targets;
 
 pub use error::{ClassError, FolderError, JsonError, NpzError, RowError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use images::{ImageError, ImageFit};
 pub use npy::{NpyError, to_npy};
 pub use rows::Samples;
+pub use targets::{SampleTarget, TargetColumns, Targets};

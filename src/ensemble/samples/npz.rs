@@ -5,40 +5,41 @@ use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
 use super::error::{NpzError, SamplesError};
-use super::form::{Classes, MOST_BYTES, SampleForm};
+use super::form::{MOST_BYTES, SampleForm};
 use super::npy;
 use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
 
 /// The names of an array of samples, in any case.
 const SAMPLES: [&str; 2] = ["samples", "x"];
 
-/// The names of an array of labels, in any case.
-const LABELS: [&str; 2] = ["labels", "y"];
+/// The names of an array of labels or other targets, in any case.
+const TARGETS: [&str; 3] = ["labels", "targets", "y"];
 
 /// The most arrays that are looked at, and named in a message.
 const MOST_ARRAYS: usize = 8;
 
-/// Reads samples: the only array, or `samples` (`x`) with `labels` (`y`).
+/// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
 pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let mut arrays = Arrays::new(bytes)?;
-    let (samples, labels) = arrays.samples_and_labels()?;
+    let (samples, targets) = arrays.samples_and_targets()?;
     let table = arrays.unpack(samples)?;
     let samples = npy::samples(table, form).map_err(|e| arrays.within(samples, e))?;
-    match labels {
+    match targets {
         None => Ok(samples),
-        Some(at) => samples.with_labels(arrays.labels(at, &form.classes)?),
+        Some(at) => samples.with_targets(arrays.targets(at, form.targets())?),
     }
 }
 
-/// Reads labels: the array `labels` (`y`), or the only one.
-pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+/// Reads targets alone: the array `labels` (`targets`, `y`), or the only one.
+pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     let mut arrays = Arrays::new(bytes)?;
-    let at = match (arrays.find(LABELS), arrays.names.len()) {
+    let at = match (arrays.find(&TARGETS), arrays.names.len()) {
         (Some(at), _) => at,
         (None, 1) => 0,
         _ => return Err(arrays.unknown().into()),
     };
-    arrays.labels(at, classes)
+    arrays.targets(at, form)
 }
 
 /// The arrays of a file.
@@ -66,15 +67,15 @@ impl Arrays {
     }
 
     /// Returns the index of the array that has one of these names.
-    fn find(&self, wanted: [&str; 2]) -> Option<usize> {
+    fn find(&self, wanted: &[&str]) -> Option<usize> {
         let is_wanted = |name: &String| wanted.iter().any(|w| name.eq_ignore_ascii_case(w));
         self.names.iter().position(is_wanted)
     }
 
-    fn samples_and_labels(&self) -> Result<(usize, Option<usize>), NpzError> {
-        let labels = self.find(LABELS);
-        match (self.find(SAMPLES), labels, self.names.len()) {
-            (Some(samples), Some(_), 2) => Ok((samples, labels)),
+    fn samples_and_targets(&self) -> Result<(usize, Option<usize>), NpzError> {
+        let targets = self.find(&TARGETS);
+        match (self.find(&SAMPLES), targets, self.names.len()) {
+            (Some(samples), Some(_), 2) => Ok((samples, targets)),
             (_, None, 1) => Ok((0, None)),
             _ => Err(self.unknown()),
         }
@@ -91,9 +92,9 @@ impl Arrays {
         NpzError::Unknown(shown.join(", ") + &more)
     }
 
-    fn labels(&mut self, at: usize, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+    fn targets(&mut self, at: usize, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
         let table = self.unpack(at)?;
-        npy::labels(table, classes).map_err(|e| self.within(at, e))
+        npy::targets(table, form).map_err(|e| self.within(at, e))
     }
 
     /// Returns the bytes of an array's `.npy`.

@@ -11,8 +11,9 @@ use crate::network::Shape;
 use super::error::SamplesError;
 use super::form::ImageLayout;
 use super::table::NumberTable;
+use super::targets::Targets;
 
-/// Rows of raw values (before scaling), with labels where they are known.
+/// Rows of raw values (before scaling), with targets where they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     source: SampleSource,
@@ -22,7 +23,7 @@ pub struct Samples {
     skipped: usize,
     rows: usize,
     width: usize,
-    labels: Option<Vec<usize>>,
+    targets: Option<Targets>,
 }
 
 /// The source of values.
@@ -88,25 +89,33 @@ impl Samples {
             skipped: 0,
             rows,
             width,
-            labels: None,
+            targets: None,
         })
     }
 
-    /// Adds labels, one a sample.
+    /// Adds labels that are classes, as [`Samples::with_targets`] does.
+    pub(super) fn with_labels(self, labels: Vec<usize>) -> Result<Self, SamplesError> {
+        self.with_targets(Targets::Classes(labels))
+    }
+
+    /// Adds targets, one a sample.
     ///
     /// # Errors
-    /// There are labels already, or not as many as samples.
-    pub(super) fn with_labels(mut self, labels: Vec<usize>) -> Result<Self, SamplesError> {
-        if self.labels.is_some() {
-            return Err(SamplesError::LabelledTwice);
+    /// There are targets already, or not as many as samples.
+    pub fn with_targets(mut self, targets: Targets) -> Result<Self, SamplesError> {
+        let (expected, found) = (self.rows, targets.len());
+        let are_classes = matches!(targets, Targets::Classes(_));
+        match (self.targets.is_some(), are_classes) {
+            (true, true) => return Err(SamplesError::LabelledTwice),
+            (true, false) => return Err(SamplesError::TargetedTwice),
+            (false, true) if found != expected => {
+                return Err(SamplesError::Labels { expected, found });
+            }
+            (false, false) if found != expected => {
+                return Err(SamplesError::TargetRows { expected, found });
+            }
+            (false, _) => self.targets = Some(targets),
         }
-        if labels.len() != self.rows {
-            return Err(SamplesError::Labels {
-                expected: self.rows,
-                found: labels.len(),
-            });
-        }
-        self.labels = Some(labels);
         Ok(self)
     }
 
@@ -121,8 +130,8 @@ impl Samples {
         self.skipped += rows;
         self.rows -= rows;
         self.floats = OnceLock::new();
-        if let Some(labels) = &mut self.labels {
-            labels.drain(..rows);
+        if let Some(targets) = &mut self.targets {
+            targets.skip(rows);
         }
         Ok(self)
     }
@@ -175,9 +184,17 @@ impl Samples {
         &self.values()[i * self.width..(i + 1) * self.width]
     }
 
-    /// Returns the labels, one a sample, if they are known.
+    /// Returns the targets, one a sample, if they are known.
+    pub fn targets(&self) -> Option<&Targets> {
+        self.targets.as_ref()
+    }
+
+    /// Returns the labels, one a sample, if they are known and are classes.
     pub fn labels(&self) -> Option<&[usize]> {
-        self.labels.as_deref()
+        match self.targets.as_ref()? {
+            Targets::Classes(labels) => Some(labels),
+            Targets::Rows { .. } => None,
+        }
     }
 
     /// Returns the values of `count` samples from `first` on, beginning again after the
@@ -233,26 +250,9 @@ impl Samples {
         values
     }
 
-    /// Returns the labels of `count` samples from `first` on, beginning again after the
-    /// last, if they are known. They are copied only if they are not consecutive.
-    pub fn labels_of(&self, first: usize, count: usize) -> Option<Cow<'_, [usize]>> {
-        let labels = self.labels()?;
-        let first = first % labels.len();
-        Some(match labels.get(first..first + count) {
-            Some(neighbours) => Cow::Borrowed(neighbours),
-            None => labels
-                .iter()
-                .cycle()
-                .skip(first)
-                .take(count)
-                .copied()
-                .collect(),
-        })
-    }
-
     /// Returns the label of sample `index` modulo the number of samples, if it is known.
     pub fn label(&self, index: usize) -> Option<usize> {
-        self.labels.as_ref().map(|l| l[index % l.len()])
+        self.labels().map(|l| l[index % l.len()])
     }
 }
 

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
+use crate::ensemble::answers_table::WrittenOutputs;
 use crate::ensemble::manifest::{
     EnsembleError, Files, Manifest, ManifestSource, MemberTable, line_of,
 };
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{Input, Member, NormalisationSteps, OutputKind, VoteWeight};
+use crate::ensemble::{AnswerKind, Input, Member, NormalisationSteps, OutputKind, VoteWeight};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
-use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
+use crate::network::{Graph, GraphError, Naming, Pattern, Shape, Weights, WeightsError};
 use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 
 use super::input;
@@ -23,7 +24,7 @@ pub(super) fn members(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     input: &(Input, NormalisationSteps),
-    classes: usize,
+    answers: AnswerKind,
 ) -> Result<Vec<Arc<Member>>, EnsembleError> {
     let tables = manifest.members.get_ref();
     if tables.is_empty() {
@@ -46,7 +47,7 @@ pub(super) fn members(
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(source.wrong(table.span().start, why));
         }
-        let built = build_member(source, member, index, input, classes, of_all)?;
+        let built = build_member(source, member, index, input, answers, of_all)?;
         members.push(Arc::new(built));
     }
     if members.iter().any(|m| m.vote_weight.is_some()) {
@@ -62,11 +63,11 @@ fn build_member(
     table: &MemberTable,
     index: usize,
     input: &(Input, NormalisationSteps),
-    classes: usize,
+    answers: AnswerKind,
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(source, table.input.as_ref(), input)?;
-    let (graph, own) = network(source, table, input.shape, classes)?;
+    let (graph, own) = network(source, table, input.shape, answers)?;
     let naming = naming(source, table)?;
     let weights = match (&table.weights, own) {
         (None, Some(own)) => own,
@@ -77,14 +78,47 @@ fn build_member(
             return Err(source.wrong(written.span().start, why));
         }
     };
+    let outputs = outputs(source, table, answers)?;
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
         weights: Arc::new(weights),
         input,
-        temperature: temperature(source, table, of_all)?,
-        outputs: table.outputs,
+        temperature: temperature(source, table, outputs, of_all)?,
+        outputs,
         vote_weight: vote_weight(source, table)?,
+    })
+}
+
+/// Reads the kind of numbers that a member's network returns.
+fn outputs(
+    source: &ManifestSource<'_>,
+    table: &MemberTable,
+    answers: AnswerKind,
+) -> Result<OutputKind, EnsembleError> {
+    let written = table.outputs.as_ref();
+    let found = written.map(|w| *w.get_ref());
+    let wrong = |expected: &str| {
+        let at = written.map_or(0, |w| w.span().start);
+        let kind = answers.name();
+        let why = format!("members.outputs: expected {expected}, since the answers are {kind}");
+        Err(source.wrong(at, why))
+    };
+    Ok(match (answers, found) {
+        (AnswerKind::Classes { .. }, None | Some(WrittenOutputs::Logits)) => OutputKind::Logits,
+        (AnswerKind::Classes { .. }, Some(WrittenOutputs::Probabilities)) => {
+            OutputKind::Probabilities
+        }
+        (AnswerKind::Classes { .. } | AnswerKind::Values { .. }, Some(WrittenOutputs::Values))
+        | (AnswerKind::Values { .. }, None) => OutputKind::Values,
+        (AnswerKind::Labels { .. }, None | Some(WrittenOutputs::Logits)) => OutputKind::LabelLogits,
+        (AnswerKind::Labels { .. }, Some(WrittenOutputs::Probabilities)) => {
+            OutputKind::LabelProbabilities
+        }
+        (AnswerKind::Values { .. }, Some(_)) => return wrong("`values`"),
+        (AnswerKind::Labels { .. }, Some(WrittenOutputs::Values)) => {
+            return wrong("`logits` or `probabilities`");
+        }
     })
 }
 
@@ -92,9 +126,10 @@ fn build_member(
 fn temperature(
     source: &ManifestSource<'_>,
     table: &MemberTable,
+    outputs: OutputKind,
     of_all: Temperature,
 ) -> Result<Temperature, EnsembleError> {
-    let values = table.outputs == OutputKind::Values;
+    let values = outputs == OutputKind::Values;
     let Some(written) = &table.temperature else {
         return Ok(if values { Temperature::ONE } else { of_all });
     };
@@ -152,8 +187,9 @@ fn network(
     source: &ManifestSource<'_>,
     table: &MemberTable,
     input: Shape,
-    classes: usize,
+    answers: AnswerKind,
 ) -> Result<(Graph, Option<Weights>), EnsembleError> {
+    let width = answers.width();
     let Range { start, .. } = table.network.span();
     let spec = table.network.get_ref();
     let fail = |why: String| source.wrong(start, format!("network of `{}`: {why}", table.name));
@@ -166,11 +202,16 @@ fn network(
         }
         None => {
             let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
-            let graph = builder.build(input, classes);
+            let graph = builder.build(input, width);
             (graph.map_err(|e| fail(e.to_string()))?, None)
         }
     };
-    let graph = graph.answers(classes).map_err(|e| fail(e.to_string()))?;
+    let graph = graph.answers(width).map_err(|e| match e {
+        GraphError::Classes { found, .. } => fail(format!(
+            "the network answers {found} per sample where the ensemble has {answers}"
+        )),
+        other => fail(other.to_string()),
+    })?;
     Ok((graph, weights))
 }
 

@@ -1,10 +1,10 @@
 //! The validation of a manifest, which returns an ensemble that can be served.
 
+mod answers;
 mod images;
 mod input;
 mod members;
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, OutputKind, SampleForm};
+use super::{Ensemble, SampleForm};
 
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
@@ -42,7 +42,7 @@ impl Ensemble {
 
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
-    let classes = source.count("classes", &manifest.classes, 1 << 24)?;
+    let (answers, answer_names) = answers::answers(source, &manifest)?;
     let normalised = input::ensemble(source, &manifest.input)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
@@ -51,8 +51,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let labels = labels(source, &manifest, classes)?;
-    let members = members::members(source, &manifest, &normalised, classes)?;
+    let members = members::members(source, &manifest, &normalised, answers)?;
     let (input, _) = normalised;
     let layout = manifest.input.layout;
     let image_fit = images::fit(source, &manifest.input, input.shape)?;
@@ -64,7 +63,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let form = SampleForm {
         layout,
         image_fit,
-        ..SampleForm::new(input.shape).classes(classes, labels.as_deref())
+        ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
@@ -78,23 +77,21 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         input,
         layout,
         image_fit,
-        classes,
+        answers,
         batch_sizes,
-        labels: labels.clone(),
+        answer_names: answer_names.clone(),
     };
     outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)
 }
 
-/// Checks that rule and temperatures suit the outputs of the members.
+/// Checks that rule and temperatures suit the answers and the outputs of the members.
 fn outputs(
     source: &ManifestSource<'_>,
     at: usize,
     ensemble: &Ensemble,
 ) -> Result<(), EnsembleError> {
-    let outputs: Vec<OutputKind> = ensemble.members.iter().map(|m| m.outputs).collect();
-    let combination = ensemble.combination();
-    let suits = combination.check_outputs(&outputs, &ensemble.member_names());
+    let suits = ensemble.check_combination(&ensemble.combination());
     suits.map_err(|why| source.wrong(at, why.to_string()))
 }
 
@@ -104,44 +101,6 @@ fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precisi
     };
     let parsed = written.get_ref().parse::<Precision>();
     parsed.map_err(|why| source.wrong(written.span().start, format!("precision: {why}")))
-}
-
-/// Returns the message about a name of two classes, if there is one. Names are unique
-/// since files may contain labels by name.
-fn repeated(labels: &[String]) -> Option<String> {
-    let mut classes = HashMap::new();
-    labels.iter().enumerate().find_map(|(class, label)| {
-        let other = classes.insert(label.trim(), class)?;
-        Some(format!(
-            "labels: `{label}` names class {other} and class {class}; expected a name for each"
-        ))
-    })
-}
-
-fn labels(
-    source: &ManifestSource<'_>,
-    manifest: &Manifest,
-    classes: usize,
-) -> Result<Option<Vec<String>>, EnsembleError> {
-    match &manifest.labels {
-        Some(labels) if labels.get_ref().len() != classes => Err(source.wrong(
-            labels.span().start,
-            format!(
-                "labels: expected one a class ({classes}), found {}",
-                labels.get_ref().len()
-            ),
-        )),
-        Some(labels) => {
-            for label in labels.get_ref() {
-                source.check_name(labels.span().start, "labels", label)?;
-            }
-            match repeated(labels.get_ref()) {
-                Some(why) => Err(source.wrong(labels.span().start, why)),
-                None => Ok(Some(labels.get_ref().clone())),
-            }
-        }
-        None => Ok(None),
-    }
 }
 
 fn policy(
@@ -244,7 +203,7 @@ fn read_samples(
     if let Some(labels) = &table.labels {
         let bytes = source.files.read(labels)?;
         samples = samples
-            .labelled_by(labels, bytes, &form.classes)
+            .targeted_by(labels, bytes, form)
             .map_err(|e| of(labels, &e))?;
     }
     let skip = table.skip.unwrap_or(0);

@@ -92,7 +92,6 @@ fn layer_norm(
     Ok(StepWeights {
         packed,
         bias: padded(of("bias").collect()),
-        candle: None,
     })
 }
 

@@ -262,7 +262,7 @@ fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
         measured_on: devices.clone(),
         // Nothing real runs.
         factory: Arc::new(FakeFactory {
-            classes: order.ensemble.classes,
+            classes: order.ensemble.answer_width(),
         }),
         samples: None,
         method: Method {

@@ -173,7 +173,7 @@ fn on_gpu(
     let gpu = profiler.factory.gpu(info)?;
     let program = profiler.factory.program(member, &gpu)?;
     let inputs = profiler.ensemble.members[member].graph.input().elements();
-    let classes = profiler.ensemble.classes;
+    let classes = profiler.ensemble.answer_width();
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, classes)?;
     mix(runner.samples());
     Ok(runner)
@@ -201,7 +201,7 @@ impl Partition {
         let inputs = profiler.ensemble.members[member].graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {
             write_rows(&input, mix)?;
-            Ok((input, host_rows(largest, profiler.ensemble.classes)?))
+            Ok((input, host_rows(largest, profiler.ensemble.answer_width())?))
         });
         let (input, output) = tensors?;
         Ok(Partition {

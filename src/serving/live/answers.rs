@@ -42,9 +42,9 @@ impl EngineState {
             }
         }
         self.keep_reading(now);
-        let classes = self.ensemble.classes;
+        let width = self.ensemble.answer_width();
         finished.pay(|done| {
-            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, classes));
+            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, width));
             match (done.payload.answer(finish), &done.payload.member_sample) {
                 (Some(why), _) => {
                     self.counters.failed.fetch_add(1, Ordering::Relaxed);

@@ -55,7 +55,7 @@ pub enum BuildError {
     Other(String),
 }
 
-/// Builds the predictor of one worker. Predictors answer probabilities.
+/// Builds the predictor of one worker. Predictors answer rows as combination rules take them.
 pub trait PredictorFactory: Send + Sync {
     /// A predictor of `member` for batches of up to `size`; `pool` has the device's
     /// threads where it has several.
@@ -160,7 +160,7 @@ impl PredictorFactory for NetworkFactory {
 
 /// A constant known per member in place of each network.
 pub struct FakeFactory {
-    /// Classes of an answer.
+    /// Numbers in an answer.
     pub classes: usize,
 }
 
@@ -235,7 +235,7 @@ fn lower_for_gpu(
     })
 }
 
-/// Lowers a member's network so that it answers probabilities.
+/// Lowers a member's network, with a softmax where its logits are those of classes.
 fn lower_by<T>(
     member: &Member,
     lower: impl FnOnce(&Graph, &Weights) -> Result<T, ComputeError>,
@@ -243,7 +243,11 @@ fn lower_by<T>(
     let weights = &member.weights;
     weights.check()?;
     let lowered = match member.outputs {
-        OutputKind::Probabilities | OutputKind::Values => lower(&member.graph, weights),
+        // The sigmoid of labels is the combination rule's: it may need the logits.
+        OutputKind::Probabilities
+        | OutputKind::Values
+        | OutputKind::LabelLogits
+        | OutputKind::LabelProbabilities => lower(&member.graph, weights),
         OutputKind::Logits => lower(&member.graph.with_softmax()?, weights),
     };
     // A file that was written to meanwhile gave neither the old weights nor the new.

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::device::MemberIndex;
-use crate::ensemble::{Combination, CombinationRule, Ensemble, MemberEvaluation, MemberFigures};
+use crate::ensemble::{
+    AnswerKind, Combination, CombinationRule, Ensemble, MemberEvaluation, MemberFigures,
+    OutputKind, Targets,
+};
 use crate::lock::Ranked;
 use crate::serving::batch::Range;
 
@@ -18,9 +21,9 @@ use super::locks::{EvaluationRank, SampleRowsRank};
 pub(crate) struct MemberSample {
     samples: usize,
     members: usize,
-    classes: usize,
-    labels: Option<Vec<usize>>,
-    /// `[members, samples, classes]`.
+    width: usize,
+    targets: Option<Targets>,
+    /// `[members, samples, width]`.
     rows: Ranked<SampleRowsRank, Vec<f32>>,
 }
 
@@ -36,8 +39,8 @@ impl MemberSample {
         if range.part > 0 || range.first >= self.samples {
             return;
         }
-        let wanted = range.len.min(self.samples - range.first) * self.classes;
-        let at = (member.get() * self.samples + range.first) * self.classes;
+        let wanted = range.len.min(self.samples - range.first) * self.width;
+        let at = (member.get() * self.samples + range.first) * self.width;
         self.rows.lock()[at..at + wanted].copy_from_slice(&rows[..wanted]);
     }
 }
@@ -47,25 +50,12 @@ pub(crate) struct MemberSampler {
     /// Answers mean something here.
     enabled: bool,
     members: usize,
-    classes: usize,
-    /// All members answer probabilities.
-    probable: bool,
+    answers: AnswerKind,
+    /// The kind of numbers that each member returns.
+    outputs: Vec<OutputKind>,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
     evaluation: Ranked<EvaluationRank, MemberEvaluation>,
-}
-
-fn evaluation(
-    combination: &Combination,
-    rule: &Arc<dyn CombinationRule>,
-    classes: usize,
-    probable: bool,
-) -> MemberEvaluation {
-    let evaluation = MemberEvaluation::new(combination, Arc::clone(rule), classes);
-    match probable {
-        true => evaluation,
-        false => evaluation.of_values(),
-    }
 }
 
 /// Samples of one request at most.
@@ -88,21 +78,24 @@ impl MemberSampler {
         rule: &Arc<dyn CombinationRule>,
         ensemble: &Ensemble,
     ) -> Self {
-        let classes = ensemble.classes;
-        let probable = ensemble.gives_probabilities();
+        let (answers, outputs) = (ensemble.answers, ensemble.outputs());
+        let rule = Arc::clone(rule);
+        let evaluation = MemberEvaluation::new(combination, rule, answers, &outputs);
         MemberSampler {
             enabled,
             members: combination.voting.len(),
-            classes,
-            probable,
+            answers,
+            outputs,
             next: AtomicU64::new(0),
-            evaluation: Ranked::new(evaluation(combination, rule, classes, probable)),
+            evaluation: Ranked::new(evaluation),
         }
     }
 
     /// Another combination: what was weighed under the last says nothing of it.
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
-        *self.evaluation.lock() = evaluation(combination, rule, self.classes, self.probable);
+        let rule = Arc::clone(rule);
+        let new = MemberEvaluation::new(combination, rule, self.answers, &self.outputs);
+        *self.evaluation.lock() = new;
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.
@@ -110,7 +103,7 @@ impl MemberSampler {
         &self,
         now: Duration,
         samples: usize,
-        labels: Option<&[usize]>,
+        targets: Option<(&Targets, usize)>,
     ) -> Option<MemberSample> {
         if !self.enabled {
             return None;
@@ -126,19 +119,20 @@ impl MemberSampler {
             .next
             .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed);
         mine.ok()?;
-        let labels = labels.and_then(|all| all.get(..samples));
+        let width = self.answers.width();
+        let targets = targets.filter(|(all, _)| !all.is_empty());
         Some(MemberSample {
             samples,
             members: self.members,
-            classes: self.classes,
-            labels: labels.map(<[usize]>::to_vec),
-            rows: Ranked::new(vec![0.0; self.members * samples * self.classes]),
+            width,
+            targets: targets.map(|(all, first)| all.range(first, samples)),
+            rows: Ranked::new(vec![0.0; self.members * samples * width]),
         })
     }
 
     /// Seconds until the next request after one of so many samples.
     fn pause(&self, samples: usize) -> f64 {
-        let values = (self.members * self.classes) as f64;
+        let values = (self.members * self.answers.width()) as f64;
         let cost = values * (ENTROPY_S + FOLD_S * self.members as f64);
         samples as f64 * (1.0 / RATE).max(cost / SHARE)
     }
@@ -150,16 +144,16 @@ impl MemberSampler {
             return;
         }
         let rows = member_sample.rows.lock();
-        let stride = member_sample.samples * member_sample.classes;
+        let stride = member_sample.samples * member_sample.width;
         for sample in 0..member_sample.samples {
             let row = |member: MemberIndex| {
-                let at = member.get() * stride + sample * member_sample.classes;
-                &rows[at..at + member_sample.classes]
+                let at = member.get() * stride + sample * member_sample.width;
+                &rows[at..at + member_sample.width]
             };
             let of_members: Vec<&[f32]> =
                 MemberIndex::all(member_sample.members).map(row).collect();
-            let label = member_sample.labels.as_ref().map(|labels| labels[sample]);
-            evaluation.weigh(&of_members, label);
+            let targets = member_sample.targets.as_ref();
+            evaluation.weigh(&of_members, targets.map(|all| all.of(sample)));
         }
     }
 

@@ -148,7 +148,7 @@ impl EngineState {
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let rule = self.rule();
-        let member_sample = self.sampler.begin_sample(now, samples, request.labels);
+        let member_sample = self.sampler.begin_sample(now, samples, request.targets);
         let due = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => self.ensemble.members.len(),

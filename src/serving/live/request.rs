@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::ensemble::CombinationRule;
+use crate::ensemble::{CombinationRule, OutputKind, Targets};
 use crate::serving::answer::Part;
 use crate::serving::batch::Batch;
 use crate::serving::core::{Next, Owed};
@@ -23,8 +23,9 @@ pub struct Request<'a> {
     pub deadline: Option<Duration>,
     /// How long ago it was due: its latency counts from then.
     pub late: Duration,
-    /// The samples' classes, where they are known: members are weighed by them.
-    pub labels: Option<&'a [usize]>,
+    /// The samples' targets, where they are known, and the first sample's number among
+    /// them: members are weighed by them.
+    pub targets: Option<(&'a Targets, usize)>,
     /// How much its caller wants to be told.
     pub detail: Detail,
 }
@@ -36,7 +37,7 @@ impl<'a> Request<'a> {
             values,
             deadline: None,
             late: Duration::ZERO,
-            labels: None,
+            targets: None,
             detail: Detail::Scores,
         }
     }
@@ -121,15 +122,16 @@ pub(crate) type LiveNext = Next<Arc<RequestData>>;
 /// Live requests that are over.
 pub(crate) type LiveOwed = Owed<Arc<RequestData>>;
 
-/// The answers of a batch: `[samples, classes]` row after row.
+/// The answers of a batch: `[samples, width]` row after row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchOutput<'a> {
     /// The values.
     pub rows: &'a [f32],
     /// Values of a row.
-    pub classes: usize,
-    /// The member says that it answers probabilities, and is held to it.
-    pub declared: bool,
+    pub width: usize,
+    /// The kind of numbers that the member returns; where they are declared to be
+    /// probabilities, it is held to it.
+    pub outputs: OutputKind,
 }
 
 impl BatchOutput<'_> {
@@ -142,19 +144,21 @@ impl BatchOutput<'_> {
     }
 
     fn fold_all(&self, batch: &LiveBatch) {
-        let (classes, member) = (self.classes, batch.member);
+        let (width, member) = (self.width, batch.member);
         let mut at = 0;
         for placed in &batch.ranges {
             let range = placed.range;
-            let end = at + range.len * classes;
+            let end = at + range.len * width;
             let data = &placed.payload;
             let rows = &self.rows[at..end];
             if let Some(member_sample) = &data.member_sample {
                 member_sample.keep(member, &range, rows);
             }
             let (part, first) = (&data.parts[range.part], range.first);
-            let sound = part.fold(data.rule.as_ref(), member, first, rows, classes);
-            let kept = !self.declared || part.check_probabilities(member, first, rows, classes);
+            let sound = part.fold(data.rule.as_ref(), member, first, rows, width);
+            let outputs = self.outputs;
+            let kept =
+                !outputs.is_declared() || part.check_declared(outputs, member, first, rows, width);
             if !sound || !kept {
                 data.note_flaw();
             }

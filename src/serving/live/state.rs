@@ -64,9 +64,9 @@ struct RuleInForce {
 }
 
 impl RuleInForce {
-    fn new(combination: Combination, classes: usize) -> Self {
+    fn new(combination: Combination, ensemble: &Ensemble) -> Self {
         RuleInForce {
-            rule: combination.build(classes),
+            rule: ensemble.rule_of(&combination),
             combination,
             own_rule: false,
         }
@@ -88,7 +88,7 @@ impl EngineState {
         let drivers = drivers::open(&networks, &devices, &costs)?;
         let core = core(&ensemble, extents, &drivers);
         let storage = Storage::new(extents, ensemble.segment_size, ensemble.transforms());
-        let in_force = RuleInForce::new(ensemble.combination(), ensemble.classes);
+        let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
         // What devices that do not compute or made-up weights answer says nothing of members.
         let computed = drivers.iter().all(|d| d.capabilities().computes);
         let answers_are_real = computed && !ensemble.is_synthetic();
@@ -147,7 +147,7 @@ impl EngineState {
 
     /// Combines requests otherwise that are let in from now on.
     pub(super) fn combine_by(&self, combination: Combination) {
-        let new = RuleInForce::new(combination, self.ensemble.classes);
+        let new = RuleInForce::new(combination, &self.ensemble);
         self.sampler.restart(&new.combination, &new.rule);
         let before = std::mem::replace(&mut *self.in_force.write(), new);
         // Outside of the lock, likewise.

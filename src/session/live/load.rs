@@ -9,7 +9,7 @@ use crate::ensemble::Samples;
 use crate::load::{Generator, LoadPattern, LoadTally};
 use crate::lock::Ranked;
 use crate::serving::{Engine, LoadRank, LogTarget, UntracedLine};
-use crate::session::{Accuracy, LoadView, LogLevel, SessionRefusal};
+use crate::session::{AnswerQuality, LoadView, LogLevel, SessionRefusal};
 
 use super::log::Log;
 
@@ -130,10 +130,10 @@ impl Load {
     }
 
     /// Of the samples answered so far.
-    pub(super) fn accuracy(&self) -> Option<Accuracy> {
+    pub(super) fn quality(&self) -> Option<AnswerQuality> {
         let answered = self.tally.answered.load(Ordering::Relaxed);
-        (answered > 0).then(|| Accuracy {
-            right: self.tally.right.load(Ordering::Relaxed),
+        (answered > 0).then(|| AnswerQuality {
+            figures: self.tally.qualities(self.engine.ensemble().answers),
             answered,
         })
     }

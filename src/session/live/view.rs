@@ -9,7 +9,7 @@ use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
-    Accuracy, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
+    AnswerQuality, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
@@ -54,6 +54,7 @@ impl LiveSession {
         Snapshot {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
+            answers: self.ensemble.answers,
             synthetic: self.ensemble.is_synthetic(),
             simulated: self.capabilities().any(|c| !c.computes),
             precision: self.precision(),
@@ -75,7 +76,7 @@ impl LiveSession {
             latency_before: told.latency_before,
             oldest_waiting: seen.oldest_waiting,
             throughput: throughput(&seen),
-            accuracy: self.accuracy(),
+            quality: self.quality(),
             counters: self.counters(&seen),
             lately,
             load,
@@ -182,12 +183,12 @@ impl LiveSession {
         matrix.cells().map(entry).collect()
     }
 
-    fn accuracy(&self) -> Option<Accuracy> {
-        let labelled = self.ensemble.calibration.as_ref()?.labels().is_some();
-        if !labelled || !self.engine.telemetry().answers_are_real() {
+    fn quality(&self) -> Option<AnswerQuality> {
+        let known = self.ensemble.calibration.as_ref()?.targets().is_some();
+        if !known || !self.engine.telemetry().answers_are_real() {
             return None;
         }
-        self.load.lock().accuracy()
+        self.load.lock().quality()
     }
 
     /// Returns the requests lost lately. Writes to the log where losses begin, go on or end.
@@ -224,12 +225,13 @@ fn contribution(figures: MemberFigures, cost: f64) -> MemberContribution {
     MemberContribution {
         weighed: figures.weighed,
         agreement: figures.agreement,
-        accuracy: figures.accuracy,
+        quality: figures.quality,
         disagreement: figures.disagreement,
         entropy: figures.entropy,
         cost,
-        flips: figures.flips,
-        accuracy_change: figures.accuracy_change,
+        flips: figures.flips(),
+        otherwise: figures.otherwise,
+        quality_change: figures.quality_change,
     }
 }
 

@@ -123,13 +123,13 @@ macro_rules! sections {
 
 sections! {
     whole {
-        0: ensemble synthetic simulated precision;
+        0: ensemble answers synthetic simulated precision;
         1: health can_undo can_redo;
         2: matrix policy combination segment_size target;
         3: latency;
         4: latency_before;
         5: throughput oldest_waiting;
-        6: accuracy counters lately load;
+        6: quality counters lately load;
         7: search;
         8: reload;
         9: proposal;

@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Devices say what can be done with them, and searches what scores them, since 4.
-            Format::Recording => 4,
-            // Refusals have codes since 4.
-            Format::Connection => 4,
+            // Figures of answers have measures since 5.
+            Format::Recording => 5,
+            // Figures of answers have measures since 5.
+            Format::Connection => 5,
         }
     }
 

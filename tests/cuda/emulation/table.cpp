@@ -33,6 +33,10 @@ constexpr KernelEntry entry(const char *name) {
     entry<divisi::Grouped, grouped_##SUFFIX>("grouped_" #SUFFIX),               \
     entry<divisi::Gather, gather_##SUFFIX>("gather_" #SUFFIX),                  \
     entry<divisi::Flatten, flatten_##SUFFIX>("flatten_" #SUFFIX),               \
+    entry<divisi::Paired, paired_##SUFFIX>("paired_" #SUFFIX),                  \
+    entry<divisi::Shuffle, shuffle_##SUFFIX>("shuffle_" #SUFFIX),               \
+    entry<divisi::ResponseNorm, response_norm_##SUFFIX>("response_norm_" #SUFFIX), \
+    entry<divisi::LayerNorm, layer_norm_##SUFFIX, true>("layer_norm_" #SUFFIX), \
     entry<divisi::Softmax, softmax_##SUFFIX, true>("softmax_" #SUFFIX),         \
     entry<divisi::Softmax, softmax_answer_##SUFFIX, true>("softmax_answer_" #SUFFIX), \
     entry<divisi::Answer, answer_##SUFFIX>("answer_" #SUFFIX)

@@ -17,7 +17,7 @@ fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
     let bed = Bed::of(ensemble, &["cuda:0"]);
     let engine = bed.start();
     let values = [GOOD, BAD, GOOD].concat();
-    for rule in RuleKind::ALL {
+    for rule in RuleKind::OF_CLASSES {
         let combination = Combination {
             rule,
             ..bed.ensemble.combination()
@@ -28,7 +28,7 @@ fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
         assert_eq!(outcome, Err(expected), "{rule:?}");
         let request = Request::new(&values).detailed(Detail::Members);
         let answer = engine.predict(request).expect("let in").expect("marked");
-        let labels: Vec<_> = answer.labels().collect();
+        let labels: Vec<_> = answer.classes().collect();
         assert_eq!(labels, [Some(0), None, Some(0)], "{rule:?}");
         let flaws: Vec<_> = answer.flaws().iter().map(|f| (f.member, f.kind)).collect();
         assert_eq!(flaws, [(MemberIndex::new(1), FlawKind::NotFinite)]);

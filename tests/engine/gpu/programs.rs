@@ -75,7 +75,7 @@ impl PredictorFactory for SoftFactory {
                 networks: Arc::clone(&self.networks),
                 weights: DeviceSlice::whole(weights),
                 inputs: self.ensemble.members[member].input.shape.elements(),
-                outputs: self.ensemble.classes,
+                outputs: self.ensemble.answer_width(),
                 trouble: Arc::clone(&self.trouble),
             }))
         })

@@ -3,6 +3,7 @@
 use divisi::network::{Conv2d, Graph, NodeId, Op, Shape, Sides};
 use proptest::prelude::*;
 
+use super::activations::ALL;
 use super::{Net, cases, check};
 
 /// Multiplications of a case, so that all cases together take seconds.
@@ -68,7 +69,11 @@ enum Residual {
 }
 
 pub(super) fn activation() -> impl Strategy<Value = Option<Op>> {
-    prop::sample::select(vec![None, Some(Op::Relu), Some(Op::Relu6)])
+    let others = ALL.into_iter().map(|activation| Some(Op::from(activation)));
+    prop_oneof![
+        2 => prop::sample::select(vec![None, Some(Op::Relu), Some(Op::Relu6)]),
+        1 => prop::sample::select(others.collect::<Vec<_>>()),
+    ]
 }
 
 fn ends() -> impl Strategy<Value = Ends> {

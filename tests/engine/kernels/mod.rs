@@ -1,7 +1,9 @@
 //! The kernels of every family that this processor has answer as plain Candle does.
 
 mod attention;
+mod activations;
 mod batches;
+mod channels;
 mod convolutions;
 mod joined;
 mod layers;

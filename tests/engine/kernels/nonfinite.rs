@@ -100,6 +100,12 @@ fn layers() -> Vec<(&'static str, Graph)> {
         ("global", layer(image, Op::GlobalAvgPool)),
         ("norm", layer(image, Op::BatchNorm { eps: 1e-3 })),
         (
+            "norm across channels",
+            layer(image, Op::LayerNorm { eps: 1e-3 }),
+        ),
+        ("shuffle", layer(image, Op::ChannelShuffle { groups: 4 })),
+        ("slice", layer(image, Op::Channels { first: 3, count: 9 })),
+        (
             "larger",
             layer(
                 image,

@@ -54,9 +54,12 @@ def model(name, nodes, constants, sample, answer, opset=17, batch="N", ir=8, lis
     return path
 
 
-def asked(path, sample, rows=3):
+def asked(path, sample, rows=3, optimised=True):
     """Runs a model row by row, so that a batch baked in as one is no matter."""
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     x = values(rows, *sample)
     y = np.concatenate([session.run(["y"], {"x": row[None]})[0] for row in x])
     written = {"input": list(sample), "x": x.reshape(rows, -1).tolist(), "y": y.tolist()}
@@ -155,7 +158,147 @@ def unknown():
     model("unknown", nodes, [], (4,), 4)
 
 
+def one():
+    """A regression: one number for each sample."""
+    nodes = [node("Gemm", ["x", "w", "b"], "y", transB=1)]
+    model("one", nodes, [constant("w", values(1, 3)), constant("b", values(1))], (3,), 1)
+
+
+def gates():
+    """Blocks of EfficientNet, MobileNet v3, ShuffleNet v2 and GoogLeNet, one after the other."""
+    constants = [
+        constant("w1", values(8, 2, 3, 3)), constant("b1", values(8)),
+        constant("w2", values(4, 8, 1, 1)), constant("b2", values(4)),
+        constant("w3", values(8, 4, 1, 1)), constant("b3", values(8)),
+        constant("w4", values(4, 1, 3, 3)), constant("b4", values(4)),
+        constant("grouped", np.array([0, 2, 4, 5, 6])), constant("joined", np.array([0, 8, 5, 6])),
+        constant("from", np.array([2])), constant("to", np.array([-1])), constant("axis", np.array([1])),
+        constant("sizes", np.array([3, 5])), constant("low", np.float32(-0.75)),
+        constant("high", np.float32(1.5)), constant("w5", values(5, 8)),
+    ]
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], "a", pads=[1, 1, 1, 1]),
+        node("Sigmoid", ["a"], "b"),
+        node("Mul", ["a", "b"], "c"),
+        node("GlobalAveragePool", ["c"], "d"),
+        node("Conv", ["d", "w2", "b2"], "e"),
+        node("Relu", ["e"], "f"),
+        node("Conv", ["f", "w3", "b3"], "g"),
+        node("HardSigmoid", ["g"], "h", alpha=1 / 6, beta=0.5),
+        node("Mul", ["h", "c"], "i"),
+        node("Add", ["i", "h"], "j"),
+        node("Split", ["j"], ["k", "l"], axis=1),
+        node("Conv", ["l", "w4", "b4"], "m", group=4, pads=[1, 1, 1, 1]),
+        node("HardSwish", ["m"], "n"),
+        node("Concat", ["k", "n"], "o", axis=1),
+        node("Reshape", ["o", "grouped"], "p"),
+        node("Transpose", ["p"], "q", perm=[0, 2, 1, 3, 4]),
+        node("Reshape", ["q", "joined"], "r"),
+        node("LRN", ["r"], "s", size=5, alpha=0.5, beta=0.75, bias=1.5),
+        node("Split", ["s", "sizes"], ["t", "u"], axis=1),
+        node("Slice", ["s", "from", "to", "axis"], "v"),
+        node("Clip", ["u", "low", "high"], "w"),
+        node("Sum", ["u", "v", "w"], "z"),
+        node("Concat", ["t", "z"], "aa", axis=1),
+        node("GlobalAveragePool", ["aa"], "ab"),
+        node("Flatten", ["ab"], "ac"),
+        node("Gemm", ["ac", "w5"], "y", transB=1),
+    ]
+    asked(model("gates", nodes, constants, (2, 5, 6), 5), (2, 5, 6))
+
+
+def last():
+    """Blocks of ConvNeXt: channels last for the norms and products, GELU in five nodes."""
+    names = ["stem", "block", "end"]
+    norms = [constant(f"{name}.{part}", values(6)) for name in names for part in ["weight", "bias"]]
+    constants = [
+        *norms, constant("w1", values(6, 2, 2, 2)), constant("b1", values(6)),
+        constant("w2", values(6, 1, 3, 3)), constant("up", values(6, 12)), constant("up.b", values(12)),
+        constant("down", values(12, 6)), constant("down.b", values(6)), constant("gain", values(6, 1, 1)),
+        constant("root", np.float32(2**0.5)), constant("one", np.float32(1)), constant("half", np.float32(0.5)),
+        constant("shift", values(6)), constant("w3", values(6, 4)),
+    ]
+
+    def normed(x, name, y):
+        return node("LayerNormalization", [x, f"{name}.weight", f"{name}.bias"], y, axis=-1, epsilon=1e-6)
+
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], "a", strides=[2, 2]),
+        node("Transpose", ["a"], "b", perm=[0, 2, 3, 1]),
+        normed("b", "stem", "c"),
+        node("Transpose", ["c"], "d", perm=[0, 3, 1, 2]),
+        node("Conv", ["d", "w2"], "e", group=6, pads=[1, 1, 1, 1]),
+        node("Transpose", ["e"], "f", perm=[0, 2, 3, 1]),
+        normed("f", "block", "g"),
+        node("Add", ["g", "shift"], "h"),
+        node("MatMul", ["h", "up"], "i"),
+        node("Add", ["up.b", "i"], "j"),
+        node("Div", ["j", "root"], "k"),
+        node("Erf", ["k"], "l"),
+        node("Add", ["l", "one"], "m"),
+        node("Mul", ["j", "m"], "n"),
+        node("Mul", ["n", "half"], "o"),
+        node("MatMul", ["o", "down"], "p"),
+        node("Add", ["p", "down.b"], "q"),
+        node("Transpose", ["q"], "r", perm=[0, 3, 1, 2]),
+        node("Mul", ["gain", "r"], "s"),
+        node("Add", ["s", "d"], "t"),
+        node("GlobalAveragePool", ["t"], "u"),
+        node("Transpose", ["u"], "v", perm=[0, 2, 3, 1]),
+        normed("v", "end", "w"),
+        node("Transpose", ["w"], "z", perm=[0, 3, 1, 2]),
+        node("Flatten", ["z"], "aa"),
+        node("Gemm", ["aa", "w3"], "y"),
+    ]
+    asked(model("last", nodes, constants, (2, 8, 6), 4), (2, 8, 6))
+
+
+def curves():
+    """Every activation by its operator, and those that files spell out, side by side."""
+    constants = [constant(name, np.float32(value)) for name, value in [
+        ("one", 1), ("half", 0.5), ("root", 2**0.5), ("inverse", 0.5**0.5), ("three", 3), ("cubic", 0.044715),
+        ("outer", (2 / np.pi) ** 0.5), ("low", -0.25)]]
+    nodes = [
+        node("LeakyRelu", ["x"], "leaky", alpha=0.2), node("Elu", ["x"], "elu", alpha=0.7),
+        node("HardSigmoid", ["x"], "hard", alpha=0.3, beta=0.4), node("Tanh", ["x"], "tanh"),
+        node("Softplus", ["x"], "softplus"), node("Mish", ["x"], "mish"), node("Gelu", ["x"], "gelu"),
+        node("Gelu", ["x"], "gelu.tanh", approximate="tanh"), node("Clip", ["x", "low"], "clip"),
+        # x · Tanh(Softplus(x)).
+        node("Softplus", ["x"], "m1"), node("Tanh", ["m1"], "m2"), node("Mul", ["m2", "x"], "mish.spelled"),
+        # x · HardSigmoid(x).
+        node("HardSigmoid", ["x"], "s1", alpha=1 / 6), node("Mul", ["x", "s1"], "swish.spelled"),
+        # x · Sigmoid(x), where something else reads the gate too.
+        node("Sigmoid", ["x"], "gate"), node("Mul", ["gate", "x"], "silu"),
+        # (x / 2) · (1 + Erf(x · √½)), and x · ((1 + Erf(x / √2)) / 2).
+        node("Mul", ["x", "half"], "g1"), node("Mul", ["x", "inverse"], "g2"), node("Erf", ["g2"], "g3"),
+        node("Add", ["one", "g3"], "g4"), node("Mul", ["g1", "g4"], "gelu.first"),
+        node("Div", ["x", "root"], "h1"), node("Erf", ["h1"], "h2"), node("Add", ["h2", "one"], "h3"),
+        node("Mul", ["h3", "half"], "h4"), node("Mul", ["x", "h4"], "gelu.last"),
+        # By tanh, with a power and with products.
+        node("Pow", ["x", "three"], "t1"), node("Mul", ["t1", "cubic"], "t2"), node("Add", ["x", "t2"], "t3"),
+        node("Mul", ["t3", "outer"], "t4"), node("Tanh", ["t4"], "t5"), node("Add", ["t5", "one"], "t6"),
+        node("Mul", ["x", "half"], "t7"), node("Mul", ["t7", "t6"], "gelu.power"),
+        node("Mul", ["x", "x"], "u1"), node("Mul", ["u1", "x"], "u2"), node("Mul", ["cubic", "u2"], "u3"),
+        node("Add", ["u3", "x"], "u4"), node("Mul", ["outer", "u4"], "u5"), node("Tanh", ["u5"], "u6"),
+        node("Add", ["one", "u6"], "u7"), node("Mul", ["x", "u7"], "u8"), node("Mul", ["half", "u8"], "gelu.product"),
+        # A product of two activations, and one that is no pattern.
+        node("Mul", ["tanh", "gate"], "product"), node("Sigmoid", ["product"], "v1"),
+        node("Mul", ["x", "v1"], "other"),
+    ]
+    made = ["leaky", "elu", "hard", "tanh", "softplus", "mish", "gelu", "gelu.tanh", "clip", "mish.spelled",
+            "swish.spelled", "gate", "silu", "gelu.first", "gelu.last", "gelu.power", "gelu.product", "product", "other"]
+    nodes.append(node("Concat", made, "y", axis=1))
+    # Its optimiser breaks a file with two of these patterns.
+    asked(model("curves", nodes, constants, (7,), 7 * len(made), opset=20), (7,), optimised=False)
+
+
 image_of_today()
 image_of_before()
 vectors()
 unknown()
+one()
+
+
+gates()
+last()
+curves()

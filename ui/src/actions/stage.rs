@@ -35,7 +35,12 @@ pub(super) fn load(model: &Model) -> FollowUp {
 pub(super) fn combination(model: &Model) -> FollowUp {
     let setup = model.setup();
     let names = &setup.matrix.frame().members;
-    Dialog::Voters(Voters::new(&setup.combination, names)).into()
+    Dialog::Voters(Voters::new(
+        &setup.combination,
+        names,
+        model.snapshot.answers,
+    ))
+    .into()
 }
 
 /// Shows what ran before.

@@ -1,14 +1,19 @@
-//! `divisi accuracy`: the accuracy of each member, and of the ensemble under each rule.
+//! `divisi accuracy`: the accuracy, or what suits the answers, of each member, and of the
+//! ensemble under each rule.
 //!
 //! One pass is enough: a member runs each sample once, and all rules combine the same
 //! answers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, CombinationRule, Ensemble, RuleKind, Samples, label_of};
+use divisi::ensemble::{
+    AnswerKind, Combination, CombinationRule, Ensemble, Measure, MeasureTally, OwnAnswers, Quality,
+    RuleKind, SampleTarget, Samples,
+};
 use divisi::load::{Until, saturate_for};
 use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
@@ -21,7 +26,7 @@ use super::output::{FlawedMember, ProgressLine, flawed_lines, print, print_json,
 pub(crate) struct AccuracyArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// Labelled samples (default: the manifest's calibration samples)
+    /// Samples with labels or other targets (default: the manifest's calibration samples)
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
     #[command(flatten)]
@@ -34,6 +39,8 @@ pub(crate) struct AccuracyArgs {
 struct AccuracyReport {
     ensemble: String,
     samples: usize,
+    #[serde(skip)]
+    measures: &'static [Measure],
     members: Vec<AccuracyRow>,
     rules: Vec<AccuracyRow>,
     flawed: Vec<FlawedMember>,
@@ -42,8 +49,11 @@ struct AccuracyReport {
 #[derive(Serialize)]
 struct AccuracyRow {
     name: String,
-    accuracy: f64,
-    /// Samples without an answer (NaN or infinities), which count as wrong.
+    /// Its figures by the keys of their measures.
+    #[serde(flatten)]
+    figures: BTreeMap<&'static str, f64>,
+    /// Samples without an answer (NaN or infinities), which count as wrong, or are left out
+    /// of the errors of values.
     #[serde(skip_serializing_if = "is_zero")]
     unanswered: usize,
 }
@@ -68,11 +78,8 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
         None => opened.calibration()?,
     };
-    if samples.labels().is_none() {
-        bail!(
-            "the samples have no labels: a CSV has them in a last column named `label`, other \
-             files in one beside them (`labels` in the manifest's [calibration], or --labels)"
-        );
+    if samples.targets().is_none() {
+        bail!(without_targets(opened.ensemble.answers));
     }
     let grades = graded(&opened, &samples)?;
     let report = grades.report(&opened.ensemble, samples.len());
@@ -82,6 +89,20 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     }
     let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
     refuse_flawed(&report.flawed, unanswered, samples.len())
+}
+
+fn without_targets(answers: AnswerKind) -> &'static str {
+    match answers {
+        AnswerKind::Classes { .. } => {
+            "the samples have no labels: a CSV has them in a last column named `label`, other \
+             files in one beside them (`labels` in the manifest's [calibration], or --labels)"
+        }
+        AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
+            "the samples have no targets: a CSV has them in its last columns, which have the \
+             names of the values or labels or begin with `target`, other files in one beside \
+             them (`targets` in the manifest's [calibration], or --targets)"
+        }
+    }
 }
 
 /// Runs every sample once.
@@ -104,23 +125,31 @@ fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<AccuracyCount> {
     Ok(grades)
 }
 
-/// Counts right and missing answers.
-#[derive(Clone, Copy, Default)]
+/// Answers against targets, and those that are missing.
+#[derive(Clone)]
 struct GradeCount {
-    right: usize,
+    tally: MeasureTally,
     unanswered: usize,
 }
 
 impl GradeCount {
-    fn count(&mut self, found: Option<usize>, label: Option<usize>) {
-        self.right += usize::from(found.is_some() && found == label);
-        self.unanswered += usize::from(found.is_none());
+    fn new(answers: AnswerKind) -> Self {
+        GradeCount {
+            tally: MeasureTally::new(answers),
+            unanswered: 0,
+        }
     }
 
-    fn row(self, name: &str, samples: usize) -> AccuracyRow {
+    fn count(&mut self, row: &[f32], target: SampleTarget<'_>) {
+        self.tally.add(row, target);
+        self.unanswered += usize::from(row.iter().any(|v| !v.is_finite()));
+    }
+
+    fn row(&self, name: &str) -> AccuracyRow {
+        let figures = self.tally.qualities().into_iter();
         AccuracyRow {
             name: name.to_owned(),
-            accuracy: self.right as f64 / samples as f64,
+            figures: figures.map(|q| (q.measure.key(), q.value)).collect(),
             unanswered: self.unanswered,
         }
     }
@@ -135,7 +164,8 @@ struct GradedRule {
 
 /// The counts of all members and rules so far.
 struct AccuracyCount {
-    classes: usize,
+    width: usize,
+    own: OwnAnswers,
     members: Vec<GradeCount>,
     rules: Vec<GradedRule>,
     flaws: Vec<Flaws>,
@@ -149,16 +179,18 @@ impl AccuracyCount {
             rule: kind,
             ..ensemble.combination()
         };
-        let suited = RuleKind::ALL.into_iter();
+        let suited = RuleKind::suited(ensemble.answers).iter().copied();
         let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
+        let none = GradeCount::new(ensemble.answers);
         AccuracyCount {
-            classes: ensemble.classes,
-            members: vec![GradeCount::default(); members],
+            width: ensemble.answer_width(),
+            own: ensemble.own_answers(),
+            members: vec![none.clone(); members],
             rules: suited
                 .map(|kind| GradedRule {
                     kind,
-                    rule: by(kind).build(ensemble.classes),
-                    grade: GradeCount::default(),
+                    rule: ensemble.rule_of(&by(kind)),
+                    grade: none.clone(),
                 })
                 .collect(),
             flaws: vec![Flaws::default(); members],
@@ -167,20 +199,20 @@ impl AccuracyCount {
 
     /// Counts the answers to the samples from `first` on.
     fn add(&mut self, samples: &Samples, first: usize, answer: &Answer) {
-        let label = |i: usize| samples.label(first + i);
+        let Some(targets) = samples.targets() else {
+            return;
+        };
         for (member, grade) in MemberIndex::enumerate(&mut self.members) {
-            let rows = answer.member_rows(member).enumerate();
-            rows.for_each(|(i, row)| grade.count(label_of(row), label(i)));
+            for (i, row) in answer.member_rows(member).enumerate() {
+                grade.count(&self.own.of(member, row), targets.of(first + i));
+            }
         }
         for graded in &mut self.rules {
-            let combined = combine(
-                graded.rule.as_ref(),
-                answer,
-                self.members.len(),
-                self.classes,
-            );
-            let found = combined.labels().enumerate();
-            found.for_each(|(i, found)| graded.grade.count(found, label(i)));
+            let rule = graded.rule.as_ref();
+            let combined = combine(rule, answer, self.members.len(), self.width);
+            for (i, row) in combined.rows().enumerate() {
+                graded.grade.count(row, targets.of(first + i));
+            }
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -194,40 +226,61 @@ impl AccuracyCount {
         AccuracyReport {
             ensemble: ensemble.name.clone(),
             samples,
-            members: members.map(|(name, g)| g.row(name, samples)).collect(),
-            rules: rules.map(|g| g.grade.row(g.kind.name(), samples)).collect(),
+            measures: Measure::suited(ensemble.answers),
+            members: members.map(|(name, g)| g.row(name)).collect(),
+            rules: rules.map(|g| g.grade.row(g.kind.name())).collect(),
             flawed: FlawedMember::of(&names, &self.flaws),
         }
     }
 }
 
 /// Combines the rows of the members by a rule, as serving does.
-fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, classes: usize) -> Answer {
+fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: usize) -> Answer {
     let part = Part::new(answer.len());
     for member in MemberIndex::all(members) {
         for (sample, row) in answer.member_rows(member).enumerate() {
-            part.fold(rule, member, sample, row, classes);
+            part.fold(rule, member, sample, row, width);
         }
     }
-    Answer::finish(rule, &[part], classes)
+    Answer::finish(rule, &[part], width)
 }
 
 fn text(report: &AccuracyReport) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
+    // Accuracy alone needs no head: the command is called after it.
+    if report.measures != [Measure::Accuracy] {
+        let heads = report.measures.iter().map(|m| cell(*m, m.name()));
+        text += &format!("  {:18}{}\n", "", heads.collect::<String>());
+    }
+    let line = |row| line(row, report.measures);
     report.members.iter().for_each(|row| text += &line(row));
     text += "ensemble\n";
     report.rules.iter().for_each(|row| text += &line(row));
     text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
 
-fn line(row: &AccuracyRow) -> String {
+/// Returns a text to the right of the column of a measure.
+fn cell(measure: Measure, text: &str) -> String {
+    let width = match measure {
+        Measure::Accuracy => 8,
+        other => other.name().len().max(9),
+    };
+    format!(" {text:>width$}")
+}
+
+fn line(row: &AccuracyRow, measures: &[Measure]) -> String {
     let missing = match row.unanswered {
         0 => String::new(),
         n => format!("  {n} without an answer"),
     };
-    format!(
-        "  {:18} {:6.2} %{missing}\n",
-        row.name,
-        100.0 * row.accuracy
-    )
+    let figures = measures.iter().map(|measure| {
+        let value = row.figures.get(measure.key()).copied();
+        let figure = value.map(|value| Quality {
+            measure: *measure,
+            value,
+        });
+        cell(*measure, &figure.map_or("–".to_owned(), |f| f.text()))
+    });
+    let figures: String = figures.collect();
+    format!("  {:18}{figures}{missing}\n", row.name)
 }

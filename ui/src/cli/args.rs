@@ -105,9 +105,15 @@ pub(crate) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
 /// The options of a file of samples.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct SampleFiles {
-    /// Labels of the samples, where their file has none: an .npy of whole numbers or
-    /// class names, or a .csv with a column `label`
-    #[arg(long, value_name = "FILE", requires = "input")]
+    /// Labels or other targets of the samples, where their file has none: an .npy, .npz or
+    /// .json of whole numbers or class names, or a .csv with a column `label`; for values and
+    /// labels a row of numbers a sample in any of these
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "input",
+        visible_alias = "targets"
+    )]
     pub labels: Option<PathBuf>,
     /// In which order the file holds images: nchw or nhwc (default: the manifest's)
     #[arg(long, value_name = "NAME", requires = "input")]

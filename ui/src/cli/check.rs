@@ -6,7 +6,7 @@ use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::words::counted;
@@ -28,7 +28,11 @@ pub(crate) struct CheckArgs {
 struct CheckReport {
     ensemble: String,
     rule: &'static str,
-    classes: usize,
+    /// The number of classes, if the answers are classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<usize>,
+    /// The kind of answers.
+    answers: AnswerKind,
     input: Vec<usize>,
     synthetic: bool,
     members: Vec<MemberSummary>,
@@ -68,10 +72,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let opened = open(&args.target)?;
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
+    let answers = opened.ensemble.answers;
     let report = CheckReport {
         ensemble: opened.ensemble.name.clone(),
         rule: opened.ensemble.rule.name(),
-        classes: opened.ensemble.classes,
+        classes: answers.is_of_classes().then(|| answers.width()),
+        answers,
         input: opened.ensemble.input.shape.into(),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
@@ -163,12 +169,13 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
 
 fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
-        "{} · {} · rule {} · input {:?} · {} classes\n",
+        "{} · {} · rule {} · input {:?} · {}
+",
         report.ensemble,
         counted(report.members.len(), "member"),
         report.rule,
         report.input,
-        report.classes
+        report.answers
     );
     if report.synthetic {
         text += "synthetic weights: answers mean nothing\n";

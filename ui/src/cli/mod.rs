@@ -91,7 +91,7 @@ enum CliCommand {
         after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
     )]
     Predict(PredictArgs),
-    /// Accuracy of each member and of the ensemble under each rule
+    /// Accuracy (or error, or F1) of each member and of the ensemble under each rule
     #[command(after_help = "Example:\n  divisi accuracy digits")]
     Accuracy(AccuracyArgs),
     /// Find an allocation matrix

@@ -159,7 +159,7 @@ impl OpenedEnsemble {
         })
     }
 
-    /// Reads samples of the ensemble's shape, and their labels if `files` names them.
+    /// Reads samples of the ensemble's shape, and their targets if `files` names them.
     pub(crate) fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
         let of_ensemble = self.ensemble.sample_form();
         let form = SampleForm {
@@ -171,8 +171,8 @@ impl OpenedEnsemble {
         let Some(path) = &files.labels else {
             return Ok(samples);
         };
-        let labelled = samples.labelled_by_file(path, &form.classes);
-        labelled.with_context(|| path.display().to_string())
+        let targeted = samples.targeted_by_file(path, &form);
+        targeted.with_context(|| path.display().to_string())
     }
 }
 

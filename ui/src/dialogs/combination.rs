@@ -2,7 +2,9 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::device::MemberIndex;
-use divisi::ensemble::{Combination, CombinationError, RuleKind, Temperature, VoteWeight};
+use divisi::ensemble::{
+    AnswerKind, Combination, CombinationError, RuleKind, Temperature, VoteWeight,
+};
 use divisi::ranged::OutOfRange;
 use thiserror::Error;
 
@@ -15,6 +17,8 @@ use crate::text::format;
 #[derive(Clone, Debug)]
 pub struct Voters {
     rule: RuleKind,
+    /// The rules that suit the answers.
+    rules: &'static [RuleKind],
     rows: Vec<VoterRow>,
     /// 0 is the rule, then the members.
     at: usize,
@@ -122,7 +126,7 @@ impl VoterRow {
 
 impl Voters {
     /// Starts from what is staged, or runs.
-    pub fn new(now: &Combination, names: &[String]) -> Self {
+    pub fn new(now: &Combination, names: &[String], answers: AnswerKind) -> Self {
         let row = |(member, name): (MemberIndex, &String)| VoterRow {
             name: name.clone(),
             weight: now
@@ -136,6 +140,7 @@ impl Voters {
         };
         Voters {
             rule: now.rule,
+            rules: RuleKind::suited(answers),
             rows: MemberIndex::enumerate(names).map(row).collect(),
             at: 0,
             column: NumberColumn::Weight,
@@ -153,7 +158,7 @@ impl Voters {
             row.votes = !row.votes;
             return;
         }
-        let all = RuleKind::ALL;
+        let all = self.rules;
         let at = all.iter().position(|r| *r == self.rule).unwrap_or(0) as isize;
         self.rule = all[(at + step).rem_euclid(all.len() as isize) as usize];
     }

@@ -2,10 +2,12 @@
 //! weightier come first, as many as fit.
 
 use divisi::device::MemberIndex;
+use divisi::ensemble::AnswerKind;
 use divisi::session::{MemberContribution, MemberView};
 
 use super::frame::headed;
 use super::keys;
+use super::member_columns::{MemberColumn, fitting};
 use crate::commands::{LOAD, VOTE};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -107,7 +109,11 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
     let gap = u16::from(room > 1);
     let view = model.snapshot.member(model.cursor.member);
     let text = match view.filter(|v| v.contribution.is_some()) {
-        Some(view) => sentence(view, votes(model, model.cursor.member)),
+        Some(view) => sentence(
+            view,
+            votes(model, model.cursor.member),
+            model.snapshot.answers,
+        ),
         None => missing(model),
     };
     let width = inside.width().saturating_sub(1);
@@ -147,125 +153,47 @@ fn missing(model: &Model) -> String {
 }
 
 /// Describes the contribution of the member under the cursor.
-fn sentence(view: &MemberView, votes: bool) -> String {
+fn sentence(view: &MemberView, votes: bool, answers: AnswerKind) -> String {
     let contribution = view.contribution.unwrap_or_default();
     let verb = match votes {
         true => "without its vote",
         false => "with its vote",
     };
-    let accuracy = contribution
-        .accuracy_change
-        .map_or(String::new(), |change| {
-            format!(", accuracy {} points", format::points(change).trim())
-        });
+    let changed = contribution.quality.zip(contribution.quality_change);
+    let changed = changed.map_or(String::new(), |(quality, change)| {
+        let change = format::quality_change(quality.measure, change);
+        let unit = match quality.measure.is_share() {
+            true => " points",
+            false => "",
+        };
+        format!(", {} {}{unit}", quality.measure.name(), change.trim())
+    });
     format!(
-        "{}: {verb} {} of answers would be another class{accuracy}; it takes {} of the \
-         members' device time",
+        "{}: {verb} {}{changed}; it takes {} of the members' device time",
         view.name,
-        format::permille(contribution.flips).trim(),
+        other_answers(&contribution, answers),
         format::permille(contribution.cost).trim(),
     )
 }
 
-type MemberText = (String, Role);
-
-/// One column.
-#[derive(Clone, Copy)]
-struct MemberColumn {
-    /// Its head.
-    pub name: &'static str,
-    /// Columns of the screen that it takes, with the gap before it.
-    pub width: u16,
-    /// The function that returns the text for a member.
-    pub value: fn(&MemberView) -> MemberText,
-    /// Only where labels are known.
-    labels: bool,
-    /// Its place where not all fit, from 0.
-    rank: u8,
-}
-
-const fn column(
-    name: &'static str,
-    width: u16,
-    rank: u8,
-    value: fn(&MemberView) -> MemberText,
-) -> MemberColumn {
-    MemberColumn {
-        name,
-        width,
-        value,
-        labels: false,
-        rank,
+/// Describes the answers without the member, or with it where it does not vote.
+fn other_answers(contribution: &MemberContribution, answers: AnswerKind) -> String {
+    let share = |share: f64| format::permille(share).trim().to_owned();
+    match (answers, contribution.flips) {
+        (AnswerKind::Labels { .. }, Some(flips)) => {
+            format!("{} of answers would have other labels", share(flips))
+        }
+        (_, Some(flips)) => format!("{} of answers would be another class", share(flips)),
+        (_, None) => match contribution.otherwise {
+            Some(value) => {
+                let measure = contribution.agreement.measure;
+                let text = measure.text(value);
+                format!(
+                    "answers would differ: {} {text} to those of now",
+                    measure.name()
+                )
+            }
+            None => "there would be no answers".to_owned(),
+        },
     }
-}
-
-const fn labelled(mut column: MemberColumn) -> MemberColumn {
-    column.labels = true;
-    column
-}
-
-/// In the order of the screen.
-static ALL: [MemberColumn; 8] = [
-    column("agree", 8, 0, |m| {
-        of(m, |s| Some(format::permille(s.agreement)))
-    }),
-    labelled(column("accuracy", 10, 3, |m| {
-        of(m, |s| s.accuracy.map(format::permille))
-    })),
-    column("distance", 10, 5, |m| {
-        of(m, |s| s.disagreement.map(format::permille))
-    }),
-    column("entropy", 9, 6, |m| {
-        of(m, |s| s.entropy.map(format::permille))
-    }),
-    column("cost", 8, 1, |m| of(m, |s| Some(format::permille(s.cost)))),
-    column("flips", 8, 2, |m| {
-        of(m, |s| Some(format::permille(s.flips)))
-    }),
-    labelled(column("± points", 10, 4, change)),
-    column("smp/s", 8, 7, |m| {
-        (format::short(m.samples_per_s), Role::Text)
-    }),
-];
-
-/// Those that fit in `width`, in the order of the screen.
-fn fitting(model: &Model, width: u16) -> Vec<MemberColumn> {
-    let known = |s: &MemberContribution| s.accuracy.is_some() || s.accuracy_change.is_some();
-    let members = &model.snapshot.members;
-    let labels = members
-        .iter()
-        .filter_map(|m| m.contribution.as_ref())
-        .any(known);
-    let offered = |c: &&MemberColumn| labels || !c.labels;
-    let mut ranked: Vec<&MemberColumn> = ALL.iter().filter(offered).collect();
-    ranked.sort_by_key(|c| c.rank);
-    let mut left = width;
-    let fits = |c: &&MemberColumn| {
-        let fits = c.width <= left;
-        left = if fits { left - c.width } else { 0 };
-        fits
-    };
-    let kept: Vec<&str> = ranked.into_iter().filter(fits).map(|c| c.name).collect();
-    let shown = |c: &MemberColumn| kept.contains(&c.name) && (labels || !c.labels);
-    ALL.into_iter().filter(shown).collect()
-}
-
-/// A dash where nothing is known.
-fn of(view: &MemberView, say: fn(&MemberContribution) -> Option<String>) -> MemberText {
-    let text = view.contribution.as_ref().and_then(say);
-    text.map_or(("–".to_owned(), Role::Dim), |t| (t, Role::Text))
-}
-
-/// Formats the change of the ensemble's accuracy if the member stopped voting, or began to.
-/// A gain is marked as a warning.
-fn change(view: &MemberView) -> MemberText {
-    let Some(change) = view.contribution.and_then(|s| s.accuracy_change) else {
-        return ("–".to_owned(), Role::Dim);
-    };
-    let role = if change > 0.0005 {
-        Role::Warn
-    } else {
-        Role::Text
-    };
-    (format::points(change), role)
 }

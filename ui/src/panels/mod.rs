@@ -9,6 +9,7 @@ mod keys;
 mod latency;
 mod lints;
 mod log;
+mod member_columns;
 mod members;
 mod search;
 mod streams;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use divisi::ensemble::{Measure, Quality};
+
 pub use divisi::words::{format_bytes as bytes, grouped};
 use ratatui::text::Span;
 
@@ -86,6 +88,23 @@ pub fn points(share: f64) -> String {
     match points.abs() < 0.05 {
         true => format!("{:>6}", "0.0"),
         false => format!("{points:>+6.1}").replace('-', "−"),
+    }
+}
+
+/// A figure of answers: a share with one digit, or a number with four significant digits.
+pub fn quality(figure: Quality) -> String {
+    match figure.measure.is_share() {
+        true => permille(figure.value),
+        false => figure.text(),
+    }
+}
+
+/// A change of a figure with its sign: of a share in points, of others in their unit.
+pub fn quality_change(measure: Measure, change: f64) -> String {
+    match measure.is_share() {
+        true => points(change),
+        false if change < 0.0 => format!("−{}", measure.text(-change)),
+        false => format!("+{}", measure.text(change)),
     }
 }
 

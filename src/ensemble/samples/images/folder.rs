@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ensemble::samples::error::FolderError;
 use crate::ensemble::samples::form::Classes;
+use crate::ensemble::samples::targets::TargetForm;
 
 use super::is_image;
 
@@ -22,7 +23,10 @@ pub(super) struct ImageFile {
 }
 
 /// Returns the images in `folder` by name, and those of each class by the names of both.
-pub(super) fn images(folder: &Path, classes: &Classes<'_>) -> Result<Vec<ImageFile>, FolderError> {
+pub(super) fn images(
+    folder: &Path,
+    targets: TargetForm<'_>,
+) -> Result<Vec<ImageFile>, FolderError> {
     let entries = entries(folder)?;
     let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| e.is_folder);
     match (folders.first(), files.first()) {
@@ -32,7 +36,10 @@ pub(super) fn images(folder: &Path, classes: &Classes<'_>) -> Result<Vec<ImageFi
             folder: folder.shown(),
         }),
         (None, Some(_)) => files.into_iter().map(|f| f.image(None, "")).collect(),
-        (Some(_), None) => of_classes(&folders, classes),
+        (Some(folder), None) => match targets {
+            TargetForm::Classes(classes) => of_classes(&folders, &classes),
+            TargetForm::Rows(_) => Err(FolderError::NoClasses(folder.shown())),
+        },
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
 /// Reads the images in a folder, one after another, and their labels if they lie in folders of
 /// classes.
 pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
-    let files = folder::images(folder, &form.classes)?;
+    let files = folder::images(folder, form.targets())?;
     let mut rows = ImageRows::new(form, files.len())?;
     for file in &files {
         rows.read(file).map_err(|e| e.within(&*file.name))?;

@@ -121,7 +121,7 @@ fn scatter(sums: &[i32], channels: usize, row: usize, planes: &mut [u8]) {
     }
 }
 
-/// Rounds a weighted sum, which begins with [`HALF`], to a byte.
+/// Returns a weighted sum, which begins with [`HALF`], as a byte.
 fn byte(sum: i32) -> u8 {
     (sum >> BITS).clamp(0, 255) as u8
 }

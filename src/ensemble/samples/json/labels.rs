@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, Visitor};
 
 use crate::ensemble::samples::error::{ClassError, SamplesError};
 use crate::ensemble::samples::form::Classes;
@@ -34,30 +34,6 @@ impl<'a> JsonLabels<'a> {
                 return Err(E::custom(""));
             }
         }
-        Ok(())
-    }
-}
-
-/// Reads an array of labels.
-pub(super) struct AllLabels<'r, 'a>(pub &'r mut JsonLabels<'a>);
-
-impl<'de> DeserializeSeed<'de> for AllLabels<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for AllLabels<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an array of labels")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(OneLabel(self.0))?.is_some() {}
         Ok(())
     }
 }

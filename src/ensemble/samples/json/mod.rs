@@ -1,7 +1,9 @@
-//! JSON: a document of samples, alone or with labels, a line for each sample, and labels alone.
+//! JSON: a document of samples, alone or with targets, a line for each sample, and targets alone.
 
 mod labels;
 mod rows;
+mod target_rows;
+mod targets;
 
 use std::fmt;
 use std::mem;
@@ -10,16 +12,17 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::error::{JsonError, SamplesError};
-use super::form::{Classes, SampleForm};
+use super::form::SampleForm;
 use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
 
-use labels::{AllLabels, JsonLabels, OneLabel};
 use rows::{AllRows, JsonRows, OneRow};
+use targets::{AllTargets, JsonTargets, OneTarget};
 
 /// The most letters of a text in a message.
 const SHOWN: usize = 120;
 
-/// Reads an array of samples, or an object of `samples` and `labels`.
+/// Reads an array of samples, or an object of `samples` and `labels` (`targets`).
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let mut set = JsonSet::new(form);
     let read = parse(bytes, JsonPart::Document.of(&mut set));
@@ -39,12 +42,12 @@ pub(super) fn lines(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Samp
     set.finish()
 }
 
-/// Reads an array of labels: numbers or names of classes.
-pub(super) fn labels(bytes: &[u8], classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
-    let mut labels = JsonLabels::new(*classes);
-    match parse(bytes, AllLabels(&mut labels)) {
-        Ok(()) => Ok(labels.found),
-        Err(error) => Err(labels.wrong.take().unwrap_or_else(|| placed(1, &error))),
+/// Reads an array of targets: numbers or names of classes, or rows of numbers.
+pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    let mut targets = JsonTargets::new(form);
+    match parse(bytes, AllTargets(&mut targets)) {
+        Ok(()) => Ok(targets.finish()),
+        Err(error) => Err(targets.take_wrong().unwrap_or_else(|| placed(1, &error))),
     }
 }
 
@@ -79,12 +82,12 @@ fn shown(text: &str) -> String {
     start.chars().map(safe).collect::<String>() + more
 }
 
-/// The samples and labels read so far.
+/// The samples and targets read so far.
 struct JsonSet<'a> {
     rows: JsonRows<'a>,
-    labels: JsonLabels<'a>,
-    /// Whether there is a field of labels.
-    labelled: bool,
+    targets: JsonTargets<'a>,
+    /// Whether there is a field of targets.
+    has_targets: bool,
     /// The error in a field, if that is why the parser stopped.
     wrong: Option<SamplesError>,
 }
@@ -93,8 +96,8 @@ impl<'a> JsonSet<'a> {
     fn new(form: &'a SampleForm<'a>) -> Self {
         JsonSet {
             rows: JsonRows::new(form),
-            labels: JsonLabels::new(form.classes),
-            labelled: false,
+            targets: JsonTargets::new(form.targets()),
+            has_targets: false,
             wrong: None,
         }
     }
@@ -105,14 +108,14 @@ impl<'a> JsonSet<'a> {
             JsonPart::Document => error,
             JsonPart::Line => error.within(format!("line {line}")),
         });
-        let known = self.rows.wrong.take().or(self.labels.wrong.take());
+        let known = self.rows.wrong.take().or(self.targets.take_wrong());
         known.or(field).unwrap_or_else(|| placed(line, error))
     }
 
     fn finish(self) -> Result<Samples, SamplesError> {
         let samples = self.rows.finish()?;
-        match self.labelled {
-            true => samples.with_labels(self.labels.found),
+        match self.has_targets {
+            true => samples.with_targets(self.targets.finish()),
             false => Ok(samples),
         }
     }
@@ -135,19 +138,19 @@ impl JsonPart {
         PartReader { part: self, set }
     }
 
-    /// Returns the names of the fields of samples and labels, which are also called `x` and `y`.
-    fn fields(self) -> [&'static str; 2] {
+    /// Returns the names of the fields of samples and of targets.
+    fn fields(self) -> [&'static [&'static str]; 2] {
         match self {
-            JsonPart::Document => ["samples", "labels"],
-            JsonPart::Line => ["sample", "label"],
+            JsonPart::Document => [&["samples", "x"], &["labels", "targets", "y"]],
+            JsonPart::Line => [&["sample", "x"], &["label", "target", "y"]],
         }
     }
 
     /// Returns the same in words.
     fn expected(self) -> &'static str {
         match self {
-            JsonPart::Document => "`samples` and `labels`, or `x` and `y`",
-            JsonPart::Line => "`sample` and `label`, or `x` and `y`",
+            JsonPart::Document => "`samples` (`x`) and `labels` (`targets`, `y`)",
+            JsonPart::Line => "`sample` (`x`) and `label` (`target`, `y`)",
         }
     }
 }
@@ -162,16 +165,15 @@ impl PartReader<'_, '_> {
     /// Returns which of the two fields `name` is.
     fn field<E: Error>(&mut self, name: &str, seen: &mut [bool; 2]) -> Result<usize, E> {
         let fields = self.part.fields();
-        let named = |at: usize| name == fields[at] || name == ["x", "y"][at];
-        let Some(at) = (0..2).find(|at| named(*at)) else {
+        let Some(at) = fields.iter().position(|names| names.contains(&name)) else {
             return Err(self.set.fail(JsonError::Field {
                 expected: self.part.expected(),
                 found: shown(name),
             }));
         };
-        self.set.labelled |= at == 1;
+        self.set.has_targets |= at == 1;
         match mem::replace(&mut seen[at], true) {
-            true => Err(self.set.fail(JsonError::RepeatedField(fields[at]))),
+            true => Err(self.set.fail(JsonError::RepeatedField(fields[at][0]))),
             false => Ok(at),
         }
     }
@@ -211,14 +213,16 @@ impl<'de> Visitor<'de> for PartReader<'_, '_> {
             match (self.field(&name, &mut seen)?, self.part) {
                 (0, JsonPart::Document) => map.next_value_seed(AllRows(&mut self.set.rows))?,
                 (0, JsonPart::Line) => map.next_value_seed(OneRow(&mut self.set.rows))?,
-                (_, JsonPart::Document) => map.next_value_seed(AllLabels(&mut self.set.labels))?,
-                (_, JsonPart::Line) => map.next_value_seed(OneLabel(&mut self.set.labels))?,
+                (_, JsonPart::Document) => {
+                    map.next_value_seed(AllTargets(&mut self.set.targets))?
+                }
+                (_, JsonPart::Line) => map.next_value_seed(OneTarget(&mut self.set.targets))?,
             }
         }
         match seen[0] {
             true => Ok(()),
             false => {
-                let missing = JsonError::MissingField(self.part.fields()[0]);
+                let missing = JsonError::MissingField(self.part.fields()[0][0]);
                 Err(self.set.fail(missing))
             }
         }

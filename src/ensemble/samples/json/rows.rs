@@ -150,19 +150,19 @@ impl<'de> DeserializeSeed<'de> for OneRow<'_, '_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let rows = self.0;
-        Numbers { rows, depth: 0 }.deserialize(deserializer)?;
+        NestedNumbers { rows, depth: 0 }.deserialize(deserializer)?;
         let ended = rows.end();
         rows.keep(ended)
     }
 }
 
 /// Reads a number, or an array of what lies one deeper.
-struct Numbers<'r, 'a> {
+struct NestedNumbers<'r, 'a> {
     rows: &'r mut JsonRows<'a>,
     depth: usize,
 }
 
-impl Numbers<'_, '_> {
+impl NestedNumbers<'_, '_> {
     fn number<E: Error>(self, value: f64) -> Result<(), E> {
         let read = self.rows.number(value, self.depth);
         self.rows.keep(read)
@@ -173,7 +173,7 @@ impl Numbers<'_, '_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Numbers<'_, '_> {
+impl<'de> DeserializeSeed<'de> for NestedNumbers<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -181,7 +181,7 @@ impl<'de> DeserializeSeed<'de> for Numbers<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Numbers<'_, '_> {
+impl<'de> Visitor<'de> for NestedNumbers<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,13 +217,16 @@ impl<'de> Visitor<'de> for Numbers<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Numbers { rows, depth } = self;
+        let NestedNumbers { rows, depth } = self;
         let opened = rows.shape.open(depth);
         rows.keep::<_, A::Error>(opened)?;
         let mut length = 0;
         loop {
             let (rows, depth) = (&mut *rows, depth + 1);
-            if seq.next_element_seed(Numbers { rows, depth })?.is_none() {
+            if seq
+                .next_element_seed(NestedNumbers { rows, depth })?
+                .is_none()
+            {
                 break;
             }
             length += 1;

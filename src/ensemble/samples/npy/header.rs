@@ -325,6 +325,14 @@ pub enum NpyError {
     /// Labels have another shape.
     #[error("expected the shape [n], a label a sample, found {0:?}")]
     LabelShape(Vec<u64>),
+    /// Targets have another shape.
+    #[error("expected the shape [n, {count}], a row of targets a sample, found {found:?}")]
+    TargetShape {
+        /// The number of values or labels.
+        count: usize,
+        /// The shape of the file.
+        found: Vec<u64>,
+    },
     /// Samples have another shape.
     #[error("expected the shape {expected}, found {found:?}{advice}")]
     Shape {

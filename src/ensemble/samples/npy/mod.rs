@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files: samples and labels read, numbers of float32 written.
+//! NumPy's `.npy` files: samples and targets read, numbers of float32 written.
 
 mod header;
 
@@ -8,6 +8,7 @@ use super::error::{ClassError, SamplesError};
 use super::form::{Classes, ImageLayout, SampleForm};
 use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
+use super::targets::{TargetColumns, TargetForm, Targets};
 
 use header::Header;
 
@@ -33,8 +34,16 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
     )
 }
 
+/// Reads targets alone.
+pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
+    match form {
+        TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
+        TargetForm::Rows(columns) => target_rows(bytes, columns),
+    }
+}
+
 /// Reads labels: whole numbers, or names of classes.
-pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
+fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesError> {
     let header = read(&bytes)?;
     if !matches!(header.dims[..], [_] | [_, 1]) {
         return Err(NpyError::LabelShape(header.dims).into());
@@ -52,6 +61,36 @@ pub(super) fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>
         Err(found) => Err(ClassError::NotWhole(words::number(found))),
     });
     in_rows(labels)
+}
+
+/// Reads rows of numbers: `[n, count]`, or `[n]` of one column.
+fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
+    let header = read(&bytes)?;
+    let count = columns.count;
+    let fits = match header.dims[..] {
+        [_] => count == 1,
+        [_, width] => width == count as u64,
+        _ => false,
+    };
+    if !fits {
+        let found = header.dims;
+        return Err(NpyError::TargetShape { count, found }.into());
+    }
+    let table = table(header, bytes)?;
+    let mut values = Vec::with_capacity(table.len());
+    table.read(0..table.len(), &mut values);
+    match values.iter().position(|v| !columns.holds(*v)) {
+        Some(at) => Err(SamplesError::TargetValue {
+            row: at / count,
+            column: at % count,
+            expected: columns.expected(),
+            found: words::number(f64::from(values[at])),
+        }),
+        None => Ok(Targets::Rows {
+            width: count,
+            values,
+        }),
+    }
 }
 
 /// Collects labels, or returns the row of the first that is wrong.

@@ -2,6 +2,7 @@
 //! GPU.
 
 use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
 use std::sync::Mutex;
 
 use candle_core::cuda_backend::cudarc::driver::sys::CUevent_flags;
@@ -28,7 +29,8 @@ struct DenseShape {
     input: [usize; 5],
     output: [usize; 5],
     residual: Option<[usize; 2]>,
-    activation: Option<Activation>,
+    /// Which one; its own numbers change no time.
+    activation: Option<Discriminant<Activation>>,
     biased: bool,
     workspace: usize,
 }
@@ -84,7 +86,7 @@ fn shape(dense: &Dense<'_>) -> DenseShape {
         input: of(&step.input),
         output: of(&step.output),
         residual: step.residual.map(|v| [v.pitch, v.first % unit]),
-        activation: step.activation,
+        activation: step.activation.as_ref().map(discriminant),
         biased: dense.arrays.bias.is_some(),
         workspace: dense.queue.workspace.bytes,
     }

@@ -155,14 +155,18 @@ impl Dense<'_> {
         let product = self.matrices(from, input.pitch, 0, self.pixels());
         let all = self.queue.workspace.bytes;
         let mut works = vec![self.gemm(product, rank, all)?];
-        works.extend(self.clipped());
+        works.extend(self.activated());
         Ok(works)
     }
 
-    /// Returns a pass of ReLU6, which the matrix library lacks, over the output in place.
-    fn clipped(&self) -> Option<QueuedWork> {
-        (self.step.activation == Some(Activation::Relu6))
-            .then(|| self.tail(StepArrays::default(), None))
+    /// Whether the libraries apply the step's activation, if it has one.
+    fn is_known(&self) -> bool {
+        matches!(self.step.activation, None | Some(Activation::Relu))
+    }
+
+    /// Returns a pass of an activation that the matrix library lacks over the output in place.
+    fn activated(&self) -> Option<QueuedWork> {
+        (!self.is_known()).then(|| self.tail(StepArrays::default(), None))
     }
 
     /// Returns a pass over the output in place.
@@ -194,8 +198,7 @@ impl Dense<'_> {
         let residual = step.residual.map(|view| (self.memory.address(&view), view));
         let bare = step.residual.is_none() && step.activation.is_none();
         let bare = bare && self.arrays.bias.is_none();
-        let known = step.activation != Some(Activation::Relu6);
-        if fused && (bare || !known || self.arrays.narrow_bias.is_none()) {
+        if fused && (bare || !self.is_known() || self.arrays.narrow_bias.is_none()) {
             return Err(GpuError::Other("nothing that cuDNN fuses".into()).into());
         }
         let ends = FusedEnds {
@@ -238,7 +241,7 @@ impl Dense<'_> {
             let product = self.matrices(to, pitch, first, piece.rows * piece.lines * width);
             works.push(self.gemm(product, rank, Self::FOR_PRODUCTS)?);
         }
-        works.extend(self.clipped());
+        works.extend(self.activated());
         Ok(works)
     }
 

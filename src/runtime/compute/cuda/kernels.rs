@@ -36,13 +36,17 @@ pub(super) enum KernelName {
     Grouped,
     Gather,
     Flatten,
+    Paired,
+    Shuffle,
+    ResponseNorm,
+    LayerNorm,
     Softmax,
     SoftmaxAnswer,
     Answer,
 }
 
 impl KernelName {
-    const ALL: [(KernelName, &'static str); 14] = [
+    const ALL: [(KernelName, &'static str); 18] = [
         (KernelName::Place, "place"),
         (KernelName::Enter, "enter"),
         (KernelName::Pointwise, "pointwise"),
@@ -54,6 +58,10 @@ impl KernelName {
         (KernelName::Grouped, "grouped"),
         (KernelName::Gather, "gather"),
         (KernelName::Flatten, "flatten"),
+        (KernelName::Paired, "paired"),
+        (KernelName::Shuffle, "shuffle"),
+        (KernelName::ResponseNorm, "response_norm"),
+        (KernelName::LayerNorm, "layer_norm"),
         (KernelName::Softmax, "softmax"),
         (KernelName::SoftmaxAnswer, "softmax_answer"),
         (KernelName::Answer, "answer"),
@@ -104,8 +112,8 @@ impl Kernels {
     ) -> Launch {
         let blocks = threads.div_ceil(u64::from(BLOCK));
         let most = match name {
-            // A block a row.
-            KernelName::Softmax | KernelName::SoftmaxAnswer => threads,
+            // A block a row, or a pixel.
+            KernelName::Softmax | KernelName::SoftmaxAnswer | KernelName::LayerNorm => threads,
             _ => blocks,
         };
         let most = u32::try_from(most).unwrap_or(u32::MAX);

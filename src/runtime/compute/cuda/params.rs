@@ -3,6 +3,8 @@
 
 use std::ffi::c_void;
 
+use crate::network::Activation;
+
 /// Scale, bias, sum and activation of a value before it is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,8 +16,32 @@ pub(super) struct TailParams {
     /// 0: none.
     pub residual: u64,
     pub residual_pitch: i32,
-    /// 0: none, 1: ReLU, 2: ReLU6.
+    /// 0: none; others as [`code`].
     pub activation: i32,
+    /// The activation's own numbers.
+    pub first: f32,
+    pub second: f32,
+}
+
+/// Returns the number of an activation and its own numbers, as the kernels know them.
+pub(super) const fn code(activation: Option<Activation>) -> (i32, f32, f32) {
+    match activation {
+        None => (0, 0.0, 0.0),
+        Some(Activation::Relu) => (1, 0.0, 0.0),
+        Some(Activation::Relu6) => (2, 0.0, 0.0),
+        Some(Activation::Clip { least, most }) => (3, least, most),
+        Some(Activation::LeakyRelu { slope }) => (4, slope, 0.0),
+        Some(Activation::Elu { alpha }) => (5, alpha, 0.0),
+        Some(Activation::Sigmoid) => (6, 0.0, 0.0),
+        Some(Activation::HardSigmoid { slope, shift }) => (7, slope, shift),
+        Some(Activation::Silu) => (8, 0.0, 0.0),
+        Some(Activation::HardSwish) => (9, 0.0, 0.0),
+        Some(Activation::Gelu) => (10, 0.0, 0.0),
+        Some(Activation::GeluTanh) => (11, 0.0, 0.0),
+        Some(Activation::Tanh) => (12, 0.0, 0.0),
+        Some(Activation::Softplus) => (13, 0.0, 0.0),
+        Some(Activation::Mish) => (14, 0.0, 0.0),
+    }
 }
 
 /// Rows whose addresses one launch carries.
@@ -138,6 +164,65 @@ pub(super) struct FlattenParams {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PairedParams {
+    pub from: u64,
+    pub other: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub other_pitch: i32,
+    pub to_pitch: i32,
+    /// 0: sum.
+    pub product: i32,
+    pub pixels: i64,
+    pub channels: i32,
+    /// Pixels of `from` for which a pixel of `other` is used.
+    pub shared: i32,
+    pub tail: TailParams,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ShuffleParams {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub pixels: i64,
+    pub channels: i32,
+    pub groups: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ResponseNormParams {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub pixels: i64,
+    pub channels: i32,
+    pub before: i32,
+    pub behind: i32,
+    pub share: f32,
+    pub beta: f32,
+    pub k: f32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LayerNormParams {
+    pub from: u64,
+    pub to: u64,
+    pub from_pitch: i32,
+    pub to_pitch: i32,
+    pub pixels: i64,
+    pub channels: i32,
+    pub eps: f32,
+    pub tail: TailParams,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SoftmaxParams {
     pub from: u64,
     pub to: u64,
@@ -169,6 +254,10 @@ pub(super) enum Params {
     Grouped(GroupedParams),
     Gather(GatherParams),
     Flatten(FlattenParams),
+    Paired(PairedParams),
+    Shuffle(ShuffleParams),
+    ResponseNorm(ResponseNormParams),
+    LayerNorm(LayerNormParams),
     Softmax(SoftmaxParams),
     Answer(AnswerParams),
 }
@@ -185,6 +274,10 @@ impl Params {
             Params::Grouped(p) => (&raw const *p).cast(),
             Params::Gather(p) => (&raw const *p).cast(),
             Params::Flatten(p) => (&raw const *p).cast(),
+            Params::Paired(p) => (&raw const *p).cast(),
+            Params::Shuffle(p) => (&raw const *p).cast(),
+            Params::ResponseNorm(p) => (&raw const *p).cast(),
+            Params::LayerNorm(p) => (&raw const *p).cast(),
             Params::Softmax(p) => (&raw const *p).cast(),
             Params::Answer(p) => (&raw const *p).cast(),
         };

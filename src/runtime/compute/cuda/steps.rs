@@ -1,13 +1,15 @@
 //! Steps that are one launch of one of our kernels.
 
 use crate::compute::buffers::TensorView;
+use crate::compute::fuse::Pairing;
 use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
-use crate::network::{Conv2d, Pool};
+use crate::network::{Conv2d, Pool, ResponseNorm};
 
 use super::kernels::{KernelName, Kernels, Launch};
 use super::params::{
-    AnswerParams, EnterParams, FlattenParams, GroupedParams, Params, PointwiseParams,
-    PoolingParams, RegionsParams, SoftmaxParams, WindowParams,
+    AnswerParams, EnterParams, FlattenParams, GroupedParams, LayerNormParams, PairedParams, Params,
+    PointwiseParams, PoolingParams, RegionsParams, ResponseNormParams, ShuffleParams,
+    SoftmaxParams, WindowParams,
 };
 use super::work::{LaneMemory, int};
 
@@ -43,6 +45,8 @@ impl StepLaunch<'_> {
         let packs = values.div_ceil(16 / self.memory.precision.bytes());
         let threads = match name {
             KernelName::Enter | KernelName::Answer | KernelName::Flatten => values,
+            KernelName::Shuffle | KernelName::ResponseNorm => values,
+            KernelName::LayerNorm => self.pixels(),
             // The eight warps of a block share what a warp's threads answer.
             KernelName::Regions => packs * 8,
             KernelName::Softmax | KernelName::SoftmaxAnswer => self.rows,
@@ -64,6 +68,10 @@ impl StepLaunch<'_> {
             GpuOp::Regions => (KernelName::Regions, self.regions()),
             GpuOp::Resize => (KernelName::Resize, self.regions()),
             GpuOp::Flatten => (KernelName::Flatten, self.flatten()),
+            GpuOp::Paired(pairing) => (KernelName::Paired, self.paired(pairing)),
+            GpuOp::Shuffle(groups) => (KernelName::Shuffle, self.shuffle(groups)),
+            GpuOp::ResponseNorm(norm) => (KernelName::ResponseNorm, self.response_norm(norm)),
+            GpuOp::LayerNorm(eps) => (KernelName::LayerNorm, self.layer_norm(eps)),
             GpuOp::Softmax => (KernelName::Softmax, self.softmax(None)),
             GpuOp::SoftmaxAnswer => (
                 KernelName::SoftmaxAnswer,
@@ -154,6 +162,76 @@ impl StepLaunch<'_> {
             rows: int(self.rows),
             channels: int(from.channels),
             pixels: int(from.pixels()),
+        })
+    }
+
+    /// Returns the number of the output's pixels of all rows.
+    fn pixels(&self) -> usize {
+        self.rows * self.step.output.pixels()
+    }
+
+    fn paired(&self, pairing: Pairing) -> Params {
+        let (step, memory) = (self.step, self.memory);
+        let (from, to) = (&step.input, &step.output);
+        let other = step.other.as_ref().unwrap_or(from);
+        let shared = to.pixels() / other.pixels().max(1);
+        Params::Paired(PairedParams {
+            from: memory.address(from),
+            other: memory.address(other),
+            to: memory.address(to),
+            from_pitch: int(from.pitch),
+            other_pitch: int(other.pitch),
+            to_pitch: int(to.pitch),
+            product: i32::from(pairing == Pairing::Product),
+            pixels: self.pixels() as i64,
+            channels: int(to.channels),
+            shared: int(shared.max(1)),
+            tail: memory.tail(self.arrays, step.residual.as_ref(), step.activation),
+        })
+    }
+
+    fn shuffle(&self, groups: usize) -> Params {
+        let (from, to) = (&self.step.input, &self.step.output);
+        Params::Shuffle(ShuffleParams {
+            from: self.memory.address(from),
+            to: self.memory.address(to),
+            from_pitch: int(from.pitch),
+            to_pitch: int(to.pitch),
+            pixels: self.pixels() as i64,
+            channels: int(to.channels),
+            groups: int(groups),
+        })
+    }
+
+    fn response_norm(&self, norm: ResponseNorm) -> Params {
+        let (from, to) = (&self.step.input, &self.step.output);
+        let (before, behind) = norm.reach();
+        Params::ResponseNorm(ResponseNormParams {
+            from: self.memory.address(from),
+            to: self.memory.address(to),
+            from_pitch: int(from.pitch),
+            to_pitch: int(to.pitch),
+            pixels: self.pixels() as i64,
+            channels: int(to.channels),
+            before: int(before),
+            behind: int(behind),
+            share: norm.alpha / norm.size as f32,
+            beta: norm.beta,
+            k: norm.k,
+        })
+    }
+
+    fn layer_norm(&self, eps: f32) -> Params {
+        let (step, memory) = (self.step, self.memory);
+        Params::LayerNorm(LayerNormParams {
+            from: memory.address(&step.input),
+            to: memory.address(&step.output),
+            from_pitch: int(step.input.pitch),
+            to_pitch: int(step.output.pitch),
+            pixels: self.pixels() as i64,
+            channels: int(step.output.channels),
+            eps,
+            tail: memory.tail(self.arrays, step.residual.as_ref(), step.activation),
         })
     }
 

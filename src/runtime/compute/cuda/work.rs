@@ -15,7 +15,7 @@ use crate::network::Activation;
 use super::dnn::{Dnn, DnnConvolution};
 use super::gemm::{Blas, Gemm};
 use super::kernels::Launch;
-use super::params::TailParams;
+use super::params::{TailParams, code};
 
 /// One piece of work, ready to be queued again and again.
 pub(super) enum QueuedWork {
@@ -76,16 +76,15 @@ impl LaneMemory {
         residual: Option<&TensorView>,
         activation: Option<Activation>,
     ) -> TailParams {
+        let (activation, first, second) = code(activation);
         TailParams {
             scale: self.array(arrays.scale),
             bias: self.array(arrays.bias),
             residual: residual.map_or(0, |view| self.address(view)),
             residual_pitch: residual.map_or(0, |view| int(view.pitch)),
-            activation: match activation {
-                None => 0,
-                Some(Activation::Relu) => 1,
-                Some(Activation::Relu6) => 2,
-            },
+            activation,
+            first,
+            second,
         }
     }
 

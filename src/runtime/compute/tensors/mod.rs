@@ -72,7 +72,9 @@ fn product(values: &mut MadeValues<'_>, step: &mut FusedStep) -> TensorForm {
     // The axes before the matrices, with the matrices' own.
     let all = |of: Strided| {
         let own = of.rank();
-        let dims = dims.with(rank - 2, of.dims[own - 2]).with(rank - 1, of.dims[own - 1]);
+        let dims = dims
+            .with(rank - 2, of.dims[own - 2])
+            .with(rank - 1, of.dims[own - 1]);
         of.expanded(&dims)
     };
     match (all(left.at), all(right.at)) {

@@ -88,10 +88,9 @@ fn open_one(
             })?)
         }
         DeviceKind::Simulated { .. } => {
-            let (discipline, classes) = (Discipline::of(&device.kind), networks.ensemble.classes);
-            Arc::new(SimulatedDriver::new(
-                index, name, discipline, costs, classes,
-            ))
+            let discipline = Discipline::of(&device.kind);
+            let width = networks.ensemble.answer_width();
+            Arc::new(SimulatedDriver::new(index, name, discipline, costs, width))
         }
     })
 }

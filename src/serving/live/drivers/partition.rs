@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use crate::device::{DeviceIndex, pin_current_thread, thread_pool};
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, OutputKind};
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
@@ -179,9 +179,9 @@ struct CpuWorker {
     input: Tensor,
     output: Tensor,
     inputs: usize,
-    classes: usize,
+    width: usize,
     /// Its member says that it answers probabilities.
-    declared: bool,
+    outputs: OutputKind,
 }
 
 /// When a batch was copied in and computed.
@@ -200,14 +200,14 @@ impl CpuWorker {
         ensemble: &Ensemble,
     ) -> Result<Self, ComputeError> {
         let member = &ensemble.members[spec.member];
-        let (inputs, classes) = (member.input.shape.elements(), ensemble.classes);
+        let (inputs, width) = (member.input.shape.elements(), ensemble.answer_width());
         Ok(CpuWorker {
             predictor,
             input: host_rows(spec.size.get(), inputs)?,
-            output: host_rows(spec.size.get(), classes)?,
+            output: host_rows(spec.size.get(), width)?,
             inputs,
-            classes,
-            declared: member.outputs.is_declared(),
+            width,
+            outputs: member.outputs,
         })
     }
 
@@ -241,8 +241,8 @@ impl CpuWorker {
         read_rows(&self.output, |rows| {
             let output = BatchOutput {
                 rows,
-                classes: self.classes,
-                declared: self.declared,
+                width: self.width,
+                outputs: self.outputs,
             };
             folded = output.fold(batch);
         })?;

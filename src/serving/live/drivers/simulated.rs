@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::compute::constant_row;
 use crate::device::DeviceIndex;
+use crate::ensemble::OutputKind;
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::core::{Next, Stamps, transfer_span};
@@ -30,7 +31,7 @@ pub(super) struct SimulatedDriver {
     device: DeviceIndex,
     name: String,
     discipline: Discipline,
-    classes: usize,
+    width: usize,
     costs: Arc<Costs>,
     /// Faults that its thread has not taken in yet.
     faults: Leaf<Vec<DeviceFault>>,
@@ -38,19 +39,19 @@ pub(super) struct SimulatedDriver {
 }
 
 impl SimulatedDriver {
-    /// Drives `device` of `costs`; answers have `classes` values.
+    /// Drives `device` of `costs`; answers have `width` values.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
         discipline: Discipline,
         costs: &Arc<Costs>,
-        classes: usize,
+        width: usize,
     ) -> Self {
         SimulatedDriver {
             device,
             name: name.to_owned(),
             discipline,
-            classes,
+            width,
             costs: Arc::clone(costs),
             faults: Leaf::default(),
             thread: DriverThread::default(),
@@ -116,11 +117,11 @@ impl SimulatedDriver {
         if !host.begin_folding(batch) {
             return;
         }
-        let rows = constant_row(batch.member, self.classes).repeat(batch.samples);
+        let rows = constant_row(batch.member, self.width).repeat(batch.samples);
         let output = BatchOutput {
             rows: &rows,
-            classes: self.classes,
-            declared: false,
+            width: self.width,
+            outputs: OutputKind::Values,
         };
         if let Err(why) = output.fold(batch) {
             return host.not_folded(batch, &why);

@@ -174,7 +174,7 @@ fn measure_live(
 ) -> Result<BenchReport> {
     let factory: Arc<dyn PredictorFactory> = match args.fake {
         true => Arc::new(FakeFactory {
-            classes: opened.ensemble.classes,
+            classes: opened.ensemble.answer_width(),
         }),
         false => opened.networks(),
     };
@@ -273,12 +273,13 @@ fn saturating(
 
 /// Returns the row that the constants of fake members combine to under the ensemble's rule.
 fn expected(ensemble: &Ensemble) -> Vec<f32> {
-    let rule = ensemble.combination().build(ensemble.classes);
+    let width = ensemble.answer_width();
+    let rule = ensemble.rule_of(&ensemble.combination());
     let mut state = vec![0.0; rule.state_width()];
     for member in MemberIndex::all(ensemble.members.len()) {
-        rule.fold(member, &constant_row(member, ensemble.classes), &mut state);
+        rule.fold(member, &constant_row(member, width), &mut state);
     }
-    rule.finish(state, ensemble.classes)
+    rule.finish(state, width)
 }
 
 fn count_wrong(answer: &Answer, expected: &[f32]) -> usize {

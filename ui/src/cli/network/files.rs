@@ -23,8 +23,9 @@ pub(crate) struct NetworkRunArgs {
     network: NetworkChoice,
     #[command(flatten)]
     weights: WeightsChoice,
-    /// Samples as float32 in .npy: [n, channels, height, width] or [n, features]; or named
-    /// tensors in .json: {"inputs": [{"name", "datatype", "shape", "data"}, …]}
+    /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
+    /// whatever else `divisi predict` reads; or, for an output in .json, named tensors in
+    /// .json: {"inputs": [{"name", "datatype", "shape", "data"}, …]}
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Where logits go: [n, classes] as float32 in .npy; or named tensors in .json, as the

@@ -23,7 +23,7 @@ pub(crate) enum NetworkCommand {
         after_help = "Example:\n  divisi network show resnet50\n  divisi network show layers.toml --shape 1,8,8 --format json"
     )]
     Show(NetworkShowArgs),
-    /// Answer the samples of an .npy file with logits in another
+    /// Answer samples with logits in an .npy file
     #[command(
         after_help = "Example:\n  divisi network run resnet50 --weights resnet50.safetensors --input x.npy --output y.npy"
     )]

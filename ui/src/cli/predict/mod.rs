@@ -1,6 +1,7 @@
 //! `divisi predict`: answers for the samples of a file.
 
 mod report;
+mod table;
 
 use std::path::PathBuf;
 
@@ -12,13 +13,16 @@ use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::open;
 use super::output::{OutputFile, ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
-use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, csv, summary};
+use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, summary};
+use table::csv;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// Samples: a .csv with a header (a last column `label` is compared with), or .npy
+    /// Samples: a .csv with a header (a last column `label`, or the last columns for values
+    /// and labels, are compared with), .npy, .npz, .json, .jsonl, an image, or a folder of
+    /// images (labelled by folders of classes)
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
@@ -26,8 +30,8 @@ pub(crate) struct PredictArgs {
     /// Also answer for each member
     #[arg(long)]
     members: bool,
-    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, classes]
-    /// or, with members, [members + 1, samples, classes], the ensemble last (default:
+    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, width]
+    /// or, with members, [members + 1, samples, width], the ensemble last (default:
     /// CSV on standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,

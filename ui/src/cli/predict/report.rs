@@ -1,25 +1,29 @@
-//! Answers, collected for each sample, and as JSON, CSV, `.npy` and a line of text.
+//! Answers, collected for each sample, in JSON and as a line of text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
-use divisi::ensemble::samples::to_npy;
-use divisi::ensemble::{Ensemble, Samples, label_of};
+use divisi::ensemble::{
+    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets, label_of,
+};
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 
+use super::table::{csv, npy};
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, OutputFile, flawed_lines};
 
 /// All answers so far.
 pub(crate) struct PredictedAnswers {
-    classes: usize,
-    /// The names of the classes, if the ensemble has any.
-    labels: Option<Vec<String>>,
-    /// The ensemble's scores, `[samples, classes]`.
+    kind: AnswerKind,
+    /// The names of the classes, values or labels, if the ensemble has any.
+    answer_names: Option<Vec<String>>,
+    own: OwnAnswers,
+    /// The ensemble's answers, `[samples, width]`.
     scores: Vec<f32>,
     /// The name and the rows of each member, if they were asked for.
     members: Vec<(String, Vec<f32>)>,
@@ -33,8 +37,9 @@ impl PredictedAnswers {
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
-            classes: ensemble.classes,
-            labels: ensemble.labels.clone(),
+            kind: ensemble.answers,
+            answer_names: ensemble.answer_names.clone(),
+            own: ensemble.own_answers(),
             scores: Vec::new(),
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
@@ -49,7 +54,7 @@ impl PredictedAnswers {
             .for_each(|row| self.scores.extend_from_slice(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             let answered = answer.member_rows(member);
-            answered.for_each(|row| rows.extend_from_slice(row));
+            answered.for_each(|row| rows.extend_from_slice(&self.own.of(member, row)));
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -58,34 +63,45 @@ impl PredictedAnswers {
 
     /// Returns the number of samples that were answered.
     pub(crate) fn len(&self) -> usize {
-        self.scores.len() / self.classes
+        self.scores.len() / self.width()
     }
 
-    /// Returns the scores of the ensemble for each sample.
-    fn rows(&self) -> impl Iterator<Item = &[f32]> {
-        self.scores.chunks_exact(self.classes)
+    /// Returns the kind of the answers.
+    pub(super) fn kind(&self) -> AnswerKind {
+        self.kind
     }
 
-    /// Returns the class of each sample, or `None` if it has no answer.
-    fn found(&self) -> impl Iterator<Item = Option<usize>> {
-        self.rows().map(label_of)
+    /// Returns the number of numbers in an answer.
+    pub(super) fn width(&self) -> usize {
+        self.kind.width()
+    }
+
+    /// Returns the names of the classes, values or labels, if the ensemble has any.
+    pub(super) fn answer_names(&self) -> Option<&[String]> {
+        self.answer_names.as_deref()
+    }
+
+    /// Returns the ensemble's answer to each sample.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        self.scores.chunks_exact(self.width())
     }
 
     /// Returns the name and the rows of each member, if they were asked for.
-    fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
+    pub(super) fn members(&self) -> impl Iterator<Item = (&str, &[f32])> {
         self.members
             .iter()
             .map(|(name, rows)| (name.as_str(), &rows[..]))
     }
 
     /// Returns the row of a member for a sample.
-    fn member_row(&self, member: MemberIndex, sample: usize) -> &[f32] {
-        &self.members[member].1[sample * self.classes..][..self.classes]
+    pub(super) fn member_row(&self, member: MemberIndex, sample: usize) -> &[f32] {
+        &self.members[member].1[sample * self.width()..][..self.width()]
     }
 
     /// Returns the number of samples without an answer of the ensemble.
     pub(crate) fn unanswered(&self) -> usize {
-        self.found().filter(Option::is_none).count()
+        let missing = |row: &&[f32]| row.iter().any(|v| !v.is_finite());
+        self.rows().filter(missing).count()
     }
 
     /// Returns the members with flawed rows.
@@ -93,8 +109,8 @@ impl PredictedAnswers {
         FlawedMember::of(&self.names, &self.flaws)
     }
 
-    /// Returns the scores of the members, if they were asked for, then those of the ensemble.
-    fn values(&self) -> impl Iterator<Item = &f32> {
+    /// Returns the rows of the members, if they were asked for, then those of the ensemble.
+    pub(super) fn values(&self) -> impl Iterator<Item = &f32> {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
     }
@@ -106,8 +122,12 @@ pub(crate) struct AnswersReport<'a> {
     ensemble: String,
     samples: usize,
     elapsed_s: f64,
-    /// The accuracy, if labels are known and no weights are synthetic.
-    accuracy: Option<f64>,
+    /// The figures by the keys of their measures, if targets are known and no weights are
+    /// synthetic.
+    #[serde(flatten)]
+    figures: BTreeMap<&'static str, Option<f64>>,
+    #[serde(skip)]
+    qualities: Vec<Quality>,
     synthetic: bool,
     /// Whether a device is simulated: its answers are constants.
     pub simulated: bool,
@@ -118,13 +138,11 @@ pub(crate) struct AnswersReport<'a> {
     pub answers: Vec<AnswerRow<'a>>,
 }
 
-/// The answer to a sample; NaN and infinities are `null`.
+/// The answer to a sample, and those of the members that were asked for.
 #[derive(Serialize)]
 pub(crate) struct AnswerRow<'a> {
-    class: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label: Option<&'a str>,
-    scores: &'a [f32],
+    #[serde(flatten)]
+    answer: ReportedAnswer<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     members: Vec<MemberAnswer<'a>>,
 }
@@ -133,8 +151,61 @@ pub(crate) struct AnswerRow<'a> {
 #[derive(Serialize)]
 struct MemberAnswer<'a> {
     name: &'a str,
-    class: Option<usize>,
-    scores: &'a [f32],
+    #[serde(flatten)]
+    answer: ReportedAnswer<'a>,
+}
+
+/// One answer; NaN and infinities are `null`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ReportedAnswer<'a> {
+    Class {
+        class: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<&'a str>,
+        scores: &'a [f32],
+    },
+    Values {
+        values: &'a [f32],
+    },
+    Labels {
+        /// The labels that are given, or `None` without an answer.
+        labels: Option<Vec<LabelName<'a>>>,
+        scores: &'a [f32],
+    },
+}
+
+/// A label by its name, or its number where it has none.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum LabelName<'a> {
+    Name(&'a str),
+    Number(usize),
+}
+
+impl<'a> ReportedAnswer<'a> {
+    fn new(kind: AnswerKind, names: Option<&'a [String]>, row: &'a [f32]) -> Self {
+        let name = |number: usize| names.and_then(|names| Some(names.get(number)?.as_str()));
+        match kind {
+            AnswerKind::Classes { .. } => {
+                let class = label_of(row);
+                ReportedAnswer::Class {
+                    class,
+                    label: class.and_then(name),
+                    scores: row,
+                }
+            }
+            AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
+            AnswerKind::Labels { threshold, .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let given = threshold.labels(row);
+                ReportedAnswer::Labels {
+                    labels: given.map(|given| given.into_iter().map(label).collect()),
+                    scores: row,
+                }
+            }
+        }
+    }
 }
 
 /// The facts about a run that a report contains beside the answers.
@@ -143,7 +214,7 @@ pub(crate) struct RunFacts {
     elapsed: Duration,
     synthetic: bool,
     simulated: bool,
-    labels: Option<Vec<usize>>,
+    targets: Option<Targets>,
 }
 
 impl RunFacts {
@@ -154,7 +225,7 @@ impl RunFacts {
             elapsed,
             synthetic: opened.ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
-            labels: samples.labels().map(<[usize]>::to_vec),
+            targets: samples.targets().cloned(),
         }
     }
 }
@@ -163,9 +234,11 @@ impl<'a> AnswersReport<'a> {
     /// Makes the report.
     pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
         let means_something = !facts.synthetic && !facts.simulated;
-        let labels = facts.labels.as_ref().filter(|_| means_something);
+        let targets = facts.targets.as_ref().filter(|_| means_something);
+        let qualities = targets.map_or_else(Vec::new, |targets| qualities(answers, targets));
         AnswersReport {
-            accuracy: labels.map(|labels| accuracy(answers, labels)),
+            figures: figures(answers.kind(), &qualities),
+            qualities,
             samples: answers.len(),
             elapsed_s: facts.elapsed.as_secs_f64(),
             ensemble: facts.ensemble,
@@ -179,31 +252,39 @@ impl<'a> AnswersReport<'a> {
     }
 }
 
-/// Returns the share of right answers; a sample without an answer counts as wrong.
-fn accuracy(answers: &PredictedAnswers, labels: &[usize]) -> f64 {
-    let pairs = answers.found().zip(labels);
-    let right = pairs.filter(|(found, label)| *found == Some(**label));
-    right.count() as f64 / labels.len() as f64
+/// Compares the answers with targets.
+fn qualities(answers: &PredictedAnswers, targets: &Targets) -> Vec<Quality> {
+    let mut tally = MeasureTally::new(answers.kind());
+    for (sample, row) in answers.rows().enumerate() {
+        tally.add(row, targets.of(sample));
+    }
+    tally.qualities()
+}
+
+/// Returns every figure that suits the answers, known or not.
+fn figures(kind: AnswerKind, known: &[Quality]) -> BTreeMap<&'static str, Option<f64>> {
+    let value = |measure: &Measure| {
+        let found = known.iter().find(|quality| quality.measure == *measure);
+        (measure.key(), found.map(|quality| quality.value))
+    };
+    Measure::suited(kind).iter().map(value).collect()
 }
 
 fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
-    let rows = answers.rows().enumerate().map(|(sample, scores)| {
-        let class = label_of(scores);
-        let names = answers.labels.as_ref();
+    let (kind, names) = (answers.kind(), answers.answer_names());
+    // The class of a member is told by its number alone.
+    let of_member = names.filter(|_| !kind.is_of_classes());
+    let rows = answers.rows().enumerate().map(|(sample, row)| {
         let members = MemberIndex::enumerate(answers.members());
         let members = members.map(|(member, (name, _))| {
-            let scores = answers.member_row(member, sample);
-            let class = label_of(scores);
+            let row = answers.member_row(member, sample);
             MemberAnswer {
                 name,
-                class,
-                scores,
+                answer: ReportedAnswer::new(kind, of_member, row),
             }
         });
         AnswerRow {
-            class,
-            label: class.and_then(|c| Some(names?[c].as_str())),
-            scores,
+            answer: ReportedAnswer::new(kind, names, row),
             members: members.collect(),
         }
     });
@@ -213,8 +294,8 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
 /// Returns a summary on one line, then a line for each flawed member.
 pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
     let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
-    if let Some(accuracy) = report.accuracy {
-        let _ = write!(text, ", accuracy {:.2} %", 100.0 * accuracy);
+    for quality in &report.qualities {
+        let _ = write!(text, ", {} {}", quality.measure.name(), quality.text());
     }
     if report.synthetic {
         text += "; synthetic weights: answers mean nothing";
@@ -223,52 +304,6 @@ pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
         text += "; simulated devices: answers mean nothing";
     }
     text + &flawed_lines(&report.flawed)
-}
-
-/// Returns a CSV row for each sample: its class (empty if there is none) and its scores, then
-/// the same of each member that was asked for.
-pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
-    let mut text = String::from("sample,class");
-    for class in 0..answers.classes {
-        let _ = write!(text, ",score_{class}");
-    }
-    for (name, _) in answers.members() {
-        let _ = write!(text, ",{}", quoted(&format!("{name}.class")));
-        for class in 0..answers.classes {
-            let _ = write!(text, ",{}", quoted(&format!("{name}.score_{class}")));
-        }
-    }
-    if simulated {
-        text.push_str(",simulated");
-    }
-    for (sample, scores) in answers.rows().enumerate() {
-        let _ = write!(text, "\n{sample}");
-        write_row(&mut text, scores);
-        for member in MemberIndex::all(answers.members().count()) {
-            write_row(&mut text, answers.member_row(member, sample));
-        }
-        if simulated {
-            text.push_str(",yes");
-        }
-    }
-    text.push('\n');
-    text
-}
-
-fn write_row(text: &mut String, scores: &[f32]) {
-    let class = label_of(scores).map_or(String::new(), |c| c.to_string());
-    let _ = write!(text, ",{class}");
-    for score in scores {
-        let _ = write!(text, ",{score}");
-    }
-}
-
-/// Quotes a name as a field of CSV, if needed.
-fn quoted(name: &str) -> String {
-    match name.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", name.replace('"', "\"\"")),
-        false => name.to_owned(),
-    }
 }
 
 /// The format of a file of answers.
@@ -308,18 +343,7 @@ impl FileFormat {
                 bytes.push(b'\n');
                 bytes
             }
-            FileFormat::Npy => scores(answers),
+            FileFormat::Npy => npy(answers),
         })
-    }
-}
-
-/// Returns scores as `.npy` of shape `[samples, classes]`; with members
-/// `[members + 1, samples, classes]`, the ensemble last.
-fn scores(answers: &PredictedAnswers) -> Vec<u8> {
-    let (samples, classes) = (answers.len(), answers.classes);
-    let values = answers.values().copied();
-    match answers.members().count() {
-        0 => to_npy(values, &[samples, classes]),
-        members => to_npy(values, &[members + 1, samples, classes]),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use divisi::ensemble::{AnswerKind, Measure, Quality};
 use divisi::metrics::LatencySummary;
 use divisi::session::{DeviceView, LatencyView, Snapshot};
 
@@ -98,13 +99,14 @@ fn gpus(shown: &Snapshot) -> String {
 }
 
 fn members(shown: &Snapshot) -> String {
+    let agreement = agreement_head(shown.answers);
     let head = [
         "member",
         "samples/s",
         "queued",
         "p99 ms since reload",
         "parameters",
-        "agreement %",
+        &agreement,
     ];
     let rows = shown.members.iter().map(|m| {
         vec![
@@ -114,7 +116,7 @@ fn members(shown: &Snapshot) -> String {
             millis(&m.latency.since.summary, 0.99, m.latency.since.summary.p99),
             m.parameters.to_string(),
             m.contribution
-                .map_or_else(|| "-".into(), |s| percent(s.agreement)),
+                .map_or_else(|| "-".into(), |s| agreement_text(s.agreement)),
         ]
     });
     table(&head, rows)
@@ -212,6 +214,22 @@ fn notes(shown: &Snapshot) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
+}
+
+/// Returns the head of the column of how alike members' answers are to the ensemble's.
+fn agreement_head(answers: AnswerKind) -> String {
+    let measure = Measure::of_likeness(answers);
+    match measure.is_share() {
+        true => "agreement %".to_owned(),
+        false => format!("{} to the ensemble", measure.name()),
+    }
+}
+
+fn agreement_text(figure: Quality) -> String {
+    match figure.measure.is_share() {
+        true => percent(figure.value),
+        false => figure.text(),
+    }
 }
 
 /// Formats a percentile in milliseconds, with `~` if too few requests support it.

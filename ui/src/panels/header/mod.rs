@@ -183,18 +183,18 @@ fn settings(model: &Model) -> Vec<HeaderPiece> {
         Some(load) => format!("load {load}"),
         None => "no load".to_owned(),
     };
-    let accuracy = shown.accuracy.filter(|a| a.answered > 0).map(|a| {
-        format!(
-            "accuracy {:.1} % so far",
-            100.0 * a.right as f64 / a.answered as f64
-        )
+    let figures = shown.quality.as_ref().map(|q| &q.figures[..]);
+    let quality = figures.and_then(<[_]>::first).map(|figure| {
+        let (name, text) = (figure.measure.name(), format::quality(*figure));
+        let text = text.trim().replace('%', " %");
+        format!("{name} {text} so far")
     });
     vec![
         (format!("policy {}", shown.policy), Role::Text),
         (precision(model), Role::Text),
         (load, Role::Text),
         (layout(model), Role::Dim),
-        (accuracy.unwrap_or_default(), Role::Text),
+        (quality.unwrap_or_default(), Role::Text),
         (
             format!("{} answered", format::grouped(shown.counters.answered)),
             Role::Dim,

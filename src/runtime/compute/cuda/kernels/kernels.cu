@@ -10,6 +10,8 @@
 #include "flatten.cuh"
 #include "gather.cuh"
 #include "grouped.cuh"
+#include "norms.cuh"
+#include "paired.cuh"
 #include "pointwise.cuh"
 #include "pools.cuh"
 #include "regions.cuh"
@@ -33,6 +35,10 @@
     KERNEL(grouped_##SUFFIX, divisi::Grouped, divisi::grouped<T>)                        \
     KERNEL(gather_##SUFFIX, divisi::Gather, divisi::gather<T>)                           \
     KERNEL(flatten_##SUFFIX, divisi::Flatten, divisi::flatten<T>)                        \
+    KERNEL(paired_##SUFFIX, divisi::Paired, divisi::paired<T>)                           \
+    KERNEL(shuffle_##SUFFIX, divisi::Shuffle, divisi::shuffle<T>)                        \
+    KERNEL(response_norm_##SUFFIX, divisi::ResponseNorm, divisi::response_norm<T>)       \
+    KERNEL(layer_norm_##SUFFIX, divisi::LayerNorm, divisi::layer_norm<T>)                \
     KERNEL(softmax_##SUFFIX, divisi::Softmax, (divisi::softmax<T, T>))                   \
     KERNEL(softmax_answer_##SUFFIX, divisi::Softmax, (divisi::softmax<T, float>))        \
     KERNEL(answer_##SUFFIX, divisi::Answer, divisi::answer<T>)

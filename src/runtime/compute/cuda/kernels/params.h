@@ -12,7 +12,23 @@
 
 namespace divisi {
 
-enum Activation : int32_t { NONE = 0, RELU = 1, RELU6 = 2 };
+enum Activation : int32_t {
+    NONE = 0,
+    RELU = 1,
+    RELU6 = 2,
+    CLIP = 3,          // between `first` and `second`
+    LEAKY_RELU = 4,    // `first`: the slope below 0
+    ELU = 5,           // `first`: the factor below 0
+    SIGMOID = 6,
+    HARD_SIGMOID = 7,  // `first`: the slope, `second`: the value at 0
+    SILU = 8,
+    HARD_SWISH = 9,
+    GELU = 10,
+    GELU_TANH = 11,
+    TANH = 12,
+    SOFTPLUS = 13,
+    MISH = 14
+};
 
 // What happens to a value before it is written:
 // activation(value * scale[channel] + bias[channel] + residual[pixel, channel]).
@@ -22,6 +38,7 @@ struct Tail {
     const void *residual;  // T; may be null
     int32_t residual_pitch;
     Activation activation;
+    float first, second;   // the activation's own numbers
 };
 
 // Where the samples of `count` rows lie, written to the lane's table. A launch carries them
@@ -111,6 +128,50 @@ struct Flatten {
     int32_t rows, channels, pixels;
 };
 
+// to = tail(from + other), or tail(from * other); each pixel of `other` is used for `shared`
+// pixels of `from`, one after the other. `pixels` counts those of all rows.
+struct Paired {
+    const void *from;
+    const void *other;
+    void *to;
+    int32_t from_pitch, other_pitch, to_pitch;
+    int32_t product;  // 0: sum
+    int64_t pixels;
+    int32_t channels, shared;
+    Tail tail;
+};
+
+// Channels of as many groups, interleaved: channel i of each before channel i + 1 of any.
+struct Shuffle {
+    const void *from;
+    void *to;
+    int32_t from_pitch, to_pitch;
+    int64_t pixels;
+    int32_t channels, groups;
+};
+
+// to = from / (k + share * sum of squares)^beta, the sum over the channels from `before` ones
+// before its own to `behind` ones after it.
+struct ResponseNorm {
+    const void *from;
+    void *to;
+    int32_t from_pitch, to_pitch;
+    int64_t pixels;
+    int32_t channels, before, behind;
+    float share, beta, k;
+};
+
+// to = tail((from - mean) / sqrt(variance + eps)), both of the channels of each pixel.
+struct LayerNorm {
+    const void *from;
+    void *to;
+    int32_t from_pitch, to_pitch;
+    int64_t pixels;
+    int32_t channels;
+    float eps;
+    Tail tail;
+};
+
 // Softmax over the channels of each row. `softmax` writes T, `softmax_answer` float32.
 struct Softmax {
     const void *from;
@@ -128,15 +189,19 @@ struct Answer {
 };
 
 // Neither compiler may lay them out in another way than this.
-static_assert(sizeof(Tail) == 32 && sizeof(Window) == 48, "no other padding");
+static_assert(sizeof(Tail) == 40 && sizeof(Window) == 48, "no other padding");
 static_assert(sizeof(Place) == 2064, "no other padding");
 static_assert(sizeof(Enter) == 40, "no other padding");
-static_assert(sizeof(Pointwise) == 72, "no other padding");
+static_assert(sizeof(Pointwise) == 80, "no other padding");
 static_assert(sizeof(Pooling) == 80, "no other padding");
 static_assert(sizeof(Regions) == 48, "no other padding");
-static_assert(sizeof(Grouped) == 120, "no other padding");
+static_assert(sizeof(Grouped) == 128, "no other padding");
 static_assert(sizeof(Gather) == 80, "no other padding");
 static_assert(sizeof(Flatten) == 40, "no other padding");
+static_assert(sizeof(Paired) == 96, "no other padding");
+static_assert(sizeof(Shuffle) == 40, "no other padding");
+static_assert(sizeof(ResponseNorm) == 56, "no other padding");
+static_assert(sizeof(LayerNorm) == 80, "no other padding");
 static_assert(sizeof(Softmax) == 32, "no other padding");
 static_assert(sizeof(Answer) == 32, "no other padding");
 

@@ -5,10 +5,38 @@
 
 namespace divisi {
 
-// Comparisons that keep NaN as NaN, which fmaxf would not.
-__device__ inline float activate(float value, Activation activation) {
-    if (activation != NONE && value < 0.0f) value = 0.0f;
-    if (activation == RELU6 && value > 6.0f) value = 6.0f;
+// Comparisons that keep NaN as NaN, which fmaxf and fminf would not.
+__device__ inline float clamped(float value, float least, float most) {
+    if (value < least) value = least;
+    if (value > most) value = most;
+    return value;
+}
+
+__device__ inline float softplus(float x) { return (x < 0.0f ? 0.0f : x) + log1pf(expf(-fabsf(x))); }
+
+// The activations beyond ReLU and ReLU6. Not inlined: they would make every kernel longer.
+static __device__ __noinline__ float curve(float x, Activation activation, float first, float second) {
+    switch (activation) {
+        case CLIP: return clamped(x, first, second);
+        case LEAKY_RELU: return x < 0.0f ? first * x : x;
+        case ELU: return x < 0.0f ? first * expm1f(x) : x;
+        case SIGMOID: return 1.0f / (1.0f + expf(-x));
+        case HARD_SIGMOID: return clamped(first * x + second, 0.0f, 1.0f);
+        case SILU: return x / (1.0f + expf(-x));
+        case HARD_SWISH: return x * clamped(x * (1.0f / 6.0f) + 0.5f, 0.0f, 1.0f);
+        case GELU: return x * (0.5f * erfcf(x * -0.70710678f));
+        case GELU_TANH: return x / (1.0f + expf(-1.5957691f * (x + 0.044715f * x * x * x)));
+        case TANH: return tanhf(x);
+        case SOFTPLUS: return softplus(x);
+        case MISH: return x * tanhf(softplus(x));
+        default: return x;
+    }
+}
+
+__device__ inline float activate(float value, const Tail &tail) {
+    if (tail.activation > RELU6) return curve(value, tail.activation, tail.first, tail.second);
+    if (tail.activation != NONE && value < 0.0f) value = 0.0f;
+    if (tail.activation == RELU6 && value > 6.0f) value = 6.0f;
     return value;
 }
 
@@ -42,7 +70,7 @@ __device__ inline void finish(const Tail &tail, int channel, const Pack<T, W> &r
 #pragma unroll
     for (int i = 0; i < W; i++) {
         if (tail.residual) values[i] += widen(residual.values[i]);
-        values[i] = activate(values[i], tail.activation);
+        values[i] = activate(values[i], tail);
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::compute::ComputeError;
 use crate::device::gpu::{DeviceSlice, Event};
+use crate::ensemble::OutputKind;
 use crate::serving::batch::{PartKey, Placed, Slice};
 use crate::serving::core::Stamps;
 
@@ -20,9 +21,9 @@ pub(super) struct GpuLane {
     pub gpu: ServingGpu,
     pub buffers: LaneBuffers,
     /// Values of an answer.
-    pub classes: usize,
+    pub width: usize,
     /// Its member says that it answers probabilities.
-    pub declared: bool,
+    pub outputs: OutputKind,
 }
 
 /// Samples of a batch: in the GPU's pool, or in the host's.
@@ -120,8 +121,8 @@ impl GpuLane {
         }
         let output = BatchOutput {
             rows: self.buffers.answers(batch.samples),
-            classes: self.classes,
-            declared: self.declared,
+            width: self.width,
+            outputs: self.outputs,
         };
         if let Err(why) = output.fold(batch) {
             return host.not_folded(batch, &why);

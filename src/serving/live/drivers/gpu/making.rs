@@ -145,15 +145,15 @@ impl LaneStart {
         let ensemble = &self.gpu.slot.networks.ensemble;
         let member = &ensemble.members[self.spec.member];
         let inputs = member.input.shape.elements();
-        let classes = ensemble.classes;
+        let width = ensemble.answer_width();
         let buffers = {
             let _one_at_a_time = context.making.lock();
             let program = self.program.as_ref();
-            LaneBuffers::new(&context.gpu, program, self.rows, inputs, classes)?
+            LaneBuffers::new(&context.gpu, program, self.rows, inputs, width)?
         };
         Ok(GpuLane {
-            classes,
-            declared: member.outputs.is_declared(),
+            width,
+            outputs: member.outputs,
             buffers,
             gpu: self.gpu,
         })

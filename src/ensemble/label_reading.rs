@@ -1,0 +1,88 @@
+//! How the rows of members are read as labels, and as answers of the members themselves.
+
+use std::borrow::Cow;
+
+use crate::device::MemberIndex;
+
+use super::answers::AnswerKind;
+use super::member::OutputKind;
+use super::rule::{Temperature, log};
+
+/// The bound of logits on either side: sums of them stay finite.
+const MOST_LOGIT: f32 = 1e30;
+
+/// How a member's rows are read as labels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LabelReading {
+    are_logits: bool,
+    /// The reciprocal of the member's temperature.
+    cooling: f32,
+}
+
+impl LabelReading {
+    /// Reads rows of `outputs` at a temperature. Rows other than logits are probabilities.
+    pub(super) fn of(outputs: OutputKind, temperature: Temperature) -> Self {
+        LabelReading {
+            are_logits: matches!(outputs, OutputKind::LabelLogits),
+            cooling: (1.0 / temperature.get()) as f32,
+        }
+    }
+
+    /// Whether rows are taken as they are.
+    pub(super) fn is_plain(self) -> bool {
+        !self.are_logits && self.cooling == 1.0
+    }
+
+    /// Returns the probability of a label.
+    pub(super) fn probability(self, value: f32) -> f32 {
+        match self.is_plain() {
+            true => value,
+            false => 1.0 / (1.0 + (-self.logit(value)).exp()),
+        }
+    }
+
+    /// Returns the logit of a label, finite for probabilities of 0 and 1 too.
+    pub(super) fn logit(self, value: f32) -> f32 {
+        let logit = match self.are_logits {
+            true => value,
+            false => log(value) - log(1.0 - value),
+        };
+        (logit * self.cooling).clamp(-MOST_LOGIT, MOST_LOGIT)
+    }
+}
+
+/// Returns how the rows of each member are read.
+pub(super) fn readings(outputs: &[OutputKind], temperatures: &[Temperature]) -> Vec<LabelReading> {
+    let each = outputs.iter().zip(temperatures);
+    each.map(|(outputs, t)| LabelReading::of(*outputs, *t))
+        .collect()
+}
+
+/// The answers that members would return alone: their rows, and for labels the
+/// probabilities that these stand for.
+#[derive(Clone, Debug)]
+pub struct OwnAnswers {
+    /// Empty where rows are answers already.
+    readings: Vec<LabelReading>,
+}
+
+impl OwnAnswers {
+    /// Reads the rows of members with these outputs and temperatures.
+    pub fn new(answers: AnswerKind, outputs: &[OutputKind], temperatures: &[Temperature]) -> Self {
+        OwnAnswers {
+            readings: match answers {
+                AnswerKind::Labels { .. } => readings(outputs, temperatures),
+                AnswerKind::Classes { .. } | AnswerKind::Values { .. } => Vec::new(),
+            },
+        }
+    }
+
+    /// Returns the answer that `member` would return alone for its row.
+    pub fn of<'a>(&self, member: MemberIndex, row: &'a [f32]) -> Cow<'a, [f32]> {
+        let reading = self.readings.get(member.get());
+        match reading.filter(|reading| !reading.is_plain()) {
+            Some(reading) => row.iter().map(|v| reading.probability(*v)).collect(),
+            None => Cow::Borrowed(row),
+        }
+    }
+}

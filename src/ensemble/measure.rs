@@ -1,0 +1,137 @@
+//! The measures of answers whose targets are known: each figure with its name.
+
+use serde::{Deserialize, Serialize};
+
+use super::answers::AnswerKind;
+
+/// A measure of answers against targets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The share of samples whose likeliest class is the target.
+    #[default]
+    Accuracy,
+    /// The square root of the mean squared difference of values.
+    Rmse,
+    /// The mean absolute difference of values.
+    MeanAbsoluteError,
+    /// The mean cosine of the angle between answer and target.
+    MeanCosine,
+    /// The harmonic mean of precision and recall over all labels together.
+    MicroF1,
+    /// The mean over labels of the harmonic mean of precision and recall of each; labels
+    /// that are neither given nor expected are left out.
+    MacroF1,
+    /// The share of samples whose labels are all as expected.
+    ExactMatch,
+}
+
+impl Measure {
+    /// Returns the measures that suit answers of a kind, the main one first.
+    pub fn suited(answers: AnswerKind) -> &'static [Measure] {
+        match answers {
+            AnswerKind::Classes { .. } => &[Measure::Accuracy],
+            AnswerKind::Values {
+                normalise: true, ..
+            } => &[Measure::MeanCosine],
+            AnswerKind::Values { .. } => &[Measure::Rmse, Measure::MeanAbsoluteError],
+            AnswerKind::Labels { .. } => &[Measure::MicroF1, Measure::MacroF1, Measure::ExactMatch],
+        }
+    }
+
+    /// Returns the main measure of answers of a kind.
+    pub fn main(answers: AnswerKind) -> Self {
+        match answers {
+            AnswerKind::Classes { .. } => Measure::Accuracy,
+            AnswerKind::Values {
+                normalise: true, ..
+            } => Measure::MeanCosine,
+            AnswerKind::Values { .. } => Measure::Rmse,
+            AnswerKind::Labels { .. } => Measure::MicroF1,
+        }
+    }
+
+    /// Returns the measure of how alike answers of a kind are to each other.
+    pub fn of_likeness(answers: AnswerKind) -> Self {
+        match answers {
+            AnswerKind::Labels { .. } => Measure::ExactMatch,
+            other => Measure::main(other),
+        }
+    }
+
+    /// Returns its name: `accuracy`, `RMSE`, `micro F1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Accuracy => "accuracy",
+            Measure::Rmse => "RMSE",
+            Measure::MeanAbsoluteError => "mean absolute error",
+            Measure::MeanCosine => "mean cosine",
+            Measure::MicroF1 => "micro F1",
+            Measure::MacroF1 => "macro F1",
+            Measure::ExactMatch => "exact match",
+        }
+    }
+
+    /// Returns its name as a key: `accuracy`, `rmse`, `micro_f1`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Measure::Accuracy => "accuracy",
+            Measure::Rmse => "rmse",
+            Measure::MeanAbsoluteError => "mean_absolute_error",
+            Measure::MeanCosine => "mean_cosine",
+            Measure::MicroF1 => "micro_f1",
+            Measure::MacroF1 => "macro_f1",
+            Measure::ExactMatch => "exact_match",
+        }
+    }
+
+    /// Whether it is a share from 0 to 1 that is told in per cent.
+    pub fn is_share(self) -> bool {
+        match self {
+            Measure::Accuracy | Measure::MicroF1 | Measure::MacroF1 | Measure::ExactMatch => true,
+            Measure::Rmse | Measure::MeanAbsoluteError | Measure::MeanCosine => false,
+        }
+    }
+
+    /// Whether less of it is better.
+    pub fn is_error(self) -> bool {
+        matches!(self, Measure::Rmse | Measure::MeanAbsoluteError)
+    }
+
+    /// Formats a value of it: `98.66 %`, `0.01234`.
+    pub fn text(self, value: f64) -> String {
+        match self.is_share() {
+            true => format!("{:.2} %", 100.0 * value),
+            false => significant(value),
+        }
+    }
+}
+
+/// Formats a number with four significant digits.
+fn significant(value: f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if size == 0.0 || !size.is_finite() => format!("{value}"),
+        _ if !(1e-4..1e6).contains(&size) => format!("{value:.3e}"),
+        _ => {
+            let digits = (3.0 - size.log10().floor()).clamp(0.0, 8.0);
+            format!("{value:.*}", digits as usize)
+        }
+    }
+}
+
+/// A figure with the measure that it is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// The measure.
+    pub measure: Measure,
+    /// The value: a share from 0 to 1, an error in the unit of the values, or a cosine.
+    pub value: f64,
+}
+
+impl Quality {
+    /// Formats the value.
+    pub fn text(&self) -> String {
+        self.measure.text(self.value)
+    }
+}

@@ -1,0 +1,236 @@
+//! Sums over answers and targets, from which measures follow.
+
+use super::answers::AnswerKind;
+use super::measure::{Measure, Quality};
+use super::rule::label_of;
+use super::samples::SampleTarget;
+
+/// Sums over answers, from which measures follow. Weights are floats, since older samples may
+/// count less.
+#[derive(Clone, Debug)]
+pub struct MeasureTally {
+    answers: AnswerKind,
+    /// The samples counted.
+    weight: f64,
+    sums: MeasureSums,
+}
+
+#[derive(Clone, Debug)]
+enum MeasureSums {
+    Classes {
+        right: f64,
+    },
+    Values {
+        squares: f64,
+        absolutes: f64,
+        cosines: f64,
+    },
+    Labels {
+        exact: f64,
+        counts: Vec<LabelCount>,
+    },
+}
+
+/// Of one label, how often it was given rightly, given wrongly and not given.
+#[derive(Clone, Copy, Debug, Default)]
+struct LabelCount {
+    right: f64,
+    wrong: f64,
+    missed: f64,
+}
+
+impl LabelCount {
+    /// Returns F1, or `None` where the label is neither given nor expected.
+    fn f1(self) -> Option<f64> {
+        let all = 2.0 * self.right + self.wrong + self.missed;
+        (all > 0.0).then(|| 2.0 * self.right / all)
+    }
+
+    fn and(self, other: &LabelCount) -> LabelCount {
+        LabelCount {
+            right: self.right + other.right,
+            wrong: self.wrong + other.wrong,
+            missed: self.missed + other.missed,
+        }
+    }
+}
+
+impl MeasureTally {
+    /// Creates a tally of no answers.
+    pub fn new(answers: AnswerKind) -> Self {
+        MeasureTally {
+            answers,
+            weight: 0.0,
+            sums: match answers {
+                AnswerKind::Classes { .. } => MeasureSums::Classes { right: 0.0 },
+                AnswerKind::Values { .. } => MeasureSums::Values {
+                    squares: 0.0,
+                    absolutes: 0.0,
+                    cosines: 0.0,
+                },
+                AnswerKind::Labels { count, .. } => MeasureSums::Labels {
+                    exact: 0.0,
+                    counts: vec![LabelCount::default(); count.get() as usize],
+                },
+            },
+        }
+    }
+
+    /// Returns the weight of the samples counted.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Counts an answer. One with NaN or infinities is wrong as a class, has no labels, and
+    /// is left out of the errors of values. A target of another kind is left out.
+    pub fn add(&mut self, row: &[f32], target: SampleTarget<'_>) {
+        match (self.answers, target) {
+            (AnswerKind::Classes { .. }, SampleTarget::Class(class)) => {
+                self.add_class(label_of(row) == Some(class));
+            }
+            (AnswerKind::Values { .. }, SampleTarget::Row(target)) => self.add_values(row, target),
+            (AnswerKind::Labels { threshold, .. }, SampleTarget::Row(target)) => {
+                let sound = row.iter().all(|p| p.is_finite());
+                let given = row.iter().map(|p| sound && threshold.is_met(*p));
+                self.add_labels(given, target);
+            }
+            (AnswerKind::Classes { .. }, SampleTarget::Row(_)) | (_, SampleTarget::Class(_)) => {}
+        }
+    }
+
+    /// Counts how alike two answers are: the second stands for the target.
+    pub fn add_alike(&mut self, row: &[f32], other: &[f32]) {
+        match self.answers {
+            AnswerKind::Classes { .. } => {
+                let class = label_of(other);
+                self.add_class(class.is_some() && label_of(row) == class);
+            }
+            AnswerKind::Values { .. } => self.add_values(row, other),
+            AnswerKind::Labels { threshold, .. } => {
+                let given = |p: f32| f32::from(u8::from(threshold.is_met(p)));
+                let target: Vec<f32> = other.iter().map(|p| given(*p)).collect();
+                self.add_labels(row.iter().map(|p| threshold.is_met(*p)), &target);
+            }
+        }
+    }
+
+    fn add_class(&mut self, is_right: bool) {
+        self.weight += 1.0;
+        if let (MeasureSums::Classes { right }, true) = (&mut self.sums, is_right) {
+            *right += 1.0;
+        }
+    }
+
+    fn add_values(&mut self, row: &[f32], target: &[f32]) {
+        let MeasureSums::Values {
+            squares,
+            absolutes,
+            cosines,
+        } = &mut self.sums
+        else {
+            return;
+        };
+        if row.iter().any(|v| !v.is_finite()) {
+            return;
+        }
+        self.weight += 1.0;
+        let (mut dot, mut of_row, mut of_target) = (0.0, 0.0, 0.0);
+        for (value, target) in row.iter().zip(target) {
+            let (value, target) = (f64::from(*value), f64::from(*target));
+            *squares += (value - target).powi(2);
+            *absolutes += (value - target).abs();
+            dot += value * target;
+            of_row += value * value;
+            of_target += target * target;
+        }
+        let lengths = (of_row * of_target).sqrt();
+        *cosines += if lengths > 0.0 { dot / lengths } else { 0.0 };
+    }
+
+    fn add_labels(&mut self, given: impl Iterator<Item = bool>, target: &[f32]) {
+        let MeasureSums::Labels { exact, counts } = &mut self.sums else {
+            return;
+        };
+        self.weight += 1.0;
+        let mut all = true;
+        for ((count, given), target) in counts.iter_mut().zip(given).zip(target) {
+            let expected = *target != 0.0;
+            all &= given == expected;
+            match (given, expected) {
+                (true, true) => count.right += 1.0,
+                (true, false) => count.wrong += 1.0,
+                (false, true) => count.missed += 1.0,
+                (false, false) => {}
+            }
+        }
+        *exact += f64::from(u8::from(all));
+    }
+
+    /// Lets everything so far count less, by a factor.
+    pub fn fade(&mut self, factor: f64) {
+        self.weight *= factor;
+        match &mut self.sums {
+            MeasureSums::Classes { right } => *right *= factor,
+            MeasureSums::Values {
+                squares,
+                absolutes,
+                cosines,
+            } => {
+                *squares *= factor;
+                *absolutes *= factor;
+                *cosines *= factor;
+            }
+            MeasureSums::Labels { exact, counts } => {
+                *exact *= factor;
+                for count in counts {
+                    count.right *= factor;
+                    count.wrong *= factor;
+                    count.missed *= factor;
+                }
+            }
+        }
+    }
+
+    /// Returns the value of a measure, or `None` if it does not suit the answers or nothing
+    /// was counted that it could be of.
+    pub fn value(&self, measure: Measure) -> Option<f64> {
+        if self.weight <= 0.0 {
+            return None;
+        }
+        let of_all = |sum: f64| Some(sum / self.weight);
+        let of_values = |sum: f64| sum / (self.weight * self.answers.width() as f64);
+        match (measure, &self.sums) {
+            (Measure::Accuracy, MeasureSums::Classes { right }) => of_all(*right),
+            (Measure::Rmse, MeasureSums::Values { squares, .. }) => {
+                Some(of_values(*squares).sqrt())
+            }
+            (Measure::MeanAbsoluteError, MeasureSums::Values { absolutes, .. }) => {
+                Some(of_values(*absolutes))
+            }
+            (Measure::MeanCosine, MeasureSums::Values { cosines, .. }) => of_all(*cosines),
+            (Measure::ExactMatch, MeasureSums::Labels { exact, .. }) => of_all(*exact),
+            (Measure::MicroF1, MeasureSums::Labels { counts, .. }) => {
+                let all = counts.iter().fold(LabelCount::default(), LabelCount::and);
+                all.f1()
+            }
+            (Measure::MacroF1, MeasureSums::Labels { counts, .. }) => {
+                let each: Vec<f64> = counts.iter().filter_map(|count| count.f1()).collect();
+                (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns every measure that suits the answers and has a value, the main one first.
+    pub fn qualities(&self) -> Vec<Quality> {
+        let suited = Measure::suited(self.answers).iter();
+        let quality = |measure: &Measure| self.quality(*measure);
+        suited.filter_map(quality).collect()
+    }
+
+    /// Returns the value of a measure with its name, or `None` as [`MeasureTally::value`].
+    pub fn quality(&self, measure: Measure) -> Option<Quality> {
+        let value = self.value(measure)?;
+        Some(Quality { measure, value })
+    }
+}

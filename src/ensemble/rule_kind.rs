@@ -1,0 +1,201 @@
+//! The combination rules that manifests name, which answers each suits, and how it is built.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::answers::AnswerKind;
+use super::label_reading::readings;
+use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
+use super::member::OutputKind;
+use super::rule::{
+    Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
+};
+use super::value_rules::{Median, UnitLength, ValueMean};
+
+/// A rule that a manifest can name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RuleKind {
+    /// The mean of the probabilities or values.
+    #[default]
+    Average,
+    /// Their mean, weighted by the members' vote weights.
+    WeightedAverage,
+    /// One vote a member, for its likeliest class, or for or against each label.
+    MajorityVote,
+    /// The softmax or, for labels, the sigmoid of the mean of the logits.
+    AverageLogits,
+    /// The median of each value.
+    Median,
+}
+
+/// The weight, vote and temperature of each member, of which there are equally many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemberParts<'a> {
+    pub(super) weights: &'a [VoteWeight],
+    pub(super) voting: &'a [bool],
+    pub(super) temperatures: &'a [Temperature],
+    pub(super) outputs: &'a [OutputKind],
+}
+
+impl RuleKind {
+    /// Every rule for classes.
+    pub const OF_CLASSES: [RuleKind; 4] = [
+        RuleKind::Average,
+        RuleKind::WeightedAverage,
+        RuleKind::MajorityVote,
+        RuleKind::AverageLogits,
+    ];
+
+    /// Every rule for values.
+    pub const OF_VALUES: [RuleKind; 3] = [
+        RuleKind::Average,
+        RuleKind::WeightedAverage,
+        RuleKind::Median,
+    ];
+
+    /// Every rule for labels.
+    pub const OF_LABELS: [RuleKind; 4] = RuleKind::OF_CLASSES;
+
+    /// Returns the rules that suit answers of a kind.
+    pub fn suited(answers: AnswerKind) -> &'static [RuleKind] {
+        match answers {
+            AnswerKind::Classes { .. } => &RuleKind::OF_CLASSES,
+            AnswerKind::Values { .. } => &RuleKind::OF_VALUES,
+            AnswerKind::Labels { .. } => &RuleKind::OF_LABELS,
+        }
+    }
+
+    /// Returns its name in manifests and on the screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            RuleKind::Average => "average",
+            RuleKind::WeightedAverage => "weighted-average",
+            RuleKind::MajorityVote => "majority-vote",
+            RuleKind::AverageLogits => "average-logits",
+            RuleKind::Median => "median",
+        }
+    }
+
+    /// Whether it can combine class scores that are no probabilities.
+    pub fn takes_values(self) -> bool {
+        self != RuleKind::AverageLogits
+    }
+
+    /// Builds the rule for class scores of members with these vote weights, all of which
+    /// vote.
+    pub fn build(
+        self,
+        classes: usize,
+        vote_weights: impl ExactSizeIterator<Item = VoteWeight>,
+    ) -> Arc<dyn CombinationRule> {
+        let weights: Vec<VoteWeight> = vote_weights.collect();
+        let voting = vec![true; weights.len()];
+        self.build_for(classes, &weights, &voting)
+    }
+
+    /// Builds the rule for class scores of members with these vote weights. Those vote whose
+    /// entry in `voting` is true.
+    pub fn build_for(
+        self,
+        classes: usize,
+        weights: &[VoteWeight],
+        voting: &[bool],
+    ) -> Arc<dyn CombinationRule> {
+        self.build_at(
+            classes,
+            weights,
+            voting,
+            &vec![Temperature::ONE; voting.len()],
+        )
+    }
+
+    /// As [`RuleKind::build_for`], with each member at its temperature.
+    pub fn build_at(
+        self,
+        classes: usize,
+        weights: &[VoteWeight],
+        voting: &[bool],
+        temperatures: &[Temperature],
+    ) -> Arc<dyn CombinationRule> {
+        let even = vec![VoteWeight::default(); voting.len()];
+        let rule: Arc<dyn CombinationRule> = match self {
+            RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
+            RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
+            RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
+            RuleKind::Median => Arc::new(Median::of(classes, voting)),
+            RuleKind::AverageLogits => {
+                return Arc::new(AverageLogits::of(classes, voting, temperatures));
+            }
+        };
+        if temperatures.iter().all(|t| t.is_one()) {
+            return rule;
+        }
+        Arc::new(Tempered {
+            classes,
+            temperatures: temperatures.to_vec(),
+            rule,
+        })
+    }
+
+    /// Builds the rule for answers of a kind. A rule that does not suit them is built as
+    /// [`RuleKind::Average`]; `Combination::check_outputs` refuses it before.
+    pub(super) fn build_from(
+        self,
+        answers: AnswerKind,
+        members: MemberParts<'_>,
+    ) -> Arc<dyn CombinationRule> {
+        let width = answers.width();
+        match answers {
+            AnswerKind::Classes { .. } => {
+                self.build_at(width, members.weights, members.voting, members.temperatures)
+            }
+            AnswerKind::Values { normalise, .. } => {
+                let rule = self.of_values(width, members);
+                match normalise {
+                    true => Arc::new(UnitLength(rule)),
+                    false => rule,
+                }
+            }
+            AnswerKind::Labels { threshold, .. } => {
+                let rule: Arc<dyn CombinationRule> = match self {
+                    RuleKind::AverageLogits => return of_logits(width, members),
+                    RuleKind::MajorityVote => {
+                        Arc::new(LabelMajority::of(width, threshold, members.voting))
+                    }
+                    _ => Arc::new(Average::of(width, &self.weights(members), members.voting)),
+                };
+                Arc::new(LabelProbabilities {
+                    width,
+                    readings: readings(members.outputs, members.temperatures),
+                    rule,
+                })
+            }
+        }
+    }
+
+    fn of_values(self, width: usize, members: MemberParts<'_>) -> Arc<dyn CombinationRule> {
+        match self {
+            RuleKind::Median => Arc::new(Median::of(width, members.voting)),
+            _ => Arc::new(ValueMean::of(width, &self.weights(members), members.voting)),
+        }
+    }
+
+    /// Returns the weights that count under the rule.
+    fn weights(self, members: MemberParts<'_>) -> Vec<VoteWeight> {
+        match self {
+            RuleKind::WeightedAverage => members.weights.to_vec(),
+            _ => vec![VoteWeight::default(); members.voting.len()],
+        }
+    }
+}
+
+fn of_logits(width: usize, members: MemberParts<'_>) -> Arc<dyn CombinationRule> {
+    Arc::new(AverageLabelLogits::of(
+        width,
+        members.outputs,
+        members.temperatures,
+        members.voting,
+    ))
+}

@@ -1,0 +1,83 @@
+//! Targets in JSON: labels, or rows of numbers.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+
+use crate::ensemble::samples::error::SamplesError;
+use crate::ensemble::samples::targets::{TargetForm, Targets};
+
+use super::labels::{JsonLabels, OneLabel};
+use super::target_rows::{JsonTargetRows, OneTargetRow};
+
+/// The targets read so far.
+pub(super) enum JsonTargets<'a> {
+    Classes(JsonLabels<'a>),
+    Rows(JsonTargetRows<'a>),
+}
+
+impl<'a> JsonTargets<'a> {
+    pub(super) fn new(form: TargetForm<'a>) -> Self {
+        match form {
+            TargetForm::Classes(classes) => JsonTargets::Classes(JsonLabels::new(classes)),
+            TargetForm::Rows(columns) => JsonTargets::Rows(JsonTargetRows::new(columns)),
+        }
+    }
+
+    /// Takes the error in a target, if that is why the parser stopped.
+    pub(super) fn take_wrong(&mut self) -> Option<SamplesError> {
+        match self {
+            JsonTargets::Classes(labels) => labels.wrong.take(),
+            JsonTargets::Rows(rows) => rows.wrong.take(),
+        }
+    }
+
+    /// Returns the targets.
+    pub(super) fn finish(self) -> Targets {
+        match self {
+            JsonTargets::Classes(labels) => Targets::Classes(labels.found),
+            JsonTargets::Rows(rows) => rows.finish(),
+        }
+    }
+}
+
+/// Reads an array of targets.
+pub(super) struct AllTargets<'r, 'a>(pub &'r mut JsonTargets<'a>);
+
+impl<'de> DeserializeSeed<'de> for AllTargets<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AllTargets<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            JsonTargets::Classes(_) => write!(f, "an array of labels"),
+            JsonTargets::Rows(_) => write!(f, "an array of targets"),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(OneTarget(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Reads the target of a sample.
+pub(super) struct OneTarget<'r, 'a>(pub &'r mut JsonTargets<'a>);
+
+impl<'de> DeserializeSeed<'de> for OneTarget<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.0 {
+            JsonTargets::Classes(labels) => OneLabel(labels).deserialize(deserializer),
+            JsonTargets::Rows(rows) => OneTargetRow(rows).deserialize(deserializer),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Rows of targets that are read one cell after another, and those in columns of a CSV.
+
+use thiserror::Error;
+
+use super::error::{ClassError, SamplesError};
+use super::form::MOST_BYTES;
+use super::targets::{TargetColumns, Targets};
+
+/// The rows read so far.
+pub(super) struct TargetRows<'a> {
+    pub columns: TargetColumns<'a>,
+    values: Vec<f32>,
+}
+
+impl<'a> TargetRows<'a> {
+    pub(super) fn new(columns: TargetColumns<'a>) -> Self {
+        TargetRows {
+            columns,
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds a number to the row that is read, or returns false if rows hold no such number.
+    pub(super) fn add(&mut self, value: f32) -> bool {
+        let holds = self.columns.holds(value);
+        if holds {
+            self.values.push(value);
+        }
+        holds
+    }
+
+    /// Begins a row that names the labels that are 1.
+    ///
+    /// # Errors
+    /// There is no memory for another one: a short list becomes a long row.
+    pub(super) fn begin_list(&mut self) -> Result<(), SamplesError> {
+        let count = self.columns.count.max(1);
+        let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+        let (most, rows) = (bytes / size_of::<f32>() / count, self.values.len() / count);
+        if rows >= most {
+            return Err(SamplesError::TargetLists(most));
+        }
+        let taken = self.values.try_reserve(count);
+        taken.map_err(|_| SamplesError::Memory { samples: rows + 1 })?;
+        self.values.resize(self.values.len() + count, 0.0);
+        Ok(())
+    }
+
+    /// Adds a label to the list begun last.
+    ///
+    /// # Errors
+    /// None is called so.
+    pub(super) fn name(&mut self, name: &str) -> Result<(), ClassError> {
+        let label = self.columns.labels().named(name)?;
+        let first = self.values.len().saturating_sub(self.columns.count);
+        self.values[first + label] = 1.0;
+        Ok(())
+    }
+
+    /// Returns all rows.
+    pub(super) fn finish(self) -> Targets {
+        Targets::Rows {
+            width: self.columns.count,
+            values: self.values,
+        }
+    }
+}
+
+/// Why a line has no targets that can be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum TargetError {
+    /// A cell is no number that a row may hold.
+    #[error("column {column}: expected {expected}, found `{found}`")]
+    Value {
+        /// The column's name.
+        column: String,
+        /// The numbers that can be used.
+        expected: &'static str,
+        /// The text.
+        found: String,
+    },
+    /// A list names no label.
+    #[error("column labels: {0}")]
+    Name(#[from] ClassError),
+    /// A list cannot be held.
+    #[error("column labels: {0}")]
+    List(#[from] SamplesError),
+    /// There are not as many columns as the header names.
+    #[error("expected {expected} columns, found {found}")]
+    Columns {
+        /// Columns of the header.
+        expected: usize,
+        /// Columns of the row.
+        found: usize,
+    },
+}
+
+/// The header of the one column that lists labels, separated by `;`.
+const LIST: &str = "labels";
+
+/// Rows of targets in columns of a CSV.
+pub(super) struct CsvTargets<'a> {
+    rows: TargetRows<'a>,
+    header: Vec<String>,
+}
+
+impl<'a> CsvTargets<'a> {
+    /// Returns rows to read from columns of these names, or `None` if they are no targets.
+    pub(super) fn named(columns: TargetColumns<'a>, header: &[&str]) -> Option<Self> {
+        let fits = match header {
+            [one] if columns.are_labels && *one == LIST => true,
+            _ => header.len() == columns.count && is_each(columns, header),
+        };
+        fits.then(|| CsvTargets {
+            rows: TargetRows::new(columns),
+            header: header.iter().map(|name| (*name).to_owned()).collect(),
+        })
+    }
+
+    /// Returns how many columns at the end of `header` are targets: those of the values or
+    /// labels, one that lists labels, or none.
+    pub(super) fn at_end(columns: TargetColumns<'a>, header: &[&str]) -> usize {
+        let is = |count: &usize| {
+            let first = header.len().checked_sub(*count);
+            first.is_some_and(|first| CsvTargets::named(columns, &header[first..]).is_some())
+        };
+        [columns.count, 1].into_iter().find(is).unwrap_or(0)
+    }
+
+    /// Reads the row of one sample, of `found` columns that are all targets.
+    pub(super) fn take_whole<'t>(
+        &mut self,
+        found: usize,
+        cells: impl Iterator<Item = &'t str>,
+    ) -> Result<(), TargetError> {
+        let expected = self.header.len();
+        match expected == found {
+            true => self.take(cells),
+            false => Err(TargetError::Columns { expected, found }),
+        }
+    }
+
+    /// Reads the row of one sample.
+    pub(super) fn take<'t>(
+        &mut self,
+        mut cells: impl Iterator<Item = &'t str>,
+    ) -> Result<(), TargetError> {
+        let columns = self.rows.columns;
+        if columns.are_labels && self.header == [LIST] {
+            return self.take_list(cells.next().unwrap_or_default());
+        }
+        for (column, text) in self.header.iter().zip(cells) {
+            let value = text.trim().parse::<f32>();
+            if !value.is_ok_and(|value| self.rows.add(value)) {
+                return Err(TargetError::Value {
+                    column: column.clone(),
+                    expected: columns.expected(),
+                    found: text.escape_debug().to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn take_list(&mut self, list: &str) -> Result<(), TargetError> {
+        self.rows.begin_list()?;
+        let names = list.split(';').map(str::trim).filter(|n| !n.is_empty());
+        for name in names {
+            self.rows.name(name)?;
+        }
+        Ok(())
+    }
+
+    /// Returns all rows.
+    pub(super) fn finish(self) -> Targets {
+        self.rows.finish()
+    }
+}
+
+/// Whether columns have the names of the values or labels, or names that begin with `target`.
+fn is_each(columns: TargetColumns<'_>, header: &[&str]) -> bool {
+    let named = |names: &[String]| names.iter().zip(header).all(|(a, b)| a.trim() == *b);
+    header.iter().all(|name| name.starts_with("target")) || columns.names.is_some_and(named)
+}

@@ -1,0 +1,192 @@
+//! The kind of answers: how many classes, values or labels, and their names.
+
+use std::collections::HashMap;
+
+use toml::Spanned;
+
+use crate::ensemble::answers_table::{AnswersTable, CountOrNames};
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
+use crate::ensemble::{AnswerKind, AnswerWidth, Threshold};
+
+/// The kind of answers, and the names of the classes, values or labels.
+type NamedAnswers = (AnswerKind, Option<Vec<String>>);
+
+/// Reads the kind of answers from `classes` and `labels`, or from `answers`.
+pub(super) fn answers(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+) -> Result<NamedAnswers, EnsembleError> {
+    match (&manifest.classes, &manifest.answers) {
+        (Some(_), Some(answers)) => {
+            let why = "answers: expected `classes` or `answers`, found both";
+            Err(source.wrong(answers.span().start, why))
+        }
+        (None, None) => Err(source.wrong(
+            0,
+            "classes: expected a number of classes, or `answers`, found neither",
+        )),
+        (Some(classes), None) => {
+            let count = width(source, "classes", classes)?;
+            let names = labels(source, manifest, count)?;
+            Ok((AnswerKind::Classes { count }, names))
+        }
+        (None, Some(answers)) => {
+            if let Some(labels) = &manifest.labels {
+                let why = "labels: belongs to `classes`; in `answers` a list of names stands in \
+                           place of the number";
+                return Err(source.wrong(labels.span().start, why));
+            }
+            of_table(source, answers)
+        }
+    }
+}
+
+fn of_table(
+    source: &ManifestSource<'_>,
+    written: &Spanned<AnswersTable>,
+) -> Result<NamedAnswers, EnsembleError> {
+    let table = written.get_ref();
+    belongs(
+        source,
+        "normalise",
+        "values",
+        table.values.is_some(),
+        table.normalise.as_ref(),
+    )?;
+    belongs(
+        source,
+        "threshold",
+        "labels",
+        table.labels.is_some(),
+        table.threshold.as_ref(),
+    )?;
+    match (&table.classes, &table.values, &table.labels) {
+        (Some(classes), None, None) => {
+            let (count, names) = counted(source, "answers.classes", classes)?;
+            Ok((AnswerKind::Classes { count }, names))
+        }
+        (None, Some(values), None) => {
+            let (count, names) = counted(source, "answers.values", values)?;
+            let normalise = table.normalise.as_ref().is_some_and(|n| *n.get_ref());
+            Ok((AnswerKind::Values { count, normalise }, names))
+        }
+        (None, None, Some(labels)) => {
+            let (count, names) = counted(source, "answers.labels", labels)?;
+            let threshold = threshold(source, table.threshold.as_ref())?;
+            Ok((AnswerKind::Labels { count, threshold }, names))
+        }
+        _ => Err(source.wrong(
+            written.span().start,
+            "answers: expected one of `classes`, `values` and `labels`",
+        )),
+    }
+}
+
+/// Checks that a field is written beside the one that it belongs to alone.
+fn belongs<T>(
+    source: &ManifestSource<'_>,
+    field: &str,
+    other: &str,
+    is_there: bool,
+    written: Option<&Spanned<T>>,
+) -> Result<(), EnsembleError> {
+    match written {
+        Some(written) if !is_there => {
+            let why = format!("answers.{field}: belongs to `{other}`");
+            Err(source.wrong(written.span().start, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn threshold(
+    source: &ManifestSource<'_>,
+    written: Option<&Spanned<f64>>,
+) -> Result<Threshold, EnsembleError> {
+    let Some(written) = written else {
+        return Ok(Threshold::default());
+    };
+    let threshold = Threshold::new(*written.get_ref());
+    threshold.map_err(|why| source.wrong(written.span().start, format!("answers.threshold: {why}")))
+}
+
+fn counted(
+    source: &ManifestSource<'_>,
+    field: &str,
+    written: &Spanned<CountOrNames>,
+) -> Result<(AnswerWidth, Option<Vec<String>>), EnsembleError> {
+    let at = written.span().start;
+    match written.get_ref() {
+        CountOrNames::Count(count) => {
+            let count = width(source, field, &Spanned::new(written.span(), *count))?;
+            Ok((count, None))
+        }
+        CountOrNames::Names(names) => {
+            let spanned = Spanned::new(written.span(), names.len() as i64);
+            let count = width(source, field, &spanned)?;
+            check_names(source, at, field, names)?;
+            Ok((count, Some(names.clone())))
+        }
+    }
+}
+
+fn width(
+    source: &ManifestSource<'_>,
+    field: &str,
+    written: &Spanned<i64>,
+) -> Result<AnswerWidth, EnsembleError> {
+    let most = AnswerWidth::MOST;
+    let count = source.count(field, written, i64::from(most.get()))?;
+    Ok(AnswerWidth::nearest(
+        u32::try_from(count).unwrap_or(most.get()),
+    ))
+}
+
+/// Reads the names of classes.
+fn labels(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    classes: AnswerWidth,
+) -> Result<Option<Vec<String>>, EnsembleError> {
+    let Some(labels) = &manifest.labels else {
+        return Ok(None);
+    };
+    let (at, names) = (labels.span().start, labels.get_ref());
+    let (expected, found) = (classes.get(), names.len());
+    if found != expected as usize {
+        let why = format!("labels: expected one a class ({expected}), found {found}");
+        return Err(source.wrong(at, why));
+    }
+    check_names(source, at, "labels", names)?;
+    Ok(Some(names.clone()))
+}
+
+/// Checks that names can be shown, and that each is there once, since files may contain
+/// targets by name.
+fn check_names(
+    source: &ManifestSource<'_>,
+    at: usize,
+    field: &str,
+    names: &[String],
+) -> Result<(), EnsembleError> {
+    for name in names {
+        source.check_name(at, field, name)?;
+    }
+    let mut known = HashMap::new();
+    let numbered = names.iter().enumerate();
+    let repeated = numbered.into_iter().find_map(|(number, name)| {
+        let other = known.insert(name.trim(), number)?;
+        let what = match field {
+            "answers.values" => "value",
+            "answers.labels" => "label",
+            _ => "class",
+        };
+        Some(format!(
+            "{field}: `{name}` names {what} {other} and {what} {number}; expected a name for each"
+        ))
+    });
+    match repeated {
+        Some(why) => Err(source.wrong(at, why)),
+        None => Ok(()),
+    }
+}

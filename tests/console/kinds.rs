@@ -1,0 +1,270 @@
+//! Answers that are values or labels, as commands and panel 7 show them.
+
+use crossterm::event::KeyCode;
+use divisi::ensemble::{AnswerKind, AnswerWidth, Measure, Quality, RuleKind, Threshold};
+use divisi::session::{AnswerQuality, Command, MemberContribution, Snapshot};
+
+use crate::answering::Answering;
+use crate::cli::{divisi, fails, json};
+use crate::fake::Bench;
+
+const VALUES: &str = "answers = { values = [\"x\", \"y\"] }";
+const LABELS: &str = "answers = { labels = [\"sea\", \"sky\"] }";
+
+/// Members answer 1, 2 and 6 times a sample; the second is right.
+const VALUE_SAMPLES: &[u8] = b"a,b,x,y\n1,2,2,4\n-3,1,-6,2\n";
+const LABEL_SAMPLES: &[u8] = b"a,b,labels\n1,-2,sea\n3,1,sea;sky\n-1,-1,sky\n";
+
+fn folder(answers: &str, samples: &[u8]) -> (Answering, String, String) {
+    let folder = Answering::new(answers, 2, "");
+    let samples = folder.write("samples.csv", samples);
+    let at = folder.0.to_string_lossy().into_owned();
+    (folder, at, samples)
+}
+
+fn out(arguments: &[&str]) -> String {
+    let output = divisi(arguments);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn values_are_predicted_under_their_names_and_compared_by_errors() {
+    let (_folder, at, samples) = folder(VALUES, VALUE_SAMPLES);
+    let predict = [
+        "predict",
+        &at,
+        "--input",
+        &samples,
+        "--devices",
+        "cpu:0",
+        "--members",
+    ];
+    let csv = out(&predict);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "sample,x,y,m0.x,m0.y,m1.x,m1.y,m2.x,m2.y");
+    assert_eq!(lines[1], "0,3,6,1,2,2,4,6,12");
+    let report = json(&[&predict[..], &["--format", "json"]].concat());
+    assert_eq!(
+        report["answers"][0]["values"],
+        serde_json::json!([3.0, 6.0])
+    );
+    assert_eq!(report["answers"][0]["class"], serde_json::Value::Null);
+    assert_eq!(report["answers"][0]["members"][1]["values"][1], 4.0);
+    assert!(report["rmse"].as_f64() > Some(1.0) && report["mean_absolute_error"].is_f64());
+    assert!(report.get("accuracy").is_none(), "{report}");
+}
+
+#[test]
+fn labels_are_predicted_by_their_names() {
+    let (_folder, at, samples) = folder(LABELS, LABEL_SAMPLES);
+    let predict = ["predict", &at, "--input", &samples, "--devices", "cpu:0"];
+    let csv = out(&predict);
+    let rows: Vec<&str> = csv.lines().collect();
+    assert_eq!(rows[0], "sample,labels,score_0,score_1");
+    assert!(
+        rows[1].starts_with("0,sea,0.") && rows[2].starts_with("1,sea;sky,0."),
+        "{csv}"
+    );
+    assert!(rows[3].starts_with("2,,0."), "no label: {csv}");
+    let report = json(&[&predict[..], &["--format", "json"]].concat());
+    assert_eq!(
+        report["answers"][1]["labels"],
+        serde_json::json!(["sea", "sky"])
+    );
+    assert_eq!(report["answers"][2]["labels"], serde_json::json!([]));
+    // Three labels are right and one is missed.
+    assert!(
+        report["micro_f1"]
+            .as_f64()
+            .is_some_and(|f| (f - 6.0 / 7.0).abs() < 1e-9)
+    );
+    assert!(
+        report["exact_match"]
+            .as_f64()
+            .is_some_and(|e| (e - 2.0 / 3.0).abs() < 1e-9)
+    );
+}
+
+#[test]
+fn accuracy_names_the_measures_and_only_rules_that_suit() {
+    let (_folder, at, samples) = folder(VALUES, VALUE_SAMPLES);
+    let ask = ["accuracy", &at, "--input", &samples, "--devices", "cpu:0"];
+    let text = out(&ask);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with("on 2 samples"), "{text}");
+    assert_eq!(lines[1].split_whitespace().next(), Some("RMSE"));
+    assert!(lines[1].ends_with("mean absolute error"), "{text}");
+    assert_eq!(
+        lines[3].split_whitespace().collect::<Vec<_>>(),
+        ["m1", "0", "0"]
+    );
+    let report = json(&[&ask[..], &["--format", "json"]].concat());
+    let rules = report["rules"].as_array().expect("rules");
+    let names: Vec<_> = rules
+        .iter()
+        .filter_map(|rule| rule["name"].as_str())
+        .collect();
+    assert_eq!(names, ["average", "weighted-average", "median"]);
+    assert_eq!(rules[2]["rmse"], 0.0, "the middle one is right");
+    let bare = folder_without_targets();
+    let (code, error) = fails(&["accuracy", &bare.1, "--input", &bare.2]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("the samples have no targets"), "{error}");
+}
+
+fn folder_without_targets() -> (Answering, String, String) {
+    folder(VALUES, b"a,b\n1,2\n")
+}
+
+#[test]
+fn targets_may_lie_beside_samples() {
+    let (folder, at, samples) = folder(VALUES, b"a,b\n1,2\n-3,1\n");
+    let targets = folder.write("y.csv", b"x,y\n2,4\n-6,2\n");
+    let ask = ["accuracy", &at, "--input", &samples, "--targets", &targets];
+    let report = json(&[&ask[..], &["--devices", "cpu:0", "--format", "json"]].concat());
+    assert_eq!(report["members"][1]["rmse"], 0.0);
+}
+
+#[test]
+fn check_says_what_is_answered() {
+    let (_folder, at, _) = folder(LABELS, LABEL_SAMPLES);
+    let text = out(&["check", &at, "--devices", "cpu:0"]);
+    assert!(text.contains("· 2 labels, each given from 0.5"), "{text}");
+    let report = json(&["check", &at, "--devices", "cpu:0", "--format", "json"]);
+    assert_eq!(report["answers"]["labels"]["count"], 2);
+    assert!(report.get("classes").is_none());
+}
+
+fn quality(measure: Measure, value: f64) -> Quality {
+    Quality { measure, value }
+}
+
+/// A session whose members answer so, the second one worse than without it.
+fn answering(shown: &mut Snapshot, answers: AnswerKind) {
+    shown.answers = answers;
+    shown.synthetic = false;
+    let (alike, main) = (Measure::of_likeness(answers), Measure::main(answers));
+    shown.quality = Some(AnswerQuality {
+        figures: vec![quality(main, 0.25)],
+        answered: 100,
+    });
+    for (member, view) in shown.members.iter_mut().enumerate() {
+        let flips = main.is_share().then_some(0.125);
+        view.contribution = Some(MemberContribution {
+            weighed: 100,
+            agreement: quality(alike, 0.0625),
+            quality: Some(quality(main, 0.5)),
+            flips,
+            otherwise: Some(0.03125),
+            quality_change: Some(if member == 1 { -0.0125 } else { 0.0125 }),
+            ..MemberContribution::default()
+        });
+    }
+}
+
+fn shown(answers: AnswerKind) -> Bench {
+    let mut bench = Bench::new(120, 40);
+    bench.show(|shown| answering(shown, answers));
+    bench.keys("7z");
+    bench
+}
+
+fn has(bench: &Bench, words: &[&str]) {
+    let text = bench.text();
+    for word in words {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+fn values(normalise: bool) -> AnswerKind {
+    AnswerKind::Values {
+        count: AnswerWidth::nearest(2),
+        normalise,
+    }
+}
+
+fn labels() -> AnswerKind {
+    AnswerKind::Labels {
+        count: AnswerWidth::nearest(2),
+        threshold: Threshold::default(),
+    }
+}
+
+#[test]
+fn panel_7_tells_members_of_values_by_errors() {
+    let bench = shown(values(false));
+    has(
+        &bench,
+        &["differs", "RMSE", "moves", "± RMSE", "RMSE 0.2500 so far"],
+    );
+    has(&bench, &["0.06250", "0.5000", "0.03125", "−0.01250"]);
+    has(
+        &bench,
+        &["answers would differ: RMSE 0.03125 to those of now, RMSE +0.01250"],
+    );
+    for word in ["class", "accuracy", "entropy", "flips", "points"] {
+        assert!(!bench.text().contains(word), "{word}: {}", bench.text());
+    }
+}
+
+#[test]
+fn panel_7_tells_members_of_embeddings_by_cosines() {
+    let bench = shown(values(true));
+    has(
+        &bench,
+        &[
+            "alike",
+            "cosine",
+            "without",
+            "± cosine",
+            "mean cosine 0.2500 so far",
+        ],
+    );
+}
+
+#[test]
+fn panel_7_tells_members_of_labels_by_f1() {
+    let bench = shown(labels());
+    has(
+        &bench,
+        &[
+            "agree",
+            "micro F1",
+            "flips",
+            "± points",
+            "micro F1 25.0 % so far",
+        ],
+    );
+    has(
+        &bench,
+        &["12.5% of answers would have other labels, micro F1 +1.2 points"],
+    );
+}
+
+#[test]
+fn the_dialog_offers_the_rules_that_suit() {
+    for (answers, presses, rule) in [
+        (values(false), 2, RuleKind::Median),
+        (values(false), 3, RuleKind::Average),
+        (labels(), 2, RuleKind::MajorityVote),
+    ] {
+        let mut bench = Bench::new(120, 40);
+        bench.show(|shown| answering(shown, answers));
+        bench.keys("V");
+        bench.keys(&" ".repeat(presses));
+        bench.press(KeyCode::Enter);
+        if rule == RuleKind::Average {
+            assert!(bench.sent().is_empty());
+            continue;
+        }
+        bench.keys("y");
+        let sent = bench.sent();
+        let staged = sent.iter().find_map(|command| match command {
+            Command::Apply(setup, _) => Some(setup.combination.rule),
+            _ => None,
+        });
+        assert_eq!(staged, Some(rule), "{answers:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! Answers as tables: CSV for people and programs, `.npy` for programs.
+
+use std::fmt::Write as _;
+
+use divisi::device::MemberIndex;
+use divisi::ensemble::samples::to_npy;
+use divisi::ensemble::{AnswerKind, label_of};
+
+use super::report::PredictedAnswers;
+
+/// Returns a CSV row for each sample: its class or labels (empty if there is no answer) and
+/// scores, or its values; then the same of each member that was asked for.
+pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
+    let heads = heads(answers);
+    let mut text = String::from("sample");
+    for head in &heads {
+        let _ = write!(text, ",{}", quoted(head));
+    }
+    for (name, _) in answers.members() {
+        for head in &heads {
+            let _ = write!(text, ",{}", quoted(&format!("{name}.{head}")));
+        }
+    }
+    if simulated {
+        text.push_str(",simulated");
+    }
+    for (sample, row) in answers.rows().enumerate() {
+        let _ = write!(text, "\n{sample}");
+        write_row(&mut text, answers, row);
+        for member in MemberIndex::all(answers.members().count()) {
+            write_row(&mut text, answers, answers.member_row(member, sample));
+        }
+        if simulated {
+            text.push_str(",yes");
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the heads of the columns of one answer.
+fn heads(answers: &PredictedAnswers) -> Vec<String> {
+    let numbered = |name: &str| {
+        (0..answers.width())
+            .map(|n| format!("{name}_{n}"))
+            .collect()
+    };
+    let scores = |first: &str| {
+        let scores: Vec<String> = numbered("score");
+        std::iter::once(first.to_owned()).chain(scores).collect()
+    };
+    match (answers.kind(), answers.answer_names()) {
+        (AnswerKind::Classes { .. }, _) => scores("class"),
+        (AnswerKind::Labels { .. }, _) => scores("labels"),
+        (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
+        (AnswerKind::Values { .. }, None) => numbered("value"),
+    }
+}
+
+fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
+    let first = match answers.kind() {
+        AnswerKind::Values { .. } => None,
+        AnswerKind::Classes { .. } => {
+            Some(label_of(row).map_or(String::new(), |class| class.to_string()))
+        }
+        AnswerKind::Labels { threshold, .. } => {
+            let given = threshold.labels(row).unwrap_or_default();
+            Some(labels(answers, &given))
+        }
+    };
+    if let Some(first) = first {
+        let _ = write!(text, ",{first}");
+    }
+    for number in row {
+        let _ = write!(text, ",{number}");
+    }
+}
+
+/// Returns labels by their names or numbers, separated by `;`, as files of samples list them.
+fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
+    let name = |label: &usize| {
+        let names = answers.answer_names();
+        let name = names.and_then(|names| names.get(*label).cloned());
+        name.unwrap_or_else(|| label.to_string())
+    };
+    let given: Vec<String> = given.iter().map(name).collect();
+    quoted(&given.join(";"))
+}
+
+/// Quotes a name as a field of CSV, if needed.
+fn quoted(name: &str) -> String {
+    match name.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => name.to_owned(),
+    }
+}
+
+/// Returns answers as `.npy` of shape `[samples, width]`; with members
+/// `[members + 1, samples, width]`, the ensemble last.
+pub(crate) fn npy(answers: &PredictedAnswers) -> Vec<u8> {
+    let (samples, width) = (answers.len(), answers.width());
+    let values = answers.values().copied();
+    match answers.members().count() {
+        0 => to_npy(values, &[samples, width]),
+        members => to_npy(values, &[members + 1, samples, width]),
+    }
+}
