@@ -19,7 +19,7 @@ pub(in crate::compute) struct AttentionForm {
     pub output: Strided,
     /// Nodes that multiply or divide the scores by a constant.
     pub factors: Vec<usize>,
-    /// What is added to the scores, `[…, queries, keys]`.
+    /// Values that are added to the scores, `[…, queries, keys]`.
     pub masks: Vec<Mask>,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn form(
     Some((inputs, form))
 }
 
-/// What happens between the product of queries and keys and the softmax, backwards.
+/// The nodes from the product of queries and keys to the softmax, backwards.
 struct Scores<'a> {
     product: &'a Node,
     /// Dimensions of the product's answer.
