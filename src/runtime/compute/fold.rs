@@ -91,6 +91,7 @@ fn layer_norm(
     }
     Ok(StepWeights {
         packed,
+        candle: None,
         bias: padded(of("bias").collect()),
     })
 }

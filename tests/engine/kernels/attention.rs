@@ -67,6 +67,8 @@ struct Encoder {
     together: bool,
     /// Whether a batch of 1 is an axis of its own.
     batched: bool,
+    /// Whether the softmax is one of rows without heads, as before opset 13.
+    flat: bool,
     /// Whether others read the shares too, so that they are made.
     spied: bool,
 }
@@ -96,7 +98,7 @@ impl Encoder {
             _ => {}
         }
         scores = self.masked(&mut b, scores, inputs[1]);
-        let shares = then(&mut b, Op::Softmax, &[scores]);
+        let shares = self.shares(&mut b, scores);
         let read = then(&mut b, Op::Tensor(TensorOp::MatMul), &[shares, v]);
         let back: &[usize] = if self.batched {
             &[0, 2, 1, 3]
@@ -117,6 +119,16 @@ impl Encoder {
             then(&mut b, Op::Tensor(TensorOp::Row), &[last, shares]);
         }
         b.build().expect("graph")
+    }
+
+    fn shares(&self, b: &mut GraphBuilder, scores: NodeId) -> NodeId {
+        if !self.flat {
+            return then(b, Op::Softmax, &[scores]);
+        }
+        let seen = b.shape(scores).stored();
+        let rows = then(b, view(&[self.heads * self.tokens, self.tokens]), &[scores]);
+        let shares = then(b, Op::Softmax, &[rows]);
+        then(b, view(&seen), &[shares])
     }
 
     /// Queries, keys and values as `[heads, tokens, depth]`.
@@ -196,6 +208,7 @@ pub(super) fn attentions() -> Vec<(&'static str, Graph)> {
         mask: MaskKind::None,
         together: false,
         batched: false,
+        flat: false,
         spied: false,
     };
     let long = Encoder {
@@ -230,10 +243,10 @@ proptest! {
     #[test]
     fn attention_of_any_form(
         tokens in tokens(), heads in 1usize..5, depth in 1usize..40, scale in scale_places(),
-        mask in masks(), together: bool, batched: bool, spied: bool, batch in 1usize..4,
+        mask in masks(), together: bool, batched: bool, flat: bool, spied: bool, batch in 1usize..4,
         threads in 0usize..4,
     ) {
-        let encoder = Encoder { tokens, heads, depth, scale, mask, together, batched, spied };
+        let encoder = Encoder { tokens, heads, depth, scale, mask, together, batched, flat, spied };
         let graph = encoder.graph();
         let weights = with_constants(&graph, |i| (i % 7) as f32 / 5.0 + 0.4);
         check_with(&graph, &weights, batch, threads)?;
@@ -338,6 +351,7 @@ fn masked_scores_answer_as_plain_candle() {
         mask: MaskKind::Heads,
         together: false,
         batched: false,
+        flat: false,
         spied: false,
     };
     let graph = encoder.graph();
