@@ -1,7 +1,9 @@
 //! Products of activations and attention, with operands that are read where they lie.
 
 use divisi::compute::Family;
-use divisi::network::{Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Weights};
+use divisi::network::{
+    Activation, Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Weights,
+};
 use proptest::prelude::*;
 
 use super::tensors::{check_with, dims, order, parts, with_constants};
@@ -65,6 +67,8 @@ struct Encoder {
     together: bool,
     /// Whether a batch of 1 is an axis of its own.
     batched: bool,
+    /// Whether the softmax is one of rows without heads, as before opset 13.
+    flat: bool,
     /// Whether others read the shares too, so that they are made.
     spied: bool,
 }
@@ -94,7 +98,7 @@ impl Encoder {
             _ => {}
         }
         scores = self.masked(&mut b, scores, inputs[1]);
-        let shares = then(&mut b, Op::Softmax, &[scores]);
+        let shares = self.shares(&mut b, scores);
         let read = then(&mut b, Op::Tensor(TensorOp::MatMul), &[shares, v]);
         let back: &[usize] = if self.batched {
             &[0, 2, 1, 3]
@@ -115,6 +119,16 @@ impl Encoder {
             then(&mut b, Op::Tensor(TensorOp::Row), &[last, shares]);
         }
         b.build().expect("graph")
+    }
+
+    fn shares(&self, b: &mut GraphBuilder, scores: NodeId) -> NodeId {
+        if !self.flat {
+            return then(b, Op::Softmax, &[scores]);
+        }
+        let seen = b.shape(scores).stored();
+        let rows = then(b, view(&[self.heads * self.tokens, self.tokens]), &[scores]);
+        let shares = then(b, Op::Softmax, &[rows]);
+        then(b, view(&seen), &[shares])
     }
 
     /// Queries, keys and values as `[heads, tokens, depth]`.
@@ -184,6 +198,31 @@ impl Encoder {
     }
 }
 
+/// Attention of one form and another.
+pub(super) fn attentions() -> Vec<(&'static str, Graph)> {
+    let encoder = Encoder {
+        tokens: 20,
+        heads: 2,
+        depth: 5,
+        scale: ScalePlace::Scores,
+        mask: MaskKind::None,
+        together: false,
+        batched: false,
+        flat: false,
+        spied: false,
+    };
+    let long = Encoder {
+        tokens: 270,
+        together: true,
+        mask: MaskKind::Keys,
+        ..encoder
+    };
+    vec![
+        ("attention", encoder.graph()),
+        ("attention to many", long.graph()),
+    ]
+}
+
 fn scale_places() -> impl Strategy<Value = ScalePlace> {
     use ScalePlace::{Both, Divided, Key, Nowhere, Query, Scores};
     prop::sample::select(vec![Nowhere, Query, Key, Both, Scores, Divided])
@@ -204,10 +243,10 @@ proptest! {
     #[test]
     fn attention_of_any_form(
         tokens in tokens(), heads in 1usize..5, depth in 1usize..40, scale in scale_places(),
-        mask in masks(), together: bool, batched: bool, spied: bool, batch in 1usize..4,
+        mask in masks(), together: bool, batched: bool, flat: bool, spied: bool, batch in 1usize..4,
         threads in 0usize..4,
     ) {
-        let encoder = Encoder { tokens, heads, depth, scale, mask, together, batched, spied };
+        let encoder = Encoder { tokens, heads, depth, scale, mask, together, batched, flat, spied };
         let graph = encoder.graph();
         let weights = with_constants(&graph, |i| (i % 7) as f32 / 5.0 + 0.4);
         check_with(&graph, &weights, batch, threads)?;
@@ -264,6 +303,26 @@ proptest! {
     }
 }
 
+/// Rows longer than a part of them that is multiplied at once.
+#[test]
+fn long_rows_are_multiplied_in_parts() {
+    for (tokens, from, features, threads) in
+        [(1, 1025, 33, 2), (30, 3072, 70, 0), (100, 2100, 7, 3)]
+    {
+        let (mut b, inputs) = parts(&[vec![tokens, from], vec![tokens, features]]);
+        let bias = true;
+        let x = then(&mut b, Op::Linear { features, bias }, &[inputs[0]]);
+        let x = then(&mut b, Op::Add, &[x, inputs[1]]);
+        let x = then(&mut b, Activation::Silu.into(), &[x]);
+        let y = then(&mut b, Op::Linear { features, bias }, &[inputs[0]]);
+        let y = then(&mut b, Op::Relu, &[y]);
+        then(&mut b, Op::Add, &[x, y]);
+        let graph = b.build().expect("graph");
+        let weights = with_constants(&graph, |_| 1.0);
+        check_with(&graph, &weights, 2, threads).expect("as plain");
+    }
+}
+
 /// Scores with a constant mask whose values below 0 are -∞.
 fn masked(weights: &Weights, graph: &Graph, is_masked: impl Fn(usize, usize) -> bool) -> Weights {
     let tokens = 300;
@@ -292,6 +351,7 @@ fn masked_scores_answer_as_plain_candle() {
         mask: MaskKind::Heads,
         together: false,
         batched: false,
+        flat: false,
         spied: false,
     };
     let graph = encoder.graph();

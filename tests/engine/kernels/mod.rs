@@ -8,6 +8,7 @@ mod convolutions;
 mod joined;
 mod layers;
 mod nonfinite;
+mod nonfinite_tensors;
 mod shared;
 mod tensors;
 mod views;

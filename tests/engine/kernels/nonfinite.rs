@@ -162,7 +162,7 @@ fn transformed() -> Vec<(&'static str, Graph)> {
 const KINDS: [f32; 3] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
 
 /// Places as shares of all values, and what is put there.
-fn specials() -> impl Strategy<Value = Vec<(f64, f32)>> {
+pub(super) fn specials() -> impl Strategy<Value = Vec<(f64, f32)>> {
     prop::collection::vec((0.0..1.0, prop::sample::select(KINDS.to_vec())), 1..5)
 }
 
@@ -198,7 +198,7 @@ fn check(
     Ok(())
 }
 
-fn check_as_plain(layers: &[(&str, Graph)], specials: &[(f64, f32)]) -> Result<(), TestCaseError> {
+pub(super) fn check_as_plain(layers: &[(&str, Graph)], specials: &[(f64, f32)]) -> Result<(), TestCaseError> {
     for (name, graph) in layers {
         let (weights, x) = (weights(graph), spoilt(graph, specials));
         let expected = plain(graph, &weights, &rows(x.clone(), 2));

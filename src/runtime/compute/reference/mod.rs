@@ -109,7 +109,9 @@ pub(super) fn apply(
         Op::Conv2d(conv) => convolution(&node.name, conv, source, x),
         Op::Linear { bias, .. } => {
             let weight = source.parameter(&format!("{}.weight", node.name))?;
-            let y = x.broadcast_matmul(&weight.t()?)?;
+            let rows = x.contiguous()?.flatten_to(x.rank() - 2)?;
+            let y = rows.matmul(&weight.t()?)?;
+            let y = y.reshape([&x.dims()[..x.rank() - 1], &[weight.dim(0)?]].concat())?;
             if bias {
                 y.broadcast_add(&source.parameter(&format!("{}.bias", node.name))?)
             } else {
@@ -153,7 +155,11 @@ pub(super) fn apply(
         }
         Op::Concat if matches!(shapes[0], Shape::Tensor(_)) => Tensor::cat(inputs, D::Minus1),
         Op::Concat => Tensor::cat(inputs, 1),
-        Op::Tensor(op) => tensors::apply(op, &node.name, source, inputs, shapes),
+        Op::Tensor(op) => {
+            let answer = tensors::apply(op, &node.name, source, inputs, shapes)?;
+            // One number is a vector of one.
+            if answer.rank() == 1 { answer.unsqueeze(1) } else { Ok(answer) }
+        }
         Op::Flatten => x.flatten_from(1),
         Op::Upscale { height, width } => x.upsample_bilinear2d(height, width, false),
         Op::Softmax => candle_softmax(x),

@@ -142,7 +142,17 @@ fn paired(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let rank = a.rank().max(b.rank());
     let (a, b) = (with_rank(a, rank)?, with_rank(b, rank)?);
-    a.contiguous()?.broadcast_matmul(&b.contiguous()?)
+    let (lines, columns) = (a.dim(rank - 2)?, b.dim(rank - 1)?);
+    let size = |axis: usize| a.dims()[axis].max(b.dims()[axis]);
+    let before: Vec<usize> = (0..rank - 2).map(size).collect();
+    // Candle multiplies matrices of at most two axes more.
+    let flat = |x: &Tensor| {
+        let own = &x.dims()[rank - 2..];
+        let all = x.broadcast_as([&before[..], own].concat())?.contiguous()?;
+        all.reshape((before.iter().product::<usize>(), own[0], own[1]))
+    };
+    let answer = flat(&a)?.matmul(&flat(&b)?)?;
+    answer.reshape([&before[..], &[lines, columns]].concat())
 }
 
 /// Returns the positions of `axis` that `at` lists, in place of that axis.
@@ -234,7 +244,8 @@ fn sums(x: &Tensor, axis: usize, exclusive: bool, reverse: bool) -> Result<Tenso
     let ones = (0..size * size).map(|i| f32::from(u8::from(counts(i / size, i % size))));
     let ones = Tensor::from_iter(ones, x.device())?.reshape((size, size))?;
     let last = x.transpose(axis, D::Minus1)?.contiguous()?;
-    last.broadcast_matmul(&ones)?
+    let sums = last.flatten_to(last.rank() - 2)?.matmul(&ones)?;
+    sums.reshape(last.dims())?
         .transpose(axis, D::Minus1)?
         .contiguous()
 }

@@ -19,7 +19,7 @@ pub(in crate::compute) struct AttentionForm {
     pub output: Strided,
     /// Nodes that multiply or divide the scores by a constant.
     pub factors: Vec<usize>,
-    /// What is added to the scores, `[…, queries, keys]`.
+    /// Values that are added to the scores, `[…, queries, keys]`.
     pub masks: Vec<Mask>,
 }
 
@@ -45,17 +45,16 @@ pub(super) fn form(
     values: &mut MadeValues<'_>,
     step: &mut FusedStep,
 ) -> Option<(Vec<ValueId>, AttentionForm)> {
-    let shares = step.inputs[0];
-    let softmax = values.node(shares).filter(|n| n.op == Op::Softmax)?;
-    if !values.is_read_once(shares) {
-        return None;
-    }
-    let scores = Scores::before(values, softmax)?;
-    let (dims, all) = (values.dims(shares), values.dims(step.output));
+    let (dims, all) = (values.dims(step.inputs[0]), values.dims(step.output));
     let last = dims.rank().checked_sub(1).filter(|&last| last > 0)?;
     if all.with(all.rank() - 1, dims[last]) != dims {
         return None;
     }
+    let softmax = softmax_before(values, step.inputs[0])?;
+    if softmax.shape.channels() != dims[last] {
+        return None;
+    }
+    let scores = Scores::before(values, softmax)?;
     let [query, key] = [0, 1].map(|i| resolved(values, scores.product.inputs[i].index(), true));
     let value = resolved(values, step.inputs[1], false);
     let depth = query.at.dims.last_size();
@@ -65,7 +64,7 @@ pub(super) fn form(
         return None;
     }
     let value_at = value.at.expanded(&all.with(last - 1, dims[last]))?;
-    let (masks, mask_values) = scores.masks(values)?;
+    let (masks, mask_values) = scores.masks(values, &dims)?;
     let factors = [scores.factors, query.factors, key.factors].concat();
     let inputs = [vec![query.value, key.value, value.value], mask_values].concat();
     if !inputs.iter().all(|&v| values.is_made(v)) {
@@ -82,24 +81,33 @@ pub(super) fn form(
     Some((inputs, form))
 }
 
-/// What happens between the product of queries and keys and the softmax, backwards.
+/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions.
+fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<&'a Node> {
+    let mut at = value;
+    loop {
+        let node = values.node(at).filter(|_| values.is_read_once(at))?;
+        match node.op {
+            Op::Softmax => return Some(node),
+            Op::Tensor(TensorOp::View { .. }) => at = node.inputs[0].index(),
+            _ => return None,
+        }
+    }
+}
+
+/// The nodes from the product of queries and keys to the softmax, backwards.
 struct Scores<'a> {
     product: &'a Node,
     /// Dimensions of the product's answer.
     dims: Dims,
     factors: Vec<usize>,
-    /// Dimensions that views turn the scores into; the last view first.
-    views: Vec<Dims>,
     added: Vec<AddedMask>,
 }
 
 /// A sum of scores and something else.
 struct AddedMask {
     what: MaskValue,
-    /// Dimensions of the sum.
+    /// Dimensions of the sum; views behind it may change them.
     dims: Dims,
-    /// Views behind the sum.
-    views: usize,
 }
 
 enum MaskValue {
@@ -114,7 +122,7 @@ impl<'a> Scores<'a> {
     /// Goes from a softmax back to the product whose answer it reads.
     fn before(values: &MadeValues<'a>, softmax: &Node) -> Option<Self> {
         let mut at = softmax.inputs[0].index();
-        let (mut factors, mut views, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut factors, mut added) = (Vec::new(), Vec::new());
         for _ in 0..MOST_NODES {
             let node = values.node(at).filter(|_| values.is_read_once(at))?;
             let dims = values.dims(at);
@@ -124,24 +132,19 @@ impl<'a> Scores<'a> {
                         product: node,
                         dims,
                         factors,
-                        views,
                         added,
                     });
                 }
-                Op::Tensor(TensorOp::View { .. }) => {
-                    views.push(dims);
-                    at = node.inputs[0].index();
-                }
+                Op::Tensor(TensorOp::View { .. }) => at = node.inputs[0].index(),
                 _ if is_factor(node) => {
                     factors.push(at - 1);
-                    at = unary(values, node, &mut views)?;
+                    at = node.inputs[0].index();
                 }
                 // A mask that is added before a factor would be scaled too.
                 _ if !factors.is_empty() => return None,
                 _ => {
                     let (scores, what) = sum(values, node, at)?;
-                    let views = views.len();
-                    added.push(AddedMask { what, dims, views });
+                    added.push(AddedMask { what, dims });
                     at = scores;
                 }
             }
@@ -159,7 +162,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Returns the masks, and the values that are read after the first three inputs.
-    fn masks(&self, values: &MadeValues<'_>) -> Option<(Vec<Mask>, Vec<ValueId>)> {
+    fn masks(&self, values: &MadeValues<'_>, dims: &Dims) -> Option<(Vec<Mask>, Vec<ValueId>)> {
         let (mut masks, mut inputs) = (Vec::new(), Vec::new());
         // In the order in which they are added.
         for added in self.added.iter().rev() {
@@ -174,23 +177,11 @@ impl<'a> Scores<'a> {
                     (MaskSource::Input(2 + inputs.len()), at)
                 }
             };
-            let mut at = at.expanded(&added.dims)?;
-            for dims in self.views[..added.views].iter().rev() {
-                at = at.viewed(dims)?;
-            }
+            let at = at.expanded(&added.dims)?.viewed(dims)?;
             masks.push(Mask { source, at });
         }
         Some((masks, inputs))
     }
-}
-
-/// Returns the input of a node that has a single one, as a view where the dimensions change.
-fn unary(values: &MadeValues<'_>, node: &Node, views: &mut Vec<Dims>) -> Option<ValueId> {
-    let from = node.inputs[0].index();
-    if values.dims(from) != node.shape.stored() {
-        views.push(node.shape.stored());
-    }
-    Some(from)
 }
 
 /// Returns the operands of a sum: the scores, and what is added to them.

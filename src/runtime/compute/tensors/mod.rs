@@ -124,11 +124,13 @@ fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
 
 /// Leaves out steps whose answers nobody reads.
 fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
-    let mut read: Vec<ValueId> = vec![graph.nodes().len()];
+    // The plan may add a value behind those of the nodes.
+    let mut read = vec![false; graph.nodes().len() + 2];
+    read[graph.nodes().len()] = true;
     let mut kept: Vec<FusedStep> = Vec::with_capacity(steps.len());
     for step in steps.into_iter().rev() {
-        if read.contains(&step.output) {
-            read.extend(step.reads());
+        if read[step.output] {
+            step.reads().for_each(|value| read[value] = true);
             kept.push(step);
         }
     }

@@ -43,24 +43,11 @@ impl Moves {
         let whole = Strided::whole(output);
         let mut fill = None;
         let moves = match op {
-            TensorOp::Transpose { .. } | TensorOp::Slice { .. } if inputs[0].dims == output => {
-                vec![TensorCopy::new(operands, inputs[0], whole)?]
-            }
-            TensorOp::Slice {
-                axis,
-                start,
-                count,
-                step,
-            } => {
-                let from = inputs[0].sliced(axis, start, count, step)?;
+            // Where the values lie was found with the steps; backwards there are no strides.
+            TensorOp::Slice { step, .. } if step < 0 => return None,
+            TensorOp::Transpose { .. } | TensorOp::Slice { .. } => {
+                let from = Some(inputs[0]).filter(|from| from.dims == output)?;
                 vec![TensorCopy::new(operands, from, whole)?]
-            }
-            TensorOp::Transpose { order } => {
-                vec![TensorCopy::new(
-                    operands,
-                    inputs[0].transposed(&order),
-                    whole,
-                )?]
             }
             TensorOp::View { .. } => {
                 vec![TensorCopy::viewed(operands, inputs[0], whole)?]

@@ -45,10 +45,14 @@ impl StridedMatrix<'_> {
             let lines = BLOCK.min(panels.depth - first);
             let block = &mut to[first * width..][..lines * width];
             for column in 0..columns {
-                let values = from.data[first * self.line + column * self.column..].iter();
-                let to = block[column..].iter_mut().step_by(width);
-                for (to, v) in to.zip(values.step_by(self.line.max(1))) {
-                    *to = v * factor;
+                let values = &from.data[first * self.line + column * self.column..];
+                let to = block.chunks_exact_mut(width).map(|line| &mut line[column]);
+                if self.line == 1 {
+                    to.zip(&values[..lines])
+                        .for_each(|(to, v)| *to = v * factor);
+                } else {
+                    let values = values.iter().step_by(self.line.max(1));
+                    to.zip(values).for_each(|(to, v)| *to = v * factor);
                 }
             }
         }
