@@ -10,7 +10,10 @@ mod functions;
 mod inputs;
 mod layer_norm;
 mod norms;
+mod pools;
+mod quantised;
 mod reduce;
+mod resize;
 mod select;
 mod softmax;
 mod views;
@@ -61,6 +64,7 @@ fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "Split" => select::split,
         "LayerNormalization" => layer_norm::layer_norm,
+        "DynamicQuantizeLinear" => quantised::dynamic,
         _ => return None,
     })
 }
@@ -75,11 +79,15 @@ fn handler(operator: &str) -> Option<Handler> {
 fn layers(operator: &str) -> Option<Handler> {
     Some(match operator {
         "Conv" => windows::conv,
-        "MaxPool" | "AveragePool" => windows::pooled,
+        "MaxPool" | "AveragePool" | "LpPool" => pools::pool,
+        "Resize" | "Upsample" => resize::resize,
         "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
         "Gemm" => dense::gemm,
         "MatMul" => dense::matmul,
         "Einsum" => einsum::einsum,
+        "MatMulInteger" => quantised::product,
+        "QuantizeLinear" => quantised::quantize,
+        "DequantizeLinear" => quantised::dequantize,
         "BatchNormalization" => norms::batch_norm,
         "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
         "LRN" => norms::response_norm,
