@@ -2,6 +2,7 @@
 
 mod activations;
 mod arithmetic;
+mod attention;
 mod dense;
 mod einsum;
 mod elementwise;
@@ -16,6 +17,7 @@ mod reduce;
 mod resize;
 mod select;
 mod softmax;
+mod transposed;
 mod views;
 mod windows;
 
@@ -65,6 +67,7 @@ fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
         "Split" => select::split,
         "LayerNormalization" => layer_norm::layer_norm,
         "DynamicQuantizeLinear" => quantised::dynamic,
+        "Attention" => attention::attention,
         _ => return None,
     })
 }
@@ -79,6 +82,7 @@ fn handler(operator: &str) -> Option<Handler> {
 fn layers(operator: &str) -> Option<Handler> {
     Some(match operator {
         "Conv" => windows::conv,
+        "ConvTranspose" => transposed::convolution,
         "MaxPool" | "AveragePool" | "LpPool" => pools::pool,
         "Resize" | "Upsample" => resize::resize,
         "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
