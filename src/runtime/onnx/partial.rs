@@ -62,7 +62,7 @@ impl<'a> PartialNetwork<'a> {
         let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, node) in model.nodes().enumerate() {
-            for name in node.inputs() {
+            for name in node.reads() {
                 readers.entry(name).or_default().push(at);
             }
         }
