@@ -122,8 +122,7 @@ impl<'a> PartialNetwork<'a> {
                 .any(|name| wanted.contains(name.as_str()))
             {
                 needed.insert(at);
-                let read = node.inputs().iter().filter(|name| !name.is_empty());
-                wanted.extend(read.map(String::as_str));
+                wanted.extend(node.reads());
             }
         }
         needed
@@ -144,6 +143,11 @@ impl<'a> PartialNetwork<'a> {
 
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
         let inputs = self.inputs(node)?;
+        if let (Some("If"), Some(Some(Value::Constant(holds)))) = (node.operator(), inputs.first())
+            && let Some(holds) = holds.as_scalar()
+        {
+            return self.branch(node, holds != 0.0);
+        }
         if let Some(folded) = folded(node, &inputs) {
             let constants = folded.map_err(|fault| failed(node, fault))?.into_iter();
             self.set(node, constants.map(Value::Constant).collect());
@@ -151,6 +155,25 @@ impl<'a> PartialNetwork<'a> {
         }
         let added = operators::add(self, node, &inputs);
         self.keep(node, added, &inputs)
+    }
+
+    /// Adds the nodes of the branch of an `If` that is taken.
+    fn branch(&mut self, node: Node<'a>, holds: bool) -> Result<(), OnnxError> {
+        let name = if holds { "then_branch" } else { "else_branch" };
+        let Some(graph) = node.attribute(name).and_then(|a| a.g.as_ref()) else {
+            let expected = "a graph".into();
+            return Err(failed(node, NodeFault::Attribute { name, expected }));
+        };
+        let initialisers = graph.initializer.iter();
+        self.initialisers
+            .extend(initialisers.filter_map(|t| Some((t.name.as_deref()?, t))));
+        for proto in &graph.node {
+            self.node(Node::new(proto, node.opset))?;
+        }
+        let outputs = graph.output.iter().map(|o| self.value(name_of(o)));
+        let values = outputs.collect::<Result<Vec<_>, _>>()?;
+        self.set(node, values);
+        Ok(())
     }
 
     /// Keeps the answers of a node, or the reason why there are none.

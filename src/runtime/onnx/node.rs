@@ -29,6 +29,21 @@ impl<'a> Node<'a> {
         &all[..used.map_or(0, |last| last + 1)]
     }
 
+    /// Returns the names of all values that the node reads, those inside of its branches too.
+    pub(super) fn reads(&self) -> Vec<&'a str> {
+        let mut names: Vec<&str> = self.inputs().iter().map(String::as_str).collect();
+        let branches = self.proto.attribute.iter().filter_map(|a| a.g.as_ref());
+        for branch in branches {
+            for proto in &branch.node {
+                names.extend(Node::new(proto, self.opset).reads());
+            }
+            let outputs = branch.output.iter().filter_map(|o| o.name.as_deref());
+            names.extend(outputs);
+        }
+        names.retain(|name| !name.is_empty());
+        names
+    }
+
     pub(super) fn outputs(&self) -> &'a [String] {
         &self.proto.output
     }

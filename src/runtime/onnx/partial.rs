@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::activation::{Activation, Value};
 use super::arrange::Arranged;
+use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
@@ -61,7 +62,7 @@ impl<'a> PartialNetwork<'a> {
         let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, node) in model.nodes().enumerate() {
-            for name in node.inputs() {
+            for name in node.reads() {
                 readers.entry(name).or_default().push(at);
             }
         }
@@ -108,6 +109,18 @@ impl<'a> PartialNetwork<'a> {
                 name: name.to_owned(),
                 fault,
             })
+    }
+
+    /// Returns the type of an initialiser or input, by its number in `TensorProto.DataType`.
+    pub(super) fn element_type(&self, name: &str) -> Option<i32> {
+        let initialiser = self.initialisers.get(name).and_then(|t| t.data_type);
+        let mut inputs = self.model.graph.input.iter();
+        let input = || {
+            inputs
+                .find(|i| i.name.as_deref() == Some(name))
+                .map(|i| type_of(i).0)
+        };
+        initialiser.or_else(input)
     }
 
     /// Makes `values` the node's answers; those behind them are not computed.

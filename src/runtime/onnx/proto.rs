@@ -76,6 +76,9 @@ pub(super) struct AttributeProto {
     pub(super) s: Option<Vec<u8>>,
     #[prost(message, optional, tag = "5")]
     pub(super) t: Option<TensorProto>,
+    /// A branch of `If`. How deep graphs may lie in each other is bounded by the decoder.
+    #[prost(message, optional, tag = "6")]
+    pub(super) g: Option<GraphProto>,
     #[prost(float, repeated, packed = "false", tag = "7")]
     pub(super) floats: Vec<f32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]

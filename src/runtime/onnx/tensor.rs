@@ -67,7 +67,10 @@ impl Constant {
         match &self.values {
             Values::Floats(v) => v.first().filter(|_| v.len() == 1).copied(),
             Values::Integers(v) => v.first().filter(|_| v.len() == 1).map(|v| *v as f32),
-            Values::Booleans(_) => None,
+            Values::Booleans(v) => {
+                let only = v.first().filter(|_| v.len() == 1);
+                only.map(|v| f32::from(u8::from(*v)))
+            }
         }
     }
 

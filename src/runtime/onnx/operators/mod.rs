@@ -2,6 +2,7 @@
 
 mod activations;
 mod arithmetic;
+mod attention;
 mod dense;
 mod einsum;
 mod elementwise;
@@ -10,9 +11,13 @@ mod functions;
 mod inputs;
 mod layer_norm;
 mod norms;
+mod pools;
+mod quantised;
 mod reduce;
+mod resize;
 mod select;
 mod softmax;
+mod transposed;
 mod views;
 mod windows;
 
@@ -61,6 +66,8 @@ fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "Split" => select::split,
         "LayerNormalization" => layer_norm::layer_norm,
+        "DynamicQuantizeLinear" => quantised::dynamic,
+        "Attention" => attention::attention,
         _ => return None,
     })
 }
@@ -75,11 +82,16 @@ fn handler(operator: &str) -> Option<Handler> {
 fn layers(operator: &str) -> Option<Handler> {
     Some(match operator {
         "Conv" => windows::conv,
-        "MaxPool" | "AveragePool" => windows::pooled,
+        "ConvTranspose" => transposed::convolution,
+        "MaxPool" | "AveragePool" | "LpPool" => pools::pool,
+        "Resize" | "Upsample" => resize::resize,
         "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
         "Gemm" => dense::gemm,
         "MatMul" => dense::matmul,
         "Einsum" => einsum::einsum,
+        "MatMulInteger" => quantised::product,
+        "QuantizeLinear" => quantised::quantize,
+        "DequantizeLinear" => quantised::dequantize,
         "BatchNormalization" => norms::batch_norm,
         "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
         "LRN" => norms::response_norm,

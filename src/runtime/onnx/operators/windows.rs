@@ -20,7 +20,12 @@ pub(super) fn conv<'a>(
         [channels, per_group, height, width] => (channels, per_group, Sides { height, width }),
         _ => return unsupported("weights that are not of three or four dimensions"),
     };
-    let window = window(node, kernel)?;
+    let size = match *x.dims() {
+        [_, _, width] => [1, width],
+        [_, _, height, width] => [height, width],
+        _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims())),
+    };
+    let window = window(node, kernel, size)?;
     let groups = usize::try_from(node.integer("group").unwrap_or(1)).unwrap_or_default();
     let values = inputs.required(1, &weight.dims)?;
     let bias = inputs.floats(2, &[channels])?;
@@ -48,10 +53,12 @@ pub(super) fn conv<'a>(
         return Err(NodeFault::Shapes(why).into());
     }
     let (picture, padding) = padded(network, node, picture, window.pads)?;
+    let [stride, across] = window.strides;
+    let alike = stride == across || size[0] == 1;
     let op = Conv2d {
         channels,
         kernel,
-        stride: window.stride,
+        stride: if alike { across } else { 1 },
         padding,
         dilation: window.dilation,
         groups,
@@ -59,7 +66,14 @@ pub(super) fn conv<'a>(
     };
     let bias = bias.map(|b| ("bias", b));
     let weights = [("weight", values)].into_iter().chain(bias).collect();
-    let made = image(network, node, &picture, Op::Conv2d(op), weights)?;
+    let mut made = image(network, node, &picture, Op::Conv2d(op), weights)?;
+    if !alike {
+        for (axis, step) in [(2, stride), (3, across)] {
+            let count = made.dims()[axis].div_ceil(step);
+            let step = isize::try_from(step).unwrap_or(1);
+            made = network.slice(node, &made, axis, 0, count, step)?;
+        }
+    }
     like(network, node, &x, made)
 }
 
@@ -83,14 +97,18 @@ fn padded<'a>(
 
 /// A convolution's window as the network's operations have it.
 struct Window {
-    stride: usize,
+    /// Along the height and the width.
+    strides: [usize; 2],
     /// At the top, left, bottom and right.
     pads: [usize; 4],
     dilation: usize,
 }
 
-/// Reads the window of a convolution with weights of `kernel`.
-fn window(node: Node<'_>, kernel: Sides) -> Result<Window, Refusal> {
+/// Reads the window of a convolution with weights of `kernel` over an image of `size`.
+fn window(node: Node<'_>, kernel: Sides, size: [usize; 2]) -> Result<Window, Refusal> {
+    if kernel.area() == 0 {
+        return Err(NodeFault::Shapes("its weights are none".into()).into());
+    }
     let written = sides(node, "kernel_shape", 1, 0)?;
     let written = match written {
         [1, width] if node.integers("kernel_shape").is_some_and(|k| k.len() == 1) => {
@@ -102,12 +120,38 @@ fn window(node: Node<'_>, kernel: Sides) -> Result<Window, Refusal> {
         let why = format!("kernel_shape of {written} and weights of {kernel}");
         return Err(NodeFault::Shapes(why).into());
     }
-    let (stride, dilation) = steps(node)?;
+    let strides = sides(node, "strides", 1, 1)?;
+    let dilation = dilation(node)?;
+    let pads = match node.text("auto_pad").unwrap_or(b"NOTSET") {
+        upper @ (b"SAME_UPPER" | b"SAME_LOWER") => {
+            let reach = [kernel.height, kernel.width].map(|k| (k - 1).saturating_mul(dilation) + 1);
+            let [h, w] = [0, 1].map(|at| {
+                let windows = size[at].div_ceil(strides[at]);
+                let end = (windows - 1) * strides[at] + reach[at];
+                let all = end.saturating_sub(size[at]);
+                match upper {
+                    b"SAME_UPPER" => (all / 2, all - all / 2),
+                    _ => (all - all / 2, all / 2),
+                }
+            });
+            [h.0, w.0, h.1, w.1]
+        }
+        _ => padding(node, kernel, 1, dilation)?,
+    };
     Ok(Window {
-        stride,
-        pads: padding(node, kernel, stride, dilation)?,
+        strides,
+        pads,
         dilation,
     })
+}
+
+/// Reads the distance of a window's positions.
+fn dilation(node: Node<'_>) -> Result<usize, Refusal> {
+    let [dilation, other] = sides(node, "dilations", 1, 1)?;
+    match dilation == other {
+        true => Ok(dilation),
+        false => unsupported("dilations that differ between height and width"),
+    }
 }
 
 /// Reads sizes for height and width, or for a single axis of pixels, whose height is 1.
@@ -199,24 +243,17 @@ fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
     Ok(pool)
 }
 
-/// `MaxPool` and `AveragePool`.
-pub(super) fn pooled<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    if x.dims().len() != 4 {
-        return unsupported(format!("a pool over {:?}", x.dims()));
-    }
-    let (picture, [_, h, w]) = pixels(network, node, &x)?;
-    let pool = pool(node, [h, w])?;
-    let op = match node.operator() {
-        Some("MaxPool") => Op::MaxPool(pool),
+/// Returns a pool with a square window over an image.
+///
+/// # Errors
+/// Its window is another one, which [`super::pools`] computes.
+pub(super) fn square_pool(node: Node<'_>, sides: [usize; 2]) -> Result<Op, Refusal> {
+    let pool = pool(node, sides)?;
+    match node.operator() {
+        Some("MaxPool") => Ok(Op::MaxPool(pool)),
         _ if pool.count_include_pad && pool.has_overhang() => {
-            return unsupported("means that count padding which differs between ends");
+            unsupported("means that count padding which differs between ends")
         }
-        _ => Op::AvgPool(pool),
-    };
-    image(network, node, &picture, op, Vec::new())
+        _ => Ok(Op::AvgPool(pool)),
+    }
 }

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Runs ONNX's own node tests against `divisi network run`, and counts what passes by operator.
+
+    python3 -m venv nodes && nodes/bin/pip install onnx==1.22.0 numpy
+    nodes/bin/python benches/networks/onnx_nodes.py --divisi target/release/divisi
+
+onnx 1.22.0 is the last release that holds the tests as files (`backend/test/data/node`).
+Tests whose inputs or outputs are no tensors of numbers are left out. A test passes where
+all outputs have the dimensions that are expected and values within the tolerances of
+ONNX's own runner: 1e-3 relative, 1e-7 absolute.
+"""
+
+import argparse
+import collections
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+NODES = Path(onnx.__file__).parent / "backend/test/data/node"
+RELATIVE, ABSOLUTE = 1e-3, 1e-7
+TYPES = {
+    "bool": "BOOL", "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+    "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
+    "float16": "FP16", "float32": "FP32", "float64": "FP64",
+}
+
+
+def parse() -> argparse.Namespace:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--divisi", default="target/release/divisi", help="the program")
+    options.add_argument("--only", default="", help="tests whose name holds this text")
+    options.add_argument("--list", action="store_true", help="name each test that fails, and why")
+    options.add_argument("--seconds", type=float, default=60, help="the most for one test")
+    return options.parse_args()
+
+
+def tensors(folder: Path, kind: str, infos) -> list[np.ndarray] | None:
+    """The tensors of a test, or None if one holds no numbers that the protocol knows."""
+    read = []
+    for at, _ in enumerate(infos):
+        tensor = onnx.TensorProto()
+        try:
+            tensor.ParseFromString((folder / f"{kind}_{at}.pb").read_bytes())
+            array = numpy_helper.to_array(tensor)
+        except Exception:
+            return None
+        if array.dtype.name not in TYPES:
+            return None
+        read.append(array)
+    return read
+
+
+def batched(arrays: list[np.ndarray]) -> bool:
+    """Whether `divisi` takes the first dimension of the inputs for the batch's."""
+    if all(array.ndim > 0 and array.shape[0] == 1 for array in arrays):
+        return True
+    single = len(arrays) == 1 and arrays[0].dtype == np.float32
+    return single and arrays[0].ndim in (2, 4)
+
+
+def written(name: str, array: np.ndarray, batch: bool) -> dict:
+    shape = list(array.shape) if batch else [1, *array.shape]
+    return {"name": name, "datatype": TYPES[array.dtype.name], "shape": shape, "data": array.reshape(-1).tolist()}
+
+
+def wrong(model: onnx.ModelProto, answer: dict, expected: list[np.ndarray]) -> str | None:
+    """Why an answer is not the one that is expected, or None."""
+    by_name = {output["name"]: output for output in answer["outputs"]}
+    for info, array in zip(model.graph.output, expected):
+        found = by_name.get(info.name)
+        if found is None:
+            return f"wrong: no output {info.name}"
+        values = np.array(found["data"], dtype=np.float64).reshape(-1)
+        if values.size != array.size:
+            return f"wrong: {values.size} values, not {array.size}"
+        theirs = array.reshape(-1).astype(np.float64)
+        if not np.allclose(values, theirs, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True):
+            return f"wrong: off by {np.nanmax(np.abs(values - theirs)):.2g}"
+    return None
+
+
+def run(folder: Path, asked: argparse.Namespace) -> tuple[str, str | None] | None:
+    """The operator of a test and why it fails, or None if it is left out."""
+    data = folder / "test_data_set_0"
+    path = folder / "model.onnx"
+    if not (path.exists() and data.exists()):
+        return None
+    model = onnx.load(path)
+    inputs = tensors(data, "input", model.graph.input)
+    expected = tensors(data, "output", model.graph.output)
+    if inputs is None or expected is None or not all(np.isfinite(a).all() for a in [*inputs, *expected]):
+        return None
+    operator = model.graph.node[-1].op_type if model.graph.node else "none"
+    names = [info.name for info in model.graph.input]
+    batch = bool(inputs) and batched(inputs)
+    asks = {"inputs": [written(name, array, batch) for name, array in zip(names, inputs)]}
+    with tempfile.TemporaryDirectory() as place:
+        ask, answer = Path(place) / "ask.json", Path(place) / "answer.json"
+        ask.write_text(json.dumps(asks))
+        command = [asked.divisi, "network", "run", str(path), "--input", str(ask), "--output", str(answer)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=asked.seconds)
+        except subprocess.TimeoutExpired:
+            return operator, "no answer in time"
+        if done.returncode != 0:
+            return operator, " ".join(done.stderr.split())[:300] or f"exit code {done.returncode}"
+        return operator, wrong(model, json.loads(answer.read_text()), expected)
+
+
+def main() -> int:
+    asked = parse()
+    passed, all_tests = collections.Counter(), collections.Counter()
+    left_out = 0
+    for folder in sorted(NODES.iterdir()):
+        if asked.only not in folder.name:
+            continue
+        result = run(folder, asked)
+        if result is None:
+            left_out += 1
+            continue
+        operator, why = result
+        all_tests[operator] += 1
+        passed[operator] += why is None
+        if why and asked.list:
+            print(f"{folder.name}: {why}", flush=True)
+    for operator in sorted(all_tests):
+        print(f"{operator:28} {passed[operator]:4} of {all_tests[operator]:4}")
+    print(f"{sum(passed.values())} of {sum(all_tests.values())} pass, {left_out} left out")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+//! `Attention` of opset 23 as the operations that it stands for.
+
+use super::elementwise::choice;
+use super::inputs::{Inputs, unsupported};
+use crate::network::{Activation as ActivationFunction, Binary, Op};
+use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::onnx::error::NodeFault;
+use crate::onnx::fold::kept;
+use crate::onnx::node::Node;
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::tensor::{Constant, Values};
+
+/// Returns a value as `[batch, heads, tokens, features]`.
+fn heads<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    name: &'static str,
+) -> Result<Activation, Refusal> {
+    let &[batch, tokens, width] = x.dims() else {
+        return match x.dims().len() {
+            4 => Ok(x.clone()),
+            _ => unsupported(format!("heads of {:?}", x.dims())),
+        };
+    };
+    let count = node.integer(name).and_then(|n| usize::try_from(n).ok());
+    let count = count.filter(|n| *n > 0 && width.is_multiple_of(*n));
+    let count = count.ok_or(NodeFault::Attribute {
+        name,
+        expected: format!("a part of {width}"),
+    })?;
+    let x = network.reshaped(node, x, &[batch, tokens, count, width / count])?;
+    Ok(x.transposed(&[0, 2, 1, 3]))
+}
+
+/// Returns the heads of keys or values, each as often as queries share it.
+fn shared<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    count: usize,
+) -> Result<Activation, Refusal> {
+    let &[batch, own, tokens, width] = x.dims() else {
+        return unsupported("heads of another rank");
+    };
+    if own == count || own == 0 || !count.is_multiple_of(own) {
+        return Ok(x.clone());
+    }
+    let x = network.reshaped(node, x, &[batch, own, 1, tokens, width])?;
+    let x = network.expand(node, &x, &[batch, own, count / own, tokens, width])?;
+    network.reshaped(node, &x, &[batch, count, tokens, width])
+}
+
+/// Returns scores with those that a mask leaves out far below all others.
+fn masked<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    scores: Activation,
+    mask: &Value,
+) -> Result<Activation, Refusal> {
+    let mask = network.operand(node, mask)?;
+    if mask.numbers != NumberType::Booleans {
+        return network.pair(node, Binary::Add, &scores, &mask);
+    }
+    let lowest = Constant {
+        dims: Vec::new(),
+        values: Values::Floats(vec![f32::NEG_INFINITY]),
+    };
+    let lowest = network.operand(node, &lowest.into())?;
+    choice(network, node, [&mask, &scores, &lowest])
+}
+
+/// Keys and values that were there before are joined before the new ones, and answered.
+pub(super) fn attention<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Result<Vec<Activation>, Refusal> {
+    if inputs.has(6)
+        || node
+            .outputs()
+            .get(3)
+            .is_some_and(|name| network.is_read(name))
+    {
+        return unsupported("lengths of padded keys, or scores as an answer");
+    }
+    let [q, k, v] = [0, 1, 2].map(|n| network.input(node, inputs, n));
+    let (q, k, v) = (q?, k?, v?);
+    let rank = q.dims().len();
+    let q = heads(network, node, &q, "q_num_heads")?;
+    let mut k = heads(network, node, &k, "kv_num_heads")?;
+    let mut v = heads(network, node, &v, "kv_num_heads")?;
+    let mut before = 0;
+    if inputs.has(4) && inputs.has(5) {
+        let past = network.input(node, inputs, 4)?;
+        before = past.dims().get(2).copied().unwrap_or(0);
+        k = network.join(node, &[past, k], 2)?;
+        let past = network.input(node, inputs, 5)?;
+        v = network.join(node, &[past, v], 2)?;
+    }
+    let present = [k.clone(), v.clone()];
+    let (&[_, count, tokens, width], &[_, _, all, _]) = (q.dims(), k.dims()) else {
+        return unsupported("heads of another rank");
+    };
+    let (k, v) = (
+        shared(network, node, &k, count)?,
+        shared(network, node, &v, count)?,
+    );
+    let scale = node.float("scale").unwrap_or((width as f32).sqrt().recip());
+    let scores = network.product(node, &q, &k.turned())?;
+    let mut scores = network.by(node, Binary::Mul, &scores, scale, false)?;
+    let cap = node.float("softcap").unwrap_or(0.0);
+    if cap > 0.0 {
+        let small = network.by(node, Binary::Div, &scores, cap, false)?;
+        let tanh = Op::from(ActivationFunction::Tanh);
+        let small = network.each(node, tanh, &small)?;
+        scores = network.by(node, Binary::Mul, &small, cap, false)?;
+    }
+    if node.integer("is_causal") == Some(1) {
+        let seen = kept(&[tokens, all], before as i64, false);
+        let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
+        let mask = Constant {
+            dims: vec![tokens, all],
+            values: Values::Floats(seen.into_iter().map(below).collect()),
+        };
+        scores = network.with(node, Binary::Add, &scores, &mask, false)?;
+    }
+    if inputs.has(3) {
+        scores = masked(network, node, scores, inputs.value(3)?)?;
+    }
+    let rows: Vec<usize> = scores.layout.ending_in(&[3]);
+    let shares = network.laid(node, &scores, &rows)?;
+    let from = network.stored(node, &shares, &rows)?;
+    let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
+    let shares = Activation { id, ..shares };
+    let mut made = network.product(node, &shares, &v)?;
+    if rank == 3 {
+        let &[batch, count, tokens, width] = made.dims() else {
+            return unsupported("heads of another rank");
+        };
+        made = made.transposed(&[0, 2, 1, 3]);
+        made = network.reshaped(node, &made, &[batch, tokens, count * width])?;
+    }
+    let [keys, values] = present;
+    Ok(vec![made, keys, values])
+}
