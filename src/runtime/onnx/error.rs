@@ -234,8 +234,7 @@ fn listed(nodes: &[Unsupported]) -> String {
     for one in nodes {
         let same = |group: &&mut (&Unsupported, Vec<&str>)| {
             let first = group.0;
-            first.node.operator == one.node.operator
-                && (&first.why, &first.shapes) == (&one.why, &one.shapes)
+            first.node.operator == one.node.operator && first.why == one.why
         };
         match groups.iter_mut().find(same) {
             Some((_, names)) => names.push(&one.node.name),

@@ -14,7 +14,7 @@ use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use crate::reading;
 
 /// The versions of the operators that are known.
-const OPSETS: std::ops::RangeInclusive<i64> = 7..=24;
+const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
 
 /// The most nodes of a file; more are taken for a mistake.
 const MAX_NODES: usize = 100_000;

@@ -99,6 +99,22 @@ pub(super) fn cast<'a>(
     Ok(made.typed(to))
 }
 
+/// What goes in comes out, but while training.
+pub(super) fn dropout<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let trains = match inputs.has(2) {
+        true => inputs.number(2)? != Some(0.0),
+        false => false,
+    };
+    match trains {
+        true => unsupported("a dropout while training"),
+        false => network.input(node, inputs, 0),
+    }
+}
+
 pub(super) fn choose<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

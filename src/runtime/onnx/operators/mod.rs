@@ -8,6 +8,7 @@ mod einsum;
 mod elementwise;
 mod extend;
 mod functions;
+mod gather;
 mod inputs;
 mod layer_norm;
 mod norms;
@@ -38,15 +39,20 @@ pub(super) fn add<'a>(
 ) -> Result<Vec<Activation>, Refusal> {
     let operator = node.operator().unwrap_or_default();
     let (one, many) = (handler(operator), handler_of_many(operator));
-    if one.is_none() && many.is_none() {
-        return unsupported("the operator is not known");
-    }
-    if inputs
-        .iter()
-        .flatten()
-        .any(|value| matches!(value, Value::Unknown))
-    {
-        return unsupported("");
+    let unknown = |value: &Value| matches!(value, Value::Unknown);
+    let follows = inputs.iter().flatten().any(unknown);
+    match operator {
+        "Shape" | "Size" | "ConstantOfShape" | "Range" | "EyeLike" | "If" if follows => {
+            return unsupported("");
+        }
+        "ConstantOfShape" | "Range" | "NonZero" | "If" => {
+            return unsupported("it depends on the values of a sample");
+        }
+        _ if one.is_none() && many.is_none() => {
+            return unsupported("the operator is not known");
+        }
+        _ if follows => return unsupported(""),
+        _ => {}
     }
     let inputs = Inputs(inputs);
     match (one, many) {
@@ -129,7 +135,8 @@ fn numbers(operator: &str) -> Option<Handler> {
 /// The same values in another order or under other dimensions, some of them or more.
 fn arrangements(operator: &str) -> Option<Handler> {
     Some(match operator {
-        "Identity" | "Dropout" => |network, node, inputs| network.input(node, inputs, 0),
+        "Identity" => |network, node, inputs| network.input(node, inputs, 0),
+        "Dropout" => elementwise::dropout,
         "Flatten" => views::flatten,
         "Reshape" => views::reshape,
         "Squeeze" => views::squeeze,
@@ -139,10 +146,10 @@ fn arrangements(operator: &str) -> Option<Handler> {
         "SpaceToDepth" => views::space_to_depth,
         "Slice" => select::slice,
         "Concat" => select::concat,
-        "Gather" => select::gather,
-        "GatherElements" | "GatherND" => select::gather_positions,
+        "Gather" => gather::gather,
+        "GatherElements" | "GatherND" => gather::positions,
         "ScatterElements" | "ScatterND" => select::scatter,
-        "OneHot" => select::one_hot,
+        "OneHot" => gather::one_hot,
         "Expand" => extend::expand,
         "Tile" => extend::tile,
         "Pad" => extend::pad,

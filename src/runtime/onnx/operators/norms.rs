@@ -182,5 +182,7 @@ pub(super) fn lp_norm<'a>(
         p => return unsupported(format!("a norm of order {p}")),
     };
     let norm = network.reduce(node, kind, &x, &[along])?;
+    // Values of no length stay 0.
+    let norm = network.by(node, Binary::Max, &norm, f32::MIN_POSITIVE, false)?;
     network.pair(node, Binary::Div, &x, &norm)
 }

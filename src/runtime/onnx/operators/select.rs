@@ -1,19 +1,45 @@
 //! Some positions of a tensor, and tensors one after another.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Dims, Op, Shape, TensorOp};
-use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::network::{Dims, Op, Shape, TensorOp};
+use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
-use crate::onnx::fold::{permuted, taken};
+use crate::onnx::fold::taken;
 use crate::onnx::indices::{self, Positions};
 use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
-use crate::onnx::shapes::{bounded, concat_dims, split_sizes};
+use crate::onnx::shapes::{concat_dims, split_sizes};
 use crate::onnx::tensor::Constant;
 
-fn place(axes: &[usize], axis: usize) -> usize {
+/// Returns where an axis lies among others.
+pub(super) fn place(axes: &[usize], axis: usize) -> usize {
     axes.iter().position(|a| *a == axis).unwrap_or(0)
+}
+
+/// Returns dimensions with one axis replaced by others.
+pub(super) fn replaced(dims: &[usize], axis: usize, by: &[usize]) -> Vec<usize> {
+    [&dims[..axis], by, &dims[axis + 1..]].concat()
+}
+
+/// Returns `axes` after `axis` was replaced by `rank` others, which lie in `order`, or
+/// ascending.
+pub(super) fn spread(
+    axes: &[usize],
+    axis: usize,
+    rank: usize,
+    order: Option<&[usize]>,
+) -> Vec<usize> {
+    let ascending: Vec<usize> = (0..rank).collect();
+    let each = axes.iter().flat_map(|&a| match a.cmp(&axis) {
+        std::cmp::Ordering::Less => vec![a],
+        std::cmp::Ordering::Equal => {
+            let new = order.unwrap_or(&ascending).iter();
+            new.map(|n| n + axis).collect()
+        }
+        std::cmp::Ordering::Greater => vec![a + rank - 1],
+    });
+    each.collect()
 }
 
 impl<'a> PartialNetwork<'a> {
@@ -102,7 +128,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Adds the values of `x` at positions in the order of the file.
-    fn at(&mut self, node: Node<'a>, x: &Activation, (dims, at): Positions) -> Added {
+    pub(super) fn at(&mut self, node: Node<'a>, x: &Activation, (dims, at): Positions) -> Added {
         let count = x.dims().iter().product();
         let flat = self.reshaped(node, x, &[count])?;
         let which = Constant::integers(at.into_iter().map(|i| i as i64).collect());
@@ -140,113 +166,6 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-/// Returns dimensions with one axis replaced by others.
-fn replaced(dims: &[usize], axis: usize, by: &[usize]) -> Vec<usize> {
-    [&dims[..axis], by, &dims[axis + 1..]].concat()
-}
-
-/// Returns `axes` after `axis` was replaced by `rank` others, which lie in `order`, or
-/// ascending.
-fn spread(axes: &[usize], axis: usize, rank: usize, order: Option<&[usize]>) -> Vec<usize> {
-    let ascending: Vec<usize> = (0..rank).collect();
-    let each = axes.iter().flat_map(|&a| match a.cmp(&axis) {
-        std::cmp::Ordering::Less => vec![a],
-        std::cmp::Ordering::Equal => {
-            let new = order.unwrap_or(&ascending).iter();
-            new.map(|n| n + axis).collect()
-        }
-        std::cmp::Ordering::Greater => vec![a + rank - 1],
-    });
-    each.collect()
-}
-
-pub(super) fn gather<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let along = node.integer("axis").unwrap_or(0);
-    match (inputs.value(0)?, inputs.value(1)?) {
-        (Value::Activation(x), Value::Constant(which)) => {
-            let along = axis(along, x.dims().len())?;
-            network.take(node, x, along, which)
-        }
-        (Value::Constant(table), Value::Activation(which)) => {
-            embedding(network, node, table, which, along)
-        }
-        _ => {
-            let x = network.input(node, inputs, 0)?;
-            let which = network.input(node, inputs, 1)?;
-            let along = axis(along, x.dims().len())?;
-            let axes = x.layout.axes_with(&[along]);
-            let order = which.layout.order().to_vec();
-            let ids = [
-                network.stored(node, &x, &axes)?,
-                network.stored(node, &which, &order)?,
-            ];
-            let op = TensorOp::Gather {
-                axis: place(&axes, along),
-            };
-            let id = network.tensor(node, op, &ids)?;
-            let dims = replaced(x.dims(), along, which.dims());
-            let rank = which.dims().len();
-            let layout = Layout::new(dims, &spread(&axes, along, rank, Some(&order)));
-            Ok(Activation {
-                id,
-                ..x.under(layout)
-            })
-        }
-    }
-}
-
-/// Rows of a constant table, which lie as their indices do.
-fn embedding<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    table: &Constant,
-    which: &Activation,
-    along: i64,
-) -> Added {
-    let rank = table.dims.len();
-    let along = axis(along, rank)?;
-    let others: Vec<usize> = (0..rank).filter(|a| *a != along).collect();
-    let table = permuted(table, &[vec![along], others].concat());
-    let (rows, rest) = (table.dims[0], table.dims[1..].to_vec());
-    let features = rest.iter().product();
-    let order = which.layout.order().to_vec();
-    let from = network.stored(node, which, &order)?;
-    let op = Op::Tensor(TensorOp::Embedding { rows, features });
-    let id = network.layer(node, op, &[from], vec![("weight", table.to_floats())])?;
-    let width = which.dims().len();
-    let dims = [which.dims(), &rest].concat();
-    let axes: Vec<usize> = order.into_iter().chain(width..dims.len()).collect();
-    let made = Activation {
-        id,
-        layout: Layout::new(dims, &axes),
-        numbers: (&table.values).into(),
-    };
-    // The axes of the table before the one that was looked up come first.
-    let mut file: Vec<usize> = (width..width + along).collect();
-    file.extend(0..width);
-    file.extend(width + along..width + rest.len());
-    Ok(made.transposed(&file))
-}
-
-/// `GatherElements` and `GatherND` at constant positions.
-pub(super) fn gather_positions<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let x = network.input(node, inputs, 0)?;
-    let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let positions = match node.operator() {
-        Some("GatherND") => indices::nd(x.dims(), which, node.integer("batch_dims").unwrap_or(0))?,
-        _ => indices::elements(x.dims(), which, node.integer("axis"))?,
-    };
-    network.at(node, &x, positions)
-}
-
 /// `ScatterElements` and `ScatterND` at constant positions: updates behind the data, of which
 /// the last that was written is taken.
 pub(super) fn scatter<'a>(
@@ -274,45 +193,6 @@ pub(super) fn scatter<'a>(
     let both = network.join(node, &[flat, updates], 0)?;
     let order = indices::overwritten(count, &at);
     network.at(node, &both, (x.dims().to_vec(), order))
-}
-
-/// 1 at the position that each index names, or two other values.
-pub(super) fn one_hot<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let which = network.input(node, inputs, 0)?;
-    let depth = inputs.number(1)?.filter(|d| *d >= 1.0);
-    let depth = depth.ok_or(NodeFault::NoInput(1))? as i64;
-    bounded(usize::try_from(depth).unwrap_or(usize::MAX), 1)?;
-    let Some([off, on]) = inputs
-        .constant(2)?
-        .map(Constant::to_floats)
-        .and_then(|v| <[f32; 2]>::try_from(v).ok())
-    else {
-        return unsupported("values that are not two");
-    };
-    let along = axis(node.integer("axis").unwrap_or(-1), which.dims().len() + 1)?;
-    let mut dims = which.dims().to_vec();
-    dims.insert(along, 1);
-    let which = network.reshaped(node, &which, &dims)?;
-    // An index may be counted from the end.
-    let negative = network.by(node, Binary::Less, &which, 0.0, false)?;
-    let negative = network.by(node, Binary::Mul, &negative, depth as f32, false)?;
-    let which = network.pair(node, Binary::Add, &which, &negative)?;
-    let mut places = Constant::integers((0..depth).collect());
-    places.dims = vec![1; dims.len()];
-    places.dims[along] = depth as usize;
-    let hot = network.with(node, Binary::Equal, &which, &places, false)?;
-    let hot = network.by(
-        node,
-        Binary::Mul,
-        &hot.typed(NumberType::Floats),
-        on - off,
-        false,
-    )?;
-    network.by(node, Binary::Add, &hot, off, false)
 }
 
 pub(super) fn slice<'a>(

@@ -216,7 +216,8 @@ fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
     let (stride, dilation) = steps(node)?;
     let pads = padding(node, kernel, stride, dilation)?;
     let [top, left, bottom, right] = pads;
-    if height != width || top != left || bottom < top || right < left || dilation != 1 {
+    let lone = 2 * top > height;
+    if height != width || top != left || bottom < top || right < left || dilation != 1 || lone {
         return unsupported(format!(
             "a window of {kernel}, padding {pads:?}, dilation {dilation}"
         ));
