@@ -26,7 +26,8 @@ pub(super) fn of_json(bytes: &[u8], tensors: &[TensorSpec]) -> Result<Samples, S
         outputs: Vec::new(),
     };
     let (rows, samples) = signature.rows(&read)?;
-    Samples::new(rows.clone(), rows.len() / samples.max(1), None)
+    let width = rows.len() / samples.max(1);
+    Samples::new(rows, width, None)
 }
 
 /// Joins the samples of one array for each tensor, which `read` reads by its name in a form.

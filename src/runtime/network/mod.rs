@@ -10,6 +10,7 @@ mod error;
 pub mod file;
 mod graph;
 mod op;
+mod parameters;
 mod shape;
 mod tensor_op;
 mod weights;
@@ -20,7 +21,8 @@ pub use channels::ResponseNorm;
 pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
-pub use op::{Op, Parameter, ParameterRole};
+pub use op::Op;
+pub use parameters::{Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub use weights::{

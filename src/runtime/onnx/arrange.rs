@@ -11,7 +11,7 @@ use crate::network::{Dims, NodeId, Op, Shape, ShapeError, TensorOp};
 
 /// A value of the network in another order or shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Arranged {
+pub(super) enum Rearranged {
     Viewed(Shape),
     Transposed(Dims),
     Flattened,
@@ -136,7 +136,7 @@ impl<'a> PartialNetwork<'a> {
     ) -> Result<NodeId, Refusal> {
         match self.shape(id) == shape {
             true => Ok(id),
-            false => self.arranged(node, id, Arranged::Viewed(shape)),
+            false => self.arranged(node, id, Rearranged::Viewed(shape)),
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> PartialNetwork<'a> {
         let sizes = Dims::new(&x.layout.sizes(order))?;
         let held = self.shape(x.id);
         if matches!(held, Shape::Image { .. }) && held.stored() == sizes && places == [2, 0, 1] {
-            return self.arranged(node, x.id, Arranged::Flattened);
+            return self.arranged(node, x.id, Rearranged::Flattened);
         }
         let [.., one, other] = sizes[..] else {
             return Ok(x.id);
@@ -157,11 +157,11 @@ impl<'a> PartialNetwork<'a> {
         let grouped = matches!(held, Shape::Image { height, width, channels }
             if sizes[..] == [height, width, one, other] && one * other == channels);
         if grouped && places == [0, 1, 3, 2] {
-            return self.arranged(node, x.id, Arranged::Shuffled(one));
+            return self.arranged(node, x.id, Rearranged::Shuffled(one));
         }
         let shape = Shape::tensor(sizes);
         let from = self.viewed(node, x.id, shape)?;
-        self.arranged(node, from, Arranged::Transposed(Dims::new(&places)?))
+        self.arranged(node, from, Rearranged::Transposed(Dims::new(&places)?))
     }
 
     /// Adds what brings a value into another order or shape, once for all that need it.
@@ -169,16 +169,16 @@ impl<'a> PartialNetwork<'a> {
         &mut self,
         node: Node<'a>,
         from: NodeId,
-        into: Arranged,
+        into: Rearranged,
     ) -> Result<NodeId, Refusal> {
         if let Some(made) = self.arranged.get(&(from, into)) {
             return Ok(*made);
         }
         let op = match into {
-            Arranged::Viewed(shape) => Op::Tensor(TensorOp::View { shape }),
-            Arranged::Transposed(order) => Op::Tensor(TensorOp::Transpose { order }),
-            Arranged::Flattened => Op::Flatten,
-            Arranged::Shuffled(groups) => Op::ChannelShuffle { groups },
+            Rearranged::Viewed(shape) => Op::Tensor(TensorOp::View { shape }),
+            Rearranged::Transposed(order) => Op::Tensor(TensorOp::Transpose { order }),
+            Rearranged::Flattened => Op::Flatten,
+            Rearranged::Shuffled(groups) => Op::ChannelShuffle { groups },
         };
         let id = self.layer(node, op, &[from], Vec::new())?;
         self.arranged.insert((from, into), id);

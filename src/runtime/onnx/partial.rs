@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::activation::{Activation, Value};
-use super::arrange::Arranged;
+use super::arrange::Rearranged;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
@@ -49,7 +49,7 @@ pub(super) struct PartialNetwork<'a> {
     /// Nodes that became part of another one's operation.
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
-    pub(super) arranged: HashMap<(NodeId, Arranged), NodeId>,
+    pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
     pub(super) builder: GraphBuilder,
     pub(super) weights: BTreeMap<String, Vec<f32>>,
     pub(super) unsupported: Vec<Unsupported>,

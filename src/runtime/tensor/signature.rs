@@ -1,5 +1,5 @@
-//! What a network takes and answers by name, and how that lies in the rows that it computes
-//! with: all inputs of a sample one after another, and all its answers.
+//! The tensors that a network takes and answers, by name, and how they lie in the rows that it
+//! computes with: all inputs of a sample one after another, and all its answers.
 
 use std::fmt;
 

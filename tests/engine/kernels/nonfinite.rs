@@ -198,7 +198,10 @@ fn check(
     Ok(())
 }
 
-pub(super) fn check_as_plain(layers: &[(&str, Graph)], specials: &[(f64, f32)]) -> Result<(), TestCaseError> {
+pub(super) fn check_as_plain(
+    layers: &[(&str, Graph)],
+    specials: &[(f64, f32)],
+) -> Result<(), TestCaseError> {
     for (name, graph) in layers {
         let (weights, x) = (weights(graph), spoilt(graph, specials));
         let expected = plain(graph, &weights, &rows(x.clone(), 2));

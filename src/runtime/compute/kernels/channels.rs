@@ -49,7 +49,7 @@ pub(super) fn shuffle(groups: usize, input: InputPixels<'_>, out: &mut OutputPix
     for pixel in out.pixels.clone() {
         let (from, row) = (input.pixel(pixel), out.row(pixel));
         if groups == 2 {
-            // What networks have, in a form that becomes vectors.
+            // The common case, in a form that becomes vectors.
             let (first, second) = from.split_at(each);
             for ((to, a), b) in row.chunks_exact_mut(2).zip(first).zip(second) {
                 (to[0], to[1]) = (*a, *b);

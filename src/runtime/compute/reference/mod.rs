@@ -158,7 +158,11 @@ pub(super) fn apply(
         Op::Tensor(op) => {
             let answer = tensors::apply(op, &node.name, source, inputs, shapes)?;
             // One number is a vector of one.
-            if answer.rank() == 1 { answer.unsqueeze(1) } else { Ok(answer) }
+            if answer.rank() == 1 {
+                answer.unsqueeze(1)
+            } else {
+                Ok(answer)
+            }
         }
         Op::Flatten => x.flatten_from(1),
         Op::Upscale { height, width } => x.upsample_bilinear2d(height, width, false),

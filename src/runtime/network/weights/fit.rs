@@ -13,7 +13,7 @@ use super::notes::{WeightsNote, quoted};
 use super::source::ByteSource;
 use super::tensors::{FileTensor, TensorEntry};
 use crate::network::graph::Graph;
-use crate::network::op::{Parameter, ParameterRole};
+use crate::network::parameters::{Parameter, ParameterRole};
 
 /// The values of all parameters, and the changes made to a file's tensors.
 pub(super) struct Fitted {

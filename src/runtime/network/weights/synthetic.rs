@@ -13,7 +13,8 @@ use std::f32::consts::PI;
 
 use crate::network::activation::Activation;
 use crate::network::graph::{Graph, Node};
-use crate::network::op::{Op, Parameter, ParameterRole};
+use crate::network::op::Op;
+use crate::network::parameters::{Parameter, ParameterRole};
 use crate::network::shape::Shape;
 
 /// The values that one parameter is filled with.

@@ -1,7 +1,7 @@
 //! Folded functions of numbers.
 
 use super::select::expanded;
-use super::{Folded, input};
+use super::{FoldedConstant, input};
 use crate::network::{Binary, Unary};
 use crate::onnx::error::NodeFault;
 use crate::onnx::kinds::answers_booleans;
@@ -10,7 +10,7 @@ use crate::onnx::shapes::{bounded, broadcast_dims};
 use crate::onnx::tensor::{Constant, Values};
 
 /// Folds a function of two numbers over all inputs, one after the other.
-pub(super) fn many(kind: Binary, node: Node<'_>, inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn many(kind: Binary, node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
     let first = input(inputs, 0)?.clone();
     let kind = match kind {
         Binary::Mod if node.integer("fmod") == Some(1) => return remainder(inputs),
@@ -46,7 +46,7 @@ fn different() -> NodeFault {
     NodeFault::Shapes("its inputs are of different types".into())
 }
 
-fn binary(kind: Binary, a: &Constant, b: &Constant) -> Folded {
+fn binary(kind: Binary, a: &Constant, b: &Constant) -> FoldedConstant {
     let (a, b) = aligned(a, b)?;
     let values = match (&a.values, &b.values) {
         (Values::Floats(a), Values::Floats(b)) => floats(kind, a, b),
@@ -138,7 +138,7 @@ fn compared<T: PartialOrd>(kind: Binary, a: &T, b: &T) -> bool {
 }
 
 /// The remainder of C, with the sign of the dividend.
-fn remainder(inputs: &[Option<&Constant>]) -> Folded {
+fn remainder(inputs: &[Option<&Constant>]) -> FoldedConstant {
     let (a, b) = aligned(input(inputs, 0)?, input(inputs, 1)?)?;
     let values = match (&a.values, &b.values) {
         (Values::Floats(a), Values::Floats(b)) => {
@@ -202,7 +202,7 @@ fn function(kind: Unary) -> Option<fn(f32) -> f32> {
 }
 
 /// Returns numbers as those of an element type, by its number in `TensorProto.DataType`.
-pub(super) fn cast(constant: &Constant, to: i64) -> Folded {
+pub(super) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     let values = match (to, &constant.values) {
         (1 | 10 | 11 | 16, _) => Values::Floats(constant.to_floats()),
         (9, Values::Floats(v)) => Values::Booleans(v.iter().map(|v| *v != 0.0).collect()),
@@ -241,7 +241,7 @@ fn narrowed(value: i64, to: i64) -> i64 {
     }
 }
 
-pub(super) fn cast_like(constant: &Constant, like: &Constant) -> Folded {
+pub(super) fn cast_like(constant: &Constant, like: &Constant) -> FoldedConstant {
     let to = match like.values {
         Values::Floats(_) => 1,
         Values::Integers(_) => 7,
@@ -251,7 +251,7 @@ pub(super) fn cast_like(constant: &Constant, like: &Constant) -> Folded {
 }
 
 /// Folds `Where`.
-pub(super) fn chosen(inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn chosen(inputs: &[Option<&Constant>]) -> FoldedConstant {
     let (a, b) = aligned(input(inputs, 1)?, input(inputs, 2)?)?;
     let (condition, a) = aligned(input(inputs, 0)?, &a)?;
     let b = expanded(&b, &condition.dims);
@@ -275,7 +275,11 @@ pub(super) fn chosen(inputs: &[Option<&Constant>]) -> Folded {
 }
 
 /// Folds `Clip`: bounds are attributes before opset 11 and inputs after.
-pub(super) fn clipped(x: &Constant, node: Node<'_>, inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn clipped(
+    x: &Constant,
+    node: Node<'_>,
+    inputs: &[Option<&Constant>],
+) -> FoldedConstant {
     let bound = |n: usize, name: &str| {
         let given = inputs.get(n).copied().flatten().cloned();
         let written = node.float(name).map(|v| Constant {

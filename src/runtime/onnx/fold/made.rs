@@ -1,14 +1,14 @@
 //! Folded nodes that make tensors out of shapes and numbers.
 
 use super::select::{expanded, indices, picked, strides};
-use super::{Folded, input};
+use super::{FoldedConstant, input};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::shapes::{bounded, broadcast_dims, integers, sizes};
 use crate::onnx::tensor::{Constant, Values};
 
 /// Folds `ConstantOfShape`.
-pub(super) fn filled(shape: &Constant, node: Node<'_>) -> Folded {
+pub(super) fn filled(shape: &Constant, node: Node<'_>) -> FoldedConstant {
     let dims = sizes(shape)?;
     let count = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
     bounded(count.unwrap_or(usize::MAX), 1)?;
@@ -28,7 +28,7 @@ pub(super) fn filled(shape: &Constant, node: Node<'_>) -> Folded {
 }
 
 /// Folds `Range`.
-pub(super) fn range(inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn range(inputs: &[Option<&Constant>]) -> FoldedConstant {
     let [start, limit, delta] = [0, 1, 2].map(|n| input(inputs, n));
     let (start, limit, delta) = (start?, limit?, delta?);
     let whole = |c: &Constant| c.as_integers().and_then(|v| v.first().copied());
@@ -69,7 +69,7 @@ pub(super) fn nonzero(x: &Constant) -> Constant {
 }
 
 /// Folds `OneHot`.
-pub(super) fn one_hot(node: Node<'_>, inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn one_hot(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
     let (which, depth, off_on) = (input(inputs, 0)?, input(inputs, 1)?, input(inputs, 2)?);
     let depth = depth
         .as_scalar()
@@ -117,7 +117,11 @@ pub(in crate::onnx) fn kept(dims: &[usize], shift: i64, upper: bool) -> Vec<bool
 }
 
 /// Folds `Trilu`.
-pub(super) fn triangle(x: &Constant, node: Node<'_>, inputs: &[Option<&Constant>]) -> Folded {
+pub(super) fn triangle(
+    x: &Constant,
+    node: Node<'_>,
+    inputs: &[Option<&Constant>],
+) -> FoldedConstant {
     let shift = inputs
         .get(1)
         .copied()
@@ -143,7 +147,7 @@ pub(super) fn triangle(x: &Constant, node: Node<'_>, inputs: &[Option<&Constant>
 }
 
 /// Folds `EyeLike` of a matrix of `dims`.
-pub(in crate::onnx) fn eye(node: Node<'_>, dims: &[usize]) -> Folded {
+pub(in crate::onnx) fn eye(node: Node<'_>, dims: &[usize]) -> FoldedConstant {
     let &[rows, columns] = dims else {
         return Err(NodeFault::Shapes(format!("{dims:?} is no matrix")));
     };
@@ -160,14 +164,14 @@ pub(in crate::onnx) fn eye(node: Node<'_>, dims: &[usize]) -> Folded {
 }
 
 /// Folds `Expand`.
-pub(super) fn expand(x: &Constant, target: &Constant) -> Folded {
+pub(super) fn expand(x: &Constant, target: &Constant) -> FoldedConstant {
     let dims = broadcast_dims(&x.dims, &sizes(target)?)?;
     bounded(dims.iter().fold(1, |all, d| all.saturating_mul(*d)), 1)?;
     Ok(expanded(x, &dims))
 }
 
 /// Folds `Tile`.
-pub(super) fn tiled(x: &Constant, repeats: &Constant) -> Folded {
+pub(super) fn tiled(x: &Constant, repeats: &Constant) -> FoldedConstant {
     let repeats = sizes(repeats)?;
     if repeats.len() != x.dims.len() {
         return Err(integers("repeats"));

@@ -19,7 +19,7 @@ use select::{gathered, joined, picked, run, sliced, transposed};
 pub(super) use made::{eye, kept};
 pub(super) use select::{order, permuted, taken};
 
-type Folded = Result<Constant, NodeFault>;
+type FoldedConstant = Result<Constant, NodeFault>;
 
 /// Returns the answers of a node from its constant inputs, or `None` if its operator is not
 /// folded.
@@ -40,7 +40,7 @@ fn input<'a>(inputs: &[Option<&'a Constant>], n: usize) -> Result<&'a Constant, 
 }
 
 /// Folds nodes that compute with values.
-fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConstant> {
     let input = |n| input(inputs, n);
     let operator = node.operator()?;
     if let Some(kind) = kinds::binary(operator) {
@@ -68,7 +68,7 @@ fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
 }
 
 /// Folds nodes that bring values into another order or shape.
-fn arranged(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+fn arranged(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConstant> {
     let input = |n| input(inputs, n);
     let first = || input(0).cloned();
     Some(match node.operator()? {
@@ -114,7 +114,7 @@ fn with_dims(constant: Constant, dims: Vec<usize>) -> Constant {
     Constant { dims, ..constant }
 }
 
-fn reshaped(constant: Constant, target: &Constant, zeros_stay: bool) -> Folded {
+fn reshaped(constant: Constant, target: &Constant, zeros_stay: bool) -> FoldedConstant {
     let target = target.as_integers().ok_or_else(|| integers("shape"))?;
     if constant.values.len() == 0 && target.iter().all(|d| *d >= 0) && target.contains(&0) {
         let dims = target.iter().map(|d| *d as usize).collect();
@@ -124,7 +124,7 @@ fn reshaped(constant: Constant, target: &Constant, zeros_stay: bool) -> Folded {
     Ok(with_dims(constant, dims))
 }
 
-fn flat(constant: Constant, at: i64) -> Folded {
+fn flat(constant: Constant, at: i64) -> FoldedConstant {
     let rank = constant.dims.len();
     let at = if at == rank as i64 {
         rank
@@ -138,12 +138,12 @@ fn flat(constant: Constant, at: i64) -> Folded {
     Ok(with_dims(constant, dims))
 }
 
-fn squeezed(constant: Constant, axes: Option<Vec<i64>>) -> Folded {
+fn squeezed(constant: Constant, axes: Option<Vec<i64>>) -> FoldedConstant {
     let dims = squeeze_dims(&constant.dims, axes.as_deref())?;
     Ok(with_dims(constant, dims))
 }
 
-fn unsqueezed(constant: Constant, axes: &[i64]) -> Folded {
+fn unsqueezed(constant: Constant, axes: &[i64]) -> FoldedConstant {
     let dims = unsqueeze_dims(&constant.dims, axes)?;
     Ok(with_dims(constant, dims))
 }
@@ -164,7 +164,7 @@ fn split(node: Node<'_>, inputs: &[Option<&Constant>]) -> Result<Vec<Constant>, 
 }
 
 /// Writes updates over values. Updates that are combined with them are not folded.
-fn scattered(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<Folded> {
+fn scattered(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConstant> {
     if !matches!(node.text("reduction"), None | Some(b"none")) {
         return None;
     }

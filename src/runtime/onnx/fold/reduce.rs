@@ -1,7 +1,7 @@
 //! Folded sums, means and extremes along axes.
 
 use super::select::{indices, strides};
-use super::{Folded, axes};
+use super::{FoldedConstant, axes};
 use crate::network::Reduction;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
@@ -14,7 +14,7 @@ pub(super) fn reduced(
     x: &Constant,
     node: Node<'_>,
     inputs: &[Option<&Constant>],
-) -> Folded {
+) -> FoldedConstant {
     let rank = x.dims.len();
     if matches!(kind, Reduction::ArgMax | Reduction::ArgMin) {
         let along = axis(node.integer("axis").unwrap_or(0), rank)?;
@@ -151,7 +151,7 @@ fn extreme(kind: Reduction, x: &Constant, along: usize, node: Node<'_>) -> Const
 }
 
 /// Folds `CumSum`.
-pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> Folded {
+pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedConstant {
     let along = along.as_integers().and_then(|a| a.first().copied());
     let along = axis(along.unwrap_or(0), x.dims.len())?;
     let (before, size, behind) = split(&x.dims, along);

@@ -99,7 +99,7 @@ pub(super) fn cast<'a>(
     Ok(made.typed(to))
 }
 
-/// What goes in comes out, but while training.
+/// Returns its input; a dropout while training is refused.
 pub(super) fn dropout<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

@@ -6,7 +6,7 @@ use crate::onnx::activation::Activation;
 use crate::onnx::node::Node;
 use crate::onnx::partial::PartialNetwork;
 
-/// What adds functions of one value, named after one node.
+/// Adds functions of one value, named after one node.
 struct Formula<'n, 'a> {
     network: &'n mut PartialNetwork<'a>,
     node: Node<'a>,

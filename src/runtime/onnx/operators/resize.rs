@@ -13,7 +13,7 @@ use crate::onnx::tensor::Constant;
 
 /// The size of an axis in the answer, and how many positions of it are one of the input.
 #[derive(Clone, Copy, PartialEq)]
-struct Target {
+struct AxisSize {
     size: usize,
     scale: f64,
 }
@@ -27,7 +27,7 @@ pub(super) fn resize<'a>(
     let x = network.input(node, inputs, 0)?;
     let targets = targets(node, inputs, x.dims())?;
     let attributes = Attributes::new(node)?;
-    let whole = |t: &Target, size: usize| t.size as f64 == size as f64 * t.scale;
+    let whole = |t: &AxisSize, size: usize| t.size as f64 == size as f64 * t.scale;
     let exact = targets
         .iter()
         .zip(x.dims())
@@ -48,7 +48,7 @@ pub(super) fn resize<'a>(
     let mut all = x.clone();
     for (axis, target) in targets.iter().enumerate() {
         let size = x.dims()[axis];
-        if *target == (Target { size, scale: 1.0 }) {
+        if *target == (AxisSize { size, scale: 1.0 }) {
             continue;
         }
         all = match attributes.filter {
@@ -87,7 +87,7 @@ fn mixed<'a>(
 }
 
 /// Reads scales or sizes.
-fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Target>, Refusal> {
+fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<AxisSize>, Refusal> {
     let (at_scales, at_sizes) = match node.operator() == Some("Upsample") || node.opset < 11 {
         true => (1, usize::MAX),
         false => (2, 3),
@@ -106,9 +106,9 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ta
         None if inputs.has(at_scales) => inputs.constant(at_scales)?.map(Constant::to_floats),
         None => None,
     };
-    let mut targets: Vec<Target> = dims
+    let mut targets: Vec<AxisSize> = dims
         .iter()
-        .map(|&size| Target { size, scale: 1.0 })
+        .map(|&size| AxisSize { size, scale: 1.0 })
         .collect();
     if let Some(scales) = scales.filter(|s| !s.is_empty()) {
         if scales.len() != axes.len() || !scales.iter().all(|s| s.is_finite() && *s > 0.0) {
@@ -117,7 +117,7 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ta
         for (&axis, &scale) in axes.iter().zip(&scales) {
             let scale = f64::from(scale);
             let size = (dims[axis] as f64 * scale).floor() as usize;
-            targets[axis] = Target { size, scale };
+            targets[axis] = AxisSize { size, scale };
         }
     } else {
         let sizes = inputs
@@ -137,11 +137,11 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ta
         };
         for ((&axis, &size), &ratio) in axes.iter().zip(sizes).zip(&ratios) {
             targets[axis] = match common {
-                None => Target {
+                None => AxisSize {
                     size: size as usize,
                     scale: ratio,
                 },
-                Some(scale) => Target {
+                Some(scale) => AxisSize {
                     size: (dims[axis] as f64 * scale).round() as usize,
                     scale,
                 },
@@ -206,7 +206,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns the position in the input of each one of the answer.
-    fn places(&self, from: usize, to: Target) -> Result<Vec<f64>, Refusal> {
+    fn places(&self, from: usize, to: AxisSize) -> Result<Vec<f64>, Refusal> {
         let (inside, size, scale) = (from as f64, to.size as f64, to.scale);
         let place = |i: usize| {
             let i = i as f64;
@@ -229,7 +229,7 @@ impl<'a> Attributes<'a> {
         places.map_or_else(|| unsupported(format!("coordinates by {mode}")), Ok)
     }
 
-    fn nearest(&self, from: usize, to: Target) -> Result<Vec<i64>, Refusal> {
+    fn nearest(&self, from: usize, to: AxisSize) -> Result<Vec<i64>, Refusal> {
         let round = |x: f64| match self.rounding {
             b"floor" => x.floor(),
             b"ceil" => x.ceil(),
@@ -242,7 +242,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns how much each position counts for each one of the answer, `[answer, input]`.
-    fn weights(&self, from: usize, to: Target) -> Result<Vec<f32>, Refusal> {
+    fn weights(&self, from: usize, to: AxisSize) -> Result<Vec<f32>, Refusal> {
         bounded(from, to.size)?;
         let mut all = vec![0.0f32; from * to.size];
         let narrow = match self.antialias {

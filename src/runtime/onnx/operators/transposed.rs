@@ -8,13 +8,13 @@ use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
 /// Weights `[channels in, channels of a group, height, width]`.
-struct Weights {
+struct TurnedKernels {
     values: Vec<f32>,
     dims: [usize; 4],
     groups: usize,
 }
 
-impl Weights {
+impl TurnedKernels {
     fn read(node: Node<'_>, inputs: &Inputs<'_>) -> Result<Self, Refusal> {
         let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
         let dims = match weight.dims[..] {
@@ -27,7 +27,7 @@ impl Weights {
             let why = format!("weights of {:?} in {groups} groups", weight.dims);
             return Err(NodeFault::Shapes(why).into());
         }
-        Ok(Weights {
+        Ok(TurnedKernels {
             values: inputs.required(1, &weight.dims)?,
             dims,
             groups,
@@ -52,7 +52,7 @@ impl Weights {
 
 /// How one axis of pixels grows.
 #[derive(Clone, Copy)]
-struct Growth {
+struct AxisGrowth {
     stride: usize,
     /// Zeros before and behind; pixels that are cut off where negative.
     pads: [isize; 2],
@@ -77,7 +77,7 @@ fn growth(
     kernel: [usize; 2],
     size: [usize; 2],
     axes: usize,
-) -> Result<([Growth; 2], usize), Refusal> {
+) -> Result<([AxisGrowth; 2], usize), Refusal> {
     let wrong = || NodeFault::Attribute {
         name: "strides",
         expected: format!("{axes} whole numbers, and as many of the others"),
@@ -123,7 +123,7 @@ fn growth(
             }
             None => (pads[at], pads[2 + at]),
         };
-        Growth {
+        AxisGrowth {
             stride: strides[at] as usize,
             pads: [(reach - begin) as isize, (reach - end + more[at]) as isize],
         }
@@ -137,7 +137,7 @@ pub(super) fn convolution<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
-    let weights = Weights::read(node, inputs)?;
+    let weights = TurnedKernels::read(node, inputs)?;
     let [c, m, height, width] = weights.dims;
     let picture = match *x.dims() {
         [1, c, w] => network.reshaped(node, &x, &[1, c, 1, w])?,
@@ -177,10 +177,10 @@ fn spread<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     picture: &Activation,
-    growth: [Growth; 2],
+    growth: [AxisGrowth; 2],
 ) -> Added {
     let mut x = picture.clone();
-    for (axis, Growth { stride, pads }) in [2, 3].into_iter().zip(growth) {
+    for (axis, AxisGrowth { stride, pads }) in [2, 3].into_iter().zip(growth) {
         let size = x.dims()[axis];
         if stride > 1 && size > 1 {
             // Each pixel becomes a row of itself and zeros; those behind the last one go.

@@ -101,11 +101,11 @@ struct PatternSearch<'s, 'a> {
 }
 
 /// Positions of nodes on the way to a match.
-type Inner = Vec<usize>;
+type InnerNodes = Vec<usize>;
 
 impl<'a> PatternSearch<'_, 'a> {
     /// Matches the guard that PyTorch's exporter puts behind the softmax of attention.
-    fn nan_to_zero(&self, end: Node<'a>, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    fn nan_to_zero(&self, end: Node<'a>, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
         let [condition, zero, x] = end.inputs() else {
             return None;
         };
@@ -118,7 +118,7 @@ impl<'a> PatternSearch<'_, 'a> {
         })
     }
 
-    fn product(&self, end: Node<'a>, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    fn product(&self, end: Node<'a>, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(x, other)| {
             inner.clear();
             let whole = |function: ActivationFunction| SpelledOut {
@@ -132,7 +132,12 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the function for which `other` is `function(x) / x`.
-    fn gate_of(&self, x: &str, other: &'a str, inner: &mut Inner) -> Option<ActivationFunction> {
+    fn gate_of(
+        &self,
+        x: &str,
+        other: &'a str,
+        inner: &mut InnerNodes,
+    ) -> Option<ActivationFunction> {
         let (at, node) = self.inner(other)?;
         inner.push(at);
         let reads_x = node.inputs().first().is_some_and(|name| name == x);
@@ -156,7 +161,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Matches a GELU whose last product is with 1/2, or whose first operand is halved.
-    fn halved(&self, x: &'a str, other: &'a str, inner: &mut Inner) -> Option<SpelledOut<'a>> {
+    fn halved(&self, x: &'a str, other: &'a str, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
         inner.clear();
         let (at, product) = self.inner(x).filter(|(_, n)| n.operator() == Some("Mul"))?;
         inner.push(at);
@@ -177,7 +182,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns the GELU for which `gate` is `1 + Erf(x / √2)` or what stands for it with tanh.
-    fn bell(&self, x: &str, gate: &'a str, inner: &mut Inner) -> Option<ActivationFunction> {
+    fn bell(&self, x: &str, gate: &'a str, inner: &mut InnerNodes) -> Option<ActivationFunction> {
         let curve = self.constant_and(gate, "Add", 1.0, inner)?;
         let (at, node) = self.inner(curve)?;
         inner.push(at);
@@ -194,7 +199,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns `x` where `name` is `x / √2`.
-    fn over_root(&self, name: &'a str, inner: &mut Inner) -> Option<&'a str> {
+    fn over_root(&self, name: &'a str, inner: &mut InnerNodes) -> Option<&'a str> {
         let (at, node) = self.inner(name)?;
         inner.push(at);
         match (node.operator()?, node.inputs()) {
@@ -205,7 +210,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns `x` where `name` is `√(2/π) · (x + 0.044715 · x³)`.
-    fn cubic(&self, name: &'a str, inner: &mut Inner) -> Option<&'a str> {
+    fn cubic(&self, name: &'a str, inner: &mut InnerNodes) -> Option<&'a str> {
         let sum = self.constant_and(name, "Mul", 0.797_884_6, inner)?;
         let (at, node) = self
             .inner(sum)
@@ -219,7 +224,7 @@ impl<'a> PatternSearch<'_, 'a> {
         })
     }
 
-    fn is_cube(&self, name: &'a str, x: &str, inner: &mut Inner) -> bool {
+    fn is_cube(&self, name: &'a str, x: &str, inner: &mut InnerNodes) -> bool {
         let Some((at, node)) = self.inner(name) else {
             return false;
         };
@@ -244,7 +249,7 @@ impl<'a> PatternSearch<'_, 'a> {
         name: &str,
         operator: &str,
         value: f32,
-        inner: &mut Inner,
+        inner: &mut InnerNodes,
     ) -> Option<&'a str> {
         let found = self.inner(name);
         let (at, node) = found.filter(|(_, n)| n.operator() == Some(operator))?;

@@ -1,6 +1,6 @@
 //! Layer norms that a file spells out in nine nodes, as exporters did before opset 17.
 
-use super::{Inner, PatternSearch, SpelledOut, Whole};
+use super::{InnerNodes, PatternSearch, SpelledOut, Whole};
 use crate::onnx::node::Node;
 
 impl<'a> PatternSearch<'_, 'a> {
@@ -9,7 +9,7 @@ impl<'a> PatternSearch<'_, 'a> {
         &self,
         end: Node<'a>,
         at: usize,
-        inner: &mut Inner,
+        inner: &mut InnerNodes,
     ) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(scaled, shift)| {
             let (product, node) = self.made_by(scaled, "Mul")?;
@@ -26,7 +26,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Returns `x` and `eps` where `name` is `(x − mean) / √(variance + eps)`.
-    fn normed(&self, name: &str, inner: &mut Inner) -> Option<(&'a str, f32)> {
+    fn normed(&self, name: &str, inner: &mut InnerNodes) -> Option<(&'a str, f32)> {
         let mut made = |name: &str, operator: &str| {
             let (at, node) = self.made_by(name, operator)?;
             inner.push(at);
@@ -85,7 +85,7 @@ impl<'a> PatternSearch<'_, 'a> {
     }
 
     /// Whether nothing but these nodes and the one at `end` reads what they make.
-    fn read_only_by(&self, inner: &Inner, end: usize) -> bool {
+    fn read_only_by(&self, inner: &InnerNodes, end: usize) -> bool {
         let made = inner.iter().flat_map(|&at| self.nodes[at].outputs());
         made.into_iter().all(|name| {
             let readers = self.network.readers.get(name.as_str());
