@@ -210,6 +210,8 @@ pub enum Unary {
     /// 1 unless it is 0, as a cast to booleans does.
     NotZero,
     IsNaN,
+    /// 0 for NaN, others as they are.
+    NanToZero,
 }
 
 impl Unary {
@@ -232,6 +234,7 @@ impl Unary {
             Unary::Not => "not",
             Unary::NotZero => "not-zero",
             Unary::IsNaN => "is-nan",
+            Unary::NanToZero => "nan-to-zero",
         }
     }
 }

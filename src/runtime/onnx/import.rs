@@ -13,7 +13,7 @@ use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::{Constant, Values};
-use crate::network::{Graph, Shape, Weights};
+use crate::network::{Graph, Shape, Unary, Weights};
 
 /// A network, its weights, and what it takes and answers.
 #[derive(Debug)]
@@ -133,6 +133,7 @@ impl<'a> PartialNetwork<'a> {
         let value = self.value(whole.input)?;
         let added = match whole.whole {
             Whole::Function(function) => operators::add_activation(self, end, function, &value),
+            Whole::NanToZero => operators::add_unary(self, end, Unary::NanToZero, &value),
             Whole::Norm { eps, scale, shift } => {
                 let by = [self.value(scale)?, self.value(shift)?];
                 operators::add_norm(self, end, &value, eps, by)

@@ -102,7 +102,11 @@ impl Layout {
         let dims = dims.to_vec();
         match lies {
             true => Ok(Layout { dims, order }),
-            false => Err(needed),
+            // Values that have to move go where most operations want them: the last axis last.
+            false => {
+                needed.sort_unstable();
+                Err(needed)
+            }
         }
     }
 }

@@ -73,6 +73,7 @@ pub(super) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
         Unary::Not => numbers(&x.eq(&x.zeros_like()?)?),
         Unary::NotZero => numbers(&is_not_zero(x)?),
         Unary::IsNaN => numbers(&x.ne(x)?),
+        Unary::NanToZero => each(x, |v| if v.is_nan() { 0.0 } else { v }),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::operands::{MadeValues, Operand, is_factor, resolved};
 use super::strided::Strided;
 use crate::compute::fuse::{FusedStep, ValueId};
-use crate::network::{Binary, Dims, Node, Op, TensorOp};
+use crate::network::{Binary, Dims, Node, Op, TensorOp, Unary};
 
 /// The operands of attention. Axes before the last two are the same for all.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub(in crate::compute) struct AttentionForm {
     pub factors: Vec<usize>,
     /// Values that are added to the scores, `[…, queries, keys]`.
     pub masks: Vec<Mask>,
+    /// Whether the shares of a query without any finite score are 0 instead of NaN.
+    pub guarded: bool,
 }
 
 /// MadeValues that are added to scores.
@@ -50,7 +52,7 @@ pub(super) fn form(
     if all.with(all.rank() - 1, dims[last]) != dims {
         return None;
     }
-    let softmax = softmax_before(values, step.inputs[0])?;
+    let (softmax, guarded) = softmax_before(values, step.inputs[0])?;
     if softmax.shape.channels() != dims[last] {
         return None;
     }
@@ -77,20 +79,27 @@ pub(super) fn form(
         output: values.written(step, all),
         factors,
         masks,
+        guarded,
     };
     Some((inputs, form))
 }
 
-/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions.
-fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<&'a Node> {
+/// Returns the softmax whose answer `value` is, perhaps seen under other dimensions, and whether
+/// NaN among it becomes 0.
+fn softmax_before<'a>(values: &MadeValues<'a>, value: ValueId) -> Option<(&'a Node, bool)> {
     let mut at = value;
+    let mut guarded = false;
     loop {
         let node = values.node(at).filter(|_| values.is_read_once(at))?;
         match node.op {
-            Op::Softmax => return Some(node),
-            Op::Tensor(TensorOp::View { .. }) => at = node.inputs[0].index(),
+            Op::Softmax => return Some((node, guarded)),
+            Op::Tensor(TensorOp::View { .. }) => {}
+            Op::Tensor(TensorOp::Unary {
+                kind: Unary::NanToZero,
+            }) => guarded = true,
             _ => return None,
         }
+        at = node.inputs[0].index();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Activations: a function of each value.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Activation as ActivationFunction, Op};
+use crate::network::{Activation as ActivationFunction, Op, Unary};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -70,6 +70,17 @@ pub(super) fn clip<'a>(
     };
     let x = network.input(node, inputs, 0)?;
     network.each(node, Op::from(function), &x)
+}
+
+/// Adds a function of `value` that is no activation in place of the nodes that spell it out.
+pub(in crate::onnx) fn add_unary<'a>(
+    network: &mut PartialNetwork<'a>,
+    end: Node<'a>,
+    kind: Unary,
+    value: &Value,
+) -> Result<Vec<Activation>, Refusal> {
+    let x = network.operand(end, value)?;
+    Ok(vec![network.unary(end, kind, &x)?])
 }
 
 /// Adds a function of `value` that several nodes spell out, the last of them `end`.

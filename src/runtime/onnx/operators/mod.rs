@@ -22,7 +22,7 @@ mod transposed;
 mod views;
 mod windows;
 
-pub(super) use activations::add_activation;
+pub(super) use activations::{add_activation, add_unary};
 use inputs::{Added, Inputs, unsupported};
 pub(super) use layer_norm::add_norm;
 

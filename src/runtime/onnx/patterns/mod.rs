@@ -7,7 +7,7 @@
 //! | Mish | `x · Tanh(Softplus(x))` |
 //! | GELU | `x · (1 + Erf(x / √2)) · 1/2`, in any order of the products |
 //! | GELU by tanh | the same with `Tanh(√(2/π) · (x + 0.044715 · x³))` |
-//!
+//! | 0 for NaN | `Where(IsNaN(x), 0, x)` |
 //! | layer norm | `(x − mean) / √(variance + eps) · scale + shift`, means by `ReduceMean` |
 //!
 //! Activations end with a product, norms with a sum. The nodes before it are left out where
@@ -35,6 +35,8 @@ pub(super) struct SpelledOut<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Whole<'a> {
     Function(ActivationFunction),
+    /// 0 for NaN.
+    NanToZero,
     /// A layer norm over the last axis.
     Norm {
         eps: f32,
@@ -79,6 +81,7 @@ impl<'a> Patterns<'a> {
             let found = match node.operator() {
                 Some("Mul") => search.product(*node, &mut inner),
                 Some("Add") => search.norm(*node, at, &mut inner),
+                Some("Where") => search.nan_to_zero(*node, &mut inner),
                 _ => None,
             };
             if let Some(found) = found {
@@ -101,6 +104,20 @@ struct PatternSearch<'s, 'a> {
 type InnerNodes = Vec<usize>;
 
 impl<'a> PatternSearch<'_, 'a> {
+    /// Matches the guard that PyTorch's exporter puts behind the softmax of attention.
+    fn nan_to_zero(&self, end: Node<'a>, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
+        let [condition, zero, x] = end.inputs() else {
+            return None;
+        };
+        let (at, test) = self.inner(condition)?;
+        inner.push(at);
+        let tests = test.operator() == Some("IsNaN") && test.inputs().first() == Some(x);
+        (tests && self.scalar(zero) == Some(0.0)).then_some(SpelledOut {
+            input: x,
+            whole: Whole::NanToZero,
+        })
+    }
+
     fn product(&self, end: Node<'a>, inner: &mut InnerNodes) -> Option<SpelledOut<'a>> {
         self.orders(end).into_iter().find_map(|(x, other)| {
             inner.clear();

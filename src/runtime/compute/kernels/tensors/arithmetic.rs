@@ -123,6 +123,7 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
         Unary::Not => each(a, step, out, |a| bit(a == 0.0)),
         Unary::NotZero => each(a, step, out, |a| bit(a != 0.0)),
         Unary::IsNaN => each(a, step, out, |a| bit(a.is_nan())),
+        Unary::NanToZero => each(a, step, out, |a| if a.is_nan() { 0.0 } else { a }),
     }
 }
 

@@ -20,6 +20,8 @@ pub(in crate::compute) struct Attention {
     /// Of the four, a head a run.
     pub(super) heads: Walk<4>,
     pub(super) masks: Vec<PlacedMask>,
+    /// Whether a query without any finite score is answered by 0 instead of NaN.
+    pub(super) guarded: bool,
     shape: TileShape,
 }
 
@@ -85,6 +87,7 @@ impl Attention {
             value,
             output,
             heads: Walk::points(leading, [q, k, v, o]),
+            guarded: form.guarded,
             shape,
         })
     }

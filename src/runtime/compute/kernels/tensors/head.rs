@@ -252,7 +252,10 @@ impl<'a> HeadRows<'a> {
             let share = 1.0 / self.sums[query - self.first];
             // SAFETY: handed on.
             let values = unsafe { self.out.run(self.to + query * row, features) };
-            values.iter_mut().for_each(|v| *v *= share);
+            match self.of.guarded && !share.is_finite() {
+                true => values.fill(0.0),
+                false => values.iter_mut().for_each(|v| *v *= share),
+            }
         }
     }
 }
