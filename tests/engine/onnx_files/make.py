@@ -506,6 +506,27 @@ def curves():
     asked(model("curves", nodes, constants, (7,), 7 * len(made), opset=20), (7,), optimised=False)
 
 
+def sizes():
+    """Images that grow and shrink: transposed convolutions, pools of odd windows, resizing, padding."""
+    constants = [
+        constant("w", values(2, 3, 3, 2)), constant("b", values(3)), constant("none", np.array([], np.float32)),
+        constant("twice", np.array([1, 1, 2, 1.5], np.float32)), constant("small", np.array([1, 3, 5, 4])),
+        constant("pads", np.array([0, 0, 1, 0, 0, 0, 0, 2])), constant("third", np.array([1, 1, 2, 2])),
+    ]
+    nodes = [
+        node("ConvTranspose", ["x", "w", "b"], "a", strides=[2, 2], pads=[1, 0, 0, 1], output_padding=[1, 0]),
+        node("MaxPool", ["a"], "c", kernel_shape=[3, 2], strides=[2, 1], dilations=[2, 1], pads=[1, 0, 2, 1]),
+        node("AveragePool", ["c"], "d", kernel_shape=[1, 3], pads=[0, 2, 0, 1], count_include_pad=1),
+        node("Resize", ["d", "none", "twice"], "e", mode="linear"),
+        node("Resize", ["e", "none", "none", "small"], "f", mode="cubic"),
+        node("Resize", ["f", "none", "twice"], "g", mode="nearest", coordinate_transformation_mode="asymmetric"),
+        node("Pad", ["g", "pads"], "h", mode="reflect"),
+        node("Tile", ["h", "third"], "i"),
+        node("InstanceNormalization", ["i", "b", "b"], "y"),
+    ]
+    tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -519,3 +540,4 @@ attention()
 encoder()
 windows()
 versions()
+sizes()

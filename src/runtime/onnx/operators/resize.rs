@@ -34,6 +34,7 @@ pub(super) fn resize<'a>(
         .all(|(t, size)| whole(t, *size));
     if let (&[1, c, ..], [_, of_channels, h, w]) = (x.dims(), targets.as_slice())
         && attributes.is_bilinear()
+        && [h, w].iter().all(|t| t.size > 1)
         && exact
         && of_channels.size == c
         && x.dims().len() == 4
@@ -220,7 +221,7 @@ impl<'a> Attributes<'a> {
                 }
                 b"asymmetric" => i / scale,
                 b"align_corners" if to.size == 1 => 0.0,
-                b"align_corners" => i * (inside - 1.0) / (size - 1.0),
+                b"align_corners" => i * (inside - 1.0) / (scale * inside - 1.0),
                 _ => return None,
             })
         };

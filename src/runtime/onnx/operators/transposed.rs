@@ -116,9 +116,10 @@ fn growth(
         let (begin, end) = match asked {
             Some(asked) => {
                 let all = full - asked.clamp(0, 1 << 24);
+                let less = all.div_euclid(2);
                 match auto {
-                    b"SAME_UPPER" => (all / 2, all - all / 2),
-                    _ => (all - all / 2, all / 2),
+                    b"SAME_UPPER" => (less, all - less),
+                    _ => (all - less, less),
                 }
             }
             None => (pads[at], pads[2 + at]),
