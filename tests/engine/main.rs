@@ -43,6 +43,7 @@ mod load;
 mod locks;
 mod losses;
 mod metrics;
+mod named_tensors;
 mod networks;
 mod normalisation;
 #[path = "../support/npy.rs"]

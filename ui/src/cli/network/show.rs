@@ -9,6 +9,7 @@ use divisi::compute::footprint;
 use divisi::device::format_bytes;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
+use divisi::tensor::{DataType, Signature, TensorSpec};
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
@@ -190,8 +191,23 @@ fn text(report: &NetworkReport<'_>) -> String {
         true => format!("\n{SYNTHETIC}: seed {}; none are shipped\n", report.seed),
         false => "\nthe file holds its weights\n".to_owned(),
     };
+    text += &tensors(&report.graph.signature());
     text += &table(report.graph);
     text
+}
+
+/// Returns a line for each named tensor of a sample and an answer, unless each is a single one
+/// of float32.
+fn tensors(signature: &Signature) -> String {
+    let plain = |specs: &[TensorSpec]| matches!(specs, [one] if one.data_type == DataType::Fp32);
+    if plain(&signature.inputs) && plain(&signature.outputs) {
+        return String::new();
+    }
+    let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {
+        let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", spec.name);
+        specs.iter().map(line).collect()
+    };
+    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + "\n"
 }
 
 fn table(graph: &Graph) -> String {

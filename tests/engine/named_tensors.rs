@@ -1,0 +1,190 @@
+//! Ensembles whose samples consist of several named tensors: manifests, files of samples, and
+//! answers.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::serving::Request;
+use divisi::tensor::{DataType, TensorSpec};
+use serde_json::{Value, json};
+
+use crate::common::{networks, start};
+
+/// The encoder for six tokens, whose answer ONNX Runtime knows.
+const ENCODER: &[u8] = include_bytes!("onnx_files/encoder.onnx");
+
+const TENSORS: &str = r#"
+[[input.tensors]]
+name = "mask"
+datatype = "INT64"
+shape = [6]
+
+[[input.tensors]]
+name = "ids"
+datatype = "INT64"
+shape = [6]
+
+[[input.tensors]]
+name = "types"
+datatype = "INT64"
+shape = [6]
+"#;
+
+fn manifest(tensors: &str, rest: &str) -> String {
+    format!(
+        "name = \"text\"\nanswers = {{ values = 56 }}\n{tensors}\n{rest}\n\
+         [[members]]\nname = \"encoder\"\nnetwork = {{ file = \"encoder.onnx\" }}\n"
+    )
+}
+
+fn read(folder: &Path, manifest: &str) -> Result<Ensemble, String> {
+    fs::write(folder.join("encoder.onnx"), ENCODER).expect("model");
+    fs::write(folder.join("ensemble.toml"), manifest).expect("manifest");
+    let files = Files::at(folder);
+    Ensemble::read(&files).map_err(|e| e.to_string())
+}
+
+/// The rows of `ids`, `mask` and `types` that ONNX Runtime answered, and its answers.
+fn known() -> (Vec<Vec<f32>>, Vec<f32>) {
+    let text = include_str!("onnx_files/encoder.json");
+    let answers: Value = serde_json::from_str(text).expect("answers");
+    let rows = |name: &str| serde_json::from_value::<Vec<Vec<f32>>>(answers[name].clone());
+    (rows("x").expect("rows"), rows("y").expect("rows").concat())
+}
+
+fn tensor(name: &str, rows: &[Vec<f32>], first: usize) -> Value {
+    let data: Vec<Vec<i64>> = rows
+        .iter()
+        .map(|row| row[first..first + 6].iter().map(|v| *v as i64).collect())
+        .collect();
+    json!({"name": name, "datatype": "INT64", "shape": [rows.len(), 6], "data": data})
+}
+
+#[test]
+fn samples_of_several_tensors_are_answered_as_onnx_runtime_does() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (rows, expected) = known();
+    let inputs = [("ids", 0), ("mask", 6), ("types", 12)];
+    let inputs: Vec<Value> = inputs
+        .iter()
+        .map(|(n, first)| tensor(n, &rows, *first))
+        .collect();
+    let file = folder.path().join("samples.json");
+    fs::write(&file, json!({ "inputs": inputs }).to_string()).expect("samples");
+    let rest = "[calibration]\nfile = \"samples.json\"";
+    let ensemble = read(folder.path(), &manifest(TENSORS, rest)).expect("reads");
+    let ensemble = Arc::new(ensemble);
+    let samples = ensemble.calibration.clone().expect("samples");
+    let engine = start(&ensemble, networks(&ensemble));
+    let answer = engine.predict(Request::new(samples.values()));
+    let answer = answer.expect("admitted").expect("answered");
+    let found: Vec<f32> = answer.rows().flatten().copied().collect();
+    assert_eq!(found.len(), expected.len());
+    let most = expected.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+        let apart = (found - expected).abs() / most;
+        assert!(apart < 1e-4, "value {at}: {found}, not {expected}");
+    }
+}
+
+#[test]
+fn a_model_of_several_tensors_is_an_ensemble_of_one_with_samples_that_it_can_take() {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("encoder.onnx");
+    fs::write(&file, ENCODER).expect("model");
+    let ensemble = Ensemble::read(&Files::at(&file)).expect("reads");
+    let spec = |name| TensorSpec::fixed(name, DataType::Int64, &[6]);
+    let expected = vec![spec("ids"), spec("mask"), spec("types")];
+    assert_eq!(ensemble.tensors, Some(expected));
+    let ensemble = Arc::new(ensemble);
+    let samples = ensemble.calibration.clone().expect("made up");
+    let first = samples.row(0);
+    assert!(
+        first[..6].iter().any(|id| *id != first[0]),
+        "ids of a table"
+    );
+    assert_eq!(first[6..12], [1.0; 6], "a mask of ones");
+    let engine = start(&ensemble, networks(&ensemble));
+    let answer = engine
+        .predict(Request::new(first))
+        .expect("admitted")
+        .expect("answered");
+    assert!(answer.rows().flatten().all(|v| v.is_finite()));
+}
+
+#[test]
+fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("folder");
+    let other = TENSORS.replace("\"types\"", "\"kinds\"");
+    let wide = TENSORS.replacen("shape = [6]", "shape = [7]", 1);
+    let twice = TENSORS.replace("\"mask\"", "\"ids\"");
+    let open = TENSORS.replacen("shape = [6]", "shape = [-1]", 1);
+    let strings = TENSORS.replacen("INT64", "BYTES", 1);
+    let floats = TENSORS.replacen("INT64", "FP32", 1);
+    let scaled = format!("[input]\nscale = 2.0\n{TENSORS}");
+    let both = format!("[input]\nshape = [18]\n{TENSORS}");
+    let cases = [
+        (
+            other.as_str(),
+            "it takes `types`, the ensemble's input has mask, ids, kinds",
+        ),
+        (&wide, "mask"),
+        (&twice, "input.tensors: two are named `ids`"),
+        (
+            &open,
+            "input.tensors: `mask`: expected dimensions of at least 1, found INT64 [-1]",
+        ),
+        (&strings, "input.tensors: `mask`: no network takes BYTES"),
+        (
+            &floats,
+            "input `mask` is INT64 [6], the ensemble's is FP32 [6]",
+        ),
+        (&scaled, "values of several tensors are taken as they are"),
+        (&both, "input: expected `shape` or `tensors`, found both"),
+        (
+            "[input]\n",
+            "input: expected `shape`, or `tensors` with names, types and shapes",
+        ),
+    ];
+    for (tensors, expected) in cases {
+        let refused = read(folder.path(), &manifest(tensors, "")).expect_err(tensors);
+        assert!(refused.contains(expected), "{tensors}\n{refused}");
+    }
+}
+
+#[test]
+fn files_that_hold_no_such_tensors_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("folder");
+    let ensemble = read(folder.path(), &manifest(TENSORS, "")).expect("reads");
+    let row = vec![vec![1.0; 18]];
+    let all = |names: [&str; 3]| {
+        let inputs: Vec<Value> = names.iter().map(|n| tensor(n, &row, 0)).collect();
+        json!({ "inputs": inputs }).to_string()
+    };
+    let cases = [
+        (
+            "x.json",
+            all(["ids", "mask", "kinds"]),
+            "no input is named `kinds`",
+        ),
+        (
+            "x.json",
+            "{\"inputs\": []}".to_owned(),
+            "input `mask` is missing",
+        ),
+        ("x.json", "[[1, 2]]".to_owned(), "line 1"),
+        (
+            "x.csv",
+            "a,b\n1,2\n".to_owned(),
+            "an array for each: mask, ids, types",
+        ),
+        ("x.npz", "no archive".to_owned(), "not a readable .npz file"),
+    ];
+    for (name, text, expected) in cases {
+        let refused = Samples::parse(name, text.clone().into_bytes(), &ensemble.sample_form());
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(expected), "{text}\n{refused}");
+    }
+}
