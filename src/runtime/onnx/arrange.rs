@@ -81,10 +81,16 @@ impl<'a> PartialNetwork<'a> {
         x: &Activation,
         dims: &[usize],
     ) -> Result<Activation, Refusal> {
-        let axes = match x.layout.reshaped(dims) {
+        let mut axes = match x.layout.reshaped(dims) {
             Ok(layout) => return Ok(x.under(layout)),
             Err(axes) => axes,
         };
+        // Values that have to move go where most operations want them: the last axis last. The
+        // channels of an image in groups stay last, for a shuffle.
+        let is_image = matches!(self.shape(x.id), Shape::Image { .. });
+        if !is_image || x.layout.order().len() != 4 {
+            axes.sort_unstable();
+        }
         let x = self.laid(node, x, &axes)?;
         match x.layout.reshaped(dims) {
             Ok(layout) => Ok(x.under(layout)),
