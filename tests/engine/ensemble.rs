@@ -192,8 +192,8 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         ),
         (
             "[1, 2, 2]",
-            "[1, 2]",
-            "ensemble.toml:10: input.shape: a shape has one dimension",
+            "[1, 2, 1, 1, 1, 1, 1, 1, 1]",
+            "ensemble.toml:10: input.shape: a shape has 1 to 8 dimensions, found 9",
         ),
         (
             "scale = 0.5",

@@ -12,7 +12,7 @@ use divisi::network::Shape;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-/// What Pillow makes of an image.
+/// An image as Pillow reads it.
 #[derive(Deserialize)]
 struct PillowImage {
     file: String,

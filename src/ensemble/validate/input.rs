@@ -10,7 +10,7 @@ use crate::network::Shape;
 use crate::tensor::TensorSpec;
 use crate::words;
 
-/// What clients send for each sample.
+/// The input that clients send for each sample.
 pub(super) struct SampleInput {
     /// The shape and normalisation of a sample.
     pub input: Input,
