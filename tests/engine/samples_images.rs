@@ -164,10 +164,13 @@ fn folders_name_classes_by_name_or_number() {
     assert_eq!(error, "the samples have labels of their own");
 }
 
+/// Files by their names.
+type NamedFiles<'a> = &'a [(&'a str, Vec<u8>)];
+
 #[test]
 fn a_folder_that_is_no_set_of_images_says_why() {
     let good = || grey(2, 2, 1);
-    let cases: &[(&[(&str, Vec<u8>)], &str)] = &[
+    let cases: &[(NamedFiles<'_>, &str)] = &[
         (
             &[],
             "expected images (.png, .jpg, .jpeg, .webp) or folders of them, found an empty folder",

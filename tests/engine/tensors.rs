@@ -44,6 +44,9 @@ fn answer(graph: &Graph, weights: &Weights, row: &[f32]) -> Vec<f32> {
     answer.flatten_all().and_then(|t| t.to_vec1()).expect("row")
 }
 
+/// An operation, the dimensions of its inputs, their values and the answer.
+type Known<'a> = (TensorOp, &'a [&'a [usize]], &'a [f32], &'a [f32]);
+
 #[test]
 fn every_operation_answers_as_its_definition_says() {
     use TensorOp as T;
@@ -55,7 +58,7 @@ fn every_operation_answers_as_its_definition_says() {
         keep,
     };
     let nan = f32::NAN;
-    let cases: &[(T, &[&[usize]], &[f32], &[f32])] = &[
+    let cases: &[Known<'_>] = &[
         (
             two(Binary::Sub),
             &[&[2], &[2]],

@@ -72,7 +72,13 @@ impl Drop for Answering {
 }
 
 fn save(member: &Member, path: &std::path::Path, width: usize, factor: f32) {
-    let at = |i: usize| if i % (width + 1) == 0 { factor } else { 0.0 };
+    let at = |i: usize| {
+        if i.is_multiple_of(width + 1) {
+            factor
+        } else {
+            0.0
+        }
+    };
     let weight: Vec<f32> = (0..width * width).map(at).collect();
     let tensors = [("fc.weight", weight), ("fc.bias", vec![0.0; width])];
     let tensors = tensors.map(|(name, values)| (name.to_owned(), values));

@@ -50,7 +50,7 @@ pub(super) fn paired(a: Shape, b: Shape) -> Result<Shape, OpError> {
     match (a, b) {
         _ if a == b || fits(a, b) => Ok(a),
         _ if fits(b, a) => Ok(b),
-        _ => Err(OpError::UnequalShapes(a, b)),
+        _ => Err(OpError::UnequalShapes(vec![a, b])),
     }
 }
 

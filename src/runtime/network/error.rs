@@ -129,12 +129,12 @@ pub enum OpError {
     /// A sum or product of two shapes.
     #[error(
         "takes two equal shapes, or an image and a value for each of its channels, \
-         found {0} and {1}"
+         found {}", all(.0)
     )]
-    UnequalShapes(Shape, Shape),
+    UnequalShapes(Vec<Shape>),
     /// A concatenation of images of different sizes, or of images and vectors.
-    #[error("concat takes images of one size or vectors, found {0} and {1}")]
-    NotConcatenable(Shape, Shape),
+    #[error("concat takes images of one size or vectors, found {}", all(.0))]
+    NotConcatenable(Vec<Shape>),
     /// An answer without a value, or with more than a sample may have.
     #[error("the answer would have the shape {answer}")]
     Unreasonable {

@@ -222,7 +222,7 @@ fn concat(inputs: &[Shape]) -> Result<Shape, OpError> {
             (Shape::Tensor(a), Shape::Tensor(b)) if alike(a, b) => {
                 Shape::Tensor(a.with(a.rank() - 1, a.last_size() + b.last_size()))
             }
-            (a, b) => return Err(OpError::NotConcatenable(a, b)),
+            (a, b) => return Err(OpError::NotConcatenable(vec![a, b])),
         };
     }
     Ok(all)

@@ -163,7 +163,7 @@ impl Strided {
         to.offset = self.offset / channels * pitch + inside;
         for (axis, &size) in self.dims.iter().enumerate() {
             let stride = self.strides[axis];
-            if stride % channels == 0 {
+            if stride.is_multiple_of(channels) {
                 to.strides[axis] = stride / channels * pitch;
             } else {
                 inside += size.saturating_sub(1) * stride;

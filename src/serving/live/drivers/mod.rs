@@ -44,7 +44,7 @@ pub enum DriverError {
         /// Its name.
         device: String,
         /// Why not.
-        reason: BuildError,
+        reason: Box<BuildError>,
     },
     /// The system has no threads left.
     #[error("a thread could not be started: {0}")]
@@ -84,7 +84,7 @@ fn open_one(
             let slot = GpuSlot::open(index, name, info, networks);
             Arc::new(slot.map_err(|reason| DriverError::Device {
                 device: name.clone(),
-                reason,
+                reason: Box::new(reason),
             })?)
         }
         DeviceKind::Simulated { .. } => {

@@ -43,8 +43,8 @@ impl Reduce {
         let (from, from_samples) = operands.input(0, input)?;
         // Both walks see all axes; those of the other one have the size 1.
         let only = |inside: bool| {
-            let others = (0..input.rank()).filter(|axis| axes.contains(axis) != inside);
-            others.fold(Some(from), |of, axis| of?.sliced(axis, 0, 1, 1))
+            let mut others = (0..input.rank()).filter(|axis| axes.contains(axis) != inside);
+            others.try_fold(from, |of, axis| of.sliced(axis, 0, 1, 1))
         };
         let (kept, reduced) = (only(false)?, only(true)?);
         let to = Strided::whole(output).viewed(&kept.dims)?;

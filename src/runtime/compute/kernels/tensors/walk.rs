@@ -94,8 +94,8 @@ impl<const N: usize> Walk<N> {
             let count = rest % size;
             rest /= size;
             position.counts[axis] = count;
-            for n in 0..N {
-                position.at[n] += count * strides[n];
+            for (at, stride) in position.at.iter_mut().zip(strides) {
+                *at += count * stride;
             }
         }
         position
