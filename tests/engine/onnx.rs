@@ -161,6 +161,16 @@ fn an_image_seen_channels_last_is_the_same_image() {
 }
 
 #[test]
+fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
+    let error = network("doubled.onnx", None).expect_err("2 TiB of constants");
+    let text = error.to_string();
+    assert!(
+        text.contains("Concat") && text.contains("more values are made of constants"),
+        "{text}"
+    );
+}
+
+#[test]
 fn all_nodes_that_cannot_be_computed_are_named_at_once() {
     let error = network("unknown.onnx", None).expect_err("unknown operators");
     let text = error.to_string();

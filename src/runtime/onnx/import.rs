@@ -150,12 +150,32 @@ impl<'a> PartialNetwork<'a> {
             return self.branch(node, holds != 0.0);
         }
         if let Some(folded) = folded(node, &inputs) {
-            let constants = folded.map_err(|fault| failed(node, fault))?.into_iter();
-            self.set(node, constants.map(Value::Constant).collect());
+            let constants = folded.map_err(|fault| failed(node, fault))?;
+            let made = constants.iter().map(|c| c.values.len()).sum();
+            self.count_initialisers(node, &inputs);
+            match (node.operator(), node.outputs().first()) {
+                // Its values are the file's own.
+                (Some("Constant"), Some(name)) => self.fold_budget.count(name, made),
+                _ => {
+                    let spent = self.fold_budget.spend(made);
+                    spent.map_err(|fault| failed(node, fault))?;
+                }
+            }
+            self.set(node, constants.into_iter().map(Value::Constant).collect());
             return Ok(());
         }
         let added = operators::add(self, node, &inputs);
         self.keep(node, added, &inputs)
+    }
+
+    fn count_initialisers(&mut self, node: Node<'a>, inputs: &[Option<Value>]) {
+        for (name, value) in node.inputs().iter().zip(inputs) {
+            if let Some(Value::Constant(constant)) = value
+                && self.initialisers.contains_key(name.as_str())
+            {
+                self.fold_budget.count(name, constant.values.len());
+            }
+        }
     }
 
     /// Adds the nodes of the branch of an `If` that is taken.

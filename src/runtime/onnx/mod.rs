@@ -7,6 +7,7 @@
 
 mod activation;
 mod arrange;
+mod budget;
 mod ends;
 mod error;
 mod fold;

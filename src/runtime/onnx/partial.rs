@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::activation::{Activation, Value};
 use super::arrange::Rearranged;
+use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
@@ -50,6 +51,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
+    /// The values that may still be made of constants.
+    pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) weights: BTreeMap<String, Vec<f32>>,
     pub(super) unsupported: Vec<Unsupported>,
@@ -74,6 +77,7 @@ impl<'a> PartialNetwork<'a> {
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
+            fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
             unsupported: Vec::new(),

@@ -527,6 +527,15 @@ def sizes():
     tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
 
 
+def doubled():
+    """A constant that is doubled until it fills any memory."""
+    nodes = [node("Concat", ["k0", "k0"], "k1", axis=0)]
+    nodes += [node("Concat", [f"k{n}", f"k{n}"], f"k{n + 1}", axis=0) for n in range(1, 40)]
+    nodes += [node("Gather", ["k40", "at"], "one"), node("Add", ["x", "one"], "y")]
+    model("doubled", nodes, [constant("k0", values(4)), constant("at", np.array([0]))], (4,), 4)
+
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -541,3 +550,4 @@ encoder()
 windows()
 versions()
 sizes()
+doubled()

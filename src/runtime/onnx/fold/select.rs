@@ -214,6 +214,8 @@ pub(super) fn joined(inputs: &[Option<&Constant>], along: i64) -> Result<Constan
         &parts.iter().map(|p| p.dims.as_slice()).collect::<Vec<_>>(),
         along,
     )?;
+    let joined = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    bounded(joined.unwrap_or(usize::MAX), 1)?;
     let outer: usize = dims[..along].iter().product();
     let run = |p: &Constant| p.dims[along..].iter().product::<usize>();
     macro_rules! join {

@@ -1,0 +1,52 @@
+//! A bound on the values that are made of a file's constants while it is loaded, so that a small
+//! file cannot ask for much memory.
+
+use std::collections::HashSet;
+
+use super::error::NodeFault;
+
+/// Values that any file may make: shapes, masks and tables of positions.
+const FREE: usize = 1 << 24;
+
+/// Values that may be made for each that a file holds: transposed, converted, cut and joined.
+const FOR_EACH: usize = 4;
+
+/// The values that may still be made.
+#[derive(Debug)]
+pub(super) struct FoldBudget<'a> {
+    left: usize,
+    /// The initialisers that are counted.
+    counted: HashSet<&'a str>,
+}
+
+impl Default for FoldBudget<'_> {
+    fn default() -> Self {
+        FoldBudget {
+            left: FREE,
+            counted: HashSet::new(),
+        }
+    }
+}
+
+impl<'a> FoldBudget<'a> {
+    /// Counts an initialiser that was read, once.
+    pub(super) fn count(&mut self, name: &'a str, values: usize) {
+        if self.counted.insert(name) {
+            self.left = self.left.saturating_add(values.saturating_mul(FOR_EACH));
+        }
+    }
+
+    /// Takes values that a node makes.
+    ///
+    /// # Errors
+    /// They are more than the file may make.
+    pub(super) fn spend(&mut self, values: usize) -> Result<(), NodeFault> {
+        let left = self.left.checked_sub(values);
+        self.left = left.ok_or_else(|| {
+            NodeFault::Shapes(format!(
+                "{values} more values are made of constants than such a file may ask for"
+            ))
+        })?;
+        Ok(())
+    }
+}
