@@ -171,6 +171,19 @@ fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
 }
 
 #[test]
+fn nodes_that_would_mix_the_samples_of_a_batch_are_refused() {
+    let error = network("mixed.onnx", None).expect_err("mixes samples");
+    let text = error.to_string();
+    for said in [
+        "ReduceMean_mean",
+        "Softmax_share",
+        "mix the samples of a batch",
+    ] {
+        assert!(text.contains(said), "no `{said}` in: {text}");
+    }
+}
+
+#[test]
 fn all_nodes_that_cannot_be_computed_are_named_at_once() {
     let error = network("unknown.onnx", None).expect_err("unknown operators");
     let text = error.to_string();

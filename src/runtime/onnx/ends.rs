@@ -193,6 +193,12 @@ impl<'a> PartialNetwork<'a> {
             return Err(unreasonable(&inputs[0]));
         }
         let mut network = PartialNetwork::new(model, sample);
+        let batches = |(input, bound): (&ValueInfoProto, &OnnxTensor)| {
+            let first = type_of(input).1.and_then(<[DimensionProto]>::first);
+            let single = first.is_none_or(|dim| size(dim) == Some(1));
+            !single && bound.dims.first() == Some(&1)
+        };
+        network.has_batch = model.inputs().zip(inputs).any(batches);
         let mut first = 0;
         for ((input, name), shape) in inputs.iter().zip(model.inputs().map(name_of)).zip(shapes) {
             let id = if inputs.len() == 1 {

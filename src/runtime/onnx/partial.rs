@@ -51,6 +51,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
+    /// Whether the file lets inputs have more than one sample; a single one is seen here.
+    pub(super) has_batch: bool,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
@@ -77,6 +79,7 @@ impl<'a> PartialNetwork<'a> {
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
+            has_batch: false,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),

@@ -527,6 +527,15 @@ def sizes():
     tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
 
 
+def mixed():
+    """A mean over the samples of a batch, and a softmax along them."""
+    nodes = [
+        node("ReduceMean", ["x"], "mean", axes=[0], keepdims=1), node("Softmax", ["x"], "share", axis=0),
+        node("Mul", ["mean", "share"], "y"),
+    ]
+    model("mixed", nodes, [], (4,), 4)
+
+
 def doubled():
     """A constant that is doubled until it fills any memory."""
     nodes = [node("Concat", ["k0", "k0"], "k1", axis=0)]
@@ -551,3 +560,4 @@ windows()
 versions()
 sizes()
 doubled()
+mixed()

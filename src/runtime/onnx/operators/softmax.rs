@@ -17,7 +17,9 @@ fn rows<'a>(
 ) -> Result<(Activation, usize), Refusal> {
     let rank = x.dims().len();
     if node.opset >= 13 {
-        return Ok((x.clone(), axis(node.integer("axis").unwrap_or(-1), rank)?));
+        let along = axis(node.integer("axis").unwrap_or(-1), rank)?;
+        network.within_sample(x, &[along])?;
+        return Ok((x.clone(), along));
     }
     let along = axis(node.integer("axis").unwrap_or(1), rank)?;
     let (before, behind) = x.dims().split_at(along);
