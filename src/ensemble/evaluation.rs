@@ -36,11 +36,12 @@ pub struct MemberFigures {
 
 impl MemberFigures {
     /// Returns the share of answers that would be another class or other labels if the member
-    /// did not vote, or if it did where it does not. It is 1 for the only voter, and `None`
-    /// for values, which are all others.
+    /// did not vote, or if it did where it does not. It is `None` for the only voter, without
+    /// whom there are no answers, and for values, which are all others.
     pub fn flips(&self) -> Option<f64> {
         let is_share = self.agreement.measure.is_share();
-        is_share.then(|| self.otherwise.map_or(1.0, |same| 1.0 - same))
+        let same = self.otherwise.filter(|_| is_share);
+        same.map(|same| 1.0 - same)
     }
 }
 

@@ -39,15 +39,12 @@ impl Input {
     }
 
     /// Creates the input of a network that takes some runs of a sample's values as they are.
-    ///
-    /// # Errors
-    /// Never, for values that are not changed.
-    pub fn of_runs(shape: Shape, runs: Vec<Range<usize>>) -> Result<Self, NotFinite> {
-        let input = Input::new(shape, &NormalisationSteps::default())?;
-        Ok(Input {
+    pub fn of_runs(shape: Shape, runs: Vec<Range<usize>>) -> Self {
+        Input {
+            shape,
+            normalisation: Normalisation::IDENTITY,
             runs: Some(runs.into()),
-            ..input
-        })
+        }
     }
 
     /// Normalises samples that have this shape already, from `from` to `to`.
@@ -290,6 +287,12 @@ pub enum Normalisation {
 }
 
 impl Normalisation {
+    /// Values as they are.
+    pub const IDENTITY: Normalisation = Normalisation::All(Affine {
+        scale: 1.0,
+        shift: 0.0,
+    });
+
     /// Combines the steps for samples of `shape`.
     ///
     /// # Errors

@@ -149,7 +149,7 @@ pub struct MemberContribution {
     /// Share of all members' device time that it took, 0 to 1.
     pub cost: f64,
     /// Share of samples whose answer would be another class or other labels without it (with
-    /// it, where it does not vote), 0 to 1; none for values.
+    /// it, where it does not vote), 0 to 1; none for values, and for the only voter.
     pub flips: Option<f64>,
     /// How alike the ensemble's answers would be to those of now without it (likewise), in
     /// the measure of `agreement`; none for the only voter.

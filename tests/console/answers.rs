@@ -47,7 +47,7 @@ const NAMED: &str =
 fn predict_names_a_member_that_answers_nan_and_fails() {
     let folder = Spoilt::new(|m| m);
     let (at, x) = (
-        folder.0.to_string_lossy(),
+        folder.0.path().to_string_lossy(),
         folder.write("x.npy", &samples(true)),
     );
     let y = folder.write("y.npy", &labels());
@@ -82,7 +82,7 @@ fn predict_names_a_member_that_answers_nan_and_fails() {
 fn accuracy_does_not_count_nan_as_class_0_and_fails() {
     let folder = Spoilt::new(|m| m);
     let (at, x) = (
-        folder.0.to_string_lossy(),
+        folder.0.path().to_string_lossy(),
         folder.write("x.npy", &samples(true)),
     );
     let zeros = folder.write("y.npy", &npy("|u1", "False", "(8,)", &[0; 8]));
@@ -137,7 +137,7 @@ fn accuracy_does_not_count_nan_as_class_0_and_fails() {
 fn bench_and_allocate_name_it_too() {
     let folder = Spoilt::new(|m| m);
     folder.write("samples.csv", b"a,b,c,d\n10,1,0,0\n0,1,0,0\n");
-    let at = folder.0.to_string_lossy();
+    let at = folder.0.path().to_string_lossy();
     let named = "member `spoilt` answered NaN or infinities";
     let (code, error) = fails(&["bench", &at, "--runs", "1", "--devices", "cpu:0"]);
     assert_eq!(code, Some(1));
@@ -176,7 +176,7 @@ fn bench_and_allocate_name_it_too() {
 fn answers_are_written_in_the_format_of_their_files_name() {
     let folder = Spoilt::new(|m| m);
     let (at, x) = (
-        folder.0.to_string_lossy(),
+        folder.0.path().to_string_lossy(),
         folder.write("x.npy", &samples(false)),
     );
     let write = |name: &str, more: &[&str]| {
@@ -236,7 +236,7 @@ fn answers_are_written_in_the_format_of_their_files_name() {
 fn files_that_do_not_fit_say_what_was_expected() {
     let folder = Spoilt::new(|m| m);
     let (at, x) = (
-        folder.0.to_string_lossy(),
+        folder.0.path().to_string_lossy(),
         folder.write("x.npy", &samples(false)),
     );
     let horse = npy(

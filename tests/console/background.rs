@@ -3,32 +3,26 @@
 
 use std::fs;
 use std::os::unix::net::{UnixDatagram, UnixListener};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use std::io::{BufRead, BufReader};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::folder::Folder;
 use crate::terminal::{Terminal, ended};
 use crate::wait::wait_until;
 
-/// Folders of a test's own, for sockets and logs.
-pub struct Home(PathBuf);
+/// A folder of a test's own, for sockets and logs.
+pub struct Home(Folder);
 
 impl Home {
     pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("divisi-home-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).expect("a folder");
-        Home(path)
+        Home(Folder::new())
     }
 
     fn variables(&self) -> [(&'static str, &std::path::Path); 3] {
-        let here = self.0.as_path();
+        let here = self.0.path();
         [
             ("XDG_RUNTIME_DIR", here),
             ("XDG_STATE_HOME", here),
@@ -74,12 +68,6 @@ impl Home {
 
     fn path(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

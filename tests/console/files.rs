@@ -13,28 +13,7 @@ use divisi_console::console::{ConsoleEvent, Effect, for_files};
 use divisi_console::files::{self, FileError, FilePick, has_desktop};
 
 use crate::fake::{Bench, better, snapshot};
-
-/// A folder that is there as long as the test.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("divisi-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Place(path.canonicalize().unwrap())
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use crate::folder::Folder;
 
 /// Does what the console asks of files until nothing more is asked; returns the rest.
 fn settle(bench: &mut Bench, effects: Vec<Effect>) -> Vec<Effect> {
@@ -60,11 +39,11 @@ fn keys(bench: &mut Bench, text: &str) {
 }
 
 /// The picker, on this folder.
-fn opened(bench: &mut Bench, key: char, place: &Place) {
+fn opened(bench: &mut Bench, key: char, place: &Folder) {
     press(bench, KeyCode::Char(key));
     bench
         .console
-        .handle(ConsoleEvent::Looked(files::look(&place.0)));
+        .handle(ConsoleEvent::Looked(files::look(place.path())));
 }
 
 fn other() -> Setup {
@@ -78,20 +57,20 @@ fn other() -> Setup {
     }
 }
 
-fn written(place: &Place, name: &str, setup: &Setup) {
+fn written(place: &Folder, name: &str, setup: &Setup) {
     let text = SetupFile::new("digits", setup).to_text();
-    fs::write(place.at(name), text).unwrap();
+    fs::write(place.join(name), text).unwrap();
 }
 
 #[test]
 fn what_is_staged_is_written() {
-    let place = Place::new("write");
+    let place = Folder::new();
     let mut bench = Bench::new(80, 24);
     bench.keys("e+");
     opened(&mut bench, 'W', &place);
     press(&mut bench, KeyCode::Enter);
     assert!(bench.text().contains("› wrote "));
-    let text = fs::read_to_string(place.at("digits-setup.toml")).unwrap();
+    let text = fs::read_to_string(place.join("digits-setup.toml")).unwrap();
     let file = SetupFile::parse(&text).unwrap();
     let setup = file.setup_for("digits", &snapshot().setup()).unwrap();
     assert_eq!(&setup.matrix, bench.console.model().matrix());
@@ -100,8 +79,8 @@ fn what_is_staged_is_written() {
 
 #[test]
 fn a_file_is_replaced_only_when_asked() {
-    let place = Place::new("replace");
-    fs::write(place.at("digits-setup.toml"), "mine").unwrap();
+    let place = Folder::new();
+    fs::write(place.join("digits-setup.toml"), "mine").unwrap();
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'W', &place);
     press(&mut bench, KeyCode::Enter);
@@ -111,7 +90,7 @@ fn a_file_is_replaced_only_when_asked() {
             .contains("digits-setup.toml is there: replace it?")
     );
     press(&mut bench, KeyCode::Esc);
-    let kept = || fs::read_to_string(place.at("digits-setup.toml")).unwrap();
+    let kept = || fs::read_to_string(place.join("digits-setup.toml")).unwrap();
     assert_eq!(kept(), "mine");
     press(&mut bench, KeyCode::Enter);
     keys(&mut bench, "y");
@@ -121,7 +100,7 @@ fn a_file_is_replaced_only_when_asked() {
 
 #[test]
 fn a_file_that_cannot_be_written_leaves_the_picker_open() {
-    let place = Place::new("refused");
+    let place = Folder::new();
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'W', &place);
     bench
@@ -135,7 +114,7 @@ fn a_file_that_cannot_be_written_leaves_the_picker_open() {
 
 #[test]
 fn what_is_opened_is_staged_and_compared() {
-    let place = Place::new("open");
+    let place = Folder::new();
     written(&place, "other.toml", &other());
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'O', &place);
@@ -155,10 +134,10 @@ fn what_is_opened_is_staged_and_compared() {
 
 #[test]
 fn folders_are_walked_and_paths_typed() {
-    let place = Place::new("walk");
-    fs::create_dir_all(place.at("inner/deep")).unwrap();
+    let place = Folder::new();
+    fs::create_dir_all(place.join("inner/deep")).unwrap();
     written(&place, "inner/a.toml", &other());
-    fs::write(place.at(".secret"), "").unwrap();
+    fs::write(place.join(".secret"), "").unwrap();
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'O', &place);
     assert!(bench.text().contains("inner/"));
@@ -176,14 +155,17 @@ fn folders_are_walked_and_paths_typed() {
     assert!(bench.text().contains("✗ no such file"));
     let effects = bench.control('u');
     settle(&mut bench, effects);
-    keys(&mut bench, &place.at("inner/a.toml").display().to_string());
+    keys(
+        &mut bench,
+        &place.join("inner/a.toml").display().to_string(),
+    );
     press(&mut bench, KeyCode::Enter);
     assert!(bench.text().contains("apply a.toml"));
 }
 
 #[test]
 fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
-    let place = Place::new("wrong");
+    let place = Folder::new();
     let text = SetupFile::new("digits", &other()).to_text();
     for (name, text, expected) in [
         (
@@ -212,7 +194,7 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
             "e.toml: line",
         ),
     ] {
-        fs::write(place.at(name), text).unwrap();
+        fs::write(place.join(name), text).unwrap();
         let mut bench = Bench::new(120, 40);
         opened(&mut bench, 'O', &place);
         keys(&mut bench, name);
@@ -231,9 +213,9 @@ fn a_wrong_file_says_what_was_expected_and_stays_in_the_picker() {
 
 #[test]
 fn a_matrix_alone_can_be_opened() {
-    let place = Place::new("plain");
+    let place = Folder::new();
     let file = divisi::allocation::MatrixFile::new("digits", &better());
-    fs::write(place.at("plain.toml"), file.to_text()).unwrap();
+    fs::write(place.join("plain.toml"), file.to_text()).unwrap();
     let mut bench = Bench::new(80, 24);
     opened(&mut bench, 'O', &place);
     press(&mut bench, KeyCode::Enter);
@@ -243,22 +225,22 @@ fn a_matrix_alone_can_be_opened() {
 
 #[test]
 fn what_is_no_file_of_text_is_not_read() {
-    let place = Place::new("odd");
-    fs::write(place.at("bytes"), [0xff, 0xfe, 0x00]).unwrap();
+    let place = Folder::new();
+    fs::write(place.join("bytes"), [0xff, 0xfe, 0x00]).unwrap();
     assert!(
-        files::read(&place.at("bytes"))
+        files::read(&place.join("bytes"))
             .unwrap_err()
             .to_string()
             .contains("bytes")
     );
     assert!(
-        files::read(&place.0)
+        files::read(place.path())
             .unwrap_err()
             .to_string()
             .contains("expected a file, found a folder")
     );
-    assert!(files::read(&place.at("none")).is_err());
-    assert!(files::look(&place.at("none/none")).is_err());
+    assert!(files::read(&place.join("none")).is_err());
+    assert!(files::look(&place.join("none/none")).is_err());
 }
 
 #[test]
@@ -341,8 +323,8 @@ fn a_desktop_needs_a_screen_a_bus_and_somebody_in_front_of_it() {
 }
 
 /// A program in the place of the dialog.
-fn program(place: &Place, lines: &str) -> PathBuf {
-    let path = place.at("dialog");
+fn program(place: &Folder, lines: &str) -> PathBuf {
+    let path = place.join("dialog");
     fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     path
@@ -366,7 +348,7 @@ fn on_runtime<T>(work: impl Future<Output = T>) -> T {
 
 #[test]
 fn a_dialog_that_answers_fails_or_is_left() {
-    let place = Place::new("answers");
+    let place = Folder::new();
     for (lines, expected) in [
         ("printf '%s/%s' \"$4\" \"$5\"", Ok(Some("/tmp/a b.toml"))),
         ("exit 0", Ok(None)),
@@ -391,7 +373,7 @@ fn a_dialog_that_answers_fails_or_is_left() {
     }
     let none = on_runtime(async {
         let mut native = Native::default();
-        native.ask_program(&place.at("nothing"), &pick());
+        native.ask_program(&place.join("nothing"), &pick());
         native.answer().await
     });
     assert!(
@@ -401,8 +383,8 @@ fn a_dialog_that_answers_fails_or_is_left() {
 
 #[test]
 fn a_dialog_that_hangs_is_killed_with_all_it_started() {
-    let place = Place::new("hangs");
-    let pipe = place.at("pipe");
+    let place = Folder::new();
+    let pipe = place.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     // A grandchild keeps the pipe open: its end is seen once that is gone too.

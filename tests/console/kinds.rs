@@ -18,7 +18,7 @@ const LABEL_SAMPLES: &[u8] = b"a,b,labels\n1,-2,sea\n3,1,sea;sky\n-1,-1,sky\n";
 fn folder(answers: &str, samples: &[u8]) -> (Answering, String, String) {
     let folder = Answering::new(answers, 2, "");
     let samples = folder.write("samples.csv", samples);
-    let at = folder.0.to_string_lossy().into_owned();
+    let at = folder.0.path().to_string_lossy().into_owned();
     (folder, at, samples)
 }
 

@@ -39,6 +39,8 @@ mod docs;
 mod fake;
 mod figures;
 mod files;
+#[path = "../support/folder.rs"]
+mod folder;
 mod gpus;
 mod kinds;
 mod layouts;

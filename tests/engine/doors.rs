@@ -8,7 +8,8 @@ use std::thread;
 use divisi::session::remote::{BoundSocket, Hub, PlaceError, RemoteError, RemoteSession, probe};
 
 use crate::common::until;
-use crate::transport::{Folder, Puppet, name, serve, viewer};
+use crate::folder::Folder;
+use crate::transport::{Puppet, name, serve, viewer};
 use crate::wait::wait_until;
 
 /// Stops a server, and waits until it has ended.

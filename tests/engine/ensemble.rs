@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi::allocation::{Footprints, Frame};
 use divisi::compute::gpu::Precision;
@@ -14,6 +13,7 @@ use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions};
 
 use crate::common::fakes;
+use crate::folder::Folder;
 use crate::npy::npy;
 
 const MANIFEST: &str = r#"name = "tiny"
@@ -60,38 +60,29 @@ op = "softmax"
 
 const SAMPLES: &str = "a,b,c,d,label\n1,2,3,4,0\n5,6,7,8,1\n";
 
-/// A folder of its own for each ensemble; removed when dropped.
-struct Folder(PathBuf);
+/// An ensemble in a folder of its own.
+struct Written(Folder);
 
-impl Folder {
+impl Written {
     fn new(manifest: &str, layers: &str, samples: &str) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("divisi-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).expect("creates");
-        fs::write(folder.join("ensemble.toml"), manifest).expect("writes");
-        fs::write(folder.join("layers.toml"), layers).expect("writes");
-        fs::write(folder.join("samples.csv"), samples).expect("writes");
-        Folder(folder)
+        let folder = Folder::new();
+        folder.write("ensemble.toml", manifest.as_bytes());
+        folder.write("layers.toml", layers.as_bytes());
+        folder.write("samples.csv", samples.as_bytes());
+        Written(folder)
     }
 
     fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(&self.0)).map_err(|e| {
+        Ensemble::read(&Files::at(self.0.path())).map_err(|e| {
             let text = e.to_string();
-            text.replace(&format!("{}/", self.0.display()), "")
+            text.replace(&format!("{}/", self.0.path().display()), "")
         })
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 #[test]
 fn a_manifest_may_say_in_which_numbers_gpus_compute() {
-    let read = |manifest: &str| Folder::new(manifest, LAYERS, SAMPLES).read();
+    let read = |manifest: &str| Written::new(manifest, LAYERS, SAMPLES).read();
     let silent = read(MANIFEST).expect("valid").precision;
     assert_eq!(silent, Precision::F32);
     for precision in Precision::ALL {
@@ -103,7 +94,7 @@ fn a_manifest_may_say_in_which_numbers_gpus_compute() {
 
 #[test]
 fn a_whole_manifest_is_understood() {
-    let ensemble = Folder::new(MANIFEST, LAYERS, SAMPLES)
+    let ensemble = Written::new(MANIFEST, LAYERS, SAMPLES)
         .read()
         .expect("valid");
     assert_eq!(ensemble.member_names(), ["a", "b"]);
@@ -441,7 +432,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
     for (right, wrong, said) in cases {
         assert!(MANIFEST.contains(right), "{right}");
         let manifest = MANIFEST.replacen(right, wrong, 1);
-        let error = Folder::new(&manifest, LAYERS, SAMPLES)
+        let error = Written::new(&manifest, LAYERS, SAMPLES)
             .read()
             .expect_err(wrong);
         assert!(
@@ -461,7 +452,7 @@ fn what_is_no_file_is_not_read() {
         assert!(made.expect("runs").success());
     };
     for name in ["ensemble.toml", "layers.toml", "samples.csv"] {
-        let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+        let folder = Written::new(MANIFEST, LAYERS, SAMPLES);
         let path = folder.0.join(name);
         pipe(&path);
         let error = folder.read().expect_err(name);
@@ -480,7 +471,7 @@ fn what_is_no_file_is_not_read() {
 
 #[test]
 fn a_text_that_is_too_long_is_refused() {
-    let folder = Folder::new(MANIFEST, LAYERS, SAMPLES);
+    let folder = Written::new(MANIFEST, LAYERS, SAMPLES);
     let file = fs::File::options()
         .write(true)
         .open(folder.0.join("layers.toml"));
@@ -560,7 +551,7 @@ fn mistakes_in_a_layers_file_are_named_with_line_and_layer() {
     ];
     for (right, wrong, said) in cases {
         let layers = LAYERS.replacen(right, wrong, 1);
-        let error = Folder::new(MANIFEST, &layers, SAMPLES)
+        let error = Written::new(MANIFEST, &layers, SAMPLES)
             .read()
             .expect_err(wrong);
         assert!(
@@ -589,7 +580,7 @@ fn every_operation_can_be_written_down() {
             { name = "fc", op = "linear", features = 2, bias = false },
             { name = "soft", op = "softmax" },
         ]"#;
-    let ensemble = Folder::new(MANIFEST, layers, SAMPLES)
+    let ensemble = Written::new(MANIFEST, layers, SAMPLES)
         .read()
         .expect("valid");
     let graph = &ensemble.members[1].graph;
@@ -606,10 +597,12 @@ fn a_vector_has_one_size_for_all_members() {
         name = "a"
         network = { builder = "perceptron" }
         input = { scale = 2.0 }"#;
-    let ensemble = Folder::new(vectors, LAYERS, SAMPLES).read().expect("valid");
+    let ensemble = Written::new(vectors, LAYERS, SAMPLES)
+        .read()
+        .expect("valid");
     assert_eq!(ensemble.members[0].input.normalisation.of(3).scale, 2.0);
     let resized = vectors.replace("{ scale = 2.0 }", "{ shape = [5] }");
-    let error = Folder::new(&resized, LAYERS, SAMPLES)
+    let error = Written::new(&resized, LAYERS, SAMPLES)
         .read()
         .expect_err("resized");
     let said = "ensemble.toml:7: members.input.shape: expected 4, the ensemble's input: a vector cannot be resized, found 5";
@@ -653,7 +646,7 @@ fn the_samples_that_come_with_the_program_can_be_served() {
 #[test]
 fn weights_that_do_not_belong_are_refused() {
     let manifest = MANIFEST.replace("vote_weight = 2.0", "weights = \"w.safetensors\"");
-    let folder = Folder::new(&manifest, LAYERS, SAMPLES);
+    let folder = Written::new(&manifest, LAYERS, SAMPLES);
     let mlp =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles/digits/mlp.safetensors");
     let bytes = fs::read(mlp).expect("reads");

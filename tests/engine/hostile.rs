@@ -15,8 +15,9 @@ use proptest::prelude::*;
 use serde::Serialize;
 
 use crate::common::{digits, fakes, start, until};
+use crate::folder::Folder;
 use crate::remote::{Raw, as_ask};
-use crate::transport::{Folder, Puppet, serve, template, viewer};
+use crate::transport::{Puppet, serve, template, viewer};
 
 /// Commands as they are written, with any numbers in them.
 #[derive(Clone, Debug, Serialize)]

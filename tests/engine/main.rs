@@ -25,6 +25,8 @@ mod ensemble;
 mod ensemble_images;
 mod fates;
 mod flaws;
+#[path = "../support/folder.rs"]
+mod folder;
 mod gauges;
 mod glossary;
 mod gpu;

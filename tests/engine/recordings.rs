@@ -9,7 +9,8 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::wire::{Format, SpanBatch, encode, hello};
 use divisi::session::{Command, Play, Session};
 
-use crate::transport::{Folder, Puppet, play, record, template};
+use crate::folder::Folder;
+use crate::transport::{Puppet, play, record, template};
 use crate::wait::wait_for;
 
 /// FNV-1a, as a block's head has it.

@@ -14,7 +14,8 @@ use divisi::session::wire::{Format, encode, hello};
 use divisi::session::{Command, Pace, Play, SearchOrder, Session, Setup, Slowdown, Target, Terms};
 
 use crate::common::until;
-use crate::transport::{Folder, Puppet, name, serve, viewer};
+use crate::folder::Folder;
+use crate::transport::{Puppet, name, serve, viewer};
 
 /// The contents of a message that a server sends.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,32 +27,8 @@ use divisi::trace::{Span, SpanKind};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, start, until};
+use crate::folder::Folder;
 use crate::wait::wait_for;
-
-/// A folder of this test's own, gone with it.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("divisi-transport-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.expect("a folder");
-        Folder(path)
-    }
-
-    pub fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 pub fn live() -> LiveSession {
     let ensemble = digits();

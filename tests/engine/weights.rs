@@ -58,7 +58,11 @@ pub fn opened(bytes: &[u8], graph: &Graph) -> Result<Weights, WeightsError> {
             Ok(mapped)
         }
         (Err(held), Err(mapped)) => {
-            assert_eq!(held.to_string(), mapped.to_string());
+            // What begins like an index is followed where it lies in a folder, and told alone
+            // in memory that it is one.
+            if !bytes.trim_ascii_start().starts_with(b"{") {
+                assert_eq!(held.to_string(), mapped.to_string());
+            }
             Err(mapped)
         }
         (held, mapped) => panic!("{held:?} and {mapped:?}"),

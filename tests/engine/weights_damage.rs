@@ -7,8 +7,9 @@ use divisi::network::builders::{Builder, Convnet};
 use divisi::network::{Graph, Naming, ParameterRole, Pattern, Shape, Weights};
 use proptest::prelude::*;
 
+use crate::folder::Folder;
 use crate::weights::{Scratch, opened};
-use crate::weights_made::{Folder, Tensor, of, safetensors, shards};
+use crate::weights_made::{Tensor, of, safetensors, shards};
 
 /// A small network with a norm, and its weights as a file.
 pub fn small() -> (Graph, Vec<u8>) {
@@ -197,11 +198,11 @@ proptest! {
         folder.write("index.json", index.as_bytes());
         for (file, damage) in damages {
             let name = ["index.json", "a.safetensors", "b.safetensors"][file];
-            let mut bytes = fs::read(folder.0.join(name)).expect("reads");
+            let mut bytes = fs::read(folder.join(name)).expect("reads");
             hurt(&mut bytes, damage);
             folder.write(name, &bytes);
         }
-        match Weights::open(&folder.0.join("index.json"), &graph) {
+        match Weights::open(&folder.join("index.json"), &graph) {
             Ok(weights) => prop_assert!(is_whole(&weights, &graph)),
             Err(error) => prop_assert!(error.to_string().len() < 2000, "{error}"),
         }

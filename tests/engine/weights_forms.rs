@@ -5,9 +5,10 @@ use divisi::network::{Shape, Weights};
 use half::{bf16, f16};
 use serde_json::{Map, Value, json};
 
+use crate::folder::Folder;
 use crate::weights::{Scratch, linear, opened};
 use crate::weights_damage::small;
-use crate::weights_made::{Folder, Tensor, encoded, notes, of, refused, safetensors, shards};
+use crate::weights_made::{Tensor, encoded, notes, of, refused, safetensors, shards};
 
 #[test]
 fn halves_and_doubles_become_float32_and_that_is_said() {
@@ -226,7 +227,7 @@ fn shards_are_read_by_their_index() {
     let folder = Folder::new();
     let index = shards(&folder, &tensors);
     let path = folder.write("model.safetensors.index.json", index.as_bytes());
-    let read = Weights::open(&path, &graph).expect("valid");
+    let read = Weights::open(path.as_ref(), &graph).expect("valid");
     assert!(read.iter().eq(whole.iter()));
     let count = tensors.len();
     assert_eq!(
@@ -317,7 +318,7 @@ fn an_index_that_lies_is_refused() {
         ),
     ] {
         let path = folder.write("model.json", index.as_bytes());
-        let error = refused(Weights::open(&path, &graph));
+        let error = refused(Weights::open(path.as_ref(), &graph));
         assert!(error.contains(said), "{what}: {error}");
         assert!(error.len() < 500, "{what}: {error}");
     }

@@ -1,12 +1,10 @@
 //! Files of weights made for tests.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use divisi::network::{Graph, Weights, WeightsError};
 use half::{bf16, f16};
 use serde_json::{Map, Value, json};
+
+use crate::folder::Folder;
 
 /// A tensor as a file has it.
 #[derive(Clone, Debug)]
@@ -84,32 +82,6 @@ pub fn of(
         Tensor::new(&name(&p.name), dtype, &p.shape, values)
     });
     tensors.collect()
-}
-
-/// A folder that goes away with the test.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new() -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("divisi-shards-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("creates");
-        Folder(folder)
-    }
-
-    pub fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, bytes).expect("writes");
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Writes tensors to `a.safetensors` and `b.safetensors` by turns; returns the index.

@@ -1,18 +1,17 @@
 //! Ensembles of three linear members with known weights, which answer values or labels.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi::ensemble::{Ensemble, Files, Member};
 use divisi::network::Weights;
 
+use crate::folder::Folder;
+
 /// Members answer their factor times the sample, which is as wide as their answer.
 pub const FACTORS: [f32; 3] = [1.0, 2.0, 6.0];
 
-/// Its folder; removed when dropped.
-pub struct Answering(pub PathBuf);
+/// Its folder.
+pub struct Answering(pub Folder);
 
 /// `width` numbers, with `answers` as the manifest says it and `rest` before its tables.
 pub fn manifest(answers: &str, width: usize, rest: &str) -> String {
@@ -32,11 +31,7 @@ pub fn manifest(answers: &str, width: usize, rest: &str) -> String {
 impl Answering {
     /// An ensemble that answers so, with `rest` before the manifest's tables.
     pub fn new(answers: &str, width: usize, rest: &str) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("divisi-answering-{}-{number}", std::process::id());
-        let new = Answering(std::env::temp_dir().join(name));
-        fs::create_dir_all(&new.0).expect("creates");
+        let new = Answering(Folder::new());
         let layers = format!("[[layers]]\nname = \"fc\"\nop = \"linear\"\nfeatures = {width}\n");
         new.write("own.toml", layers.as_bytes());
         let bare = manifest(&format!("classes = {width}"), width, "");
@@ -45,7 +40,7 @@ impl Answering {
         new.write("ensemble.toml", bare.as_bytes());
         let untrained = new.read().expect("valid");
         for (number, (member, factor)) in untrained.members.iter().zip(FACTORS).enumerate() {
-            let path = new.0.join(format!("m{number}.safetensors"));
+            let path = new.0.join(&format!("m{number}.safetensors"));
             save(member, &path, width, factor);
         }
         new.write("ensemble.toml", manifest(answers, width, rest).as_bytes());
@@ -54,20 +49,12 @@ impl Answering {
 
     /// Writes a file beside the manifest; its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, bytes).expect("writes");
-        path.to_string_lossy().into_owned()
+        self.0.write(name, bytes)
     }
 
     /// The ensemble, or what is wrong with it.
     pub fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(&self.0)).map_err(|e| e.to_string())
-    }
-}
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
     }
 }
 

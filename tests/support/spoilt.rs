@@ -1,12 +1,11 @@
 //! An ensemble of two members of which one answers NaN to some samples: it overflows.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use divisi::ensemble::{Ensemble, Files, Member};
 use divisi::network::Weights;
+
+use crate::folder::Folder;
 
 /// Samples of 4 values: where the first is above 3, the second member overflows. The
 /// others are the scores of three classes.
@@ -39,17 +38,13 @@ const SAMPLES: &str = "a,b,c,d,label\n0,1,0,0,cat\n0,0,1,0,dog\n0,0,0,1,bird\n0,
 pub const GOOD: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
 pub const BAD: [f32; 4] = [10.0, 1.0, 0.0, 0.0];
 
-/// Its folder; removed when dropped.
-pub struct Spoilt(pub PathBuf);
+/// Its folder.
+pub struct Spoilt(pub Folder);
 
 impl Spoilt {
     /// With the manifest `edit`ed.
     pub fn new(edit: impl Fn(String) -> String) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("divisi-spoilt-{}-{number}", std::process::id());
-        let spoilt = Spoilt(std::env::temp_dir().join(name));
-        fs::create_dir_all(&spoilt.0).expect("creates");
+        let spoilt = Spoilt(Folder::new());
         spoilt.write("own.toml", LAYERS.as_bytes());
         spoilt.write("samples.csv", SAMPLES.as_bytes());
         spoilt.write("ensemble.toml", bare().as_bytes());
@@ -70,20 +65,12 @@ impl Spoilt {
 
     /// Writes a file beside the manifest; its path.
     pub fn write(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, bytes).expect("writes");
-        path.to_string_lossy().into_owned()
+        self.0.write(name, bytes)
     }
 
     /// The ensemble, or what is wrong with it.
     pub fn read(&self) -> Result<Ensemble, String> {
-        Ensemble::read(&Files::at(&self.0)).map_err(|e| e.to_string())
-    }
-}
-
-impl Drop for Spoilt {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
     }
 }
 

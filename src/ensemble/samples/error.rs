@@ -52,7 +52,7 @@ pub enum SamplesError {
     Image(#[from] ImageError),
     /// An `.npz` file cannot be read, or has other arrays.
     #[error("not a readable .npz file: {0}")]
-    Npz(#[from] NpzError),
+    Npz(NpzError),
     /// JSON cannot be read, or holds something else.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -160,7 +160,7 @@ pub enum SamplesError {
     TargetLists(usize),
     /// An `.npy` file cannot be read.
     #[error("not a readable .npy file: {0}")]
-    Npy(#[from] NpyError),
+    Npy(NpyError),
     /// A value is NaN or infinite.
     #[error("sample {sample}: value {value} is not a finite number")]
     NotFinite {
@@ -178,6 +178,18 @@ pub enum SamplesError {
     /// Targets are given for samples that have them already.
     #[error("the samples have targets of their own")]
     TargetedTwice,
+}
+
+impl From<NpyError> for SamplesError {
+    fn from(error: NpyError) -> Self {
+        SamplesError::Npy(error)
+    }
+}
+
+impl From<NpzError> for SamplesError {
+    fn from(error: NpzError) -> Self {
+        SamplesError::Npz(error)
+    }
 }
 
 impl SamplesError {

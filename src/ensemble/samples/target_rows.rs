@@ -91,7 +91,7 @@ pub(super) enum TargetError {
     },
     /// A list cannot be held.
     #[error("column labels: {0}")]
-    List(#[from] SamplesError),
+    List(SamplesError),
     /// There are not as many columns as the header names.
     #[error("expected {expected} columns, found {found}")]
     Columns {
@@ -100,6 +100,12 @@ pub(super) enum TargetError {
         /// Columns of the row.
         found: usize,
     },
+}
+
+impl From<SamplesError> for TargetError {
+    fn from(error: SamplesError) -> Self {
+        TargetError::List(error)
+    }
 }
 
 /// The header of the one column that lists labels, separated by `;`.

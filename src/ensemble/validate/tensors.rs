@@ -73,7 +73,7 @@ pub(super) fn network(
     let signature = network.graph.signature();
     let runs = signature.inputs.iter().map(|wanted| run(tensors, wanted));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
-    let input = Input::of_runs(network.graph.input(), runs).map_err(|e| e.to_string())?;
+    let input = Input::of_runs(network.graph.input(), runs);
     Ok((network, input))
 }
 

@@ -146,6 +146,16 @@ impl TensorSpec {
 }
 
 impl Signature {
+    /// Whether a sample is a single tensor of float32.
+    pub fn takes_floats(&self) -> bool {
+        are_floats(&self.inputs)
+    }
+
+    /// Whether an answer is a single tensor of float32.
+    pub fn answers_floats(&self) -> bool {
+        are_floats(&self.outputs)
+    }
+
     /// Returns rows of all inputs of each sample one after another, and the number of samples.
     ///
     /// # Errors
@@ -226,6 +236,10 @@ impl Signature {
         }
         Ok(answers)
     }
+}
+
+fn are_floats(specs: &[TensorSpec]) -> bool {
+    matches!(specs, [single] if single.data_type == DataType::Fp32)
 }
 
 /// Returns the samples and the values of one input.

@@ -9,6 +9,7 @@ use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, AnswerKind, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
+use divisi::tensor::TensorSpec;
 use divisi::words::counted;
 use serde::Serialize;
 
@@ -34,6 +35,9 @@ struct CheckReport {
     /// The kind of answers.
     answers: AnswerKind,
     input: Vec<usize>,
+    /// The named tensors of a sample, if it consists of such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tensors: Option<Vec<TensorSpec>>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -79,6 +83,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         classes: answers.is_of_classes().then(|| answers.width()),
         answers,
         input: opened.ensemble.input.shape.into(),
+        tensors: opened.ensemble.tensors.clone(),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
@@ -169,12 +174,12 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
 
 fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
-        "{} · {} · rule {} · input {:?} · {}
+        "{} · {} · rule {} · input {} · {}
 ",
         report.ensemble,
         counted(report.members.len(), "member"),
         report.rule,
-        report.input,
+        input(report),
         report.answers
     );
     if report.synthetic {
@@ -201,6 +206,15 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     text
 }
 
+/// Returns the shape of a sample, or the names, types and shapes of its tensors.
+fn input(report: &CheckReport) -> String {
+    let Some(tensors) = &report.tensors else {
+        return format!("{:?}", report.input);
+    };
+    let each = tensors.iter().map(|spec| format!("{} {spec}", spec.name));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 fn members_table(report: &CheckReport) -> String {
     let mut text = format!("\n{:12} {:>11} {:>13}", "member", "parameters", "FLOPs");
     let sizes: Vec<usize> = report
@@ -218,7 +232,7 @@ fn members_table(report: &CheckReport) -> String {
         for bytes in member.bytes.values() {
             text += &format!(" {:>9}", format_bytes(*bytes));
         }
-        if member.input != report.input {
+        if member.input != report.input && report.tensors.is_none() {
             text += &format!("  input {:?}", member.input);
         }
         if member.synthetic {

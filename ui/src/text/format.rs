@@ -95,7 +95,7 @@ pub fn points(share: f64) -> String {
 pub fn quality(figure: Quality) -> String {
     match figure.measure.is_share() {
         true => permille(figure.value),
-        false => figure.text(),
+        false => figure.text().replace('-', "−"),
     }
 }
 

@@ -105,7 +105,7 @@ impl LossCause {
 #[derive(Debug, Error)]
 pub(crate) enum BatchError {
     #[error("failed: {0}")]
-    Compute(#[from] ComputeError),
+    Compute(ComputeError),
     /// Its network panicked.
     #[error(transparent)]
     Panicked(#[from] Panicked),
@@ -116,6 +116,12 @@ pub(crate) enum BatchError {
     /// Its lane could not be made; why.
     #[error("{0}")]
     LaneNotMade(String),
+}
+
+impl From<ComputeError> for BatchError {
+    fn from(error: ComputeError) -> Self {
+        BatchError::Compute(error)
+    }
 }
 
 /// How a device is doing, as its own driver counts it.

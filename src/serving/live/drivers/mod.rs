@@ -48,7 +48,13 @@ pub enum DriverError {
     },
     /// The system has no threads left.
     #[error("a thread could not be started: {0}")]
-    Threads(#[from] ThreadPoolBuildError),
+    Threads(ThreadPoolBuildError),
+}
+
+impl From<ThreadPoolBuildError> for DriverError {
+    fn from(error: ThreadPoolBuildError) -> Self {
+        DriverError::Threads(error)
+    }
 }
 
 /// Opens a driver for each device.

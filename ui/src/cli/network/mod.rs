@@ -1,17 +1,19 @@
 //! `divisi network`: one network alone, its subcommands.
 
+mod answers;
 mod bench;
 mod chosen;
-mod files;
+mod run;
 mod show;
-mod tensors;
+mod weights;
 
 use anyhow::Result;
 use clap::Subcommand;
 
 use bench::NetworkBenchArgs;
-use files::{NetworkRunArgs, NetworkWeightsArgs};
+use run::NetworkRunArgs;
 use show::{NetworkListArgs, NetworkShowArgs};
+use weights::NetworkWeightsArgs;
 
 /// The subcommands of `divisi network`.
 #[derive(Clone, Debug, Subcommand)]
@@ -23,7 +25,7 @@ pub(crate) enum NetworkCommand {
         after_help = "Example:\n  divisi network show resnet50\n  divisi network show layers.toml --shape 1,8,8 --format json"
     )]
     Show(NetworkShowArgs),
-    /// Answer samples with logits in an .npy file
+    /// Answer the samples of a file
     #[command(
         after_help = "Example:\n  divisi network run resnet50 --weights resnet50.safetensors --input x.npy --output y.npy"
     )]
@@ -44,8 +46,8 @@ pub(crate) fn run(command: &NetworkCommand) -> Result<()> {
     match command {
         NetworkCommand::List(args) => show::list(args),
         NetworkCommand::Show(args) => show::show(args),
-        NetworkCommand::Run(args) => files::logits(args),
+        NetworkCommand::Run(args) => run::run(args),
         NetworkCommand::Bench(args) => bench::run(args),
-        NetworkCommand::Weights(args) => files::weights(args),
+        NetworkCommand::Weights(args) => weights::run(args),
     }
 }

@@ -9,7 +9,7 @@ use divisi::compute::footprint;
 use divisi::device::format_bytes;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
-use divisi::tensor::{DataType, Signature, TensorSpec};
+use divisi::tensor::{Signature, TensorSpec};
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
@@ -199,8 +199,7 @@ fn text(report: &NetworkReport<'_>) -> String {
 /// Returns a line for each named tensor of a sample and an answer, unless each is a single one
 /// of float32.
 fn tensors(signature: &Signature) -> String {
-    let plain = |specs: &[TensorSpec]| matches!(specs, [one] if one.data_type == DataType::Fp32);
-    if plain(&signature.inputs) && plain(&signature.outputs) {
+    if signature.takes_floats() && signature.answers_floats() {
         return String::new();
     }
     let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {

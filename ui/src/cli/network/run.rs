@@ -1,0 +1,141 @@
+//! `divisi network run`: the answers of one network to the samples of a file.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use divisi::ensemble::{SampleForm, Samples};
+use divisi::network::Graph;
+use serde::Serialize;
+
+use super::answers::{AnswerFile, is_json};
+use super::chosen::{
+    ChosenNetwork, NetworkChoice, NetworkPlace, NetworkRunner, PlaceChoice, SYNTHETIC,
+    WeightsChoice,
+};
+use crate::cli::args::{OutputFormat, at_least_one};
+use crate::cli::output::{OutputFile, print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkRunArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    #[command(flatten)]
+    weights: WeightsChoice,
+    /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
+    /// whatever else `divisi predict` reads. Several tensors, or those of an output in .json,
+    /// have names: {"inputs": [{"name", "datatype", "shape", "data"}, …]} in a .json, or an
+    /// array for each in an .npz
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Where answers go: [n, classes] as float32 in .npy; or named tensors in .json
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Samples that are run at once at most
+    #[arg(long, default_value_t = 8, value_name = "B", value_parser = at_least_one)]
+    batch: usize,
+    #[command(flatten)]
+    place: PlaceChoice,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+#[derive(Serialize)]
+struct RunReport {
+    network: String,
+    samples: usize,
+    /// Numbers in an answer.
+    values: usize,
+    batch: usize,
+    threads: usize,
+    device: String,
+    kernels: String,
+    elapsed_s: f64,
+    synthetic: bool,
+    /// Samples whose answers hold NaN or infinities.
+    nonfinite: usize,
+    output: String,
+}
+
+pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
+    let output = OutputFile::at(&args.output)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
+    let file = AnswerFile::of(&args.output, &chosen.graph)?;
+    let samples = samples(args, &chosen.graph)?;
+    let weights = chosen.weights(&args.weights)?;
+    let place = NetworkPlace::new(&args.place)?;
+    let batch = args.batch.min(samples.len());
+    let mut runner = place.runner(&chosen.graph, &weights, batch)?;
+    let start = Instant::now();
+    let rows = answers(&mut runner, &samples, batch)?;
+    let elapsed_s = start.elapsed().as_secs_f64();
+    let values = chosen.graph.output().elements();
+    let nonfinite = rows.chunks(values).filter(|row| !is_finite(row)).count();
+    output.write_bytes(&file.bytes(&chosen.graph, rows, samples.len())?)?;
+    tell(
+        args.format,
+        &RunReport {
+            network: chosen.name,
+            samples: samples.len(),
+            values,
+            batch,
+            threads: place.threads(),
+            device: place.device().to_owned(),
+            kernels: place.kernels(),
+            elapsed_s,
+            synthetic: weights.is_synthetic(),
+            nonfinite,
+            output: args.output.display().to_string(),
+        },
+    )
+}
+
+/// Reads samples of named tensors where the network takes several or no floats, and where both
+/// files are JSON.
+fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
+    let inputs = graph.signature().inputs;
+    let both_json = is_json(&args.input) && is_json(&args.output);
+    let mut form = SampleForm::new(graph.input());
+    if both_json || !graph.signature().takes_floats() {
+        form.tensors = Some(&inputs);
+    }
+    let samples = Samples::read(&args.input, &form);
+    samples.with_context(|| args.input.display().to_string())
+}
+
+/// Runs all samples, at most `batch` at once.
+fn answers(runner: &mut NetworkRunner, samples: &Samples, batch: usize) -> Result<Vec<f32>> {
+    let mut rows = Vec::new();
+    for first in (0..samples.len()).step_by(batch) {
+        let piece = samples.rows(first, batch.min(samples.len() - first));
+        rows.extend(runner(&piece)?);
+    }
+    Ok(rows)
+}
+
+fn is_finite(row: &[f32]) -> bool {
+    row.iter().all(|value| value.is_finite())
+}
+
+fn tell(format: OutputFormat, report: &RunReport) -> Result<()> {
+    if format == OutputFormat::Json {
+        print_json(report)?;
+    } else {
+        let mut text = format!(
+            "{} samples in {:.2} s, answers in {}",
+            report.samples, report.elapsed_s, report.output
+        );
+        if report.synthetic {
+            text += &format!("\n{SYNTHETIC}: answers mean nothing");
+        }
+        print(&text)?;
+    }
+    match report.nonfinite {
+        0 => Ok(()),
+        n => bail!(
+            "{} answered NaN or infinities to {n} of {} samples",
+            report.network,
+            report.samples
+        ),
+    }
+}

@@ -1,0 +1,69 @@
+//! `divisi network weights`: synthetic weights as a file that other programs load.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use divisi::network::Weights;
+use serde::Serialize;
+
+use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
+use crate::cli::args::OutputFormat;
+use crate::cli::output::{OutputFile, print, print_json};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NetworkWeightsArgs {
+    #[command(flatten)]
+    network: NetworkChoice,
+    /// Seed of synthetic weights
+    #[arg(long, default_value_t = 0, value_name = "S")]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+#[derive(Serialize)]
+struct WeightsReport {
+    network: String,
+    tensors: usize,
+    weight_bytes: u64,
+    seed: u64,
+    synthetic: bool,
+    output: String,
+}
+
+pub(crate) fn run(args: &NetworkWeightsArgs) -> Result<()> {
+    OutputFile::at(&args.output)?;
+    let chosen = ChosenNetwork::new(&args.network)?;
+    let weights = Weights::synthetic(&chosen.graph, args.seed);
+    let file = args.output.display().to_string();
+    let written = weights.write(&chosen.graph, &args.output);
+    written.with_context(|| file.clone())?;
+    tell(
+        args.format,
+        &WeightsReport {
+            network: chosen.name,
+            tensors: chosen.graph.parameters().len(),
+            weight_bytes: chosen.graph.weight_bytes(),
+            seed: args.seed,
+            synthetic: weights.is_synthetic(),
+            output: file,
+        },
+    )
+}
+
+fn tell(format: OutputFormat, report: &WeightsReport) -> Result<()> {
+    match format {
+        OutputFormat::Json => print_json(report),
+        OutputFormat::Text => print(&format!(
+            "{SYNTHETIC} of {} from seed {}: {} tensors, {:.1} MB in {}",
+            report.network,
+            report.seed,
+            report.tensors,
+            report.weight_bytes as f64 / 1e6,
+            report.output
+        )),
+    }
+}
