@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::allocation::{Frame, Matrix, MatrixFile};
 use crate::device::Devices;
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, Samples};
 use crate::reading;
 use crate::replace::replace_file;
 use crate::user_folders;
@@ -70,9 +70,19 @@ impl CacheKey {
             }
         }
         if let Some(samples) = &ensemble.calibration {
-            add_values(&mut hash, samples.values());
+            add_samples(&mut hash, samples);
         }
         CacheKey(hex(hash))
+    }
+}
+
+/// Samples that are hashed at once: those of another type are float32 only for so long.
+const PIECE: usize = 64;
+
+fn add_samples(hash: &mut Sha256, samples: &Samples) {
+    for first in (0..samples.len()).step_by(PIECE) {
+        let count = PIECE.min(samples.len() - first);
+        add_values(hash, &samples.rows(first, count));
     }
 }
 
