@@ -2,6 +2,7 @@
 //! answers.
 
 use super::activation::{Activation, NumberType, Value};
+use super::batch::{ANY_BATCH, BatchTrace};
 use super::error::{ModelFault, OnnxError};
 use super::layout::Layout;
 use super::model::OnnxModel;
@@ -106,6 +107,29 @@ impl OnnxModel {
         let dims = |name: &str| given.iter().find(|(n, _)| *n == name).map(|(_, d)| &d[..]);
         self.inputs().map(|i| bound(i, dims(name_of(i)))).collect()
     }
+
+    /// Returns the size of the batch that all inputs take, if it is fixed to more than one
+    /// sample.
+    pub(super) fn fixed_batch(&self) -> Option<usize> {
+        fixed(self.inputs())
+    }
+}
+
+/// Returns the size of the batch that all inputs take, if it is fixed to more than one sample.
+/// Rows of single numbers are one sample.
+fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> {
+    let mut found = None;
+    let mut rank = 0;
+    for input in inputs {
+        let dims = type_of(input).1?;
+        let first = size(dims.first()?).filter(|size| *size > 1)?;
+        if found.is_some_and(|found| found != first) {
+            return None;
+        }
+        found = Some(first);
+        rank = rank.max(dims.len());
+    }
+    found.filter(|_| rank > 1)
 }
 
 fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, ModelFault> {
@@ -125,7 +149,13 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
             })
     };
     let open = |(at, dim): (usize, &DimensionProto)| size(dim).or((at == 0).then_some(1));
+    // A tensor without a batch may be given with one of 1 before it.
+    let whole = |given: &&[usize]| {
+        let sizes = dims.unwrap_or_default().iter().map(size);
+        given.first() == Some(&1) && sizes.eq(given[1..].iter().map(|d| Some(*d)))
+    };
     let dims: Option<Vec<usize>> = match given {
+        Some(given) if dims.is_some() && whole(&given) => Some(given[1..].to_vec()),
         Some(given) => Some(given).filter(fits).map(<[usize]>::to_vec),
         None => dims.and_then(|dims| dims.iter().enumerate().map(open).collect()),
     };
@@ -166,6 +196,22 @@ fn layout(dims: &[usize], shape: Shape) -> Layout {
     }
 }
 
+/// Returns the samples of a batch that the file takes, of which one is seen here: those of all
+/// inputs whose first dimension is not fixed to 1.
+fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrace<'a>> {
+    if inputs.iter().any(|bound| bound.dims.first() != Some(&1)) {
+        return None;
+    }
+    let first = |input| type_of(input).1.and_then(<[DimensionProto]>::first);
+    let firsts = model
+        .inputs()
+        .filter_map(|i| Some((name_of(i), size(first(i)?))));
+    let several: Vec<(&str, Option<usize>)> = firsts.filter(|(_, d)| *d != Some(1)).collect();
+    let fixed = several.iter().find_map(|(_, size)| *size);
+    let names = several.iter().map(|(name, _)| *name);
+    (!several.is_empty()).then(|| BatchTrace::new(fixed.unwrap_or(ANY_BATCH), names))
+}
+
 impl<'a> PartialNetwork<'a> {
     /// Starts a network for the inputs of a file. A single one is the row, several are parts
     /// of it in the order of the file.
@@ -193,12 +239,7 @@ impl<'a> PartialNetwork<'a> {
             return Err(unreasonable(&inputs[0]));
         }
         let mut network = PartialNetwork::new(model, sample);
-        let batches = |(input, bound): (&ValueInfoProto, &OnnxTensor)| {
-            let first = type_of(input).1.and_then(<[DimensionProto]>::first);
-            let single = first.is_none_or(|dim| size(dim) == Some(1));
-            !single && bound.dims.first() == Some(&1)
-        };
-        network.has_batch = model.inputs().zip(inputs).any(batches);
+        network.batch = batch_of(model, inputs);
         let mut first = 0;
         for ((input, name), shape) in inputs.iter().zip(model.inputs().map(name_of)).zip(shapes) {
             let id = if inputs.len() == 1 {
@@ -215,6 +256,16 @@ impl<'a> PartialNetwork<'a> {
             network.values.insert(name, value.into());
         }
         Ok(network)
+    }
+
+    /// Whether each output is one row after another of all samples.
+    pub(super) fn answers_by_row(&self) -> bool {
+        let by_row = |name: &&str| {
+            self.batch
+                .as_ref()
+                .is_some_and(|batch| batch.is_by_row(name))
+        };
+        self.outputs.iter().all(by_row)
     }
 
     /// Makes the outputs of the file the answer of the network: a single one by itself, several

@@ -85,8 +85,14 @@ pub enum ModelFault {
         value: String,
     },
     /// There is no input.
-    #[error("it takes no input")]
+    #[error("it takes no input, so that its answers are constants")]
     NoInputs,
+    /// It takes a batch of a fixed size as a whole.
+    #[error("it takes {size} samples at once, and its answers are not one row for each")]
+    FixedBatch {
+        /// The samples that it takes.
+        size: usize,
+    },
     /// Dimensions were given for an input that is not there.
     #[error("no input is named `{name}`, expected {}", .known.join(", "))]
     NoSuchInput {

@@ -41,8 +41,17 @@ impl OnnxModel {
         let (Some(only), None) = (inputs.next(), inputs.next()) else {
             return self.network_of(&[]);
         };
+        let is_whole = |shape: Shape| {
+            let asked: Vec<usize> = shape.into();
+            let sizes = type_of(only).1.unwrap_or_default().iter().map(size);
+            let sizes: Vec<Option<usize>> = sizes.collect();
+            asked.iter().map(|d| Some(*d)).eq(sizes.iter().copied())
+                || sizes.is_empty() && asked == [1]
+        };
         let sample = match (shape, samples(only)) {
+            (None, _) if self.fixed_batch().is_some() => return self.network_of(&[]),
             (None, None) => return self.network_of(&[]),
+            (Some(shape), None) if is_whole(shape) => return self.network_of(&[]),
             (None, Some(dims)) => dims.iter().map(size).collect(),
             (Some(shape), _) => Some(Vec::from(shape)),
         };
@@ -64,14 +73,27 @@ impl OnnxModel {
 
     /// Turns the model into a network for one sample with inputs of the dimensions in `given`,
     /// by name and with a batch of 1 where the file has one. Inputs that are not named have the
-    /// dimensions in the file, and a batch of 1 where their first dimension varies.
+    /// dimensions in the file, and a batch of 1 where their first dimension varies. A first
+    /// dimension that is fixed to more is the batch where all nodes keep its samples apart, else
+    /// part of the sample.
     ///
     /// # Errors
     /// The model does not take such inputs, dimensions vary that are not given, or there are
     /// nodes that cannot be computed: all of them are named at once.
     pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
         let inputs = self.bound(given).map_err(OnnxError::Model)?;
-        PartialNetwork::taking(self, &inputs)?.complete(inputs)
+        let Some(size) = self.fixed_batch() else {
+            return PartialNetwork::taking(self, &inputs)?.complete(inputs, None);
+        };
+        let mut single = inputs.clone();
+        single.iter_mut().for_each(|input| input.dims[0] = 1);
+        let is_asked = single == inputs;
+        let by_row = PartialNetwork::taking(self, &single)
+            .and_then(|network| network.complete(single, Some(size)));
+        match by_row {
+            Err(_) if !is_asked => PartialNetwork::taking(self, &inputs)?.complete(inputs, None),
+            by_row => by_row,
+        }
     }
 }
 
@@ -85,19 +107,29 @@ fn samples(input: &ValueInfoProto) -> Option<&[DimensionProto]> {
 
 impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the outputs need.
-    fn complete(mut self, inputs: Vec<OnnxTensor>) -> Result<OnnxNetwork, OnnxError> {
+    ///
+    /// Where the file takes a batch of a fixed `size`, its answers have to be rows of the samples.
+    fn complete(
+        mut self,
+        inputs: Vec<OnnxTensor>,
+        size: Option<usize>,
+    ) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
         let patterns = Patterns::find(&self);
         self.absorbed.extend(&patterns.inner);
         for (at, node) in self.model.nodes().enumerate() {
             match patterns.ends.get(&at) {
-                _ if !needed.contains(&at) || self.absorbed.contains(&at) => {}
+                _ if !needed.contains(&at) => {}
+                _ if self.absorbed.contains(&at) => self.follow_absorbed(node)?,
                 Some(whole) => self.spelled_out(node, *whole)?,
                 None => self.node(node)?,
             }
         }
         if !self.unsupported.is_empty() {
             return Err(OnnxError::Unsupported(self.unsupported));
+        }
+        if let Some(size) = size.filter(|_| !self.answers_by_row()) {
+            return Err(OnnxError::Model(ModelFault::FixedBatch { size }));
         }
         let outputs = self.answer()?;
         let graph = self.builder.build_with(signature(&inputs, &outputs))?;
@@ -139,7 +171,24 @@ impl<'a> PartialNetwork<'a> {
                 operators::add_norm(self, end, &value, eps, by)
             }
         };
-        self.keep(end, added, &[Some(value)])
+        if let (Whole::Norm { .. }, Some(dims)) = (whole.whole, value.dims()) {
+            self.follow_norm(end, whole.input, dims.len());
+        }
+        self.keep(end, added, &[Some(value)])?;
+        if let Some(output) = end.outputs().first() {
+            self.follow_as(whole.input, output);
+        }
+        Ok(())
+    }
+
+    /// Follows a node that became part of another one's operation.
+    fn follow_absorbed(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
+        let is_made = |name: &String| self.values.contains_key(name.as_str());
+        if self.batch.is_some() && node.outputs().iter().any(is_made) {
+            let inputs = self.inputs(node)?;
+            self.follow(node, &inputs);
+        }
+        Ok(())
     }
 
     fn node(&mut self, node: Node<'a>) -> Result<(), OnnxError> {
@@ -147,6 +196,7 @@ impl<'a> PartialNetwork<'a> {
         if let (Some("If"), Some(Some(Value::Constant(holds)))) = (node.operator(), inputs.first())
             && let Some(holds) = holds.as_scalar()
         {
+            self.follow_branch(node, holds != 0.0, &inputs);
             return self.branch(node, holds != 0.0);
         }
         if let Some(folded) = folded(node, &inputs) {
@@ -161,11 +211,14 @@ impl<'a> PartialNetwork<'a> {
                     spent.map_err(|fault| failed(node, fault))?;
                 }
             }
+            self.follow_folded(node, &inputs, &constants)?;
             self.set(node, constants.into_iter().map(Value::Constant).collect());
             return Ok(());
         }
         let added = operators::add(self, node, &inputs);
-        self.keep(node, added, &inputs)
+        self.keep(node, added, &inputs)?;
+        self.follow(node, &inputs);
+        Ok(())
     }
 
     fn count_initialisers(&mut self, node: Node<'a>, inputs: &[Option<Value>]) {
@@ -194,6 +247,9 @@ impl<'a> PartialNetwork<'a> {
         let outputs = graph.output.iter().map(|o| self.value(name_of(o)));
         let values = outputs.collect::<Result<Vec<_>, _>>()?;
         self.set(node, values);
+        for (inner, outer) in graph.output.iter().zip(node.outputs()) {
+            self.follow_as(name_of(inner), outer);
+        }
         Ok(())
     }
 
@@ -226,7 +282,7 @@ impl<'a> PartialNetwork<'a> {
     }
 }
 
-fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
+pub(super) fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
     OnnxError::Node {
         node: node.label(),
         fault: Box::new(fault),
@@ -234,7 +290,7 @@ fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
 }
 
 /// Returns the dimensions of a node's inputs as a text.
-fn shapes(inputs: &[Option<Value>]) -> String {
+pub(super) fn shapes(inputs: &[Option<Value>]) -> String {
     let shapes = inputs.iter().map(|value| match value {
         None => "none".to_owned(),
         Some(value) => value
@@ -245,7 +301,10 @@ fn shapes(inputs: &[Option<Value>]) -> String {
 }
 
 /// Returns the constants that a node makes, or `None` if they depend on the sample's values.
-fn folded(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>, NodeFault>> {
+pub(super) fn folded(
+    node: Node<'_>,
+    inputs: &[Option<Value>],
+) -> Option<Result<Vec<Constant>, NodeFault>> {
     let dims = inputs.first().and_then(|of| of.as_ref()?.dims());
     match (node.operator()?, dims) {
         ("Constant", _) => return Some(value(node).map(|c| vec![c])),

@@ -7,6 +7,7 @@
 
 mod activation;
 mod arrange;
+mod batch;
 mod budget;
 mod ends;
 mod error;

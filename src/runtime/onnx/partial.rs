@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::activation::{Activation, Value};
 use super::arrange::Rearranged;
+use super::batch::BatchTrace;
 use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
@@ -51,8 +52,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
-    /// Whether the file lets inputs have more than one sample; a single one is seen here.
-    pub(super) has_batch: bool,
+    /// What depends on the batch, where the file takes more than one sample.
+    pub(super) batch: Option<BatchTrace<'a>>,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
@@ -79,7 +80,7 @@ impl<'a> PartialNetwork<'a> {
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
-            has_batch: false,
+            batch: None,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),

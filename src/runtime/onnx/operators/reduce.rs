@@ -7,25 +7,10 @@ use crate::onnx::fold::axes;
 use crate::onnx::kinds;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::{Node, axis};
-use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::partial::PartialNetwork;
 use crate::onnx::shapes::reduced_axes;
 
 impl<'a> PartialNetwork<'a> {
-    /// Checks that a node which works along `over` does not work along the batch, of which one
-    /// sample is seen.
-    ///
-    /// # Errors
-    /// It would mix the samples of a batch.
-    pub(super) fn within_sample(&self, x: &Activation, over: &[usize]) -> Result<(), Refusal> {
-        let batch = self.has_batch && x.dims().len() > 1 && x.dims()[0] == 1;
-        match batch && over.contains(&0) {
-            true => Err(Refusal::Unsupported(
-                "along axis 0 it would mix the samples of a batch".into(),
-            )),
-            false => Ok(()),
-        }
-    }
-
     /// Adds a reduction over `axes`, which stay with the size 1.
     pub(super) fn reduce(
         &mut self,
@@ -73,7 +58,6 @@ pub(super) fn reduce<'a>(
     let Some(over) = reduced_axes(node, axes(node, &inputs.constants()), rank)? else {
         return Ok(x);
     };
-    network.within_sample(&x, &over)?;
     let operator = node.operator().unwrap_or_default();
     let is_image = matches!(network.shape(x.id), Shape::Image { .. });
     if operator == "ReduceMean"
@@ -185,7 +169,6 @@ pub(super) fn cumulative_sum<'a>(
     let x = network.input(node, inputs, 0)?;
     let along = inputs.integers(1)?.and_then(|a| a.first().copied());
     let along = axis(along.unwrap_or(0), x.dims().len())?;
-    network.within_sample(&x, &[along])?;
     let axes = x.layout.axes_with(&[along]);
     let from = network.stored(node, &x, &axes)?;
     let op = TensorOp::CumSum {

@@ -45,7 +45,17 @@ pub(super) fn squeeze<'a>(
     if written.is_none() && inputs.has(1) {
         return unsupported("axes that are not constant");
     }
-    let dims = squeeze_dims(x.dims(), written.as_deref())?;
+    // The batch is one sample here alone, and stays.
+    let batch = node.inputs().first();
+    let batch = batch.and_then(|name| network.batch.as_ref()?.axis(name));
+    let dims = match (written, batch) {
+        (None, Some(batch)) => {
+            let ones = (0..x.dims().len()).filter(|&a| x.dims()[a] == 1 && a != batch);
+            let ones: Vec<i64> = ones.map(|a| a as i64).collect();
+            squeeze_dims(x.dims(), Some(&ones))?
+        }
+        (written, _) => squeeze_dims(x.dims(), written.as_deref())?,
+    };
     network.reshaped(node, &x, &dims)
 }
 

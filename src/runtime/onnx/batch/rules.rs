@@ -1,0 +1,286 @@
+//! Where the answers of each operator hold the samples of a batch.
+
+use super::place::Place;
+use super::{BatchFault, Batched, Followed, Operand, mixes, moves, products};
+use crate::onnx::fold::axes;
+use crate::onnx::kinds;
+use crate::onnx::node::axis;
+use crate::onnx::shapes::reduced_axes;
+use crate::onnx::tensor::Constant;
+
+/// How each answer of a node depends on the batch; `None` for one that does not.
+pub(super) type Answers = Result<Vec<Option<Batched>>, BatchFault>;
+
+pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
+    let operator = of.node.operator().unwrap_or_default();
+    match operator {
+        "Identity" | "Cast" => Ok(vec![of.operand(0)?.batched.cloned()]),
+        "MatMul" | "MatMulInteger" => products::matmul(of),
+        "Gemm" => products::gemm(of),
+        "Einsum" => products::einsum(of),
+        "Softmax" | "LogSoftmax" | "Hardmax" => shares(of),
+        "LpNormalization" | "TopK" | "CumSum" | "CumProd" => along(of, written_axis(of, -1)?),
+        "LayerNormalization" | "RMSNormalization" => from_axis(of),
+        "DynamicQuantizeLinear" => {
+            // A scale for each sample is finer than one for all.
+            Ok(vec![of.operand(0)?.batched.cloned()])
+        }
+        "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
+        _ if operator.starts_with("Reduce") => {
+            let over = reduced_axes(of.node, axes(of.node, &of.constants()), of.rank(0)?)?;
+            match over {
+                Some(over) => reduced(of, &over),
+                None => of.all_at(of.sample_place(0)?),
+            }
+        }
+        "LSTM" | "GRU" | "RNN" => sequence(of),
+        _ if is_elementwise(operator) => of.all_at(together(of)?),
+        _ => match moves::answers(operator, of) {
+            Some(answers) => answers,
+            None => first_axis(of),
+        },
+    }
+}
+
+impl<'v> Followed<'v, '_> {
+    pub(super) fn operand(&self, n: usize) -> Result<&Operand<'v>, BatchFault> {
+        let operand = self.operands.get(n).and_then(Option::as_ref);
+        operand.ok_or(BatchFault::Single)
+    }
+
+    pub(super) fn rank(&self, n: usize) -> Result<usize, BatchFault> {
+        Ok(self.operand(n)?.dims.len())
+    }
+
+    /// Returns where an operand, also a constant one, holds samples.
+    pub(super) fn sample_place(&self, n: usize) -> Result<Place, BatchFault> {
+        let operand = self.operand(n)?;
+        if let Some(place) = operand.place() {
+            return Ok(place);
+        }
+        let place = match (operand.constant, operand.batched) {
+            (Some(of_one), Some(Batched::Constant(of_all))) => {
+                Place::of_constant(of_one, of_all, self.batch)
+            }
+            // Another operand depends on the batch, which this one knows nothing of.
+            _ => return Err(BatchFault::Single),
+        };
+        place.ok_or_else(depends)
+    }
+
+    pub(super) fn constants(&self) -> Vec<Option<&Constant>> {
+        let operands = self.operands.iter();
+        operands.map(|o| o.as_ref()?.constant).collect()
+    }
+
+    /// Returns the constants as they are for the batch.
+    pub(super) fn all_constants(&self) -> Vec<Option<&Constant>> {
+        let operands = self.operands.iter();
+        operands.map(|o| o.as_ref()?.of_all()).collect()
+    }
+
+    /// Returns that all answers hold samples at one place.
+    pub(super) fn all_at(&self, place: Place) -> Answers {
+        Ok(vec![Some(Batched::Samples(place)); self.answers.len()])
+    }
+}
+
+pub(super) fn depends() -> BatchFault {
+    BatchFault::Mixes("its values depend on the size of the batch".into())
+}
+
+fn is_elementwise(operator: &str) -> bool {
+    let number = kinds::binary(operator).is_some() || kinds::unary(operator).is_some();
+    number
+        || matches!(
+            operator,
+            "Relu"
+                | "LeakyRelu"
+                | "PRelu"
+                | "Elu"
+                | "Celu"
+                | "Selu"
+                | "Sigmoid"
+                | "HardSigmoid"
+                | "HardSwish"
+                | "Swish"
+                | "Tanh"
+                | "Gelu"
+                | "FastGelu"
+                | "BiasGelu"
+                | "QuickGelu"
+                | "Softplus"
+                | "Softsign"
+                | "Mish"
+                | "ThresholdedRelu"
+                | "Shrink"
+                | "Tan"
+                | "Sinh"
+                | "Cosh"
+                | "Asinh"
+                | "Acosh"
+                | "Atanh"
+                | "Asin"
+                | "Acos"
+                | "Atan"
+                | "IsInf"
+                | "CastLike"
+                | "Clip"
+                | "Where"
+                | "Dropout"
+                | "BitShift"
+                | "BitwiseAnd"
+                | "BitwiseOr"
+                | "BitwiseXor"
+                | "BitwiseNot"
+                | "QuantizeLinear"
+                | "DequantizeLinear"
+        )
+}
+
+/// Returns the place of values that are repeated as in NumPy.
+pub(super) fn together(of: &Followed<'_, '_>) -> Result<Place, BatchFault> {
+    let rank = of.answers.first().map_or(0, Vec::len);
+    let raised = |operand: &Operand<'_>, place: Place| {
+        place.along((place.axis + rank).saturating_sub(operand.dims.len()))
+    };
+    let mut placed = of.operands.iter().flatten();
+    let place = match placed.find_map(|o| Some(raised(o, o.place()?))) {
+        Some(place) => place,
+        None => {
+            let n = of
+                .operands
+                .iter()
+                .position(|o| o.as_ref().is_some_and(Operand::differs));
+            let n = n.unwrap_or_default();
+            raised(of.operand(n)?, of.sample_place(n)?)
+        }
+    };
+    for operand in of.operands.iter().flatten() {
+        let own = (place.axis + operand.dims.len()).checked_sub(rank);
+        agrees(of, operand, place, own)?;
+        let size = own
+            .and_then(|axis| operand.dims.get(axis))
+            .copied()
+            .unwrap_or(1);
+        let other = operand.place().is_some_and(|p| raised(operand, p) != place);
+        match other {
+            true if size != place.outer * place.inner => return Err(BatchFault::Single),
+            true => return mixes(place.axis),
+            false => {}
+        }
+    }
+    Ok(place)
+}
+
+/// Checks that an operand which is no activation with samples fits one that has them at `place`,
+/// which is its axis `own`.
+fn agrees(
+    of: &Followed<'_, '_>,
+    operand: &Operand<'_>,
+    place: Place,
+    own: Option<usize>,
+) -> Result<(), BatchFault> {
+    match (operand.constant, operand.batched) {
+        (Some(of_one), Some(Batched::Constant(of_all))) => {
+            let repeats = |axis| place.along(axis).repeats(of_one, of_all, of.batch);
+            match own.is_some_and(repeats) {
+                true => Ok(()),
+                false => Err(depends()),
+            }
+        }
+        (_, None) if own.is_some_and(|axis| operand.dims[axis] != 1) => Err(BatchFault::Single),
+        _ => Ok(()),
+    }
+}
+
+fn written_axis(of: &Followed<'_, '_>, default: i64) -> Result<usize, BatchFault> {
+    let given = match of.node.operator() {
+        Some("CumSum" | "CumProd") => {
+            let given = of.operand(1)?.constant.and_then(Constant::as_integers);
+            given.and_then(|axes| axes.first().copied())
+        }
+        _ => of.node.integer("axis"),
+    };
+    Ok(axis(given.unwrap_or(default), of.rank(0)?)?)
+}
+
+/// Works along one axis, which stays.
+fn along(of: &Followed<'_, '_>, axis: usize) -> Answers {
+    let place = of.sample_place(0)?;
+    match place.axis == axis {
+        true => mixes(axis),
+        false => of.all_at(place),
+    }
+}
+
+/// Before opset 13 everything behind the axis is one row.
+fn shares(of: &Followed<'_, '_>) -> Answers {
+    if of.node.opset >= 13 {
+        return along(of, written_axis(of, -1)?);
+    }
+    let first = written_axis(of, 1)?;
+    let place = of.sample_place(0)?;
+    match place.axis >= first {
+        true => mixes(place.axis),
+        false => of.all_at(place),
+    }
+}
+
+fn from_axis(of: &Followed<'_, '_>) -> Answers {
+    let first = written_axis(of, -1)?;
+    let place = of.sample_place(0)?;
+    match place.axis >= first {
+        true => mixes(place.axis),
+        false => of.all_at(place),
+    }
+}
+
+fn reduced(of: &Followed<'_, '_>, over: &[usize]) -> Answers {
+    let place = of.sample_place(0)?;
+    if over.contains(&place.axis) {
+        return mixes(place.axis);
+    }
+    let before = over.iter().filter(|axis| **axis < place.axis).count();
+    match of.node.integer("keepdims").unwrap_or(1) != 0 {
+        true => of.all_at(place),
+        false => of.all_at(place.along(place.axis - before)),
+    }
+}
+
+/// Layers that take a batch of images or sequences: all inputs hold samples along the first
+/// axis.
+fn first_axis(of: &Followed<'_, '_>) -> Answers {
+    let mut found = None;
+    for n in 0..of.operands.len() {
+        if of.operands[n].as_ref().is_none_or(|o| o.batched.is_none()) {
+            continue;
+        }
+        let place = of.sample_place(n)?;
+        if place.axis != 0 || found.is_some_and(|found| found != place) {
+            return mixes(place.axis);
+        }
+        found = Some(place);
+    }
+    of.all_at(found.ok_or(BatchFault::Single)?)
+}
+
+/// Recurrent layers, whose sequences go on along the first axis and are a batch along the
+/// second, or the other way around (`layout = 1`).
+fn sequence(of: &Followed<'_, '_>) -> Answers {
+    let by_row = of.node.integer("layout") == Some(1);
+    let own = usize::from(!by_row);
+    for operand in of.operands.iter().flatten() {
+        if let Some(place) = operand.place()
+            && (place.axis != own || place.outer * place.inner != 1)
+        {
+            return mixes(place.axis);
+        }
+        if operand.differs() && operand.place().is_none() && operand.constant.is_none() {
+            return Err(depends());
+        }
+    }
+    let axes = if by_row { [0, 0, 0] } else { [2, 1, 1] };
+    let at = |axis| Some(Batched::Samples(Place::FIRST.along(axis)));
+    Ok(axes.into_iter().map(at).collect())
+}
