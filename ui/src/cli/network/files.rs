@@ -71,9 +71,9 @@ struct LogitsReport {
 
 pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
-    let chosen = ChosenNetwork::new(&args.network)?;
+    let mut chosen = ChosenNetwork::new(&args.network)?;
     if is_json(&args.output) {
-        return named(args, &chosen, &output);
+        return named(args, &mut chosen, &output);
     }
     let samples = samples(args, &chosen.graph)?;
     let Shape::Vector { features: classes } = chosen.graph.output() else {
@@ -118,7 +118,7 @@ fn is_json(path: &Path) -> bool {
 }
 
 /// Runs the samples of a file of named tensors.
-fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> Result<()> {
+fn named(args: &NetworkRunArgs, chosen: &mut ChosenNetwork, output: &OutputFile) -> Result<()> {
     if !is_json(&args.input) {
         bail!("--input: expected a .json file of named tensors, as the output is one");
     }
