@@ -1,24 +1,34 @@
 //! Made-up samples of named tensors: what a network can take, where random numbers would not do.
 
-use std::sync::Arc;
-
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::network::{Graph, NodeId, Op, TensorOp};
 use crate::tensor::{DataType, TensorSpec};
 
-use super::member::Member;
+use super::samples::{Samples, SamplesError};
+
+impl Samples {
+    /// Creates `rows` samples that `network` can take, the same each time: for integers that it
+    /// looks up in a table, rows of that table.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] if there is no row or value.
+    pub fn made_up(network: &Graph, rows: usize) -> Result<Self, SamplesError> {
+        let values = made_up_tensors(&network.signature().inputs, &[network], rows);
+        Samples::new(values, network.input().elements(), None)
+    }
+}
 
 /// Returns `rows` samples of `tensors`, the same each time: floats from −1 to 1; integers that
-/// are rows of the smallest table that a member looks them up in, or 1 where there is none, as in
+/// are rows of the smallest table that a network looks them up in, or 1 where there is none, as in
 /// masks; booleans that are true.
 pub(super) fn made_up_tensors(
     tensors: &[TensorSpec],
-    members: &[Arc<Member>],
+    networks: &[&Graph],
     rows: usize,
 ) -> Vec<f32> {
-    let bounds: Vec<Option<usize>> = tensors.iter().map(|t| smallest(t, members)).collect();
+    let bounds: Vec<Option<usize>> = tensors.iter().map(|t| smallest(t, networks)).collect();
     let mut random = ChaCha8Rng::seed_from_u64(0);
     let mut values = Vec::new();
     for _ in 0..rows {
@@ -35,9 +45,9 @@ pub(super) fn made_up_tensors(
     values
 }
 
-/// Returns the rows of the smallest table that members look a tensor up in, if there is any.
-fn smallest(spec: &TensorSpec, members: &[Arc<Member>]) -> Option<usize> {
-    let tables = members.iter().filter_map(|m| table(&m.graph, &spec.name));
+/// Returns the rows of the smallest table that networks look a tensor up in, if there is any.
+fn smallest(spec: &TensorSpec, networks: &[&Graph]) -> Option<usize> {
+    let tables = networks.iter().filter_map(|graph| table(graph, &spec.name));
     tables.min()
 }
 

@@ -11,6 +11,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::network::Graph;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
@@ -227,7 +228,10 @@ fn made_up(
     let n = source.count("calibration.synthetic", rows, most as i64)?;
     let made = match form.tensors {
         None => Samples::synthetic(n, width),
-        Some(tensors) => Samples::new(made_up_tensors(tensors, members, n), width, None),
+        Some(tensors) => {
+            let graphs: Vec<&Graph> = members.iter().map(|m| &*m.graph).collect();
+            Samples::new(made_up_tensors(tensors, &graphs, n), width, None)
+        }
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

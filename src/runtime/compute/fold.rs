@@ -1,5 +1,10 @@
 //! Folds batch norms into weights, and lays these out as the kernels read them.
 
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use crate::network::{Binary, Conv2d, Graph, Op, TensorOp, Weights};
 
 use super::ComputeError;
@@ -28,11 +33,49 @@ pub(super) fn floats(step: &PlannedStep) -> usize {
         }
 }
 
+/// Floats of weights that are worth a further thread.
+const WORTH_A_THREAD: usize = 4 << 20;
+
+/// Folds the weights of all steps, on the cores of the calling thread where they are many.
+///
+/// # Errors
+/// As for [`fold`].
+pub(super) fn fold_all(
+    graph: &Graph,
+    weights: &Weights,
+    steps: &[PlannedStep],
+) -> Result<Vec<StepWeights>, ComputeError> {
+    let all: usize = steps.iter().map(floats).sum();
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = (all / WORTH_A_THREAD).clamp(1, cores);
+    let next = AtomicUsize::new(0);
+    let some = || -> Result<Vec<_>, ComputeError> {
+        let mut folded = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(step) = steps.get(at) else {
+                return Ok(folded);
+            };
+            folded.push((at, fold(graph, weights, step)?));
+        }
+    };
+    let mut folded = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
+        let mut folded = some()?;
+        for other in others {
+            folded.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok::<_, ComputeError>(folded)
+    })?;
+    folded.sort_unstable_by_key(|(at, _)| *at);
+    Ok(folded.into_iter().map(|(_, weights)| weights).collect())
+}
+
 /// Folds the weights that `step` uses.
 ///
 /// # Errors
 /// [`ComputeError::OutOfMemory`].
-pub(super) fn fold(
+fn fold(
     graph: &Graph,
     weights: &Weights,
     step: &PlannedStep,

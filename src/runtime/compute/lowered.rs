@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use super::ComputeError;
 use super::buffers::ValuePlace;
 use super::family::Family;
-use super::fold::fold;
+use super::fold::fold_all;
 use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, StepWeights, TileShape};
 use super::plan::ArenaPlan;
 use super::team::PhaseBarrier;
@@ -61,10 +61,7 @@ impl Lowered {
             Family::Plain
         };
         let plan = ArenaPlan::new(graph, TileShape::of(family));
-        let steps = plan.steps.iter();
-        let weights = steps
-            .map(|step| fold(graph, weights, step))
-            .collect::<Result<_, _>>()?;
+        let weights = fold_all(graph, weights, &plan.steps)?;
         Ok(Lowered {
             plan,
             weights,

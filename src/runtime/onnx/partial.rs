@@ -15,7 +15,7 @@ use super::error::{NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
-use super::tensor::Constant;
+use super::tensor::{Constant, are_finite};
 use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
 
 /// The reason why a node makes no operation.
@@ -156,8 +156,8 @@ impl<'a> PartialNetwork<'a> {
         let id = self.builder.add(name.as_str(), op, inputs)?;
         for (last, values) in weights {
             let operand = matches!(op, Op::Tensor(_));
-            let wrong = values.iter().position(|v| !(operand || v.is_finite()));
-            if let Some(at) = wrong {
+            if !(operand || are_finite(&values)) {
+                let at = values.iter().take_while(|v| v.is_finite()).count();
                 let why = format!("value {at} of its {last} is not a finite number");
                 return Err(Refusal::Fault(NodeFault::Shapes(why)));
             }
@@ -204,7 +204,7 @@ impl<'a> PartialNetwork<'a> {
         let fits = constant.dims.len() <= rank && constant.dims.last() == Some(&features);
         let is_row = fits && constant.values.len() == features;
         let bias = constant.as_floats().filter(|_| is_row)?.to_vec();
-        if !bias.iter().all(|v| v.is_finite()) {
+        if !are_finite(&bias) {
             return None;
         }
         self.absorbed.insert(at);

@@ -108,6 +108,37 @@ impl Values {
     }
 }
 
+/// Values that are checked without a branch between them.
+const CHECKED: usize = 1024;
+
+/// Whether all values are finite.
+pub(super) fn are_finite(values: &[f32]) -> bool {
+    let mut runs = values.chunks(CHECKED);
+    runs.all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
+}
+
+/// Lines and columns of a block of a transpose: a cache line of floats.
+const BLOCK: usize = 16;
+
+/// Returns the transpose of a matrix with lines of `columns` values, block by block.
+pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+    let lines = matrix.len() / columns.max(1);
+    let mut to = vec![0.0; matrix.len()];
+    for line in (0..lines).step_by(BLOCK) {
+        let block = line..lines.min(line + BLOCK);
+        for column in (0..columns).step_by(BLOCK) {
+            for column in column..columns.min(column + BLOCK) {
+                let values = matrix[block.start * columns + column..].iter();
+                let row = &mut to[column * lines..][block.clone()];
+                for (to, value) in row.iter_mut().zip(values.step_by(columns)) {
+                    *to = *value;
+                }
+            }
+        }
+    }
+    to
+}
+
 /// Returns the dimensions with a product that is no mistake.
 fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
     let wrong = || TensorFault::Dimensions(written.to_vec());

@@ -143,6 +143,9 @@ pub(in crate::compute) struct Filters<'a> {
 /// Floats of weights read between two calls of [`Filters::read`].
 const READ: usize = 1 << 20;
 
+/// Inputs of all columns of a panel that are packed at a time: a cache line of each column.
+const INPUTS: usize = 16;
+
 impl Filters<'_> {
     /// Returns the input channels of a group.
     pub(crate) fn inputs(&self) -> usize {
@@ -168,20 +171,41 @@ impl Filters<'_> {
 
     /// Fills the panels of all groups; a panel's lines are kernel positions, then inputs.
     pub(crate) fn pack(&self, panels: Panels, packed: &mut [f32]) {
-        let (inputs, area) = (self.inputs(), self.conv.kernel.area());
+        let mut read = 0;
         let groups = packed.chunks_exact_mut(panels.floats().max(1));
         for (group, packed) in groups.enumerate() {
-            let first = group * self.outputs();
-            panels.pack(packed, |column| {
+            for panel in (0..panels.count()).map(|i| panels.panel(i)) {
+                let first = group * self.outputs() + panel.column;
+                self.pack_panel(panels, panel, first, &mut packed[panel.at..]);
+                read += panel.vectors * panels.shape.lanes * panels.depth;
+                if read >= READ {
+                    (self.read)();
+                    read = 0;
+                }
+            }
+        }
+    }
+
+    /// Fills one panel, whose first column is output `first`: some inputs of all columns at a
+    /// time, so that the lines that they are written to stay in cache.
+    fn pack_panel(&self, panels: Panels, panel: WeightPanel, first: usize, packed: &mut [f32]) {
+        let width = panel.vectors * panels.shape.lanes;
+        let columns = width - panels.shape.lanes + panel.last;
+        let (inputs, area) = (self.inputs(), self.conv.kernel.area());
+        for some in (0..inputs).step_by(INPUTS) {
+            let count = INPUTS.min(inputs - some);
+            for column in 0..columns {
                 let out = first + column;
                 let factor = self.factor(out);
-                let (first, len) = (out * inputs * area, inputs * area);
-                if first % READ < len {
-                    (self.read)();
+                let raw = &self.raw[(out * inputs + some) * area..][..count * area];
+                for at in 0..area {
+                    let lines = &mut packed[(at * inputs + some) * width + column..];
+                    let values = raw[at..].iter().step_by(area);
+                    for (to, value) in lines.iter_mut().step_by(width).zip(values) {
+                        *to = factor * value;
+                    }
                 }
-                let raw = &self.raw[first..][..len];
-                (0..area).flat_map(move |at| (0..inputs).map(move |i| factor * raw[i * area + at]))
-            });
+            }
         }
     }
 

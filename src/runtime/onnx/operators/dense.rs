@@ -1,15 +1,16 @@
 //! Products of matrices: fully connected layers where one of them is constant.
 
+use std::borrow::Cow;
+
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
-use crate::onnx::fold::permuted;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
-use crate::onnx::tensor::{Constant, Values};
+use crate::onnx::tensor::{Constant, Values, are_finite, transposed};
 
 /// A fully connected layer, its weights `[features, inputs]`.
 pub(super) struct Dense {
@@ -29,20 +30,15 @@ impl Dense {
         if matrix.dims[..leading].iter().any(|d| *d != 1) {
             return None;
         }
-        let matrix = Constant {
-            dims: vec![one, other],
-            values: matrix.values.clone(),
+        let held = matrix.as_floats().map_or_else(
+            || Cow::Owned(matrix.to_floats()),
+            Cow::Borrowed,
+        );
+        let (features, inputs, values) = match rows {
+            true => (one, other, held.into_owned()),
+            false => (other, one, transposed(&held, other)),
         };
-        let matrix = match rows {
-            true => matrix,
-            false => permuted(&matrix, &[1, 0]),
-        };
-        let (features, inputs) = (matrix.dims[0], matrix.dims[1]);
-        let values = match matrix.values {
-            Values::Floats(values) => values,
-            _ => matrix.to_floats(),
-        };
-        values.iter().all(|v| v.is_finite()).then_some(Dense {
+        are_finite(&values).then_some(Dense {
             values,
             bias: None,
             inputs,

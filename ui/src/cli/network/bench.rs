@@ -66,12 +66,11 @@ const LEAST_BATCHES: usize = 3;
 pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let stopped = stop_flag();
     let place = NetworkPlace::new(&args.place)?;
-    let chosen = ChosenNetwork::new(&args.network)?;
-    let samples = Samples::synthetic(args.batch, chosen.graph.input().elements())?;
-    let (width, values) = (samples.width(), samples.values());
     let before = resident_bytes();
-
     let start = Instant::now();
+    let mut chosen = ChosenNetwork::new(&args.network)?;
+    let samples = Samples::made_up(&chosen.graph, args.batch)?;
+    let (width, values) = (samples.width(), samples.values());
     let weights = chosen.weights(&args.weights)?;
     let synthetic = weights.is_synthetic();
     let mut answer = place.runner(&chosen.graph, &weights, args.batch)?;

@@ -100,11 +100,12 @@ impl ChosenNetwork {
         self.own.is_some()
     }
 
-    /// Reads its weights from the file, or generates them from the seed.
-    pub(crate) fn weights(&self, choice: &WeightsChoice) -> Result<Weights> {
-        let path = match (&choice.weights, &self.own) {
+    /// Reads its weights from the file, or generates them from the seed. Those that the
+    /// network's own file holds are handed out once.
+    pub(crate) fn weights(&mut self, choice: &WeightsChoice) -> Result<Weights> {
+        let path = match (&choice.weights, self.own.take()) {
             (Some(_), Some(_)) => bail!("--weights: {} holds its own weights", self.name),
-            (None, Some(own)) => return Ok(own.clone()),
+            (None, Some(own)) => return Ok(own),
             (None, None) => return Ok(Weights::synthetic(&self.graph, choice.seed)),
             (Some(path), None) => path,
         };

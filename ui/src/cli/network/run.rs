@@ -59,7 +59,7 @@ struct RunReport {
 
 pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
-    let chosen = ChosenNetwork::new(&args.network)?;
+    let mut chosen = ChosenNetwork::new(&args.network)?;
     let file = AnswerFile::of(&args.output, &chosen.graph)?;
     let samples = samples(args, &chosen.graph)?;
     let weights = chosen.weights(&args.weights)?;
