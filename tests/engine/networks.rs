@@ -1,11 +1,14 @@
 //! Published networks have the parameters and costs that others count for them.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 use divisi::compute::{FootprintModel, Lowered, NetworkOp};
 use divisi::network::builders::{Builder, Published, ResnetSkeleton};
 use divisi::network::{Graph, Shape, Weights};
+use serde::Deserialize;
 
 use crate::compute::{difference, samples};
 
@@ -18,52 +21,56 @@ fn published(name: &str, side: usize) -> Graph {
 
 /// The side of the images a network was made for.
 fn side(name: &str) -> usize {
-    match name {
-        "inception-v3" | "inception-v4" | "inception-resnet-v2" | "xception" => 299,
-        _ => 224,
-    }
+    let Some(Shape::Image { height, .. }) = Published::named(name).map(Published::input) else {
+        panic!("{name} is not published");
+    };
+    height
+}
+
+/// The tensors of a network, as the library has them whose names it has.
+#[derive(Deserialize)]
+struct Tensors {
+    network: String,
+    model: String,
+    /// Learned parameters at 1000 classes.
+    parameters: u64,
+    /// Of the names and shapes of all tensors, in any order.
+    checksum: String,
+}
+
+/// FNV-1a of 64 bits (Fowler, Noll and Vo).
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn tensors() -> Vec<Tensors> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pytorch/tensors.json");
+    let text = fs::read_to_string(path).expect("tensors.json");
+    serde_json::from_str(&text).expect("tensors")
 }
 
 #[test]
-fn parameters_are_as_many_as_others_count() {
-    // Learned parameters at 1000 classes, and whose count that is.
-    let counts = [
-        ("alexnet", 61_100_840, "torchvision alexnet"),
-        ("densenet121", 7_978_856, "torchvision densenet121"),
-        ("densenet169", 14_149_480, "torchvision densenet169"),
-        ("densenet201", 20_013_928, "torchvision densenet201"),
-        (
-            "inception-resnet-v2",
-            55_843_464,
-            "timm inception_resnet_v2",
-        ),
-        // torchvision counts 27 161 264 with the auxiliary head of 3 326 696.
-        (
-            "inception-v3",
-            27_161_264 - 3_326_696,
-            "torchvision inception_v3",
-        ),
-        ("inception-v4", 42_679_816, "timm inception_v4"),
-        ("mobilenet-v1", 4_231_976, "timm mobilenetv1_100"),
-        ("mobilenet-v2", 3_504_872, "torchvision mobilenet_v2"),
-        ("resnet18", 11_689_512, "torchvision resnet18"),
-        ("resnet34", 21_797_672, "torchvision resnet34"),
-        ("resnet50", 25_557_032, "torchvision resnet50"),
-        ("resnet101", 44_549_160, "torchvision resnet101"),
-        ("resnet152", 60_192_808, "torchvision resnet152"),
-        ("resnext50-32x4d", 25_028_904, "torchvision resnext50_32x4d"),
-        ("resnext101-32x4d", 44_177_704, "timm resnext101_32x4d"),
-        ("vgg16", 138_357_544, "torchvision vgg16"),
-        ("vgg19", 143_667_240, "torchvision vgg19"),
-        ("xception", 22_855_952, "timm legacy_xception"),
-    ];
-    assert_eq!(
-        counts.map(|(name, ..)| name),
-        Published::ALL.map(|(_, n)| n)
-    );
-    for (name, count, source) in counts {
+fn parameters_are_as_many_as_others_count_and_have_their_names_and_shapes() {
+    let all = tensors();
+    for network in Published::all() {
+        let name = network.name();
+        let theirs = all.iter().find(|t| t.network == name);
+        let theirs = theirs.unwrap_or_else(|| panic!("{name} is not compared"));
         let graph = published(name, side(name));
-        assert_eq!(graph.parameter_count(), count, "{name}: {source}");
+        assert_eq!(
+            graph.parameter_count(),
+            theirs.parameters,
+            "{}",
+            theirs.model
+        );
+        let parameters = graph.parameters();
+        let hashes = parameters
+            .iter()
+            .map(|p| hash(&format!("{} {:?}", p.name, p.shape)));
+        let sum = hashes.fold(0, u64::wrapping_add);
+        assert_eq!(format!("{sum:016x}"), theirs.checksum, "{}", theirs.model);
     }
 }
 
@@ -188,7 +195,9 @@ fn the_skeleton_is_resnet34_at_depth_34_and_grows_with_depth_and_width() {
 
 #[test]
 fn an_image_too_small_for_a_network_is_refused_where_it_ends() {
-    let build = |shape| Builder::Published(Published::InceptionV3).build(shape, 10);
+    let build = |shape| {
+        Builder::Published(Published::named("inception-v3").expect("is published")).build(shape, 10)
+    };
     assert!(build(Shape::image(3, 75, 75)).is_ok());
     let error = build(Shape::image(3, 74, 74)).expect_err("too small");
     assert!(error.to_string().contains("layer `Mixed_7a"), "{error}");

@@ -35,9 +35,10 @@ impl CandleNode {
     /// A tensor cannot be made.
     pub(super) fn new(graph: &Graph, weights: &Weights, index: usize) -> Result<Self> {
         let node = graph.nodes()[index].clone();
-        let parameters = graph.node_parameters(index).into_iter().map(|p| {
-            let tensor = Tensor::from_slice(weights.get(&p.name), p.shape, &Device::Cpu)?;
-            Ok((p.name, tensor))
+        let parameters = graph.operands(index).into_iter().map(|operand| {
+            let values = graph.values_of(index, operand.suffix, weights);
+            let tensor = Tensor::from_slice(&values, operand.shape, &Device::Cpu)?;
+            Ok((format!("{}.{}", node.name, operand.suffix), tensor))
         });
         Ok(CandleNode {
             inputs: node.inputs.iter().map(|&i| graph.shape(i)).collect(),

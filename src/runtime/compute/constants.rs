@@ -1,5 +1,7 @@
 //! The parameters of steps on tensors, as their kernels read them.
 
+use std::borrow::Cow;
+
 use super::ComputeError;
 use super::candle_node::CandleNode;
 use super::kernels::{Buffer, PlannedStep, StepMethod, StepWeights};
@@ -35,8 +37,9 @@ pub(super) fn fold(
             Ok(empty(Some(CandleNode::new(graph, weights, node)?)))
         }
         (_, _, Some(node)) => {
-            let names = graph.node_parameters(node).into_iter().map(|p| p.name);
-            values(weights, &names.collect::<Vec<_>>(), Vec::new())
+            let operands = graph.operands(node).into_iter();
+            let all = operands.map(|o| graph.values_of(node, o.suffix, weights));
+            values(weights, &all.collect::<Vec<_>>(), Vec::new())
         }
         _ => Ok(empty(None)),
     }
@@ -45,10 +48,10 @@ pub(super) fn fold(
 /// Copies parameters one after another.
 fn values(
     weights: &Weights,
-    names: &[String],
+    parameters: &[Cow<'_, [f32]>],
     bias: Vec<f32>,
 ) -> Result<StepWeights, ComputeError> {
-    let all = || names.iter().flat_map(|name| weights.get(name));
+    let all = || parameters.iter().flat_map(|values| values.iter());
     let mut packed = Buffer::zeroed(all().count())?;
     for (to, value) in packed.values_mut().iter_mut().zip(all()) {
         *to = *value;
@@ -72,21 +75,18 @@ fn attention(
         .iter()
         .map(|&node| factor(graph, weights, node));
     let scale = factors.product();
-    let named = |node: usize| format!("{}.value", graph.nodes()[node].name);
-    let names: Vec<String> = form.constants().map(|(node, _)| named(node)).collect();
-    values(weights, &names, vec![scale])
+    let constants = form.constants();
+    let masks = constants.map(|(node, _)| graph.values_of(node, "value", weights));
+    values(weights, &masks.collect::<Vec<_>>(), vec![scale])
 }
 
 /// Returns what a node multiplies by.
 fn factor(graph: &Graph, weights: &Weights, node: usize) -> f32 {
-    let node = &graph.nodes()[node];
     let value = || {
-        weights
-            .get(&format!("{}.value", node.name))
-            .first()
-            .copied()
+        let values = graph.values_of(node, "value", weights);
+        values.first().copied()
     };
-    match node.op {
+    match graph.nodes()[node].op {
         Op::Scale { by } => by,
         Op::Tensor(TensorOp::With {
             kind: Binary::Div, ..

@@ -123,10 +123,10 @@ fn layer_norm(
     step: &PlannedStep,
     node: usize,
 ) -> Result<StepWeights, ComputeError> {
-    let (name, by) = (&graph.nodes()[node].name, step.placed.fused.scale);
-    let of = |suffix: &str| {
-        let raw = weights.get(&format!("{name}.{suffix}"));
-        raw.iter().map(move |v| v * by)
+    let by = step.placed.fused.scale;
+    let of = |suffix: &str| -> Vec<f32> {
+        let raw = graph.values_of(node, suffix, weights);
+        raw.iter().map(|v| v * by).collect()
     };
     let mut packed = Buffer::zeroed(step.placed.output.channels)?;
     for (to, scale) in packed.values_mut().iter_mut().zip(of("weight")) {
@@ -135,7 +135,7 @@ fn layer_norm(
     Ok(StepWeights {
         packed,
         candle: None,
-        bias: padded(of("bias").collect()),
+        bias: padded(of("bias")),
     })
 }
 
@@ -146,9 +146,8 @@ fn weighted(
     node: usize,
     norm: Option<FoldedNorm>,
 ) -> Result<StepWeights, ComputeError> {
-    let name = &graph.nodes()[node].name;
-    let raw = weights.get(&format!("{name}.weight"));
-    let bias = weights.get(&format!("{name}.bias"));
+    let raw = graph.values_of(node, "weight", weights);
+    let bias = graph.values_of(node, "bias", weights);
     let scale = scale(
         &step.placed.fused,
         step.placed.output.channels,
@@ -159,7 +158,7 @@ fn weighted(
             .method
             .conv()
             .unwrap_or(Conv2d::new(step.placed.output.channels, 1)),
-        raw,
+        raw: &raw,
         scale: scale.as_deref(),
         read: &|| weights.release(),
     };
@@ -168,7 +167,7 @@ fn weighted(
     Ok(StepWeights {
         packed,
         candle: None,
-        bias: padded(folded_bias(&step.placed.fused, bias, norm.as_ref())),
+        bias: padded(folded_bias(&step.placed.fused, &bias, norm.as_ref())),
     })
 }
 
@@ -212,25 +211,25 @@ pub(super) struct FoldedNorm {
 }
 
 impl FoldedNorm {
-    pub(super) fn read(graph: &Graph, weights: &Weights, node: usize) -> FoldedNorm {
-        let node = &graph.nodes()[node];
+    pub(super) fn read(graph: &Graph, weights: &Weights, index: usize) -> FoldedNorm {
+        let node = &graph.nodes()[index];
         if let Op::Tensor(TensorOp::With { kind, .. }) = node.op {
-            let value = weights.get(&format!("{}.value", node.name));
-            return FoldedNorm::of_constant(kind, value, node.shape.channels());
+            let value = graph.values_of(index, "value", weights);
+            return FoldedNorm::of_constant(kind, &value, node.shape.channels());
         }
         let eps = match node.op {
             Op::BatchNorm { eps } => eps,
             _ => 0.0,
         };
-        let of = |suffix: &str| weights.get(&format!("{}.{suffix}", node.name));
+        let of = |suffix: &str| graph.values_of(index, suffix, weights);
         let scale: Vec<f32> = of("weight")
             .iter()
-            .zip(of("running_var"))
+            .zip(of("running_var").iter())
             .map(|(w, var)| w / (var + eps).sqrt())
             .collect();
         let shift = of("bias")
             .iter()
-            .zip(of("running_mean"))
+            .zip(of("running_mean").iter())
             .zip(&scale)
             .map(|((b, mean), s)| b - mean * s)
             .collect();

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::shape::{Shape, Sides};
+use super::shape::{Shape, ShapeError, Sides};
 
 /// An operation does not take its inputs, or its own numbers make no sense.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -149,6 +149,9 @@ pub enum LayerFault {
     /// Its operation does not take its inputs.
     #[error(transparent)]
     Op(#[from] OpError),
+    /// Its dimensions are those of no sample.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
     /// It reads a layer that is not there.
     #[error("from: no layer `{name}` before this one (`input` is the sample)")]
     UnknownInput {

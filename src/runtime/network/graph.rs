@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::activation::Activation;
 use super::error::{GraphError, MAX_LAYERS};
 use super::op::Op;
+use super::origin::Origin;
 use super::shape::Shape;
 use super::window::Conv2d;
 use crate::tensor::{DataType, Signature, TensorSpec};
@@ -36,6 +37,19 @@ pub struct Node {
     pub inputs: Vec<NodeId>,
     /// Shape of the answer.
     pub shape: Shape,
+    /// Where those parameters come from that are no tensors called after the node, by the last
+    /// parts of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<(&'static str, Origin)>,
+}
+
+impl Node {
+    /// Returns where parameter `suffix` comes from; `None` for the tensor called after the node
+    /// and it.
+    pub fn origin(&self, suffix: &str) -> Option<&Origin> {
+        let mut origins = self.origins.iter();
+        origins.find(|(of, _)| *of == suffix).map(|(_, o)| o)
+    }
 }
 
 /// A network: nodes in an order in which they can run. The last one makes the answer.
@@ -161,6 +175,15 @@ impl Norm {
         activation: Some(Activation::Relu6),
     };
 
+    /// Returns the norm with another activation after it.
+    #[must_use]
+    pub const fn activated(self, activation: Activation) -> Self {
+        Norm {
+            activation: Some(activation),
+            ..self
+        }
+    }
+
     /// Returns the norm with another `eps`.
     #[must_use]
     pub const fn eps(self, eps: f32) -> Self {
@@ -230,7 +253,27 @@ impl GraphBuilder {
             op,
             inputs: inputs.to_vec(),
             shape,
+            origins: Vec::new(),
         });
+        Ok(id)
+    }
+
+    /// Adds a layer, some of whose parameters come from elsewhere than from tensors called after
+    /// it. Returns its value.
+    ///
+    /// # Errors
+    /// As for [`GraphBuilder::add`].
+    pub fn add_from(
+        &mut self,
+        name: impl Into<String>,
+        op: Op,
+        inputs: &[NodeId],
+        origins: Vec<(&'static str, Origin)>,
+    ) -> Result<NodeId, GraphError> {
+        let id = self.add(name, op, inputs)?;
+        if let Some(node) = self.graph.nodes.last_mut() {
+            node.origins = origins;
+        }
         Ok(id)
     }
 

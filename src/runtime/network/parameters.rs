@@ -64,7 +64,16 @@ impl Graph {
     /// Returns the tensors of weights that node number `index` needs.
     pub fn node_parameters(&self, index: usize) -> Vec<Parameter> {
         let node = &self.nodes()[index];
-        node_parameters(node, self.shape(node.inputs[0]))
+        let operands = self.operands(index).into_iter();
+        operands
+            .filter_map(|operand| stored(node, operand))
+            .collect()
+    }
+
+    /// Returns what the operation of node number `index` takes beside its inputs.
+    pub(crate) fn operands(&self, index: usize) -> Vec<Operand> {
+        let node = &self.nodes()[index];
+        operands(node.op, self.shape(node.inputs[0]))
     }
 
     /// Returns the tensors of weights that the network needs, in the order of its layers.
@@ -106,22 +115,41 @@ impl Graph {
     }
 }
 
-fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
-    let named = |suffix: &str, shape: Vec<usize>, role| Parameter {
-        name: format!("{}.{suffix}", node.name),
-        shape,
-        role,
-    };
-    let weighted = |shape: Vec<usize>, bias: bool| {
-        let fan_in = shape[1..].iter().product();
-        let outputs = shape[0];
-        let mut all = vec![named("weight", shape, ParameterRole::Weight { fan_in })];
-        if bias {
-            all.push(named("bias", vec![outputs], ParameterRole::Bias));
+/// What an operation takes beside its inputs, in the form in which it takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operand {
+    /// The last part of its name.
+    pub suffix: &'static str,
+    /// Dimensions, the slowest first.
+    pub shape: Vec<usize>,
+    pub role: ParameterRole,
+}
+
+impl Operand {
+    fn new(suffix: &'static str, shape: Vec<usize>, role: ParameterRole) -> Self {
+        Operand {
+            suffix,
+            shape,
+            role,
         }
-        all
+    }
+}
+
+/// Returns the tensor that holds an operand, or `None` if the network makes it up.
+fn stored(node: &Node, operand: Operand) -> Option<Parameter> {
+    let (name, shape) = match node.origin(operand.suffix) {
+        None => (format!("{}.{}", node.name, operand.suffix), operand.shape),
+        Some(origin) => {
+            let (name, shape) = origin.tensor()?;
+            (name.to_owned(), shape)
+        }
     };
-    match node.op {
+    let role = operand.role;
+    Some(Parameter { name, shape, role })
+}
+
+fn operands(op: Op, input: Shape) -> Vec<Operand> {
+    match op {
         Op::Conv2d(conv) => {
             let per_group = input.channels() / conv.groups;
             let kernel = conv.kernel;
@@ -129,29 +157,50 @@ fn node_parameters(node: &Node, input: Shape) -> Vec<Parameter> {
             weighted(shape, conv.bias)
         }
         Op::Linear { features, bias } => weighted(vec![features, input.channels()], bias),
-        Op::BatchNorm { .. } => {
-            let c = vec![input.channels()];
-            vec![
-                named("weight", c.clone(), ParameterRole::Scale),
-                named("bias", c.clone(), ParameterRole::Bias),
-                named("running_mean", c.clone(), ParameterRole::RunningMean),
-                named("running_var", c, ParameterRole::RunningVariance),
-            ]
-        }
+        Op::BatchNorm { .. } => normed(
+            input.channels(),
+            &[
+                ("weight", ParameterRole::Scale),
+                ("bias", ParameterRole::Bias),
+                ("running_mean", ParameterRole::RunningMean),
+                ("running_var", ParameterRole::RunningVariance),
+            ],
+        ),
+        Op::LayerNorm { .. } => normed(
+            input.channels(),
+            &[
+                ("weight", ParameterRole::Scale),
+                ("bias", ParameterRole::Bias),
+            ],
+        ),
         Op::Tensor(op) => {
             let all = op.parameters().into_iter();
-            all.map(|(suffix, dims, role)| named(suffix, dims.to_vec(), role))
+            all.map(|(suffix, dims, role)| Operand::new(suffix, dims.to_vec(), role))
                 .collect()
-        }
-        Op::LayerNorm { .. } => {
-            let c = vec![input.channels()];
-            vec![
-                named("weight", c.clone(), ParameterRole::Scale),
-                named("bias", c, ParameterRole::Bias),
-            ]
         }
         _ => Vec::new(),
     }
+}
+
+fn weighted(shape: Vec<usize>, bias: bool) -> Vec<Operand> {
+    let fan_in = shape[1..].iter().product();
+    let outputs = shape[0];
+    let mut all = vec![Operand::new(
+        "weight",
+        shape,
+        ParameterRole::Weight { fan_in },
+    )];
+    if bias {
+        all.push(Operand::new("bias", vec![outputs], ParameterRole::Bias));
+    }
+    all
+}
+
+fn normed(channels: usize, parts: &[(&'static str, ParameterRole)]) -> Vec<Operand> {
+    let parts = parts.iter();
+    parts
+        .map(|(suffix, role)| Operand::new(suffix, vec![channels], *role))
+        .collect()
 }
 
 fn node_flops(node: &Node, input: Shape) -> u64 {

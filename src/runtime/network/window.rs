@@ -158,6 +158,28 @@ impl Pool {
         }
     }
 
+    /// Returns the windows with the overhang that covers all of an image (PyTorch's `ceil_mode`).
+    #[must_use]
+    pub fn covering(self, image: Shape) -> Self {
+        let Shape::Image { height, width, .. } = image else {
+            return self;
+        };
+        let missing = |side: usize| {
+            let padded = side + 2 * self.padding;
+            let rest = padded.saturating_sub(self.kernel) % self.stride.max(1);
+            // A window that begins behind the image and its padding before it is none.
+            let begins = (padded + self.stride).saturating_sub(rest + self.kernel);
+            match rest > 0 && begins < side + self.padding {
+                true => self.stride - rest,
+                false => 0,
+            }
+        };
+        self.overhanging(Sides {
+            height: missing(height),
+            width: missing(width),
+        })
+    }
+
     /// Returns the windows with `overhang` at the bottom and on the right.
     #[must_use]
     pub const fn overhanging(self, overhang: Sides) -> Self {

@@ -1,6 +1,7 @@
 //! The layout of weights and lanes in a GPU's memory: weights folded and in the order in which
 //! steps read them, in one block of bytes; a lane in one allocation.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use half::{bf16, f16};
@@ -77,8 +78,7 @@ impl WeightLayout {
 
 fn has_bias(graph: &Graph, step: &GpuStep) -> bool {
     let node = step.weights.as_ref().and_then(|f| f.weights);
-    let name = |node: usize| format!("{}.bias", graph.nodes()[node].name);
-    node.is_some_and(|n| graph.parameters().iter().any(|p| p.name == name(n)))
+    node.is_some_and(|n| graph.operands(n).iter().any(|o| o.suffix == "bias"))
 }
 
 /// Returns the number of values of a step's filters with those of padded channels, or `None`
@@ -107,16 +107,16 @@ fn fill_step(
     let norm = fused
         .norm
         .map(|node| FoldedNorm::read(graph, weights, node));
-    let raw = |suffix: &str| -> &[f32] {
-        let node = fused.weights.map(|n| &graph.nodes()[n].name);
-        node.map_or(&[], |name| weights.get(&format!("{name}.{suffix}")))
+    let raw = |suffix: &str| match fused.weights {
+        Some(node) => graph.values_of(node, suffix, weights),
+        None => Cow::default(),
     };
     let factors = match step.op {
         GpuOp::LayerNorm(_) => Some(raw("weight").iter().map(|w| w * fused.scale).collect()),
         _ => scale(fused, channels, norm.as_ref()),
     };
     if let Some(at) = arrays.filters {
-        let filters = laid_out(step, raw("weight"), factors.as_deref());
+        let filters = laid_out(step, &raw("weight"), factors.as_deref());
         write(&mut bytes[at..], &filters, precision);
     }
     if let Some(at) = arrays.scale {
@@ -127,7 +127,7 @@ fn fill_step(
             Precision::F32,
         );
     }
-    let bias = folded_bias(fused, raw("bias"), norm.as_ref());
+    let bias = folded_bias(fused, &raw("bias"), norm.as_ref());
     if let Some(at) = arrays.bias {
         write(&mut bytes[at..], &bias, Precision::F32);
     }

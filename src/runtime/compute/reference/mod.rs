@@ -53,16 +53,26 @@ pub fn per_channel(x: &Tensor, scale: &Tensor, shift: &Tensor) -> Result<Tensor>
 
 /// Fixed weights, with batch norms in the inference form.
 pub struct Fixed<'a> {
-    shapes: BTreeMap<String, Vec<usize>>,
+    graph: &'a Graph,
+    /// The nodes that take parameters, with these and their shapes.
+    operands: BTreeMap<String, (usize, &'static str, Vec<usize>)>,
     weights: &'a Weights,
 }
 
 impl<'a> Fixed<'a> {
     /// Creates the source of the weights of `graph`.
-    pub fn new(graph: &Graph, weights: &'a Weights) -> Self {
-        let parameters = graph.parameters().into_iter();
+    pub fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
+        let nodes = graph.nodes().iter().enumerate();
+        let operands = nodes.flat_map(|(index, node)| {
+            let all = graph.operands(index).into_iter();
+            all.map(move |o| {
+                let name = format!("{}.{}", node.name, o.suffix);
+                (name, (index, o.suffix, o.shape))
+            })
+        });
         Fixed {
-            shapes: parameters.map(|p| (p.name, p.shape)).collect(),
+            graph,
+            operands: operands.collect(),
             weights,
         }
     }
@@ -70,9 +80,11 @@ impl<'a> Fixed<'a> {
 
 impl ParameterSource for Fixed<'_> {
     fn parameter(&self, name: &str) -> Result<Tensor> {
-        let shape = self.shapes.get(name);
-        let shape = shape.ok_or_else(|| candle_core::Error::Msg(format!("no parameter {name}")))?;
-        Tensor::from_slice(self.weights.get(name), shape.clone(), &Device::Cpu)
+        let Some((index, suffix, shape)) = self.operands.get(name) else {
+            candle_core::bail!("no parameter {name}");
+        };
+        let values = self.graph.values_of(*index, suffix, self.weights);
+        Tensor::from_slice(&values, shape.clone(), &Device::Cpu)
     }
 }
 

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
+use super::published::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated
@@ -83,19 +84,22 @@ fn norm_relu(b: &mut GraphBuilder, name: &str, input: NodeId) -> Result<NodeId, 
     b.add(format!("{name}.relu"), Op::Relu, &[x])
 }
 
+/// The networks of table 1.
+pub(super) const NETWORKS: [PublishedRow; 3] = [
+    row("densenet121", 224, |b, classes| published(b, D121, classes)),
+    row("densenet169", 224, |b, classes| published(b, D169, classes)),
+    row("densenet201", 224, |b, classes| published(b, D201, classes)),
+];
+
 /// Layers of each dense block.
-pub(super) const D121: [usize; 4] = [6, 12, 24, 16];
-pub(super) const D169: [usize; 4] = [6, 12, 32, 32];
-pub(super) const D201: [usize; 4] = [6, 12, 48, 32];
+const D121: [usize; 4] = [6, 12, 24, 16];
+const D169: [usize; 4] = [6, 12, 32, 32];
+const D201: [usize; 4] = [6, 12, 48, 32];
 
 /// Channels each layer adds.
 const GROWTH: usize = 32;
 
-pub(super) fn published(
-    mut b: GraphBuilder,
-    blocks: [usize; 4],
-    classes: usize,
-) -> Result<Graph, GraphError> {
+fn published(mut b: GraphBuilder, blocks: [usize; 4], classes: usize) -> Result<Graph, GraphError> {
     let stem = Conv2d::new(2 * GROWTH, 7).same().strided(2);
     let (conv, norm) = ("features.conv0", "features.norm0");
     let x = b.conv_bn(conv, norm, stem, NodeId::INPUT, Norm::RELU)?;

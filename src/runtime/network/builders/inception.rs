@@ -7,11 +7,15 @@
 //! `transform_input`.
 
 use super::plain::classify;
+use super::published::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
+
+/// Inception v3.
+pub(super) const NETWORKS: [PublishedRow; 1] = [row("inception-v3", 299, inception_v3)];
 
 const AVERAGE: Pool = Pool::new(3, 1);
 
-pub(super) fn inception_v3(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
+fn inception_v3(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = stem(&mut b)?;
     for (name, pooled) in [("Mixed_5b", 32), ("Mixed_5c", 64), ("Mixed_5d", 64)] {
         x = block_a(&mut b, name, pooled, x)?;
@@ -166,6 +170,16 @@ pub(super) fn same(channels: usize, kernel: impl Into<crate::network::Sides>) ->
 /// Returns a unit of `channels` without padding, every `stride` pixels.
 pub(super) fn valid(channels: usize, kernel: usize, stride: usize) -> BranchLayer {
     BranchLayer::Unit(Conv2d::new(channels, kernel).strided(stride))
+}
+
+/// Returns a unit of `channels` that halves the image.
+pub(super) fn strided(channels: usize, kernel: usize) -> BranchLayer {
+    BranchLayer::Unit(Conv2d::new(channels, kernel).same().strided(2))
+}
+
+/// Returns an operation without weights.
+pub(super) const fn plain(op: Op) -> BranchLayer {
+    BranchLayer::Plain(op)
 }
 
 /// Returns a 3×3 max pool that halves the image.

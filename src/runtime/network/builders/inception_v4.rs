@@ -4,11 +4,18 @@
 
 use super::inception::{Branch, chain, fork, same, shrink, smooth, valid};
 use super::plain::classify;
+use super::published::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape};
 
 const AVERAGE: Pool = Pool::new(3, 1).inside();
 
-pub(super) fn inception_v4(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
+/// Inception v4 and Inception-ResNet v2.
+pub(super) const NETWORKS: [PublishedRow; 2] = [
+    row("inception-resnet-v2", 299, inception_resnet_v2),
+    row("inception-v4", 299, inception_v4),
+];
+
+fn inception_v4(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = v4_stem(&mut b)?;
     for i in 6..10 {
         x = block_a(&mut b, &format!("features.{i}"), x)?;
@@ -137,10 +144,7 @@ fn block_c(b: &mut GraphBuilder, name: &str, x: NodeId) -> Result<NodeId, GraphE
     b.add(format!("{name}.concat"), Op::Concat, &ends)
 }
 
-pub(super) fn inception_resnet_v2(
-    mut b: GraphBuilder,
-    classes: usize,
-) -> Result<Graph, GraphError> {
+fn inception_resnet_v2(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = resnet_stem(&mut b)?;
     for i in 0..10 {
         x = block_35(&mut b, &format!("repeat.{i}"), x)?;

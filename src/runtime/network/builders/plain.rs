@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::published::{PublishedRow, row};
 use crate::network::{
     Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape, TensorOp,
 };
@@ -81,6 +82,13 @@ impl Convnet {
     }
 }
 
+/// AlexNet and VGG.
+pub(super) const NETWORKS: [PublishedRow; 3] = [
+    row("alexnet", 224, alexnet),
+    row("vgg16", 224, |b, classes| vgg(b, V16, classes)),
+    row("vgg19", 224, |b, classes| vgg(b, V19, classes)),
+];
+
 /// Channels, kernel, stride and padding of each convolution, and whether a pool follows.
 const FEATURES: [(usize, usize, usize, usize, bool); 5] = [
     (64, 11, 4, 2, true),
@@ -92,7 +100,7 @@ const FEATURES: [(usize, usize, usize, usize, bool); 5] = [
 
 /// Builds AlexNet in one column (Krizhevsky, "One weird trick for parallelizing convolutional
 /// neural networks", section 5, footnote 1).
-pub(super) fn alexnet(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
+fn alexnet(mut b: GraphBuilder, classes: usize) -> Result<Graph, GraphError> {
     let mut x = NodeId::INPUT;
     // The features are numbered through: a convolution, its ReLU, a pool.
     let mut index = 0;
@@ -114,17 +122,13 @@ pub(super) fn alexnet(mut b: GraphBuilder, classes: usize) -> Result<Graph, Grap
 }
 
 /// 3×3 convolutions of each stage.
-pub(super) const V16: [usize; 5] = [2, 2, 3, 3, 3];
-pub(super) const V19: [usize; 5] = [2, 2, 4, 4, 4];
+const V16: [usize; 5] = [2, 2, 3, 3, 3];
+const V19: [usize; 5] = [2, 2, 4, 4, 4];
 
 const CHANNELS: [usize; 5] = [64, 128, 256, 512, 512];
 
 /// Builds VGG without batch norm (Simonyan and Zisserman, table 1, configurations D and E).
-pub(super) fn vgg(
-    mut b: GraphBuilder,
-    stages: [usize; 5],
-    classes: usize,
-) -> Result<Graph, GraphError> {
+fn vgg(mut b: GraphBuilder, stages: [usize; 5], classes: usize) -> Result<Graph, GraphError> {
     let mut x = NodeId::INPUT;
     // The features are numbered through: a convolution, its ReLU, a pool.
     let mut index = 0;
@@ -197,7 +201,7 @@ pub(super) fn classify(
 }
 
 /// Returns a fully connected layer with biases.
-fn linear(features: usize) -> Op {
+pub(super) fn linear(features: usize) -> Op {
     Op::Linear {
         features,
         bias: true,

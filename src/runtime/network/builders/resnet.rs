@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
+use super::published::{PublishedRow, row};
 use crate::network::{
     Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Norm, Op, Pool, Shape,
 };
@@ -205,9 +206,34 @@ fn join(
     b.add(part("relu"), Op::Relu, &[sum])
 }
 
+/// The networks of table 1 of each paper; the wide ones are of Zagoruyko and Komodakis ("Wide
+/// residual networks", section 2), with twice the channels in the 3×3 convolutions.
+pub(super) const NETWORKS: [PublishedRow; 10] = [
+    row("resnet18", 224, |b, classes| published(b, R18, classes)),
+    row("resnet34", 224, |b, classes| published(b, R34, classes)),
+    row("resnet50", 224, |b, classes| published(b, R50, classes)),
+    row("resnet101", 224, |b, classes| published(b, R101, classes)),
+    row("resnet152", 224, |b, classes| published(b, R152, classes)),
+    row("resnext50-32x4d", 224, |b, classes| {
+        published(b, X50, classes)
+    }),
+    row("resnext101-32x4d", 224, |b, classes| {
+        published(b, X101, classes)
+    }),
+    row("resnext101-32x8d", 224, |b, classes| {
+        published(b, X101_WIDE, classes)
+    }),
+    row("wide-resnet50-2", 224, |b, classes| {
+        published(b, W50, classes)
+    }),
+    row("wide-resnet101-2", 224, |b, classes| {
+        published(b, W101, classes)
+    }),
+];
+
 /// Blocks of each stage, and which.
 #[derive(Clone, Copy)]
-pub(super) struct ResnetTable {
+struct ResnetTable {
     blocks: [usize; 4],
     block: ResnetBlock,
 }
@@ -230,24 +256,31 @@ const GROUPED: ResnetBlock = ResnetBlock::Bottleneck {
     groups: 32,
     width: 32 * 4,
 };
+const GROUPED_WIDE: ResnetBlock = ResnetBlock::Bottleneck {
+    groups: 32,
+    width: 32 * 8,
+};
+const WIDE: ResnetBlock = ResnetBlock::Bottleneck {
+    groups: 1,
+    width: 128,
+};
 
-pub(super) const R18: ResnetTable = table([2, 2, 2, 2], ResnetBlock::Basic);
-pub(super) const R34: ResnetTable = table([3, 4, 6, 3], ResnetBlock::Basic);
-pub(super) const R50: ResnetTable = table([3, 4, 6, 3], NARROW);
-pub(super) const R101: ResnetTable = table([3, 4, 23, 3], NARROW);
-pub(super) const R152: ResnetTable = table([3, 8, 36, 3], NARROW);
-pub(super) const X50: ResnetTable = table([3, 4, 6, 3], GROUPED);
-pub(super) const X101: ResnetTable = table([3, 4, 23, 3], GROUPED);
+const R18: ResnetTable = table([2, 2, 2, 2], ResnetBlock::Basic);
+const R34: ResnetTable = table([3, 4, 6, 3], ResnetBlock::Basic);
+const R50: ResnetTable = table([3, 4, 6, 3], NARROW);
+const R101: ResnetTable = table([3, 4, 23, 3], NARROW);
+const R152: ResnetTable = table([3, 8, 36, 3], NARROW);
+const X50: ResnetTable = table([3, 4, 6, 3], GROUPED);
+const X101: ResnetTable = table([3, 4, 23, 3], GROUPED);
+const X101_WIDE: ResnetTable = table([3, 4, 23, 3], GROUPED_WIDE);
+const W50: ResnetTable = table([3, 4, 6, 3], WIDE);
+const W101: ResnetTable = table([3, 4, 23, 3], WIDE);
 
 const fn table(blocks: [usize; 4], block: ResnetBlock) -> ResnetTable {
     ResnetTable { blocks, block }
 }
 
-pub(super) fn published(
-    mut b: GraphBuilder,
-    table: ResnetTable,
-    classes: usize,
-) -> Result<Graph, GraphError> {
+fn published(mut b: GraphBuilder, table: ResnetTable, classes: usize) -> Result<Graph, GraphError> {
     let mut x = imagenet_stem(&mut b, 64)?;
     for (stage, &blocks) in table.blocks.iter().enumerate() {
         for i in 0..blocks {

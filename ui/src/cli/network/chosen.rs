@@ -115,7 +115,10 @@ impl ChosenNetwork {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let known = Published::ALL.map(|(_, name)| name).join(", ");
+    let known = Published::all()
+        .map(Published::name)
+        .collect::<Vec<_>>()
+        .join(", ");
     anyhow!(
         "no published network is called `{name}`: expected a .toml file of layers, an .onnx file, or {known}"
     )

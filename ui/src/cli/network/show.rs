@@ -44,10 +44,7 @@ struct NetworkRow {
 }
 
 pub(crate) fn list(args: &NetworkListArgs) -> Result<()> {
-    let rows: Vec<NetworkRow> = Published::ALL
-        .into_iter()
-        .map(|(network, _)| row(network))
-        .collect::<Result<_>>()?;
+    let rows: Vec<NetworkRow> = Published::all().map(row).collect::<Result<_>>()?;
     match args.format {
         OutputFormat::Json => print_json(&rows),
         OutputFormat::Text => print(&list_text(&rows)),

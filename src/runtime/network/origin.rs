@@ -1,0 +1,188 @@
+//! Where the parameters of a layer come from that no tensor of its own name and shape holds.
+//!
+//! PyTorch keeps some parameters under other names (`in_proj_weight`), with dimensions of one
+//! position (`[1, 197, 768]`), or in a form that a network computes others from.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::graph::Graph;
+use super::weights::Weights;
+
+/// The source of a parameter's values.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "from", rename_all = "kebab-case")]
+pub enum Origin {
+    /// The values of a tensor, in the same order.
+    Tensor {
+        /// The tensor's full name.
+        name: String,
+        /// Its dimensions.
+        shape: Vec<usize>,
+    },
+    /// One number everywhere, from no tensor.
+    Constant {
+        /// The number.
+        value: f32,
+    },
+    /// A bias for each two pixels of a window and each head, `[heads, window², window²]`, by
+    /// their relative position (Liu et al., "Swin transformer", equation 4).
+    RelativeBias {
+        /// The full name of a tensor `[(2·window − 1)², heads]`.
+        name: String,
+        /// The side of a window.
+        window: usize,
+        /// Heads of the attention.
+        heads: usize,
+    },
+    /// What keeps pixels of shifted windows apart that are no neighbours in the image,
+    /// `[windows, 1, window², window²]`: 0, or −100 (section 3.2, figure 4).
+    ShiftMask(ShiftMask),
+}
+
+/// Windows over an image whose rows and columns were moved around its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ShiftMask {
+    /// Rows and columns of the image.
+    pub sides: [usize; 2],
+    /// By how many of them it was moved.
+    pub shifts: [usize; 2],
+    /// The side of a window.
+    pub window: usize,
+}
+
+impl Origin {
+    /// Returns the tensor that the values are taken from, or `None` if there is none.
+    pub fn tensor(&self) -> Option<(&str, Vec<usize>)> {
+        match self {
+            Origin::Tensor { name, shape } => Some((name, shape.clone())),
+            Origin::RelativeBias {
+                name,
+                window,
+                heads,
+            } => {
+                let reach = (2 * window).saturating_sub(1);
+                Some((name, vec![reach * reach, *heads]))
+            }
+            Origin::Constant { .. } | Origin::ShiftMask(_) => None,
+        }
+    }
+
+    /// Returns `count` values of the parameter, made from those of the tensor.
+    fn values<'a>(&self, tensor: &'a [f32], count: usize) -> Cow<'a, [f32]> {
+        match *self {
+            Origin::Tensor { .. } => Cow::Borrowed(tensor),
+            Origin::Constant { value } => vec![value; count].into(),
+            Origin::RelativeBias { window, heads, .. } => {
+                relative_bias(tensor, window, heads).into()
+            }
+            Origin::ShiftMask(mask) => mask.values().into(),
+        }
+    }
+}
+
+impl Graph {
+    /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
+    /// operation takes them; empty if there is no such parameter.
+    pub fn values_of<'a>(
+        &self,
+        index: usize,
+        suffix: &str,
+        weights: &'a Weights,
+    ) -> Cow<'a, [f32]> {
+        let node = &self.nodes()[index];
+        let Some(origin) = node.origin(suffix) else {
+            return weights.get(&format!("{}.{suffix}", node.name)).into();
+        };
+        let tensor = origin
+            .tensor()
+            .map_or(&[][..], |(name, _)| weights.get(name));
+        let operands = self.operands(index);
+        let count = operands.iter().find(|o| o.suffix == suffix);
+        origin.values(tensor, count.map_or(0, |o| o.shape.iter().product()))
+    }
+}
+
+/// Returns the biases of each head for each two pixels, of a table by their distances in rows and
+/// columns.
+fn relative_bias(table: &[f32], window: usize, heads: usize) -> Vec<f32> {
+    let pixels = window * window;
+    let reach = (2 * window).saturating_sub(1);
+    let mut all = Vec::with_capacity(heads * pixels * pixels);
+    for head in 0..heads {
+        for (one, other) in pairs(pixels) {
+            let down = one / window + window - 1 - other / window;
+            let right = one % window + window - 1 - other % window;
+            let at = (down * reach + right) * heads + head;
+            all.push(table.get(at).copied().unwrap_or(0.0));
+        }
+    }
+    all
+}
+
+fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |one| (0..count).map(move |other| (one, other)))
+}
+
+/// Added to scores of pixels that are no neighbours, as in the published networks.
+const APART: f32 = -100.0;
+
+impl ShiftMask {
+    fn values(&self) -> Vec<f32> {
+        let window = self.window.max(1);
+        let [rows, columns] = self.sides.map(|side| side / window);
+        let windows = (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column]));
+        let mut all = Vec::with_capacity(rows * columns * window.pow(4));
+        for at in windows {
+            let regions: Vec<[usize; 2]> = (0..window * window)
+                .map(|pixel| [pixel / window, pixel % window])
+                .map(|pixel| [0, 1].map(|axis| self.region(axis, at[axis] * window + pixel[axis])))
+                .collect();
+            let apart = |(one, other): (usize, usize)| match regions[one] == regions[other] {
+                true => 0.0,
+                false => APART,
+            };
+            all.extend(pairs(regions.len()).map(apart));
+        }
+        all
+    }
+
+    /// Returns which part of the unmoved image a row or column lies in: the last window of a moved
+    /// axis holds two.
+    fn region(&self, axis: usize, at: usize) -> usize {
+        let (side, shift) = (self.sides[axis], self.shifts[axis]);
+        let behind = |from_end: usize| usize::from(shift > 0 && at + from_end >= side);
+        behind(self.window) + behind(shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ShiftMask, relative_bias};
+
+    #[test]
+    fn biases_depend_on_the_distance_alone() {
+        let table: Vec<f32> = (0..9).map(|v| v as f32).collect();
+        let bias = relative_bias(&table, 2, 1);
+        let diagonal: Vec<f32> = (0..4).map(|pixel| bias[pixel * 5]).collect();
+        assert_eq!(diagonal, [4.0; 4]);
+        // From the first pixel to its right neighbour, and from the third to its.
+        assert_eq!((bias[1], bias[2 * 4 + 3]), (3.0, 3.0));
+        assert_eq!(bias[3], 0.0);
+    }
+
+    #[test]
+    fn only_the_last_windows_of_a_moved_axis_are_divided() {
+        let mask = ShiftMask {
+            sides: [4, 4],
+            shifts: [1, 0],
+            window: 2,
+        };
+        let values = mask.values();
+        let (first, last) = (&values[..32], &values[32..]);
+        assert!(first.iter().all(|v| *v == 0.0));
+        assert_eq!(last[..4], [0.0, 0.0, -100.0, -100.0]);
+        assert_eq!(last[..16], last[16..]);
+    }
+}
