@@ -52,6 +52,8 @@ pub(super) struct InputTable {
     pub shape: Option<Spanned<Vec<i64>>>,
     /// The tensors that a sample consists of, in place of its shape.
     pub tensors: Option<Spanned<Vec<TensorSpec>>>,
+    /// How texts become tensors.
+    pub text: Option<Spanned<TextTable>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
@@ -64,6 +66,21 @@ pub(super) struct InputTable {
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
+}
+
+/// The table `input.text`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TextTable {
+    /// The file of the tokenizer.
+    pub tokenizer: Spanned<String>,
+    /// The number of tokens that texts are cut or padded to.
+    pub length: Spanned<i64>,
+    /// The names of the tensors that hold the tokens' ids, the mask, types and positions.
+    pub ids: Option<String>,
+    pub mask: Option<String>,
+    pub types: Option<String>,
+    pub positions: Option<String>,
 }
 
 /// A side, or a height and a width.
@@ -290,13 +307,21 @@ impl Files {
     /// # Errors
     /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
+        self.read_text_within(name, reading::MOST_TEXT)
+    }
+
+    /// Reads one file as text, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As [`Files::read_text`], with the other bound.
+    pub fn read_text_within(&self, name: &str, most: u64) -> Result<String, EnsembleError> {
         if let Files::Network { folder, file } = self
             && file == name
         {
             return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
         }
         match self.path(name) {
-            Some(path) => reading::text(&path).map_err(|e| self.wrong(name, e.to_string())),
+            Some(path) => reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string())),
             None => match str::from_utf8(self.embedded(name)?) {
                 Ok(text) => Ok(text.to_owned()),
                 Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),
