@@ -17,6 +17,7 @@ use super::answers_table::{AnswersTable, WrittenOutputKind};
 use super::input::PerChannel;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
+use super::text_table::TextTable;
 
 /// The manifest.
 #[derive(Debug, Deserialize)]
@@ -66,21 +67,6 @@ pub(super) struct InputTable {
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
-}
-
-/// The table `input.text`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct TextTable {
-    /// The file of the tokenizer.
-    pub tokenizer: Spanned<String>,
-    /// The number of tokens that texts are cut or padded to.
-    pub length: Spanned<i64>,
-    /// The names of the tensors that hold the tokens' ids, the mask, types and positions.
-    pub ids: Option<String>,
-    pub mask: Option<String>,
-    pub types: Option<String>,
-    pub positions: Option<String>,
 }
 
 /// A side, or a height and a width.
@@ -321,7 +307,9 @@ impl Files {
             return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
         }
         match self.path(name) {
-            Some(path) => reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string())),
+            Some(path) => {
+                reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string()))
+            }
             None => match str::from_utf8(self.embedded(name)?) {
                 Ok(text) => Ok(text.to_owned()),
                 Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),

@@ -17,6 +17,7 @@ mod member;
 mod rule;
 mod rule_kind;
 pub mod samples;
+mod text_table;
 mod validate;
 mod value_rules;
 

@@ -38,7 +38,9 @@ impl Samples {
     ) -> Result<Self, SamplesError> {
         let input = form.text.ok_or(SamplesError::NoTextInput)?;
         let mut rows = TextRows::new(input);
-        texts.into_iter().try_for_each(|text| rows.take(text, None))?;
+        texts
+            .into_iter()
+            .try_for_each(|text| rows.take(text, None))?;
         rows.finish()
     }
 

@@ -24,6 +24,4 @@ pub use images::{ImageError, ImageFit};
 pub use npy::{NpyError, to_npy};
 pub use rows::Samples;
 pub use targets::{SampleTarget, TargetColumns, Targets};
-pub use text::{
-    MOST_TOKENIZER, SampleText, TextError, TextInput, TextTokenizer, TokenTensor,
-};
+pub use text::{MOST_TOKENIZER, SampleText, TextError, TextInput, TextTokenizer, TokenTensor};

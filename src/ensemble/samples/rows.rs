@@ -205,6 +205,11 @@ impl Samples {
         &self.texts
     }
 
+    /// Returns the number of texts whose end was cut off.
+    pub fn cut_texts(&self) -> usize {
+        self.texts.iter().filter(|text| text.is_cut).count()
+    }
+
     /// Returns the labels, one a sample, if they are known and are classes.
     pub fn labels(&self) -> Option<&[usize]> {
         match self.targets.as_ref()? {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use crate::ensemble::made_up::table;
-use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, TextTable};
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
 use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
+use crate::ensemble::text_table::TextTable;
 use crate::ensemble::{Member, TextInput};
 use crate::tensor::{Dimension, TensorSpec};
 
@@ -51,7 +52,10 @@ pub(super) fn input(
     if !kinds.contains(&TokenTensor::Ids) {
         return Err(wrong(format!("expected a tensor `{ids}` for the tokens")));
     }
-    Ok(Some(TextInput::new(tokenizer(source, text, length)?, kinds)))
+    Ok(Some(TextInput::new(
+        tokenizer(source, text, length)?,
+        kinds,
+    )))
 }
 
 fn length(source: &ManifestSource<'_>, text: &TextTable) -> Result<usize, EnsembleError> {

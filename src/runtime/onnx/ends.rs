@@ -100,7 +100,9 @@ impl OnnxModel {
             let name = name_of(input).to_owned();
             let found = type_name(element_type);
             let sample = dims.and_then(|dims| dims.get(1..)).unwrap_or_default();
-            let dims = sample.iter().map(|d| size(d).map_or(Dimension::Varies, Dimension::Fixed));
+            let dims = sample
+                .iter()
+                .map(|d| size(d).map_or(Dimension::Varies, Dimension::Fixed));
             match data_type(element_type) {
                 Some(data_type) => Ok(TensorSpec {
                     name,

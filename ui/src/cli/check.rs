@@ -6,7 +6,7 @@ use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::words::counted;
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -34,6 +34,9 @@ struct CheckReport {
     /// The kind of answers.
     answers: AnswerKind,
     input: Vec<usize>,
+    /// How texts become samples, where samples are texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextSummary>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -44,6 +47,37 @@ struct CheckReport {
     matrix: Option<Vec<Vec<usize>>>,
     /// The reason why no matrix fits, if none does.
     problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TextSummary {
+    /// The tokens that texts are cut or padded to.
+    length: usize,
+    /// The largest id of the tokenizer's vocabulary.
+    highest_id: u32,
+    /// How many calibration samples lost their end, if any did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
+}
+
+impl TextSummary {
+    fn of(ensemble: &Ensemble) -> Option<Self> {
+        let tokenizer = ensemble.text.as_ref()?.tokenizer();
+        Some(TextSummary {
+            length: tokenizer.length(),
+            highest_id: tokenizer.highest(),
+            cut: ensemble.calibration.as_deref().and_then(cut_line),
+        })
+    }
+
+    fn line(&self) -> String {
+        let mut line = format!(
+            "texts of up to {} tokens, ids up to {}",
+            self.length, self.highest_id
+        );
+        line.extend(self.cut.iter().map(|cut| format!("; {cut}")));
+        line + "\n"
+    }
 }
 
 #[derive(Serialize)]
@@ -79,6 +113,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         classes: answers.is_of_classes().then(|| answers.width()),
         answers,
         input: opened.ensemble.input.shape.into(),
+        text: TextSummary::of(&opened.ensemble),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
@@ -177,6 +212,7 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
         report.input,
         report.answers
     );
+    text.extend(report.text.as_ref().map(TextSummary::line));
     if report.synthetic {
         text += "synthetic weights: answers mean nothing\n";
     }

@@ -122,7 +122,13 @@ impl<'de> Visitor<'de> for TextDocument<'_, '_> {
                 }
                 other => {
                     let found = shown(other);
-                    set.wrong = Some(JsonError::Field { expected: FIELDS, found }.into());
+                    set.wrong = Some(
+                        JsonError::Field {
+                            expected: FIELDS,
+                            found,
+                        }
+                        .into(),
+                    );
                     return Err(A::Error::custom(""));
                 }
             }

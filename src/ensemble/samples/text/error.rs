@@ -8,11 +8,13 @@ pub enum TextError {
     /// The file is no tokenizer.
     #[error("expected a tokenizer.json of Hugging Face's tokenizers: {0}")]
     Unreadable(String),
-    /// The file is a tokenizer whose work would have no bound.
+    /// The file is a tokenizer whose work would have no bound, or not repeat.
     #[error("{0}")]
     Unbounded(String),
     /// Samples are too short for the tokenizer.
-    #[error("expected at least {least}, since the tokenizer adds {added} tokens of its own, found {found}")]
+    #[error(
+        "expected at least {least}, since the tokenizer adds {added} tokens of its own, found {found}"
+    )]
     Short {
         /// The least length.
         least: usize,

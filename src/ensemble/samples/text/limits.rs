@@ -1,5 +1,6 @@
 //! The bounds of a tokenizer's work, which its file could lift: how far its steps lengthen a
-//! text, and how long the words are that it takes apart.
+//! text, how long the words are that it takes apart, and that it makes the same of a text each
+//! time.
 
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ pub(super) fn beginning(text: &str, length: usize) -> (&str, bool) {
     (&text[..end], end < text.len())
 }
 
-/// Checks that the work of the tokenizer in `text` has bounds.
+/// Checks that the work of the tokenizer in `text` has bounds and repeats.
 ///
 /// # Errors
 /// The text is no JSON, or the tokenizer's work has no bound.
@@ -41,6 +42,13 @@ pub(super) fn check(text: &str) -> Result<(), TextError> {
         return Err(TextError::Unbounded(format!(
             "model.max_input_chars_per_word: expected at most {MOST_WORD}, found {found}"
         )));
+    }
+    if file["model"]["dropout"]
+        .as_f64()
+        .is_some_and(|share| share > 0.0)
+    {
+        let why = "model.dropout: expected none: the same text would have other tokens each time";
+        return Err(TextError::Unbounded(why.into()));
     }
     let grown = growth(&file["normalizer"]);
     if grown > MOST_GROWTH {
@@ -77,7 +85,9 @@ fn precompiled(step: &Value) -> usize {
     let written = step["precompiled_charsmap"].as_str().unwrap_or_default();
     let table = base64::decode(written).unwrap_or_default();
     let size = table.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
-    let first = usize::try_from(size).unwrap_or(usize::MAX).saturating_add(4);
+    let first = usize::try_from(size)
+        .unwrap_or(usize::MAX)
+        .saturating_add(4);
     let replacements = table.get(first..).unwrap_or_default();
     let longest = replacements.split(|b| *b == 0).map(<[u8]>::len).max();
     longest.unwrap_or(0).max(1)

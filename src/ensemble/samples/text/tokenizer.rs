@@ -48,7 +48,11 @@ impl TextTokenizer {
             return Err(TextError::Unreadable("its vocabulary is empty".into()));
         };
         let written = tokenizer.get_padding().map(|padding| padding.pad_id);
-        let known = || PADDING.iter().find_map(|name| vocabulary.get(*name).copied());
+        let known = || {
+            PADDING
+                .iter()
+                .find_map(|name| vocabulary.get(*name).copied())
+        };
         let padding = written.or_else(known).unwrap_or(0);
         if padding > highest {
             let (found, most) = (padding, highest);
@@ -126,7 +130,9 @@ impl fmt::Debug for TextTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("TextTokenizer");
         shown.field("length", &self.length);
-        shown.field("highest", &self.highest).finish_non_exhaustive()
+        shown
+            .field("highest", &self.highest)
+            .finish_non_exhaustive()
     }
 }
 
@@ -139,7 +145,11 @@ fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
     let least = added.saturating_add(2);
     if length < least {
         let found = length;
-        return Err(TextError::Short { least, added, found });
+        return Err(TextError::Short {
+            least,
+            added,
+            found,
+        });
     }
     let params = TruncationParams {
         direction: TruncationDirection::Right,
