@@ -52,7 +52,7 @@ fn smallest(spec: &TensorSpec, networks: &[&Graph]) -> Option<usize> {
 }
 
 /// Returns the rows of the smallest table that a network looks the input `name` up in.
-fn table(graph: &Graph, name: &str) -> Option<usize> {
+pub(super) fn table(graph: &Graph, name: &str) -> Option<usize> {
     let inputs = graph.signature().inputs;
     let at = inputs.iter().position(|input| input.name == name)?;
     let first: usize = inputs[..at].iter().filter_map(TensorSpec::elements).sum();

@@ -17,6 +17,7 @@ use super::answers_table::{AnswersTable, WrittenOutputKind};
 use super::input::PerChannel;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
+use super::text_table::TextTable;
 
 /// The manifest.
 #[derive(Debug, Deserialize)]
@@ -52,6 +53,8 @@ pub(super) struct InputTable {
     pub shape: Option<Spanned<Vec<i64>>>,
     /// The tensors that a sample consists of, in place of its shape.
     pub tensors: Option<Spanned<Vec<TensorSpec>>>,
+    /// How texts become tensors.
+    pub text: Option<Spanned<TextTable>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
@@ -290,13 +293,23 @@ impl Files {
     /// # Errors
     /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
     pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
+        self.read_text_within(name, reading::MOST_TEXT)
+    }
+
+    /// Reads one file as text, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As [`Files::read_text`], with the other bound.
+    pub fn read_text_within(&self, name: &str, most: u64) -> Result<String, EnsembleError> {
         if let Files::Network { folder, file } = self
             && file == name
         {
             return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
         }
         match self.path(name) {
-            Some(path) => reading::text(&path).map_err(|e| self.wrong(name, e.to_string())),
+            Some(path) => {
+                reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string()))
+            }
             None => match str::from_utf8(self.embedded(name)?) {
                 Ok(text) => Ok(text.to_owned()),
                 Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),

@@ -17,6 +17,7 @@ mod member;
 mod rule;
 mod rule_kind;
 pub mod samples;
+mod text_table;
 mod validate;
 mod value_rules;
 
@@ -45,6 +46,7 @@ pub use rule::{
 pub use rule_kind::RuleKind;
 pub use samples::{
     Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns, Targets,
+    TextInput,
 };
 pub use value_rules::{Median, ValueMean};
 
@@ -60,6 +62,8 @@ pub struct Ensemble {
     /// The named tensors that a sample consists of, one after another in its row; `None` where
     /// it is a single one of float32.
     pub tensors: Option<Vec<TensorSpec>>,
+    /// How texts become these tensors, where samples are texts.
+    pub text: Option<TextInput>,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -160,6 +164,7 @@ impl Ensemble {
             layout: self.layout,
             image_fit: self.image_fit,
             tensors: self.tensors.as_deref(),
+            text: self.text.as_ref(),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
     }

@@ -87,6 +87,7 @@ mod spoilt;
 mod standing;
 mod storm;
 mod tensors;
+mod texts;
 mod trace;
 mod traced;
 mod transport;

@@ -13,7 +13,7 @@ fn wrong(line: u64, reason: String) -> SamplesError {
 }
 
 /// Calls `begin` with the header, then `take` with each record and its line.
-fn each<T>(
+pub(super) fn each<T>(
     bytes: &[u8],
     begin: impl FnOnce(StringRecord) -> Result<T, SamplesError>,
     mut take: impl FnMut(&mut T, u64, &StringRecord) -> Result<(), SamplesError>,

@@ -6,14 +6,15 @@ use crate::tensor::{SignatureError, WrittenTensorError};
 
 use super::images::ImageError;
 use super::npy::NpyError;
+use super::text::TextError;
 
 /// Why a file has no samples or labels that can be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SamplesError {
     /// The name is not that of a kind of file that can be read.
     #[error(
-        "expected a .csv, .npy, .npz, .json, .jsonl, .png, .jpg, .jpeg or .webp file, or a folder \
-         of images"
+        "expected a .csv, .npy, .npz, .json, .jsonl, .txt, .png, .jpg, .jpeg or .webp file, or a \
+         folder of images"
     )]
     Kind,
     /// The name is not that of a kind of file that labels or other targets can be read from.
@@ -69,6 +70,21 @@ pub enum SamplesError {
         .0.join(", ")
     )]
     Named(Vec<String>),
+    /// Texts are in another kind of file.
+    #[error(
+        "expected texts: a .txt with one a line, a .csv with a column `text`, .json or .jsonl with \
+         fields `text`"
+    )]
+    TextKind,
+    /// The samples are no texts.
+    #[error("expected samples that are numbers: the ensemble's input is no text ([input.text])")]
+    NoTextInput,
+    /// A table has no column of texts.
+    #[error("expected a header with a column `text`, found {0}")]
+    NoText(String),
+    /// A text cannot become a sample.
+    #[error(transparent)]
+    Text(TextError),
     /// An integer that float32 does not hold exactly.
     #[error("`{tensor}`, sample {sample}: expected integers from -16777216 to 16777216")]
     Integer {
@@ -192,7 +208,17 @@ impl From<NpzError> for SamplesError {
     }
 }
 
+/// The most names of columns in a message.
+const SHOWN_COLUMNS: usize = 8;
+
 impl SamplesError {
+    /// Returns the error of a table with these columns alone.
+    pub(super) fn no_text(columns: &[&str]) -> Self {
+        let shown = columns.iter().take(SHOWN_COLUMNS);
+        let shown: Vec<String> = shown.map(|name| name.escape_debug().to_string()).collect();
+        SamplesError::NoText(shown.join(", "))
+    }
+
     /// Returns the error as one of a part of a file or folder.
     pub(super) fn within(self, part: impl Into<String>) -> Self {
         let (part, error) = (part.into(), Box::new(self));

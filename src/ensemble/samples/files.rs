@@ -8,7 +8,8 @@ use super::error::SamplesError;
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
-use super::{csv, images, json, npy, npz};
+use super::text::{self, TextInput, TextRows};
+use super::{csv, images, json, named, npy, npz};
 
 impl Samples {
     /// Checks that samples can be in a file called `name`, without opening it.
@@ -25,6 +26,22 @@ impl Samples {
     /// [`SamplesError::LabelsKind`].
     pub fn check_labels_name(name: &str) -> Result<(), SamplesError> {
         SampleFileKind::of_labels(name).map(drop)
+    }
+
+    /// Makes samples of texts.
+    ///
+    /// # Errors
+    /// There is none, a text is empty, or the input is no text.
+    pub fn of_texts<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        let input = form.text.ok_or(SamplesError::NoTextInput)?;
+        let mut rows = TextRows::new(input);
+        texts
+            .into_iter()
+            .try_for_each(|text| rows.take(text, None))?;
+        rows.finish()
     }
 
     /// Reads the file at `path`, or the images of the folder there: those of a class in a folder
@@ -48,6 +65,11 @@ impl Samples {
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
+        if let Some(input) = form.text
+            && !is_of_tensors(kind, &bytes)
+        {
+            return texts(kind, &bytes, form, input);
+        }
         match (form.tensors, kind) {
             (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json) => {}
             (Some(tensors), _) => {
@@ -62,6 +84,7 @@ impl Samples {
             SampleFileKind::Json => json::samples(&bytes, form),
             SampleFileKind::JsonLines => json::lines(&bytes, form),
             SampleFileKind::Image => images::of_file(&bytes, form),
+            SampleFileKind::Text => Err(SamplesError::NoTextInput),
         }
     }
 
@@ -111,6 +134,33 @@ impl Samples {
     }
 }
 
+/// Whether a file holds the tensors of samples that may also be texts.
+fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
+    match kind {
+        SampleFileKind::Npz => true,
+        SampleFileKind::Json => named::is_request(bytes),
+        _ => false,
+    }
+}
+
+/// Reads texts, each by the kind of its file.
+fn texts(
+    kind: SampleFileKind,
+    bytes: &[u8],
+    form: &SampleForm<'_>,
+    input: &TextInput,
+) -> Result<Samples, SamplesError> {
+    match kind {
+        SampleFileKind::Text => text::lines(bytes, input),
+        SampleFileKind::Csv => text::csv(bytes, form, input),
+        SampleFileKind::Json => json::texts(bytes, form, input),
+        SampleFileKind::JsonLines => json::text_lines(bytes, form, input),
+        SampleFileKind::Npy | SampleFileKind::Npz | SampleFileKind::Image => {
+            Err(SamplesError::TextKind)
+        }
+    }
+}
+
 /// Reads targets alone from the bytes of a file called `name`.
 fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     match SampleFileKind::of_labels(name)? {
@@ -118,7 +168,9 @@ fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targ
         SampleFileKind::Npy => npy::targets(bytes, form),
         SampleFileKind::Npz => npz::targets(bytes, form),
         SampleFileKind::Json => json::targets(&bytes, form),
-        SampleFileKind::JsonLines | SampleFileKind::Image => Err(SamplesError::LabelsKind),
+        SampleFileKind::JsonLines | SampleFileKind::Image | SampleFileKind::Text => {
+            Err(SamplesError::LabelsKind)
+        }
     }
 }
 
@@ -135,6 +187,8 @@ enum SampleFileKind {
     Json,
     JsonLines,
     Image,
+    /// A text a line.
+    Text,
 }
 
 impl SampleFileKind {
@@ -150,6 +204,7 @@ impl SampleFileKind {
             "npz" => Some(SampleFileKind::Npz),
             "json" => Some(SampleFileKind::Json),
             "jsonl" => Some(SampleFileKind::JsonLines),
+            "txt" => Some(SampleFileKind::Text),
             _ => None,
         }
     }
@@ -157,7 +212,8 @@ impl SampleFileKind {
     /// Returns the kind of a file of targets.
     fn of_labels(name: &str) -> Result<Self, SamplesError> {
         match Self::of(name) {
-            None | Some(SampleFileKind::Image | SampleFileKind::JsonLines) => {
+            None
+            | Some(SampleFileKind::Image | SampleFileKind::JsonLines | SampleFileKind::Text) => {
                 Err(SamplesError::LabelsKind)
             }
             Some(kind) => Ok(kind),

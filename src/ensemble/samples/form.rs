@@ -12,6 +12,7 @@ use crate::tensor::TensorSpec;
 use super::error::ClassError;
 use super::images::ImageFit;
 use super::targets::{TargetColumns, TargetForm};
+use super::text::TextInput;
 
 /// The order in which files hold the values of an image. Networks take channels first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -108,6 +109,8 @@ pub struct SampleForm<'a> {
     pub image_fit: ImageFit,
     /// The named tensors that a sample consists of, in place of a shape.
     pub tensors: Option<&'a [TensorSpec]>,
+    /// How texts become these tensors, where samples are texts.
+    pub text: Option<&'a TextInput>,
 }
 
 /// The most bytes of samples that are unpacked or decoded from smaller files.
@@ -144,6 +147,7 @@ impl<'a> SampleForm<'a> {
             rows: None,
             image_fit: ImageFit::default(),
             tensors: None,
+            text: None,
         }
     }
 

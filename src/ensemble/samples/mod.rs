@@ -1,4 +1,4 @@
-//! Samples from files (tables, arrays, JSON, images), or synthetic ones.
+//! Samples from files (tables, arrays, JSON, images, texts), or synthetic ones.
 //!
 //! The values of a file keep their type and are converted to float32 a batch at a time:
 //! bytes, and images, take a quarter of the memory of their float32.
@@ -16,6 +16,7 @@ mod rows;
 mod table;
 mod target_rows;
 mod targets;
+mod text;
 
 pub use error::{ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
@@ -23,3 +24,4 @@ pub use images::{ImageError, ImageFit};
 pub use npy::{NpyError, to_npy};
 pub use rows::Samples;
 pub use targets::{SampleTarget, TargetColumns, Targets};
+pub use text::{MOST_TOKENIZER, SampleText, TextError, TextInput, TextTokenizer, TokenTensor};

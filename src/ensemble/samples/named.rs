@@ -1,6 +1,9 @@
 //! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, or an
 //! `.npz` with an array for each tensor.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use crate::network::{Dims, Shape};
 use crate::tensor::{Signature, TensorSpec, TensorValue, WrittenInputs, WrittenTensor};
 
@@ -10,6 +13,18 @@ use super::rows::Samples;
 
 /// The largest number up to which float32 holds all integers.
 const EXACT: f32 = 16_777_216.0;
+
+/// The field that a request has.
+#[derive(Deserialize)]
+struct RequestField {
+    inputs: Option<IgnoredAny>,
+}
+
+/// Whether a document is an object with `inputs`.
+pub(super) fn is_request(bytes: &[u8]) -> bool {
+    let read = serde_json::from_slice::<RequestField>(bytes);
+    read.is_ok_and(|document| document.inputs.is_some())
+}
 
 /// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.
 pub(super) fn of_json(bytes: &[u8], tensors: &[TensorSpec]) -> Result<Samples, SamplesError> {

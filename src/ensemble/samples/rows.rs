@@ -12,6 +12,7 @@ use super::error::SamplesError;
 use super::form::ImageLayout;
 use super::table::NumberTable;
 use super::targets::Targets;
+use super::text::SampleText;
 
 /// Rows of raw values (before scaling), with targets where they are known.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub struct Samples {
     rows: usize,
     width: usize,
     targets: Option<Targets>,
+    /// The text of each sample, or none where samples are no texts.
+    texts: Vec<SampleText>,
 }
 
 /// The source of values.
@@ -90,6 +93,7 @@ impl Samples {
             rows,
             width,
             targets: None,
+            texts: Vec::new(),
         })
     }
 
@@ -119,6 +123,11 @@ impl Samples {
         Ok(self)
     }
 
+    /// Adds the texts that the samples were made from, one a sample.
+    pub(super) fn with_texts(self, texts: Vec<SampleText>) -> Self {
+        Samples { texts, ..self }
+    }
+
     /// Leaves out the first `rows`.
     ///
     /// # Errors
@@ -133,6 +142,7 @@ impl Samples {
         if let Some(targets) = &mut self.targets {
             targets.skip(rows);
         }
+        self.texts.drain(..rows.min(self.texts.len()));
         Ok(self)
     }
 
@@ -187,6 +197,17 @@ impl Samples {
     /// Returns the targets, one a sample, if they are known.
     pub fn targets(&self) -> Option<&Targets> {
         self.targets.as_ref()
+    }
+
+    /// Returns the texts that the samples were made from, one a sample, or none where samples
+    /// are no texts.
+    pub fn texts(&self) -> &[SampleText] {
+        &self.texts
+    }
+
+    /// Returns the number of texts whose end was cut off.
+    pub fn cut_texts(&self) -> usize {
+        self.texts.iter().filter(|text| text.is_cut).count()
     }
 
     /// Returns the labels, one a sample, if they are known and are classes.

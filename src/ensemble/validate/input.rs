@@ -2,10 +2,10 @@
 
 use toml::Spanned;
 
-use super::tensors;
+use super::{tensors, text};
 
-use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource, MemberInput};
-use crate::ensemble::{Input, NormalisationSteps, PerChannel};
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
+use crate::ensemble::{Input, NormalisationSteps, PerChannel, TextInput};
 use crate::network::Shape;
 use crate::tensor::TensorSpec;
 use crate::words;
@@ -18,22 +18,30 @@ pub(super) struct SampleInput {
     pub steps: NormalisationSteps,
     /// The tensors that a sample consists of, where these are named.
     pub tensors: Option<Vec<TensorSpec>>,
+    /// How texts become these tensors, where samples are texts.
+    pub text: Option<TextInput>,
 }
 
 /// Reads the input that clients send, and the steps that members inherit.
 pub(super) fn ensemble(
     source: &ManifestSource<'_>,
-    table: &InputTable,
+    manifest: &Manifest,
 ) -> Result<SampleInput, EnsembleError> {
-    let shape = match (&table.shape, &table.tensors) {
+    let table = &manifest.input;
+    let named = text::tensors(source, manifest)?;
+    let shape = match (&table.shape, &named) {
         (Some(written), None) => shape(source, "input.shape", written)?,
-        (None, Some(written)) => tensors::shape(source, table, written)?,
+        (None, Some(named)) => tensors::shape(source, table, named)?,
         (Some(both), Some(_)) => {
-            let why = "input: expected `shape` or `tensors`, found both";
+            let why = match &table.text {
+                None => "input: expected `shape` or `tensors`, found both",
+                Some(_) => "input: expected `shape` or `text`, found both",
+            };
             return Err(source.wrong(both.span().start, why));
         }
         (None, None) => {
-            let why = "input: expected `shape`, or `tensors` with names, types and shapes";
+            let why = "input: expected `shape`, `text` (a tokenizer), or `tensors` with names, \
+                       types and shapes";
             return Err(source.wrong(0, why));
         }
     };
@@ -46,12 +54,13 @@ pub(super) fn ensemble(
     };
     let steps = written.steps(source, shape, NormalisationSteps::default())?;
     let input = written.input(source, shape, &steps)?;
-    let tensors = table.tensors.as_ref();
-    let tensors = tensors.map(|written| written.get_ref().clone());
+    let tensors = named.map(Spanned::into_inner);
+    let text = text::input(source, manifest, tensors.as_deref())?;
     Ok(SampleInput {
         input,
         steps,
         tensors,
+        text,
     })
 }
 

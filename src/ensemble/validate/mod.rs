@@ -6,6 +6,7 @@ mod input;
 mod members;
 mod networks;
 mod tensors;
+mod text;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl Ensemble {
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
-    let sample = input::ensemble(source, &manifest.input)?;
+    let sample = input::ensemble(source, &manifest)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -56,7 +57,13 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
     let members = members::members(source, &manifest, &sample, answers)?;
-    let SampleInput { input, tensors, .. } = sample;
+    text::check_tables(source, &manifest, &sample, &members)?;
+    let SampleInput {
+        input,
+        tensors,
+        text,
+        ..
+    } = sample;
     let layout = manifest.input.layout;
     let image_fit = images::fit(source, &manifest.input, input.shape)?;
     let rule = manifest
@@ -68,6 +75,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         layout,
         image_fit,
         tensors: tensors.as_deref(),
+        text: text.as_ref(),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
@@ -81,6 +89,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         members,
         input,
         tensors: tensors.clone(),
+        text: text.clone(),
         layout,
         image_fit,
         answers,

@@ -37,11 +37,7 @@ impl MemberNetwork {
                     "expected `file` alone, the name of a file of layers or of ONNX".into(),
                 ));
             }
-            (None, Some(_)) => {
-                return Err(fail(
-                    "expected an .onnx file, since the ensemble's input has named tensors".into(),
-                ));
-            }
+            (None, Some(_)) => return Err(fail(tensors::NO_BUILDER.into())),
             (None, None) => {
                 let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
                 let graph = builder.build(input.shape, answers.width());
@@ -84,12 +80,8 @@ fn from_file(
             input,
         });
     }
-    let model = match files.path(file) {
-        Some(path) => OnnxModel::open(&path),
-        None => OnnxModel::from_bytes(files.read(file)?),
-    };
+    let model = model(files, file)?;
     let in_words = |error: OnnxError| wrong(error.to_string());
-    let model = model.map_err(in_words)?;
     let (network, input) = match tensors {
         Some(tensors) => tensors::network(&model, tensors).map_err(wrong)?,
         None => (model.network(Some(input.shape)).map_err(in_words)?, input),
@@ -99,6 +91,18 @@ fn from_file(
         graph,
         own: Some(weights),
         input,
+    })
+}
+
+/// Decodes a file of ONNX.
+pub(super) fn model(files: &Files, file: &str) -> Result<OnnxModel, EnsembleError> {
+    let model = match files.path(file) {
+        Some(path) => OnnxModel::open(&path),
+        None => OnnxModel::from_bytes(files.read(file)?),
+    };
+    model.map_err(|error| EnsembleError::File {
+        file: files.display(file),
+        reason: error.to_string(),
     })
 }
 

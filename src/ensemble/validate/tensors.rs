@@ -11,6 +11,10 @@ use crate::network::Shape;
 use crate::onnx::{OnnxModel, OnnxNetwork};
 use crate::tensor::TensorSpec;
 
+/// Why a builder is refused.
+pub(super) const NO_BUILDER: &str =
+    "expected an .onnx file, since the ensemble's input has named tensors or is text";
+
 /// Checks the tensors of a sample, and returns the shape of the row that they make.
 pub(super) fn shape(
     source: &ManifestSource<'_>,

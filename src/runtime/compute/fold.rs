@@ -75,11 +75,7 @@ pub(super) fn fold_all(
 ///
 /// # Errors
 /// [`ComputeError::OutOfMemory`].
-fn fold(
-    graph: &Graph,
-    weights: &Weights,
-    step: &PlannedStep,
-) -> Result<StepWeights, ComputeError> {
+fn fold(graph: &Graph, weights: &Weights, step: &PlannedStep) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
     if let StepKernel::Tensor(_) = fused.kernel {
         return constants::fold(graph, weights, step);

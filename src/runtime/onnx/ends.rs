@@ -10,7 +10,7 @@ use super::partial::{PartialNetwork, Refusal};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::type_name;
 use crate::network::{Dims, NodeId, Op, Shape, TensorOp};
-use crate::tensor::{DataType, Signature, TensorSpec};
+use crate::tensor::{DataType, Dimension, Signature, TensorSpec};
 
 /// An input or output of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +91,31 @@ pub(super) fn type_of(value: &ValueInfoProto) -> (i32, Option<&[DimensionProto]>
 }
 
 impl OnnxModel {
+    /// Returns the inputs as the file writes them, without the first dimension, the batch's.
+    ///
+    /// # Errors
+    /// An input holds no numbers.
+    pub fn written_inputs(&self) -> Result<Vec<TensorSpec>, OnnxError> {
+        let specs = self.inputs().map(|input| {
+            let (element_type, dims) = type_of(input);
+            let name = name_of(input).to_owned();
+            let found = type_name(element_type);
+            let sample = dims.and_then(|dims| dims.get(1..)).unwrap_or_default();
+            let dims = sample
+                .iter()
+                .map(|d| size(d).map_or(Dimension::Varies, Dimension::Fixed));
+            match data_type(element_type) {
+                Some(data_type) => Ok(TensorSpec {
+                    name,
+                    data_type,
+                    dims: dims.collect(),
+                }),
+                None => Err(OnnxError::Model(ModelFault::InputType { name, found })),
+            }
+        });
+        specs.collect()
+    }
+
     /// Returns the inputs with the dimensions in `given`, and where nothing is given with those
     /// of the file and a batch of 1.
     pub(super) fn bound(

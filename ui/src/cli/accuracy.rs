@@ -20,7 +20,9 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::output::{FlawedMember, ProgressLine, flawed_lines, print, print_json, refuse_flawed};
+use super::output::{
+    FlawedMember, ProgressLine, cut_line, flawed_lines, print, print_json, refuse_flawed,
+};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AccuracyArgs {
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     let report = grades.report(&opened.ensemble, samples.len());
     match args.format {
         OutputFormat::Json => print_json(&report)?,
-        OutputFormat::Text => print(&text(&report))?,
+        OutputFormat::Text => print(&text(&report, cut_line(&samples)))?,
     }
     let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
     refuse_flawed(&report.flawed, unanswered, samples.len())
@@ -245,8 +247,9 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: u
     Answer::finish(rule, &[part], width)
 }
 
-fn text(report: &AccuracyReport) -> String {
+fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
+    text.extend(cut.map(|cut| cut + "\n"));
     // Accuracy alone needs no head: the command is called after it.
     if report.measures != [Measure::Accuracy] {
         let heads = report.measures.iter().map(|m| cell(*m, m.name()));

@@ -6,7 +6,7 @@ use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::TensorSpec;
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
+use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -38,6 +38,9 @@ struct CheckReport {
     /// The named tensors of a sample, if it consists of such.
     #[serde(skip_serializing_if = "Option::is_none")]
     tensors: Option<Vec<TensorSpec>>,
+    /// How texts become samples, where samples are texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<TextSummary>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -48,6 +51,37 @@ struct CheckReport {
     matrix: Option<Vec<Vec<usize>>>,
     /// The reason why no matrix fits, if none does.
     problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TextSummary {
+    /// The tokens that texts are cut or padded to.
+    length: usize,
+    /// The largest id of the tokenizer's vocabulary.
+    highest_id: u32,
+    /// How many calibration samples lost their end, if any did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
+}
+
+impl TextSummary {
+    fn of(ensemble: &Ensemble) -> Option<Self> {
+        let tokenizer = ensemble.text.as_ref()?.tokenizer();
+        Some(TextSummary {
+            length: tokenizer.length(),
+            highest_id: tokenizer.highest(),
+            cut: ensemble.calibration.as_deref().and_then(cut_line),
+        })
+    }
+
+    fn line(&self) -> String {
+        let mut line = format!(
+            "texts of up to {} tokens, ids up to {}",
+            self.length, self.highest_id
+        );
+        line.extend(self.cut.iter().map(|cut| format!("; {cut}")));
+        line + "\n"
+    }
 }
 
 #[derive(Serialize)]
@@ -84,6 +118,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         answers,
         input: opened.ensemble.input.shape.into(),
         tensors: opened.ensemble.tensors.clone(),
+        text: TextSummary::of(&opened.ensemble),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
@@ -182,6 +217,7 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
         input(report),
         report.answers
     );
+    text.extend(report.text.as_ref().map(TextSummary::line));
     if report.synthetic {
         text += "synthetic weights: answers mean nothing\n";
     }

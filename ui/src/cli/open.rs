@@ -202,6 +202,15 @@ static SAMPLES: &[EmbeddedEnsemble] = &[
         "res-m.safetensors",
         "dense.safetensors",
     ],
+    embedded![
+        "snippets":
+        "ensemble.toml",
+        "tokenizer.json",
+        "test.csv",
+        "mean.onnx",
+        "conv.onnx",
+        "attention.onnx",
+    ],
     embedded!["imn1": "ensemble.toml"],
     embedded!["imn4": "ensemble.toml"],
     embedded!["imn12": "ensemble.toml"],

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use divisi::allocation::Matrix;
 use divisi::device::Devices;
 use divisi::device::gpu::GpuInfo;
+use divisi::ensemble::Samples;
 use divisi::replace::replace_file;
 use divisi::serving::Flaws;
 use serde::Serialize;
@@ -122,6 +123,12 @@ pub(crate) fn refuse_flawed(
         0 => bail!("{words}"),
         n => bail!("{words}; {n} of {samples} samples have no answer"),
     }
+}
+
+/// Returns how many texts lost their end, if any did.
+pub(crate) fn cut_line(samples: &Samples) -> Option<String> {
+    let (cut, all) = (samples.cut_texts(), samples.len());
+    (cut > 0).then(|| format!("{cut} of {all} texts are longer than a sample: their ends were cut"))
 }
 
 /// A file to write, checked before the work that makes its contents.

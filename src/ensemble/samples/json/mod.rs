@@ -4,6 +4,7 @@ mod labels;
 mod rows;
 mod target_rows;
 mod targets;
+mod texts;
 
 use std::fmt;
 use std::mem;
@@ -16,6 +17,8 @@ use super::form::SampleForm;
 use super::named;
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
+
+pub(super) use texts::{text_lines, texts};
 
 use rows::{AllRows, JsonRows, OneRow};
 use targets::{AllTargets, JsonTargets, OneTarget};

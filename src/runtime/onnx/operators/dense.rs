@@ -30,10 +30,9 @@ impl Dense {
         if matrix.dims[..leading].iter().any(|d| *d != 1) {
             return None;
         }
-        let held = matrix.as_floats().map_or_else(
-            || Cow::Owned(matrix.to_floats()),
-            Cow::Borrowed,
-        );
+        let held = matrix
+            .as_floats()
+            .map_or_else(|| Cow::Owned(matrix.to_floats()), Cow::Borrowed);
         let (features, inputs, values) = match rows {
             true => (one, other, held.into_owned()),
             false => (other, one, transposed(&held, other)),

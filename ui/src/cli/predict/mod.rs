@@ -6,11 +6,12 @@ mod table;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate_for};
 use divisi::serving::Detail;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
-use super::open::open;
+use super::open::{OpenedEnsemble, open};
 use super::output::{OutputFile, ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
 use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, summary};
@@ -22,9 +23,13 @@ pub(crate) struct PredictArgs {
     target: ServingTarget,
     /// Samples: a .csv with a header (a last column `label`, or the last columns for values
     /// and labels, are compared with), .npy, .npz, .json, .jsonl, an image, or a folder of
-    /// images (labelled by folders of classes)
-    #[arg(long, value_name = "FILE")]
-    input: PathBuf,
+    /// images (labelled by folders of classes); for ensembles of texts a .txt with a text a
+    /// line, or a .csv, .json or .jsonl with fields `text`
+    #[arg(long, value_name = "FILE", required_unless_present = "text")]
+    input: Option<PathBuf>,
+    /// A text to answer, in place of a file; may be there several times
+    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    text: Vec<String>,
     #[command(flatten)]
     files: SampleFiles,
     /// Also answer for each member
@@ -50,7 +55,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let output = output.transpose()?;
     let stopped = stop_flag();
     let opened = open(&args.target)?;
-    let samples = opened.read_samples(&args.input, &args.files)?;
+    let samples = samples(args, &opened)?;
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let engine = opened.start(&matrix, opened.networks())?;
     let until = Until {
@@ -62,13 +67,15 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         false => Detail::Marked,
     };
     let mut progress = ProgressLine::new();
-    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members);
+    let texts = samples.texts().iter().map(|text| text.text.clone());
+    let texts = texts.collect::<Vec<_>>();
+    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members, texts);
     let all = samples.len();
     let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
         answers.add(answer);
         progress.say(|| format!("{} of {all} samples", answers.len()));
     })
-    .with_context(|| args.input.display().to_string())?;
+    .with_context(|| args.named())?;
     drop(progress);
     engine.shutdown();
     if run.cut_short {
@@ -82,6 +89,28 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     }
     tell(args, &answers, report)?;
     refuse_flawed(&answers.flawed(), answers.unanswered(), all)
+}
+
+impl PredictArgs {
+    /// Returns the name of what is answered.
+    fn named(&self) -> String {
+        match &self.input {
+            Some(path) => path.display().to_string(),
+            None => "--text".into(),
+        }
+    }
+}
+
+/// Reads the samples that are asked for.
+fn samples(args: &PredictArgs, opened: &OpenedEnsemble) -> Result<Samples> {
+    match &args.input {
+        Some(path) => opened.read_samples(path, &args.files),
+        None => {
+            let texts = args.text.iter().map(String::as_str);
+            let samples = Samples::of_texts(texts, &opened.ensemble.sample_form());
+            samples.with_context(|| args.named())
+        }
+    }
 }
 
 fn tell(

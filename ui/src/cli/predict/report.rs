@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::table::{csv, npy};
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::output::{FlawedMember, OutputFile, flawed_lines};
+use crate::cli::output::{FlawedMember, OutputFile, cut_line, flawed_lines};
 
 /// All answers so far.
 pub(crate) struct PredictedAnswers {
@@ -29,11 +29,13 @@ pub(crate) struct PredictedAnswers {
     members: Vec<(String, Vec<f32>)>,
     names: Vec<String>,
     flaws: Vec<Flaws>,
+    /// The text of each sample, or none where samples are no texts.
+    texts: Vec<String>,
 }
 
 impl PredictedAnswers {
-    /// Starts without answers.
-    pub(crate) fn new(ensemble: &Ensemble, with_members: bool) -> Self {
+    /// Starts without answers to samples, which may have been made from texts.
+    pub(crate) fn new(ensemble: &Ensemble, with_members: bool, texts: Vec<String>) -> Self {
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
@@ -44,6 +46,7 @@ impl PredictedAnswers {
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
             names,
+            texts,
         }
     }
 
@@ -64,6 +67,16 @@ impl PredictedAnswers {
     /// Returns the number of samples that were answered.
     pub(crate) fn len(&self) -> usize {
         self.scores.len() / self.width()
+    }
+
+    /// Returns the text of a sample, if samples are texts.
+    pub(super) fn text(&self, sample: usize) -> Option<&str> {
+        self.texts.get(sample).map(String::as_str)
+    }
+
+    /// Whether samples are texts.
+    pub(super) fn has_texts(&self) -> bool {
+        !self.texts.is_empty()
     }
 
     /// Returns the kind of the answers.
@@ -134,6 +147,9 @@ pub(crate) struct AnswersReport<'a> {
     pub output: Option<String>,
     /// Samples without an answer: a member answered NaN or infinities.
     unanswered: usize,
+    /// How many texts lost their end, if any did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cut: Option<String>,
     flawed: Vec<FlawedMember>,
     pub answers: Vec<AnswerRow<'a>>,
 }
@@ -141,6 +157,8 @@ pub(crate) struct AnswersReport<'a> {
 /// The answer to a sample, and those of the members that were asked for.
 #[derive(Serialize)]
 pub(crate) struct AnswerRow<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
     #[serde(flatten)]
     answer: ReportedAnswer<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -215,6 +233,7 @@ pub(crate) struct RunFacts {
     synthetic: bool,
     simulated: bool,
     targets: Option<Targets>,
+    cut: Option<String>,
 }
 
 impl RunFacts {
@@ -226,6 +245,7 @@ impl RunFacts {
             synthetic: opened.ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
             targets: samples.targets().cloned(),
+            cut: cut_line(samples),
         }
     }
 }
@@ -246,6 +266,7 @@ impl<'a> AnswersReport<'a> {
             simulated: facts.simulated,
             output: None,
             unanswered: answers.unanswered(),
+            cut: facts.cut,
             flawed: answers.flawed(),
             answers: rows(answers),
         }
@@ -284,6 +305,7 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
             }
         });
         AnswerRow {
+            text: answers.text(sample),
             answer: ReportedAnswer::new(kind, names, row),
             members: members.collect(),
         }
@@ -296,6 +318,9 @@ pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
     let mut text = format!("{} samples in {:.2} s", report.samples, report.elapsed_s);
     for quality in &report.qualities {
         let _ = write!(text, ", {} {}", quality.measure.name(), quality.text());
+    }
+    if let Some(cut) = &report.cut {
+        let _ = write!(text, "; {cut}");
     }
     if report.synthetic {
         text += "; synthetic weights: answers mean nothing";

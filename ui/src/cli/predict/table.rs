@@ -8,11 +8,14 @@ use divisi::ensemble::{AnswerKind, label_of};
 
 use super::report::PredictedAnswers;
 
-/// Returns a CSV row for each sample: its class or labels (empty if there is no answer) and
+/// Returns a CSV row for each sample: its text, if it has one, its class or labels (empty if there is no answer) and
 /// scores, or its values; then the same of each member that was asked for.
 pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     let heads = heads(answers);
     let mut text = String::from("sample");
+    if answers.has_texts() {
+        text.push_str(",text");
+    }
     for head in &heads {
         let _ = write!(text, ",{}", quoted(head));
     }
@@ -26,6 +29,9 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     }
     for (sample, row) in answers.rows().enumerate() {
         let _ = write!(text, "\n{sample}");
+        if let Some(of_sample) = answers.text(sample) {
+            let _ = write!(text, ",{}", quoted(of_sample));
+        }
         write_row(&mut text, answers, row);
         for member in MemberIndex::all(answers.members().count()) {
             write_row(&mut text, answers, answers.member_row(member, sample));
@@ -50,6 +56,9 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         std::iter::once(first.to_owned()).chain(scores).collect()
     };
     match (answers.kind(), answers.answer_names()) {
+        (AnswerKind::Classes { .. }, Some(_)) if answers.has_texts() => {
+            [vec!["class".to_owned()], scores("label")].concat()
+        }
         (AnswerKind::Classes { .. }, _) => scores("class"),
         (AnswerKind::Labels { .. }, _) => scores("labels"),
         (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
@@ -61,7 +70,17 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
     let first = match answers.kind() {
         AnswerKind::Values { .. } => None,
         AnswerKind::Classes { .. } => {
-            Some(label_of(row).map_or(String::new(), |class| class.to_string()))
+            let class = label_of(row);
+            let number = class.map_or(String::new(), |class| class.to_string());
+            match answers.answer_names() {
+                // Readers of texts want words; other tables stay as programs know them.
+                Some(names) if answers.has_texts() => {
+                    let name = class.and_then(|class| names.get(class));
+                    let name = name.map_or(String::new(), |name| quoted(name));
+                    Some(format!("{number},{name}"))
+                }
+                _ => Some(number),
+            }
         }
         AnswerKind::Labels { threshold, .. } => {
             let given = threshold.labels(row).unwrap_or_default();
@@ -89,7 +108,7 @@ fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
 
 /// Quotes a name as a field of CSV, if needed.
 fn quoted(name: &str) -> String {
-    match name.contains([',', '"', '\n']) {
+    match name.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
         false => name.to_owned(),
     }

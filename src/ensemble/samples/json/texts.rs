@@ -1,0 +1,208 @@
+//! Texts in JSON: texts by themselves, or objects of a text, a second one and a target.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::ensemble::samples::error::{JsonError, SamplesError};
+use crate::ensemble::samples::form::SampleForm;
+use crate::ensemble::samples::rows::Samples;
+use crate::ensemble::samples::text::{TextInput, TextRows};
+
+use super::targets::{AllTargets, JsonTargets, OneTarget};
+use super::{parse, placed, shown};
+
+/// The fields of a document, in words.
+const FIELDS: &str = "`samples` (`texts`, `x`) and `labels` (`targets`, `y`)";
+
+/// Reads an array of texts, or an object of `samples` and `labels`.
+pub(in crate::ensemble::samples) fn texts(
+    bytes: &[u8],
+    form: &SampleForm<'_>,
+    input: &TextInput,
+) -> Result<Samples, SamplesError> {
+    let mut set = TextSet::new(form, input);
+    let read = parse(bytes, TextDocument(&mut set));
+    read.map_err(|e| set.error(1, &e))?;
+    set.finish()
+}
+
+/// Reads a text from each line that is not empty.
+pub(in crate::ensemble::samples) fn text_lines(
+    bytes: &[u8],
+    form: &SampleForm<'_>,
+    input: &TextInput,
+) -> Result<Samples, SamplesError> {
+    let mut set = TextSet::new(form, input);
+    for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        if !line.trim_ascii().is_empty() {
+            let read = parse(line, OneText(&mut set));
+            read.map_err(|e| set.error(before + 1, &e))?;
+        }
+    }
+    set.finish()
+}
+
+/// The texts and targets read so far.
+struct TextSet<'a> {
+    rows: TextRows<'a>,
+    targets: JsonTargets<'a>,
+    has_targets: bool,
+    /// The error in a sample or field, if that is why the parser stopped.
+    wrong: Option<SamplesError>,
+}
+
+impl<'a> TextSet<'a> {
+    fn new(form: &SampleForm<'a>, input: &'a TextInput) -> Self {
+        TextSet {
+            rows: TextRows::new(input),
+            targets: JsonTargets::new(form.targets()),
+            has_targets: false,
+            wrong: None,
+        }
+    }
+
+    fn take<E: Error>(&mut self, text: &str, pair: Option<&str>) -> Result<(), E> {
+        let taken = self.rows.take(text, pair);
+        taken.map_err(|error| self.fail(error))
+    }
+
+    /// Keeps why the sample that is read cannot be one; the parser's error has no room for it.
+    fn fail<E: Error>(&mut self, error: impl Into<SamplesError>) -> E {
+        let row = self.rows.len();
+        self.wrong = Some(error.into().within(format!("row {row}")));
+        E::custom("")
+    }
+
+    /// Returns why the parser stopped.
+    fn error(&mut self, line: usize, error: &serde_json::Error) -> SamplesError {
+        let known = self.wrong.take().or(self.targets.take_wrong());
+        known.unwrap_or_else(|| placed(line, error))
+    }
+
+    fn finish(self) -> Result<Samples, SamplesError> {
+        let samples = self.rows.finish()?;
+        match self.has_targets {
+            true => samples.with_targets(self.targets.finish()),
+            false => Ok(samples),
+        }
+    }
+}
+
+/// Reads a whole document.
+struct TextDocument<'s, 'a>(&'s mut TextSet<'a>);
+
+impl<'de> DeserializeSeed<'de> for TextDocument<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextDocument<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an array of texts, or an object of {FIELDS}")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        AllTexts(self.0).visit_seq(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let set = self.0;
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "samples" | "texts" | "x" => map.next_value_seed(AllTexts(set))?,
+                "labels" | "targets" | "y" => {
+                    set.has_targets = true;
+                    map.next_value_seed(AllTargets(&mut set.targets))?;
+                }
+                other => {
+                    let found = shown(other);
+                    set.wrong = Some(
+                        JsonError::Field {
+                            expected: FIELDS,
+                            found,
+                        }
+                        .into(),
+                    );
+                    return Err(A::Error::custom(""));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads an array of texts.
+struct AllTexts<'s, 'a>(&'s mut TextSet<'a>);
+
+impl<'de> DeserializeSeed<'de> for AllTexts<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AllTexts<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an array of texts")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element_seed(OneText(self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Reads a text, or an object of `text`, `text_pair` and a target. Other fields are left alone.
+struct OneText<'s, 'a>(&'s mut TextSet<'a>);
+
+impl<'de> DeserializeSeed<'de> for OneText<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneText<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a text, or an object with the field `text`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.0.take(text, None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let set = self.0;
+        let (mut text, mut pair, mut has_target) = (None, None, false);
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "text" => text = Some(map.next_value::<String>()?),
+                "text_pair" => pair = map.next_value::<Option<String>>()?,
+                "label" | "target" | "y" if has_target => {
+                    return Err(set.fail(JsonError::RepeatedField("label")));
+                }
+                "label" | "target" | "y" => {
+                    (set.has_targets, has_target) = (true, true);
+                    map.next_value_seed(OneTarget(&mut set.targets))?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        match text {
+            Some(text) => set.take(&text, pair.as_deref()),
+            None => Err(set.fail(JsonError::MissingField("text"))),
+        }
+    }
+}

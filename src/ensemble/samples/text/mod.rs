@@ -1,0 +1,17 @@
+//! Texts as samples: read from files of text, and turned into the tensors of a network by a
+//! tokenizer.
+
+mod error;
+mod files;
+mod input;
+mod limits;
+mod rows;
+mod tokenizer;
+
+pub use error::TextError;
+pub use input::{TextInput, TokenTensor};
+pub use rows::SampleText;
+pub use tokenizer::{MOST_TOKENIZER, TextTokenizer};
+
+pub(super) use files::{csv, lines};
+pub(super) use rows::TextRows;

@@ -1,0 +1,90 @@
+//! Texts, and the rows that they become, as they are read one after another.
+
+use crate::ensemble::samples::error::SamplesError;
+use crate::ensemble::samples::form::MOST_BYTES;
+use crate::ensemble::samples::rows::Samples;
+
+use super::error::TextError;
+use super::input::TextInput;
+
+/// The text that a sample was made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleText {
+    /// The text, or the first one of a pair.
+    pub text: String,
+    /// The second text of a pair.
+    pub pair: Option<String>,
+    /// Whether tokens were cut off.
+    pub is_cut: bool,
+}
+
+/// The samples read so far.
+pub(in crate::ensemble::samples) struct TextRows<'a> {
+    input: &'a TextInput,
+    values: Vec<f32>,
+    texts: Vec<SampleText>,
+}
+
+impl<'a> TextRows<'a> {
+    pub(in crate::ensemble::samples) fn new(input: &'a TextInput) -> Self {
+        TextRows {
+            input,
+            values: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    /// Returns the number of samples.
+    pub(in crate::ensemble::samples) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Adds a sample. An empty second text is none.
+    ///
+    /// # Errors
+    /// The text is no sample, or there is no memory for another one.
+    pub(in crate::ensemble::samples) fn take(
+        &mut self,
+        text: &str,
+        pair: Option<&str>,
+    ) -> Result<(), SamplesError> {
+        self.reserve()?;
+        let pair = pair.filter(|pair| !pair.trim().is_empty());
+        let is_cut = self.input.write_row(text, pair, &mut self.values)?;
+        self.texts.push(SampleText {
+            text: text.to_owned(),
+            pair: pair.map(str::to_owned),
+            is_cut,
+        });
+        Ok(())
+    }
+
+    /// Takes the memory of a row: a short text becomes a long one.
+    fn reserve(&mut self) -> Result<(), SamplesError> {
+        let width = self.input.width();
+        let row = (width * size_of::<f32>()).max(1) as u64;
+        let most = usize::try_from(MOST_BYTES / row).unwrap_or(usize::MAX);
+        let found = self.len() + 1;
+        if found > most {
+            return Err(SamplesError::Many { most, found });
+        }
+        let taken = self.values.try_reserve(width);
+        taken.map_err(|_| SamplesError::Memory { samples: found })
+    }
+
+    /// Returns the samples.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(in crate::ensemble::samples) fn finish(mut self) -> Result<Samples, SamplesError> {
+        self.values.shrink_to_fit();
+        let samples = Samples::new(self.values, self.input.width(), None)?;
+        Ok(samples.with_texts(self.texts))
+    }
+}
+
+impl From<TextError> for SamplesError {
+    fn from(error: TextError) -> Self {
+        SamplesError::Text(error)
+    }
+}

@@ -1,0 +1,177 @@
+//! A `tokenizer.json` of Hugging Face's tokenizers, which may be damaged or hostile: it is read
+//! within bounds, and what fails in the library ends in an error.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokenizers::{
+    EncodeInput, Encoding, PostProcessor, Tokenizer, TruncationDirection, TruncationParams,
+    TruncationStrategy,
+};
+
+use super::error::TextError;
+use super::limits;
+
+/// The most bytes of a file; a larger one is taken for a mistake.
+pub const MOST_TOKENIZER: u64 = 64 << 20;
+
+/// The tokens that pad texts where the file names none: those of BERT, RoBERTa and T5.
+const PADDING: [&str; 2] = ["[PAD]", "<pad>"];
+
+/// The most letters of the library's words in a message.
+const SHOWN: usize = 160;
+
+/// A tokenizer that cuts texts to a length.
+pub struct TextTokenizer {
+    tokenizer: Tokenizer,
+    length: usize,
+    /// The largest id of its vocabulary.
+    highest: u32,
+    padding: u32,
+}
+
+impl TextTokenizer {
+    /// Reads a `tokenizer.json` whose texts are cut to `length` tokens, those that it adds
+    /// itself among them. The length and the padding that the file asks for are ignored, but
+    /// for the id that pads.
+    ///
+    /// # Errors
+    /// The text is no tokenizer, its work would have no bound, or the length is too short for
+    /// the tokens that it adds.
+    pub fn parse(text: &str, length: usize) -> Result<Self, TextError> {
+        limits::check(text)?;
+        let read = || text.parse::<Tokenizer>().map_err(|e| shown(&e.to_string()));
+        let read = caught(read).unwrap_or_else(Err);
+        let mut tokenizer = read.map_err(TextError::Unreadable)?;
+        let vocabulary = tokenizer.get_vocab(true);
+        let Some(highest) = vocabulary.values().copied().max() else {
+            return Err(TextError::Unreadable("its vocabulary is empty".into()));
+        };
+        let written = tokenizer.get_padding().map(|padding| padding.pad_id);
+        let known = || {
+            PADDING
+                .iter()
+                .find_map(|name| vocabulary.get(*name).copied())
+        };
+        let padding = written.or_else(known).unwrap_or(0);
+        if padding > highest {
+            let (found, most) = (padding, highest);
+            return Err(TextError::Beyond { found, most });
+        }
+        tokenizer.with_padding(None);
+        cut_to(&mut tokenizer, length)?;
+        Ok(TextTokenizer {
+            tokenizer,
+            length,
+            highest,
+            padding,
+        })
+    }
+
+    /// Returns the largest id of its vocabulary.
+    pub fn highest(&self) -> u32 {
+        self.highest
+    }
+
+    /// Returns the id that stands after the end of a text.
+    pub fn padding(&self) -> u32 {
+        self.padding
+    }
+
+    /// Returns the number of tokens that texts are cut to.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Returns the tokens of a text or a pair of texts, and whether some were cut off.
+    ///
+    /// # Errors
+    /// A text is empty, or the tokenizer cannot make tokens of it.
+    pub fn encode(&self, text: &str, pair: Option<&str>) -> Result<(Encoding, bool), TextError> {
+        if text.trim().is_empty() {
+            return Err(TextError::Empty);
+        }
+        let (text, cut) = limits::beginning(text, self.length);
+        let pair = pair.map(|pair| limits::beginning(pair, self.length));
+        let input: EncodeInput<'_> = match pair {
+            Some((pair, _)) => (text, pair).into(),
+            None => text.into(),
+        };
+        let encode = || self.tokenizer.encode_fast(input, true);
+        let encoded = caught(encode).map(|made| made.map_err(|e| shown(&e.to_string())));
+        let encoding = encoded.unwrap_or_else(Err).map_err(TextError::Failed)?;
+        let cut = cut || pair.is_some_and(|(_, cut)| cut);
+        self.check(&encoding)?;
+        let cut = cut || !encoding.get_overflowing().is_empty();
+        Ok((encoding, cut))
+    }
+
+    /// Checks what the tokenizer's own rules may break.
+    fn check(&self, encoding: &Encoding) -> Result<(), TextError> {
+        let (ids, types) = (encoding.get_ids(), encoding.get_type_ids());
+        if ids.is_empty() {
+            return Err(TextError::NoTokens);
+        }
+        if ids.len() > self.length || types.len() != ids.len() {
+            let why = format!("{} tokens where {} fit", ids.len(), self.length);
+            return Err(TextError::Failed(why));
+        }
+        match ids.iter().copied().find(|id| *id > self.highest) {
+            Some(found) => Err(TextError::Beyond {
+                found,
+                most: self.highest,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for TextTokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("TextTokenizer");
+        shown.field("length", &self.length);
+        shown
+            .field("highest", &self.highest)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Cuts texts to `length` tokens: the longer one of a pair first, as Hugging Face's
+/// `truncation=True` does.
+fn cut_to(tokenizer: &mut Tokenizer, length: usize) -> Result<(), TextError> {
+    let processor = tokenizer.get_post_processor();
+    let added = processor.map_or(0, |p| p.added_tokens(false).max(p.added_tokens(true)));
+    // Room for a token of each text of a pair.
+    let least = added.saturating_add(2);
+    if length < least {
+        let found = length;
+        return Err(TextError::Short {
+            least,
+            added,
+            found,
+        });
+    }
+    let params = TruncationParams {
+        direction: TruncationDirection::Right,
+        max_length: length,
+        strategy: TruncationStrategy::LongestFirst,
+        stride: 0,
+    };
+    let cut = tokenizer.with_truncation(Some(params));
+    let cut = cut.map(drop);
+    cut.map_err(|e| TextError::Unreadable(shown(&e.to_string())))
+}
+
+/// Does what the library may panic in: it unwraps what a damaged file leaves out.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    // Nothing of the tokenizer is changed by what panics but its cache of words, whose lock a
+    // panic does not poison halfway through an entry.
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(|_| "the library panicked".to_owned())
+}
+
+/// Returns the beginning of the library's words, as a terminal can show it.
+fn shown(text: &str) -> String {
+    let safe = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(SHOWN).map(safe).collect()
+}

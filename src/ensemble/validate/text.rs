@@ -1,0 +1,186 @@
+//! Samples that are texts: the tokenizer, and the tensors that it fills.
+
+use std::sync::Arc;
+
+use toml::Spanned;
+
+use crate::ensemble::made_up::table;
+use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
+use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
+use crate::ensemble::text_table::TextTable;
+use crate::ensemble::{Member, TextInput};
+use crate::tensor::{Dimension, TensorSpec};
+
+use super::input::SampleInput;
+use super::{networks, tensors};
+
+/// The most tokens of a sample.
+const MOST_LENGTH: i64 = 1 << 16;
+
+/// Returns the tensors of a sample, where it has names: those that are written, or for texts
+/// those that the members' files take.
+pub(super) fn tensors(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+) -> Result<Option<Spanned<Vec<TensorSpec>>>, EnsembleError> {
+    match (&manifest.input.tensors, &manifest.input.text) {
+        (Some(written), _) => Ok(Some(written.clone())),
+        (None, None) => Ok(None),
+        (None, Some(text)) => {
+            let length = length(source, text.get_ref())?;
+            let taken = taken(source, manifest, length)?;
+            Ok(Some(Spanned::new(text.span(), taken)))
+        }
+    }
+}
+
+/// Returns how texts become the tensors of a sample, if samples are texts.
+pub(super) fn input(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    specs: Option<&[TensorSpec]>,
+) -> Result<Option<TextInput>, EnsembleError> {
+    let (Some(written), Some(specs)) = (&manifest.input.text, specs) else {
+        return Ok(None);
+    };
+    let text = written.get_ref();
+    let length = length(source, text)?;
+    let wrong = |why: String| source.wrong(written.span().start, format!("input.text: {why}"));
+    let kinds = specs.iter().map(|spec| kind(text, spec, length));
+    let kinds: Vec<TokenTensor> = kinds.collect::<Result<_, _>>().map_err(wrong)?;
+    let (ids, _) = names(text)[0];
+    if !kinds.contains(&TokenTensor::Ids) {
+        return Err(wrong(format!("expected a tensor `{ids}` for the tokens")));
+    }
+    Ok(Some(TextInput::new(
+        tokenizer(source, text, length)?,
+        kinds,
+    )))
+}
+
+fn length(source: &ManifestSource<'_>, text: &TextTable) -> Result<usize, EnsembleError> {
+    source.count("input.text.length", &text.length, MOST_LENGTH)
+}
+
+fn tokenizer(
+    source: &ManifestSource<'_>,
+    text: &TextTable,
+    length: usize,
+) -> Result<TextTokenizer, EnsembleError> {
+    let file = text.tokenizer.get_ref();
+    let written = source.files.read_text_within(file, MOST_TOKENIZER)?;
+    TextTokenizer::parse(&written, length).map_err(|error| match error {
+        TextError::Short { .. } => {
+            let at = text.length.span().start;
+            source.wrong(at, format!("input.text.length: {error}"))
+        }
+        error => EnsembleError::File {
+            file: source.files.display(file),
+            reason: error.to_string(),
+        },
+    })
+}
+
+/// Returns the names of the tensors, as written or as usual.
+fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
+    let written = [&text.ids, &text.mask, &text.types, &text.positions];
+    let mut written = written.into_iter();
+    TokenTensor::ALL.map(|kind| {
+        let name = written.next().and_then(|name| name.as_deref());
+        (name.unwrap_or(kind.usual_name()), kind)
+    })
+}
+
+/// Returns what a tensor holds of each token.
+fn kind(text: &TextTable, spec: &TensorSpec, length: usize) -> Result<TokenTensor, String> {
+    let names = names(text);
+    let found = names.iter().find(|(name, _)| *name == spec.name);
+    let Some((_, kind)) = found else {
+        let known = names.map(|(name, _)| format!("`{name}`")).join(", ");
+        return Err(format!(
+            "a tokenizer fills {known}, the input has `{}`; `ids`, `mask`, `types` and \
+             `positions` name tensors that are called otherwise",
+            spec.name
+        ));
+    };
+    match spec.dims[..] {
+        [Dimension::Fixed(found)] if found == length => Ok(*kind),
+        _ => Err(format!(
+            "`{}`: expected dimensions of [{length}], the length of texts, found {spec}",
+            spec.name
+        )),
+    }
+}
+
+/// Returns the tensors that the members' files take, open dimensions as the length of texts.
+fn taken(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    length: usize,
+) -> Result<Vec<TensorSpec>, EnsembleError> {
+    let mut specs: Vec<TensorSpec> = Vec::new();
+    for table in manifest.members.get_ref() {
+        let (member, at) = (table.get_ref(), table.get_ref().network.span().start);
+        let file = match member.network.get_ref().get("file") {
+            Some(toml::Value::String(file)) if file.ends_with(".onnx") => file,
+            _ => {
+                let why = format!("network of `{}`: {}", member.name, tensors::NO_BUILDER);
+                return Err(source.wrong(at, why));
+            }
+        };
+        let inputs = networks::model(source.files, file)?.written_inputs();
+        let inputs = inputs.map_err(|e| EnsembleError::File {
+            file: source.files.display(file),
+            reason: e.to_string(),
+        })?;
+        for spec in inputs {
+            if !specs.iter().any(|known| known.name == spec.name) {
+                specs.push(filled(spec, length));
+            }
+        }
+    }
+    Ok(specs)
+}
+
+/// Returns a tensor whose open dimensions are the length of texts.
+fn filled(spec: TensorSpec, length: usize) -> TensorSpec {
+    let size = |dim: Dimension| Dimension::Fixed(dim.size().unwrap_or(length));
+    TensorSpec {
+        dims: spec.dims.into_iter().map(size).collect(),
+        ..spec
+    }
+}
+
+/// Checks that the tables of all members hold the tokenizer's vocabulary, and as many positions
+/// as a text has.
+pub(super) fn check_tables(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    sample: &SampleInput,
+    members: &[Arc<Member>],
+) -> Result<(), EnsembleError> {
+    let (Some(written), Some(input)) = (&manifest.input.text, &sample.text) else {
+        return Ok(());
+    };
+    let text = written.get_ref();
+    let [(ids, _), .., (positions, _)] = names(text);
+    let (length, highest) = (input.tokenizer().length(), input.tokenizer().highest());
+    for member in members {
+        let name = &member.name;
+        if let Some(rows) = table(&member.graph, ids).filter(|rows| highest as usize >= *rows) {
+            let why = format!(
+                "input.text.tokenizer: a tokenizer of another vocabulary: its ids go up to \
+                 {highest}, the table of `{name}` has {rows} rows"
+            );
+            return Err(source.wrong(text.tokenizer.span().start, why));
+        }
+        if let Some(rows) = table(&member.graph, positions).filter(|rows| length > *rows) {
+            let why = format!(
+                "input.text.length: expected at most {rows}, the positions of `{name}`, found \
+                 {length}"
+            );
+            return Err(source.wrong(text.length.span().start, why));
+        }
+    }
+    Ok(())
+}
