@@ -2,15 +2,29 @@
 
 use super::ComputeError;
 use super::candle_node::CandleNode;
+use super::fuse::FusedStep;
 use super::kernels::{Buffer, PlannedStep, StepMethod, StepWeights};
 use super::tensors::{AttentionForm, MaskSource, TensorForm};
 use crate::network::{Binary, Graph, Op, TensorOp, Weights};
 
 /// Returns the floats of the parameters of a step on tensors.
-pub(super) fn floats(step: &PlannedStep, op: TensorOp) -> usize {
-    match step.placed.fused.tensors.as_deref() {
+pub(super) fn floats(fused: &FusedStep, op: TensorOp) -> usize {
+    match fused.tensors.as_deref() {
         Some(TensorForm::Attention(form)) => form.constants().map(|(_, values)| values).sum(),
         _ => op.parameter_values(),
+    }
+}
+
+/// Returns the names of a step's parameters, in the order in which kernels read them.
+pub(super) fn names(graph: &Graph, fused: &FusedStep) -> Vec<String> {
+    let value = |(node, _): (usize, usize)| format!("{}.value", graph.nodes()[node].name);
+    match (fused.tensors.as_deref(), fused.weights) {
+        (Some(TensorForm::Attention(form)), _) => form.constants().map(value).collect(),
+        (_, Some(node)) => {
+            let all = graph.node_parameters(node).into_iter();
+            all.map(|p| p.name).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -30,14 +44,14 @@ pub(super) fn fold(
         candle,
     };
     match (&step.method, fused.tensors.as_deref(), fused.weights) {
-        (_, Some(TensorForm::Attention(form)), _) => attention(graph, weights, form),
+        (_, Some(TensorForm::Attention(form)), _) => {
+            let scale = score_scale(graph, weights, form);
+            values(weights, &names(graph, fused), vec![scale])
+        }
         (StepMethod::Candle, _, Some(node)) => {
             Ok(empty(Some(CandleNode::new(graph, weights, node)?)))
         }
-        (_, _, Some(node)) => {
-            let names = graph.node_parameters(node).into_iter().map(|p| p.name);
-            values(weights, &names.collect::<Vec<_>>(), Vec::new())
-        }
+        (_, _, Some(_)) => values(weights, &names(graph, fused), Vec::new()),
         _ => Ok(empty(None)),
     }
 }
@@ -61,20 +75,13 @@ fn values(
     })
 }
 
-/// Returns the constants that are added to scores, and the product of their factors.
-fn attention(
-    graph: &Graph,
-    weights: &Weights,
-    form: &AttentionForm,
-) -> Result<StepWeights, ComputeError> {
+/// Returns the product of the factors of scores.
+pub(super) fn score_scale(graph: &Graph, weights: &Weights, form: &AttentionForm) -> f32 {
     let factors = form
         .factors
         .iter()
         .map(|&node| factor(graph, weights, node));
-    let scale = factors.product();
-    let named = |node: usize| format!("{}.value", graph.nodes()[node].name);
-    let names: Vec<String> = form.constants().map(|(node, _)| named(node)).collect();
-    values(weights, &names, vec![scale])
+    factors.product()
 }
 
 /// Returns what a node multiplies by.
