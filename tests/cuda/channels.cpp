@@ -96,12 +96,12 @@ template <typename T> bool test_layer_norm() {
     return check.report();
 }
 
-template <typename T> bool test_all() {
+template <typename T> bool all_of_channels() {
     const bool all[] = {test_paired<T>(), test_shuffle<T>(), test_response_norm<T>(), test_layer_norm<T>()};
     return std::all_of(std::begin(all), std::end(all), [](bool ok) { return ok; });
 }
 
 bool test_channels() {
-    const bool f32 = test_all<float>(), bf16 = test_all<__nv_bfloat16>(), f16 = test_all<__half>();
+    const bool f32 = all_of_channels<float>(), bf16 = all_of_channels<__nv_bfloat16>(), f16 = all_of_channels<__half>();
     return f32 && bf16 && f16;
 }

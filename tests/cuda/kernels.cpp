@@ -1,6 +1,7 @@
 // Every kernel against a plain reference in float64, on random geometries.
 #include "channels.h"
 #include "harness.h"
+#include "tensors.h"
 #include "walk.h"
 
 using namespace divisi;
@@ -330,7 +331,7 @@ template <typename T> bool test_all() {
 }
 
 int main() {
-    const bool walks = test_walk(), channels = test_channels();
+    const bool walks = test_walk(), channels = test_channels(), tensors = test_tensors();
     const bool f32 = test_all<float>(), bf16 = test_all<__nv_bfloat16>(), f16 = test_all<__half>();
-    return walks && channels && f32 && bf16 && f16 ? 0 : 1;
+    return walks && channels && tensors && f32 && bf16 && f16 ? 0 : 1;
 }

@@ -46,8 +46,8 @@ fn cpp_fields(line: &str) -> Vec<(String, String)> {
     let field = |name: &str| match name.trim().strip_prefix('*') {
         Some(name) => (name.to_owned(), "u64".to_owned()),
         None => match name.trim().split_once('[') {
-            // The length is the same constant, which has a name in Rust.
-            Some((name, _)) => (name.to_owned(), format!("[{}; PLACED]", rust_name(kind))),
+            // Lengths have names in Rust; both check the sizes of their structures.
+            Some((name, _)) => (name.to_owned(), format!("[{}]", rust_name(kind))),
             None => (name.trim().to_owned(), rust_name(kind).to_owned()),
         },
     };
@@ -70,13 +70,13 @@ fn rust_fields(line: &str) -> Vec<(String, String)> {
         .strip_prefix("pub ")
         .and_then(|line| line.split_once(':'));
     let (name, kind) = field.unwrap_or_else(|| panic!("expected a field, found `{line}`"));
-    vec![(
-        name.to_owned(),
-        kind.trim()
-            .trim_end_matches(',')
-            .trim_end_matches("Params")
-            .to_owned(),
-    )]
+    let kind = kind.trim().trim_end_matches(',');
+    let plain = |kind: &str| kind.trim_end_matches("Params").to_owned();
+    let kind = match kind.strip_prefix('[').and_then(|k| k.split_once(';')) {
+        Some((each, _)) => format!("[{}]", plain(each)),
+        None => plain(kind),
+    };
+    vec![(name.to_owned(), kind)]
 }
 
 #[test]

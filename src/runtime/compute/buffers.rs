@@ -127,7 +127,11 @@ impl ValueBuffers {
     /// step that reads it writes to the buffer.
     fn may_share(&self, steps: &[FusedStep], value: ValueId, root: ValueId) -> bool {
         let inside = |v: ValueId| self.buffers[v].root == root;
-        let made_here = steps.iter().any(|s| s.output == value);
+        // Samples enter a tensor in one piece.
+        let in_pieces = self.shapes[value].0 > 1;
+        let makes =
+            |s: &FusedStep| s.output == value && (s.kernel != StepKernel::Enter || in_pieces);
+        let made_here = steps.iter().any(makes);
         made_here
             && steps.iter().all(|s| {
                 let makes = s.output == value && s.reads().any(inside);
@@ -143,6 +147,16 @@ impl ValueBuffers {
                     && s.inputs.iter().any(|&i| self.buffers[i].root == value);
                 !makes && !feeds && !strided && !carries
             })
+    }
+
+    /// Returns the number of values.
+    pub(super) fn count(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Returns the value whose buffer a value lies in.
+    pub(super) fn root(&self, value: ValueId) -> ValueId {
+        self.buffers[value].root
     }
 
     pub(super) fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
@@ -254,6 +268,14 @@ impl Slots {
             free.extend(done.map(|v| slots.of_root[v]));
         }
         slots
+    }
+
+    /// Makes the slot of a value's buffer hold values that are `times` as large as others.
+    pub(super) fn hold(&mut self, buffers: &ValueBuffers, value: ValueId, times: usize) {
+        let root = buffers.root(value);
+        if let Some(size) = self.sizes.get_mut(self.of_root[root]) {
+            *size = (*size).max(buffers.floats(root) * times);
+        }
     }
 
     /// Takes the free slot that fits best, grown if none is large enough, or a new one.

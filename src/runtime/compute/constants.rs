@@ -4,15 +4,38 @@ use std::borrow::Cow;
 
 use super::ComputeError;
 use super::candle_node::CandleNode;
+use super::fuse::FusedStep;
 use super::kernels::{Buffer, PlannedStep, StepMethod, StepWeights};
 use super::tensors::{AttentionForm, MaskSource, TensorForm};
 use crate::network::{Binary, Graph, Op, TensorOp, Weights};
 
 /// Returns the floats of the parameters of a step on tensors.
-pub(super) fn floats(step: &PlannedStep, op: TensorOp) -> usize {
-    match step.placed.fused.tensors.as_deref() {
+pub(super) fn floats(fused: &FusedStep, op: TensorOp) -> usize {
+    match fused.tensors.as_deref() {
         Some(TensorForm::Attention(form)) => form.constants().map(|(_, values)| values).sum(),
         _ => op.parameter_values(),
+    }
+}
+
+/// Returns the values of a step's parameters, in the order in which kernels read them.
+pub(super) fn parameters<'w>(
+    graph: &Graph,
+    weights: &'w Weights,
+    fused: &FusedStep,
+) -> Vec<Cow<'w, [f32]>> {
+    let masks = |form: &AttentionForm| {
+        let constants = form.constants();
+        let each = constants.map(|(node, _)| graph.values_of(node, "value", weights));
+        each.collect()
+    };
+    match (fused.tensors.as_deref(), fused.weights) {
+        (Some(TensorForm::Attention(form)), _) => masks(form),
+        (_, Some(node)) => {
+            let operands = graph.operands(node).into_iter();
+            let all = operands.map(|o| graph.values_of(node, o.suffix, weights));
+            all.collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -32,15 +55,14 @@ pub(super) fn fold(
         candle,
     };
     match (&step.method, fused.tensors.as_deref(), fused.weights) {
-        (_, Some(TensorForm::Attention(form)), _) => attention(graph, weights, form),
+        (_, Some(TensorForm::Attention(form)), _) => {
+            let scale = score_scale(graph, weights, form);
+            values(weights, &parameters(graph, weights, fused), vec![scale])
+        }
         (StepMethod::Candle, _, Some(node)) => {
             Ok(empty(Some(CandleNode::new(graph, weights, node)?)))
         }
-        (_, _, Some(node)) => {
-            let operands = graph.operands(node).into_iter();
-            let all = operands.map(|o| graph.values_of(node, o.suffix, weights));
-            values(weights, &all.collect::<Vec<_>>(), Vec::new())
-        }
+        (_, _, Some(_)) => values(weights, &parameters(graph, weights, fused), Vec::new()),
         _ => Ok(empty(None)),
     }
 }
@@ -64,20 +86,13 @@ fn values(
     })
 }
 
-/// Returns the constants that are added to scores, and the product of their factors.
-fn attention(
-    graph: &Graph,
-    weights: &Weights,
-    form: &AttentionForm,
-) -> Result<StepWeights, ComputeError> {
+/// Returns the product of the factors of scores.
+pub(super) fn score_scale(graph: &Graph, weights: &Weights, form: &AttentionForm) -> f32 {
     let factors = form
         .factors
         .iter()
         .map(|&node| factor(graph, weights, node));
-    let scale = factors.product();
-    let constants = form.constants();
-    let masks = constants.map(|(node, _)| graph.values_of(node, "value", weights));
-    values(weights, &masks.collect::<Vec<_>>(), vec![scale])
+    factors.product()
 }
 
 /// Returns what a node multiplies by.

@@ -15,7 +15,7 @@ use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
 /// Returns the floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
     if let StepKernel::Tensor(op) = step.placed.fused.kernel {
-        return constants::floats(step, op);
+        return constants::floats(&step.placed.fused, op);
     }
     let packed = step
         .method

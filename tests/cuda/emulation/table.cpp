@@ -39,6 +39,12 @@ constexpr KernelEntry entry(const char *name) {
     entry<divisi::LayerNorm, layer_norm_##SUFFIX, true>("layer_norm_" #SUFFIX), \
     entry<divisi::Softmax, softmax_##SUFFIX, true>("softmax_" #SUFFIX),         \
     entry<divisi::Softmax, softmax_answer_##SUFFIX, true>("softmax_answer_" #SUFFIX), \
+    entry<divisi::Map, map_##SUFFIX>("map_" #SUFFIX),                           \
+    entry<divisi::Reduce, reduce_##SUFFIX, true>("reduce_" #SUFFIX),            \
+    entry<divisi::Scan, scan_##SUFFIX>("scan_" #SUFFIX),                        \
+    entry<divisi::Lookup, lookup_##SUFFIX>("lookup_" #SUFFIX),                  \
+    entry<divisi::MatrixProduct, product_##SUFFIX, true>("product_" #SUFFIX),   \
+    entry<divisi::Attention, attention_##SUFFIX, true>("attention_" #SUFFIX),   \
     entry<divisi::Answer, answer_##SUFFIX>("answer_" #SUFFIX)
 
 const KernelEntry TABLE[] = {ENTRIES(f32), ENTRIES(bf16), ENTRIES(f16)};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use divisi::compute::Family;
+use divisi::compute::gpu::{self, Emulated, Precision};
 use divisi::network::{
     Binary, Border, Dims, Graph, GraphBuilder, NodeId, Op, Reduction, Shape, TensorOp, Unary,
     Weights,
 };
 use proptest::prelude::*;
 
-use super::{TOLERANCE, answer, cases, difference, input, lowered, plain};
+use super::{TOLERANCE, answer, cases, difference, input, lowered, plain, values};
 use crate::compute::weights;
 
 pub(super) fn dims(sizes: &[usize]) -> Dims {
@@ -48,7 +49,10 @@ pub(super) fn with_constants(graph: &Graph, constant: impl Fn(usize) -> f32) -> 
     Weights::from_values(values.collect::<BTreeMap<_, _>>(), graph).expect("same shapes")
 }
 
-/// Every family answers as plain Candle does.
+/// The most work for a sample that is emulated as a GPU does it, value by value.
+const EMULATED: u64 = 1_000_000;
+
+/// Every family answers as plain Candle does, and so does the plan for GPUs as emulated.
 pub(super) fn check_with(
     graph: &Graph,
     weights: &Weights,
@@ -61,6 +65,11 @@ pub(super) fn check_with(
         let found = answer(&lowered(graph, weights, family), &x, threads);
         let off = difference(&plain, &found);
         prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+    }
+    if graph.flops() < EMULATED && gpu::check(graph, Precision::F32).is_ok() {
+        let emulated = Emulated::new(graph, weights, Precision::F32);
+        let off = difference(&plain, &emulated.answer(&values(&x)));
+        prop_assert!(off < TOLERANCE, "for GPUs: off by {off}");
     }
     Ok(())
 }

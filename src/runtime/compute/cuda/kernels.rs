@@ -43,10 +43,16 @@ pub(super) enum KernelName {
     Softmax,
     SoftmaxAnswer,
     Answer,
+    Map,
+    Reduce,
+    Scan,
+    Lookup,
+    MatrixProduct,
+    Attention,
 }
 
 impl KernelName {
-    const ALL: [(KernelName, &'static str); 18] = [
+    const ALL: [(KernelName, &'static str); 24] = [
         (KernelName::Place, "place"),
         (KernelName::Enter, "enter"),
         (KernelName::Pointwise, "pointwise"),
@@ -65,6 +71,12 @@ impl KernelName {
         (KernelName::Softmax, "softmax"),
         (KernelName::SoftmaxAnswer, "softmax_answer"),
         (KernelName::Answer, "answer"),
+        (KernelName::Map, "map"),
+        (KernelName::Reduce, "reduce"),
+        (KernelName::Scan, "scan"),
+        (KernelName::Lookup, "lookup"),
+        (KernelName::MatrixProduct, "product"),
+        (KernelName::Attention, "attention"),
     ];
 }
 

@@ -29,6 +29,7 @@ mod lane;
 mod params;
 mod program;
 mod steps;
+mod tensors;
 mod work;
 
 pub use program::lower;

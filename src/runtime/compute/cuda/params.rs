@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use crate::compute::gpu::MOST_MASKS;
 use crate::network::Activation;
 
 /// Scale, bias, sum and activation of a value before it is written.
@@ -243,6 +244,125 @@ pub(super) struct AnswerParams {
     pub pixels: i32,
 }
 
+/// Axes of a tensor.
+pub(super) const AXES: usize = 8;
+
+/// Where a tensor lies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TensorParams {
+    pub at: u64,
+    /// Values from a row (sample) to the next.
+    pub row: i64,
+    pub strides: [i32; AXES],
+    /// 1: float32 whatever the kernel's type.
+    pub wide: i32,
+    pub unused: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MapParams {
+    pub first: TensorParams,
+    pub second: TensorParams,
+    pub third: TensorParams,
+    pub to: TensorParams,
+    pub sizes: [i32; AXES],
+    pub rows: i64,
+    pub values: i32,
+    /// As `tensors::function`.
+    pub function: i32,
+    pub number: f32,
+    pub unused: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReduceParams {
+    pub from: TensorParams,
+    pub to: TensorParams,
+    pub sizes: [i32; AXES],
+    pub along: [i32; AXES],
+    pub steps: [i32; AXES],
+    pub rows: i64,
+    pub values: i32,
+    pub count: i32,
+    /// As `tensors::reduction`.
+    pub reduction: i32,
+    /// 0: a thread for each value, else a block.
+    pub together: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ScanParams {
+    pub from: TensorParams,
+    pub to: TensorParams,
+    pub sizes: [i32; AXES],
+    pub rows: i64,
+    pub values: i32,
+    pub count: i32,
+    pub from_step: i32,
+    pub to_step: i32,
+    pub exclusive: i32,
+    pub reverse: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LookupParams {
+    pub table: u64,
+    pub indices: u64,
+    pub to: u64,
+    pub table_row: i64,
+    pub indices_row: i64,
+    pub to_row: i64,
+    pub rows: i64,
+    pub before: i32,
+    pub count: i32,
+    pub after: i32,
+    pub listed: i32,
+    pub wide_table: i32,
+    pub wide_indices: i32,
+    pub wide_to: i32,
+    pub unused: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MatrixProductParams {
+    pub left: TensorParams,
+    pub right: TensorParams,
+    pub to: TensorParams,
+    pub sizes: [i32; AXES],
+    pub rows: i64,
+    pub matrices: i32,
+    pub lines: i32,
+    pub depth: i32,
+    pub columns: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AttentionParams {
+    pub query: TensorParams,
+    pub key: TensorParams,
+    pub value: TensorParams,
+    pub to: TensorParams,
+    pub masks: [TensorParams; MOST_MASKS],
+    pub scale: u64,
+    pub sizes: [i32; AXES],
+    pub rows: i64,
+    pub heads: i32,
+    pub queries: i32,
+    pub keys: i32,
+    pub depth: i32,
+    pub features: i32,
+    pub mask_count: i32,
+    pub guarded: i32,
+    pub unused: i32,
+}
+
 /// The structure of one launch.
 #[derive(Clone, Debug)]
 pub(super) enum Params {
@@ -260,6 +380,12 @@ pub(super) enum Params {
     LayerNorm(LayerNormParams),
     Softmax(SoftmaxParams),
     Answer(AnswerParams),
+    Map(Box<MapParams>),
+    Reduce(Box<ReduceParams>),
+    Scan(Box<ScanParams>),
+    Lookup(LookupParams),
+    MatrixProduct(Box<MatrixProductParams>),
+    Attention(Box<AttentionParams>),
 }
 
 impl Params {
@@ -280,6 +406,12 @@ impl Params {
             Params::LayerNorm(p) => (&raw const *p).cast(),
             Params::Softmax(p) => (&raw const *p).cast(),
             Params::Answer(p) => (&raw const *p).cast(),
+            Params::Map(p) => (&raw const **p).cast(),
+            Params::Reduce(p) => (&raw const **p).cast(),
+            Params::Scan(p) => (&raw const **p).cast(),
+            Params::Lookup(p) => (&raw const *p).cast(),
+            Params::MatrixProduct(p) => (&raw const **p).cast(),
+            Params::Attention(p) => (&raw const **p).cast(),
         };
         first.cast_mut()
     }

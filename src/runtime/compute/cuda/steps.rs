@@ -2,7 +2,7 @@
 
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::Pairing;
-use crate::compute::gpu::{GpuOp, GpuStep, StepArrays};
+use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
 use crate::network::{Conv2d, Pool, ResponseNorm};
 
 use super::kernels::{KernelName, Kernels, Launch};
@@ -11,6 +11,7 @@ use super::params::{
     PointwiseParams, PoolingParams, RegionsParams, ResponseNormParams, ShuffleParams,
     SoftmaxParams, WindowParams,
 };
+use super::tensors::TensorLaunch;
 use super::work::{LaneMemory, int};
 
 /// Returns the launch of a step for `rows` rows, or `None` for dense convolutions.
@@ -21,6 +22,15 @@ pub(super) fn launch(
     arrays: &StepArrays,
     rows: usize,
 ) -> Option<Launch> {
+    if let Some(work) = &step.tensor {
+        let launch = TensorLaunch {
+            kernels,
+            memory,
+            arrays,
+            rows,
+        };
+        return Some(launch.launch(work));
+    }
     let at = StepLaunch {
         memory,
         step,
@@ -29,7 +39,12 @@ pub(super) fn launch(
     };
     let (name, params) = at.params()?;
     let values = rows * step.output.pixels() * step.output.channels;
-    Some(kernels.launch(name, memory.precision, at.threads(name, values), params))
+    let precision = if step.wide {
+        Precision::F32
+    } else {
+        memory.precision
+    };
+    Some(kernels.launch(name, precision, at.threads(name, values), params))
 }
 
 struct StepLaunch<'a> {
@@ -49,7 +64,7 @@ impl StepLaunch<'_> {
             KernelName::LayerNorm => self.pixels(),
             // The eight warps of a block share what a warp's threads answer.
             KernelName::Regions => packs * 8,
-            KernelName::Softmax | KernelName::SoftmaxAnswer => self.rows,
+            KernelName::Softmax | KernelName::SoftmaxAnswer => self.pixels(),
             _ => packs,
         };
         threads as u64
@@ -59,7 +74,7 @@ impl StepLaunch<'_> {
         let step = self.step;
         Some(match step.op {
             GpuOp::Enter { channels, padded } => (KernelName::Enter, self.enter(channels, padded)),
-            GpuOp::Dense(_) | GpuOp::Unsupported => return None,
+            GpuOp::Dense(_) | GpuOp::Tensor => return None,
             GpuOp::Depthwise(conv) => (KernelName::Depthwise, self.grouped(conv)),
             GpuOp::Grouped(conv) => (KernelName::Grouped, self.grouped(conv)),
             GpuOp::Pointwise => (KernelName::Pointwise, self.pointwise()),
@@ -246,7 +261,7 @@ impl StepLaunch<'_> {
             } else {
                 to.pitch
             }),
-            rows: int(self.rows),
+            rows: int(self.rows * from.pixels()),
             channels: int(from.channels),
         })
     }

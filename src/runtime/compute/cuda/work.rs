@@ -57,11 +57,16 @@ pub(super) struct LaneMemory {
 impl LaneMemory {
     /// Returns the address of a view's first value.
     pub(super) fn address(&self, view: &TensorView) -> u64 {
-        let range = match view.place {
+        self.place(view.place) + (view.first * self.precision.bytes()) as u64
+    }
+
+    /// Returns the address of a buffer.
+    pub(super) fn place(&self, place: ValuePlace) -> u64 {
+        let range = match place {
             ValuePlace::Slot(slot) => &self.layout.slots[slot],
             ValuePlace::Shared | ValuePlace::Input => &self.layout.entry,
         };
-        self.lane.address() + (range.start + view.first * self.precision.bytes()) as u64
+        self.lane.address() + range.start as u64
     }
 
     /// Returns the address of one of the network's arrays, or 0 if there is none.

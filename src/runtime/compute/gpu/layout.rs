@@ -6,8 +6,11 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
+use crate::compute::constants;
 use crate::compute::fold::{FoldedNorm, folded_bias, scale};
-use crate::network::{Conv2d, Graph, Weights};
+use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::compute::tensors::TensorForm;
+use crate::network::{Conv2d, Graph, TensorOp, Weights};
 
 use super::plan::{GpuOp, GpuPlan, GpuStep};
 use super::program::Precision;
@@ -19,10 +22,13 @@ pub(in crate::compute) const ALIGNMENT: usize = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compute) struct StepArrays {
     /// Filters, in the plan's precision: dense as `[out][kernel][in]`, grouped and
-    /// depthwise as `[kernel][in of a group][out]`.
+    /// depthwise as `[kernel][in of a group][out]`; of a lookup the table.
     pub filters: Option<usize>,
-    /// A factor for each output channel in float32, for steps without filters.
+    /// A factor for each output channel in float32, for steps without filters; of attention the
+    /// one factor of its scores.
     pub scale: Option<usize>,
+    /// Parameters of a step on tensors as float32.
+    pub values: Option<usize>,
     /// Bias as float32, and as the plan's precision.
     pub bias: Option<usize>,
     pub narrow_bias: Option<usize>,
@@ -49,6 +55,9 @@ impl WeightLayout {
             let Some(fused) = &step.weights else {
                 return StepArrays::default();
             };
+            if let StepKernel::Tensor(op) = fused.kernel {
+                return tensor_arrays(fused, op, narrow, &mut take);
+            }
             let channels = step.output.channels;
             let filters = filter_values(step).map(|values| take(values * narrow));
             let biased = fused.norm.is_some() || has_bias(graph, step);
@@ -57,6 +66,7 @@ impl WeightLayout {
                 scale: filters.is_none().then(|| take(4 * channels)),
                 bias: biased.then(|| take(4 * channels)),
                 narrow_bias: biased.then(|| take(narrow * channels)),
+                values: None,
             }
         });
         let steps = steps.collect();
@@ -67,12 +77,57 @@ impl WeightLayout {
     pub(crate) fn fill(&self, graph: &Graph, weights: &Weights, plan: &GpuPlan) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes];
         for (step, arrays) in plan.steps.iter().zip(&self.steps) {
-            if step.weights.is_some() {
-                fill_step(graph, weights, step, arrays, plan.precision, &mut bytes);
-                weights.release();
+            let Some(fused) = &step.weights else { continue };
+            match step.tensor {
+                Some(_) => fill_tensor(graph, weights, fused, arrays, plan.precision, &mut bytes),
+                None => fill_step(graph, weights, step, arrays, plan.precision, &mut bytes),
             }
+            weights.release();
         }
         bytes
+    }
+}
+
+/// Places the parameters of a step on tensors. A table is in the plan's precision, since it may be
+/// most of the network.
+fn tensor_arrays(
+    fused: &FusedStep,
+    op: TensorOp,
+    narrow: usize,
+    take: &mut impl FnMut(usize) -> usize,
+) -> StepArrays {
+    let floats = constants::floats(fused, op);
+    let is_table = matches!(op, TensorOp::Embedding { .. });
+    let is_attention = matches!(fused.tensors.as_deref(), Some(TensorForm::Attention(_)));
+    StepArrays {
+        filters: is_table.then(|| take(narrow * floats)),
+        scale: is_attention.then(|| take(4)),
+        values: (!is_table && floats > 0).then(|| take(4 * floats)),
+        ..StepArrays::default()
+    }
+}
+
+fn fill_tensor(
+    graph: &Graph,
+    weights: &Weights,
+    fused: &FusedStep,
+    arrays: &StepArrays,
+    precision: Precision,
+    bytes: &mut [u8],
+) {
+    if let (Some(at), Some(TensorForm::Attention(form))) = (arrays.scale, fused.tensors.as_deref())
+    {
+        let scale = constants::score_scale(graph, weights, form);
+        write(&mut bytes[at..], &[scale], Precision::F32);
+    }
+    let (place, precision) = match arrays.filters {
+        Some(at) => (Some(at), precision),
+        None => (arrays.values, Precision::F32),
+    };
+    let Some(mut at) = place else { return };
+    for values in constants::parameters(graph, weights, fused) {
+        write(&mut bytes[at..], &values, precision);
+        at += values.len() * precision.bytes();
     }
 }
 

@@ -19,7 +19,7 @@ pub fn lower(
     weights: &Weights,
     precision: Precision,
 ) -> Result<Arc<dyn Program>, ComputeError> {
-    super::plan::check(graph)?;
+    super::plan::check(graph, precision)?;
     crate::compute::cuda::lower(gpu, graph, weights, precision)
 }
 
@@ -32,8 +32,8 @@ pub fn lower(
     _: &Arc<dyn Gpu>,
     graph: &Graph,
     _: &Weights,
-    _: Precision,
+    precision: Precision,
 ) -> Result<Arc<dyn Program>, ComputeError> {
-    super::plan::check(graph)?;
+    super::plan::check(graph, precision)?;
     Err(ComputeError::Gpu(crate::device::gpu::GpuError::NotBuilt))
 }

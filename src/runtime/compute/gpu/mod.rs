@@ -1,17 +1,30 @@
 //! Networks on GPUs: their plan, their layout in memory, and the interface for serving.
 
+mod axes;
 mod emulated;
+mod exact;
 mod layout;
 mod lower;
+mod moves;
 mod plan;
 mod program;
+mod steps;
+mod tensors;
 
+#[cfg(feature = "cuda")]
+pub(in crate::compute) use axes::Axes;
 pub use emulated::Emulated;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use layout::StepArrays;
 pub(in crate::compute) use layout::{LaneLayout, WeightLayout};
 pub use lower::lower;
 pub(in crate::compute) use plan::GpuPlan;
+pub use plan::check;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuStep};
 pub use program::{LaneProgram, Precision, PrecisionError, Program};
+#[cfg(feature = "cuda")]
+pub(in crate::compute) use tensors::{
+    AttentionWork, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, TensorOperand,
+    TensorWork,
+};

@@ -3,14 +3,20 @@
 //! Fusion and places of values are those of the processor's plan (`compute::fuse`,
 //! `compute::buffers`): channels-last, with concatenations in place. Here every step runs the
 //! whole batch, samples enter by a step of their own, and the answer leaves as float32.
+//!
+//! Values that indices come from are float32 in every precision (`exact`), since bfloat16 has no
+//! whole numbers beyond 256.
 
 use crate::compute::ComputeError;
 use crate::compute::buffers::{Slots, TensorView, ValueBuffers, ValuePlace};
 use crate::compute::fuse::{FusedStep, Pairing, StepKernel, ValueId, fuse};
 use crate::compute::plan::turn;
-use crate::network::{Activation, Conv2d, Graph, Op, Pool, ResponseNorm, Shape};
+use crate::network::{Activation, Conv2d, Graph, Pool, ResponseNorm, Shape};
 
+use super::exact::exact_values;
 use super::program::Precision;
+use super::steps::{leave, lower};
+use super::tensors::{PlacedValue, TensorWork};
 
 /// The operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +54,8 @@ pub(in crate::compute) enum GpuOp {
     SoftmaxAnswer,
     /// The answer as float32, channels slowest.
     Answer,
-    /// A step that is not run on GPUs; networks that have one are refused before.
-    Unsupported,
+    /// What the step's `tensor` says.
+    Tensor,
 }
 
 /// A step. The output of a step that writes the answer is its input's view.
@@ -64,6 +70,26 @@ pub(in crate::compute) struct GpuStep {
     pub activation: Option<Activation>,
     /// The fused step whose weights it uses, or `None` if it uses none.
     pub weights: Option<FusedStep>,
+    /// The work of a step on tensors.
+    pub tensor: Option<Box<TensorWork>>,
+    /// Whether it runs in float32 whatever the plan's precision.
+    pub wide: bool,
+}
+
+impl GpuStep {
+    pub(super) fn new(op: GpuOp, input: TensorView, output: TensorView) -> Self {
+        GpuStep {
+            op,
+            input,
+            other: None,
+            residual: None,
+            output,
+            activation: None,
+            weights: None,
+            tensor: None,
+            wide: false,
+        }
+    }
 }
 
 /// The steps of one network, for batches of any size.
@@ -80,6 +106,8 @@ pub(in crate::compute) struct GpuPlan {
     /// Floats of a sample and of an answer.
     pub inputs: usize,
     pub outputs: usize,
+    /// Values whose steps no kernel runs; networks that have some are refused.
+    pub refused: Vec<ValueId>,
 }
 
 /// The buffer that samples enter by, the only one with padded channels.
@@ -92,13 +120,30 @@ impl GpuPlan {
         turn(graph, &mut fused);
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &fused);
-        let slots = Slots::assign(&buffers, &fused, answer, 0);
-        let mut places = Places::new(&buffers, &slots);
+        let mut slots = Slots::assign(&buffers, &fused, answer, 0);
+        let exact = match precision.bytes() {
+            4 => vec![false; answer + 2],
+            _ => exact_values(&fused, &buffers),
+        };
+        let more = 4 / precision.bytes();
+        let wide = (0..exact.len()).filter(|&value| exact[value]);
+        wide.for_each(|value| slots.hold(&buffers, value, more));
+        let mut places = Places::new(&buffers, &slots, &exact);
         if let Some(padded) = entry_padding(graph, &fused, precision) {
             places.pad_entry(answer + 1, padded);
         }
-        let mut steps: Vec<GpuStep> = fused.iter().flat_map(|s| lower(s, &places)).collect();
-        leave(&mut steps, places.view(answer));
+        let (mut steps, mut refused) = (Vec::new(), Vec::new());
+        for step in fused.iter().filter(|step| !buffers.is_free(step)) {
+            match lower(step, &places) {
+                Some(lowered) => steps.extend(lowered),
+                None => refused.push(step.output),
+            }
+        }
+        if !matches!(graph.input(), Shape::Image { .. }) {
+            enter_as_rows(&mut steps);
+        }
+        let is_image = matches!(graph.output(), Shape::Image { .. });
+        leave(&mut steps, places.value(answer), is_image);
         GpuPlan {
             entry: places.entry.map_or(0, |(_, view)| view.sample_stride()),
             windows: steps.iter().map(windows).max().unwrap_or(0),
@@ -107,22 +152,51 @@ impl GpuPlan {
             precision,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
+            refused,
         }
     }
 }
 
-/// Checks that GPUs run every operation of `graph`.
+/// Checks that GPUs run every operation of `graph` in `precision`.
 ///
 /// # Errors
 /// [`ComputeError::NotOnGpu`], with all layers that they do not run.
-pub(super) fn check(graph: &Graph) -> Result<(), ComputeError> {
-    let tensor = |shape: Shape| matches!(shape, Shape::Tensor(_));
-    let foreign = graph.nodes().iter();
-    let foreign = foreign.filter(|n| tensor(n.shape) || matches!(n.op, Op::Tensor(_)));
-    let layers: Vec<String> = foreign.map(|n| n.name.clone()).collect();
-    match layers.is_empty() {
+pub fn check(graph: &Graph, precision: Precision) -> Result<(), ComputeError> {
+    let plan = GpuPlan::new(graph, precision);
+    let node = |value: &ValueId| graph.nodes().get(value.checked_sub(1)?);
+    let layers = plan.refused.iter().filter_map(node);
+    let layers: Vec<String> = layers.map(|n| n.name.clone()).collect();
+    match plan.refused.is_empty() {
         true => Ok(()),
         false => Err(ComputeError::NotOnGpu { layers }),
+    }
+}
+
+/// Makes samples enter as the rows that they arrive in, whose values keep their order.
+fn enter_as_rows(steps: &mut [GpuStep]) {
+    for step in steps {
+        if let GpuOp::Enter { .. } = step.op {
+            step.output = as_row(step.output);
+            let channels = step.output.channels;
+            step.op = GpuOp::Enter {
+                channels,
+                padded: channels,
+            };
+        }
+    }
+}
+
+/// Returns all values of a view that lies in one piece as a row.
+pub(super) fn as_row(view: TensorView) -> TensorView {
+    if view.pitch != view.channels {
+        return view;
+    }
+    TensorView {
+        channels: view.pixels() * view.channels,
+        pitch: view.pixels() * view.pitch,
+        height: 1,
+        width: 1,
+        ..view
     }
 }
 
@@ -137,17 +211,20 @@ fn windows(step: &GpuStep) -> usize {
 }
 
 /// The places of values, with the padding of the entry.
-struct Places<'a> {
+pub(super) struct Places<'a> {
     buffers: &'a ValueBuffers,
     slots: &'a Slots,
+    /// Whether each value has to be exact.
+    pub exact: &'a [bool],
     entry: Option<(ValueId, TensorView)>,
 }
 
 impl<'a> Places<'a> {
-    fn new(buffers: &'a ValueBuffers, slots: &'a Slots) -> Self {
+    fn new(buffers: &'a ValueBuffers, slots: &'a Slots, exact: &'a [bool]) -> Self {
         Places {
             buffers,
             slots,
+            exact,
             entry: None,
         }
     }
@@ -164,10 +241,22 @@ impl<'a> Places<'a> {
         self.entry = Some((value, padded));
     }
 
-    fn view(&self, value: ValueId) -> TensorView {
+    pub(super) fn view(&self, value: ValueId) -> TensorView {
         match self.entry {
             Some((entry, view)) if entry == value => view,
             _ => self.buffers.view(self.slots, value),
+        }
+    }
+
+    /// Returns the number of a value's channels, without what they are padded to.
+    pub(super) fn channels(&self, value: ValueId) -> usize {
+        self.buffers.view(self.slots, value).channels
+    }
+
+    pub(super) fn value(&self, value: ValueId) -> PlacedValue {
+        PlacedValue {
+            view: self.view(value),
+            wide: self.exact[value],
         }
     }
 }
@@ -186,123 +275,4 @@ fn entry_padding(graph: &Graph, steps: &[FusedStep], precision: Precision) -> Op
     };
     let unit = 16 / precision.bytes();
     (readers.all(dense) && !channels.is_multiple_of(unit)).then(|| channels.next_multiple_of(unit))
-}
-
-fn lower(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
-    if step.kernel == StepKernel::Concat {
-        return concat(step, places);
-    }
-    let output = places.view(step.output);
-    let input = match step.kernel {
-        // The step's number of channels describes the samples.
-        StepKernel::Enter => output,
-        StepKernel::Channels(first) => places.view(step.inputs[0]).part(first, output.channels),
-        _ => places.view(step.inputs[0]),
-    };
-    let other = match step.kernel {
-        StepKernel::Paired(_) => step.inputs.get(1).map(|&v| places.view(v)),
-        _ => None,
-    };
-    // The image comes first.
-    let (input, other) = match other {
-        Some(other) if input.pixels() < output.pixels() => (other, Some(input)),
-        _ => (input, other),
-    };
-    let weighted = step.weights.is_some() || step.norm.is_some();
-    vec![GpuStep {
-        op: operation(step, input, output, places),
-        input,
-        other,
-        residual: step.residual.map(|v| places.view(v)),
-        output,
-        activation: step.activation,
-        weights: (weighted || step.kernel == StepKernel::ScaleShift).then(|| step.clone()),
-    }]
-}
-
-fn operation(
-    step: &FusedStep,
-    input: TensorView,
-    output: TensorView,
-    places: &Places<'_>,
-) -> GpuOp {
-    match step.kernel {
-        StepKernel::Enter => GpuOp::Enter {
-            channels: places.buffers.view(places.slots, step.output).channels,
-            padded: output.channels,
-        },
-        StepKernel::Convolution(conv) => convolution(conv, input),
-        StepKernel::Linear => GpuOp::Dense(Conv2d::new(output.channels, 1)),
-        // A concatenation is lowered part by part.
-        StepKernel::ScaleShift
-        | StepKernel::Copy
-        | StepKernel::Channels(_)
-        | StepKernel::Concat => GpuOp::Pointwise,
-        StepKernel::Paired(pairing) => GpuOp::Paired(pairing),
-        StepKernel::ChannelShuffle(groups) => GpuOp::Shuffle(groups),
-        StepKernel::LocalResponseNorm(norm) => GpuOp::ResponseNorm(norm),
-        StepKernel::LayerNorm(eps) => GpuOp::LayerNorm(eps),
-        StepKernel::MaxPool(pool) => GpuOp::MaxPool(pool),
-        StepKernel::AvgPool(pool) => GpuOp::MeanPool(pool),
-        StepKernel::GlobalAvgPool | StepKernel::AdaptiveAvgPool => GpuOp::Regions,
-        StepKernel::Upscale => GpuOp::Resize,
-        StepKernel::Flatten => GpuOp::Flatten,
-        StepKernel::Softmax => GpuOp::Softmax,
-        StepKernel::Tensor(_) => GpuOp::Unsupported,
-    }
-}
-
-fn convolution(conv: Conv2d, input: TensorView) -> GpuOp {
-    match conv.groups {
-        1 => GpuOp::Dense(conv),
-        groups if groups == input.channels && groups == conv.channels => GpuOp::Depthwise(conv),
-        _ => GpuOp::Grouped(conv),
-    }
-}
-
-/// Returns copies of the inputs of a concatenation that do not lie in its place already.
-fn concat(step: &FusedStep, places: &Places<'_>) -> Vec<GpuStep> {
-    let whole = places.view(step.output);
-    let mut first = whole.first;
-    let mut copies = Vec::new();
-    for &input in &step.inputs {
-        let from = places.view(input);
-        let to = TensorView {
-            first,
-            channels: from.channels,
-            ..whole
-        };
-        first += from.channels;
-        if from != to {
-            copies.push(GpuStep {
-                op: GpuOp::Pointwise,
-                input: from,
-                other: None,
-                residual: None,
-                output: to,
-                activation: None,
-                weights: None,
-            });
-        }
-    }
-    copies
-}
-
-/// Makes the last softmax write the answer, or adds a step that does.
-fn leave(steps: &mut Vec<GpuStep>, answer: TensorView) {
-    match steps.last_mut() {
-        Some(last) if last.op == GpuOp::Softmax && last.output == answer => {
-            last.op = GpuOp::SoftmaxAnswer;
-            last.output = last.input;
-        }
-        _ => steps.push(GpuStep {
-            op: GpuOp::Answer,
-            input: answer,
-            other: None,
-            residual: None,
-            output: answer,
-            activation: None,
-            weights: None,
-        }),
-    }
 }

@@ -5,6 +5,7 @@
 // function stands how many threads (or blocks) have something to do.
 // Sums are in float32. To be compiled without --use_fast_math: NaN, infinities and
 // divisions are as on the CPU.
+#include "attention.cuh"
 #include "depthwise.cuh"
 #include "enter.cuh"
 #include "flatten.cuh"
@@ -14,9 +15,12 @@
 #include "paired.cuh"
 #include "pointwise.cuh"
 #include "pools.cuh"
+#include "products.cuh"
+#include "reduce.cuh"
 #include "regions.cuh"
 #include "resize.cuh"
 #include "softmax.cuh"
+#include "tensors.cuh"
 
 #define KERNEL(NAME, PARAMS, BODY)                                                                \
     extern "C" __global__ void __launch_bounds__(256) NAME(const __grid_constant__ PARAMS p) { \
@@ -41,6 +45,12 @@
     KERNEL(layer_norm_##SUFFIX, divisi::LayerNorm, divisi::layer_norm<T>)                \
     KERNEL(softmax_##SUFFIX, divisi::Softmax, (divisi::softmax<T, T>))                   \
     KERNEL(softmax_answer_##SUFFIX, divisi::Softmax, (divisi::softmax<T, float>))        \
+    KERNEL(map_##SUFFIX, divisi::Map, divisi::map<T>)                                    \
+    KERNEL(reduce_##SUFFIX, divisi::Reduce, divisi::reduce<T>)                           \
+    KERNEL(scan_##SUFFIX, divisi::Scan, divisi::scan<T>)                                 \
+    KERNEL(lookup_##SUFFIX, divisi::Lookup, divisi::lookup<T>)                           \
+    KERNEL(product_##SUFFIX, divisi::MatrixProduct, divisi::product<T>)                  \
+    KERNEL(attention_##SUFFIX, divisi::Attention, divisi::attention<T>)                  \
     KERNEL(answer_##SUFFIX, divisi::Answer, divisi::answer<T>)
 
 KERNELS(f32, float)

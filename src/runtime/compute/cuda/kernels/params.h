@@ -30,6 +30,21 @@ enum Activation : int32_t {
     MISH = 14
 };
 
+// What `Map` computes, of none, one, two or three values.
+enum MapFunction : int32_t {
+    FILL = 0, COPY = 1,
+    ABS, NEG, SIGN, SQRT, RECIPROCAL, EXP, LOG, ERF, SIN, COS, FLOOR, CEIL, ROUND, TRUNCATE, NOT, NOT_ZERO,
+    IS_NAN, NAN_TO_ZERO,
+    ADD = 32, SUB, MUL, DIV, INTEGER_DIV, POW, MIN, MAX, MOD, EQUAL, LESS, LESS_OR_EQUAL, GREATER,
+    GREATER_OR_EQUAL, AND, OR, XOR,
+    CHOICE = 64        // the second where the first is not 0, else the third
+};
+
+// How many values become one.
+enum Reduction : int32_t {
+    SUM = 0, MEAN, MOST, LEAST, PRODUCT, L1, L2, SUM_OF_SQUARES, ARG_MAX, ARG_MIN
+};
+
 // What happens to a value before it is written:
 // activation(value * scale[channel] + bias[channel] + residual[pixel, channel]).
 struct Tail {
@@ -172,6 +187,81 @@ struct LayerNorm {
     Tail tail;
 };
 
+// Where a tensor lies: its first value in the first row (sample), values from a row to the next,
+// and along each axis to the next position. Products and attention have their matrices' lines
+// and columns on the last two axes. `wide`: float32 whatever the kernel's type.
+struct Tensor {
+    const void *at;
+    int64_t row;
+    int32_t strides[8];
+    int32_t wide;
+    int32_t unused;
+};
+
+// to = function(first, second, third), value by value; `values` are those of a row, and `sizes`
+// those of its axes. Each function reads as many operands as it has.
+struct Map {
+    Tensor first, second, third, to;
+    int32_t sizes[8];
+    int64_t rows;
+    int32_t values;
+    int32_t function;  // a MapFunction
+    float number;      // what FILL writes
+    int32_t unused;
+};
+
+// One value for each `count` of them: `values` in a row along `sizes`, each of what lies at
+// `along` positions, `steps` apart. A block takes a value where `together` is not 0, else a thread.
+struct Reduce {
+    Tensor from, to;
+    int32_t sizes[8];
+    int32_t along[8];
+    int32_t steps[8];
+    int64_t rows;
+    int32_t values, count;
+    int32_t reduction;  // a Reduction
+    int32_t together;
+};
+
+// Sums of all values up to each one along an axis of `count` positions.
+struct Scan {
+    Tensor from, to;
+    int32_t sizes[8];
+    int64_t rows;
+    int32_t values, count, from_step, to_step, exclusive, reverse;
+};
+
+// to[before][listed][after] = table[before][indices[listed]][after]; NaN where an index is none
+// of `count`. Negative indices count from the end. `wide_`: float32 whatever the kernel's type.
+struct Lookup {
+    const void *table;
+    const void *indices;
+    void *to;
+    int64_t table_row, indices_row, to_row, rows;
+    int32_t before, count, after, listed;
+    int32_t wide_table, wide_indices, wide_to, unused;
+};
+
+// to = left x right for each of a row's `matrices`, which lie along `sizes`.
+struct MatrixProduct {
+    Tensor left, right, to;
+    int32_t sizes[8];
+    int64_t rows;
+    int32_t matrices, lines, depth, columns;
+};
+
+// to = softmax(query x key * scale + masks) x value for each of a row's `heads`, which lie along
+// `sizes`. `key` is [depth][keys], masks are [queries][keys]. Where `guarded` is not 0, a query
+// without any finite score is answered by 0 instead of NaN.
+struct Attention {
+    Tensor query, key, value, to;
+    Tensor masks[3];
+    const float *scale;
+    int32_t sizes[8];
+    int64_t rows;
+    int32_t heads, queries, keys, depth, features, mask_count, guarded, unused;
+};
+
 // Softmax over the channels of each row. `softmax` writes T, `softmax_answer` float32.
 struct Softmax {
     const void *from;
@@ -202,6 +292,13 @@ static_assert(sizeof(Paired) == 96, "no other padding");
 static_assert(sizeof(Shuffle) == 40, "no other padding");
 static_assert(sizeof(ResponseNorm) == 56, "no other padding");
 static_assert(sizeof(LayerNorm) == 80, "no other padding");
+static_assert(sizeof(Tensor) == 56, "no other padding");
+static_assert(sizeof(Map) == 280, "no other padding");
+static_assert(sizeof(Reduce) == 232, "no other padding");
+static_assert(sizeof(Scan) == 176, "no other padding");
+static_assert(sizeof(Lookup) == 88, "no other padding");
+static_assert(sizeof(MatrixProduct) == 224, "no other padding");
+static_assert(sizeof(Attention) == 472, "no other padding");
 static_assert(sizeof(Softmax) == 32, "no other padding");
 static_assert(sizeof(Answer) == 32, "no other padding");
 

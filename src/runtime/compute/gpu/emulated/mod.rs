@@ -8,16 +8,20 @@
 //! Only tests use it (`tests/engine/compute.rs`, `tests/cuda`). It stays here, since elsewhere
 //! the plan, the layouts and all that they are made of would have to be public.
 
+mod tensors;
+mod windows;
+
 use half::{bf16, f16};
 
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::fuse::Pairing;
 use crate::compute::kernels::{activate_plainly, softmax_row};
-use crate::network::{Activation, Conv2d, Graph, Pool, ResponseNorm, Weights};
+use crate::network::{Activation, Conv2d, Graph, ResponseNorm, Weights};
 
 use super::layout::{StepArrays, WeightLayout};
 use super::plan::{GpuOp, GpuPlan, GpuStep};
 use super::program::Precision;
+use windows::{pooled, region, resized};
 
 /// A network lowered for a GPU, run in host memory.
 #[derive(Clone, Debug)]
@@ -68,6 +72,11 @@ impl Emulated {
             GpuOp::Enter { channels, .. } => self.enter(step, channels, samples, arena),
             GpuOp::SoftmaxAnswer | GpuOp::Answer => self.leave(step, arena),
             GpuOp::Softmax => self.softmax(step, arena),
+            GpuOp::Tensor => {
+                if let Some(work) = &step.tensor {
+                    self.run_tensor(work, arrays, arena);
+                }
+            }
             _ => {
                 let made = arena.each_output(&step.output, |at| {
                     let value = self.value(step, arrays, arena, at);
@@ -83,7 +92,7 @@ impl Emulated {
         let made = arena.each_output(&step.output, |at| match at.channel < channels {
             true => {
                 let first = (at.row * channels + at.channel) * pixels;
-                self.rounded(samples[first + at.y * step.output.width + at.x])
+                self.rounded(samples[first + at.y * step.output.width + at.x], step.wide)
             }
             false => 0.0,
         });
@@ -190,7 +199,7 @@ impl Emulated {
             arena.read(&view, at.row, at.y, at.x, at.channel)
         });
         let value = value * of(arrays.scale, 1.0) + of(arrays.bias, 0.0) + residual;
-        self.rounded(match step.activation {
+        let activated = match step.activation {
             None => value,
             Some(Activation::Relu) => value.max(0.0),
             Some(Activation::Relu6) => value.clamp(0.0, 6.0),
@@ -199,7 +208,8 @@ impl Emulated {
                 activate_plainly(other, &mut row);
                 row[0]
             }
-        })
+        };
+        self.rounded(activated, step.wide)
     }
 
     fn softmax(&self, step: &GpuStep, arena: &mut EmulatedArena) {
@@ -208,18 +218,24 @@ impl Emulated {
         });
         for row in made.chunks_exact_mut(step.input.channels) {
             softmax_row(row);
-            row.iter_mut().for_each(|v| *v = self.rounded(*v));
+            row.iter_mut()
+                .for_each(|v| *v = self.rounded(*v, step.wide));
         }
         arena.write(&step.output, &made);
     }
 
-    /// Writes the answer, channels slowest.
+    /// Writes the answer, an image's channels slowest.
     fn leave(&self, step: &GpuStep, arena: &mut EmulatedArena) {
         let view = step.input;
         let made = arena.each_output(&view, |at| {
             arena.read(&view, at.row, at.y, at.x, at.channel)
         });
         let (channels, pixels) = (view.channels, view.pixels());
+        if step.op == GpuOp::SoftmaxAnswer {
+            arena.answers.copy_from_slice(&made);
+            let rows = arena.answers.chunks_exact_mut(channels);
+            return rows.for_each(softmax_row);
+        }
         for (at, value) in made.into_iter().enumerate() {
             let (row, pixel, channel) = (
                 at / channels / pixels,
@@ -227,12 +243,6 @@ impl Emulated {
                 at % channels,
             );
             arena.answers[(row * channels + channel) * pixels + pixel] = value;
-        }
-        if step.op == GpuOp::SoftmaxAnswer {
-            arena
-                .answers
-                .chunks_exact_mut(channels)
-                .for_each(softmax_row);
         }
     }
 
@@ -249,8 +259,10 @@ impl Emulated {
         }
     }
 
-    fn rounded(&self, value: f32) -> f32 {
+    /// Rounds a value as it is stored: not at all where it is `wide`.
+    fn rounded(&self, value: f32, wide: bool) -> f32 {
         match self.plan.precision {
+            _ if wide => value,
             Precision::F32 | Precision::Tf32 => value,
             Precision::Bf16 => bf16::from_f32(value).to_f32(),
             Precision::F16 => f16::from_f32(value).to_f32(),
@@ -268,16 +280,23 @@ struct ValueIndex {
 }
 
 impl EmulatedArena {
-    fn buffer(&self, view: &TensorView) -> &[f32] {
-        match view.place {
+    fn place(&self, place: ValuePlace) -> &[f32] {
+        match place {
             ValuePlace::Slot(slot) => &self.slots[slot],
             ValuePlace::Shared | ValuePlace::Input => &self.entry,
         }
     }
 
+    fn place_mut(&mut self, place: ValuePlace) -> &mut [f32] {
+        match place {
+            ValuePlace::Slot(slot) => &mut self.slots[slot],
+            ValuePlace::Shared | ValuePlace::Input => &mut self.entry,
+        }
+    }
+
     fn read(&self, view: &TensorView, row: usize, y: usize, x: usize, channel: usize) -> f32 {
         let pixel = row * view.pixels() + y * view.width + x;
-        self.buffer(view)[pixel * view.pitch + view.first + channel]
+        self.place(view.place)[pixel * view.pitch + view.first + channel]
     }
 
     /// Returns the result of `make` for every value of a view, pixel after pixel.
@@ -294,64 +313,11 @@ impl EmulatedArena {
     }
 
     fn write(&mut self, view: &TensorView, values: &[f32]) {
-        let buffer = match view.place {
-            ValuePlace::Slot(slot) => &mut self.slots[slot],
-            ValuePlace::Shared | ValuePlace::Input => &mut self.entry,
-        };
+        let buffer = self.place_mut(view.place);
         for (pixel, values) in values.chunks_exact(view.channels).enumerate() {
             buffer[pixel * view.pitch + view.first..][..view.channels].copy_from_slice(values);
         }
     }
-}
-
-/// Iterates over the values under a pool's window, inside the image.
-fn pooled(
-    arena: &EmulatedArena,
-    input: &TensorView,
-    pool: Pool,
-    at: ValueIndex,
-) -> impl Iterator<Item = f32> {
-    let side = |i: usize, length: usize| {
-        let first = (i * pool.stride) as isize - pool.padding as isize;
-        let end = (first + pool.kernel as isize).clamp(0, length as isize) as usize;
-        first.max(0) as usize..end
-    };
-    let columns = side(at.x, input.width);
-    side(at.y, input.height).flat_map(move |y| {
-        columns
-            .clone()
-            .map(move |x| arena.read(input, at.row, y, x, at.channel))
-    })
-}
-
-fn region(arena: &EmulatedArena, step: &GpuStep, at: ValueIndex) -> f32 {
-    let (from, to) = (&step.input, &step.output);
-    let side = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
-    let (rows, columns) = (
-        side(at.y, from.height, to.height),
-        side(at.x, from.width, to.width),
-    );
-    let count = rows.len() * columns.len();
-    let each = rows.flat_map(|y| columns.clone().map(move |x| (y, x)));
-    let sum: f32 = each
-        .map(|(y, x)| arena.read(from, at.row, y, x, at.channel))
-        .sum();
-    sum / count as f32
-}
-
-fn resized(arena: &EmulatedArena, step: &GpuStep, at: ValueIndex) -> f32 {
-    let (from, to) = (&step.input, &step.output);
-    let side = |i: usize, from: usize, to: usize| {
-        let centre = (i as f32 + 0.5) * from as f32 / to as f32 - 0.5;
-        let centre = centre.max(0.0);
-        let low = (centre as usize).min(from - 1);
-        (low, (low + 1).min(from - 1), centre - low as f32)
-    };
-    let (y0, y1, v) = side(at.y, from.height, to.height);
-    let (x0, x1, h) = side(at.x, from.width, to.width);
-    let read = |y, x| arena.read(from, at.row, y, x, at.channel);
-    let line = |y| read(y, x0) * (1.0 - h) + read(y, x1) * h;
-    line(y0) * (1.0 - v) + line(y1) * v
 }
 
 /// Returns the sum or product of two values; the other operand may be one pixel for all.

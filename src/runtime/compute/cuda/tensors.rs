@@ -1,0 +1,364 @@
+//! Steps on tensors of any rank as launches of our kernels.
+
+use crate::compute::gpu::{
+    AttentionWork, Axes, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, StepArrays,
+    TensorOperand, TensorWork,
+};
+use crate::compute::tensors::Strided;
+use crate::network::{Binary, Reduction, Unary};
+
+use super::kernels::{KernelName, Kernels, Launch};
+use super::params::{
+    AXES, AttentionParams, LookupParams, MapParams, MatrixProductParams, Params, ReduceParams,
+    ScanParams, TensorParams,
+};
+use super::work::{LaneMemory, int};
+
+/// Threads of a block.
+const BLOCK: usize = 256;
+
+/// Lines and columns of the tiles of products and attention.
+const TILE: usize = 64;
+
+/// Values that become one from which on a block works at one together.
+const TOGETHER: usize = 64;
+
+/// The axes of the lines and columns of matrices.
+const MATRIX: [usize; 2] = [AXES - 2, AXES - 1];
+
+/// A step on tensors for `rows` rows.
+pub(super) struct TensorLaunch<'a> {
+    pub kernels: &'a Kernels,
+    pub memory: &'a LaneMemory,
+    pub arrays: &'a StepArrays,
+    pub rows: usize,
+}
+
+impl TensorLaunch<'_> {
+    /// Returns the launch of `work`.
+    pub(super) fn launch(&self, work: &TensorWork) -> Launch {
+        let (name, threads, params) = match work {
+            TensorWork::Map { function, from, to } => self.map(*function, from, to),
+            TensorWork::Reduce {
+                kind,
+                from,
+                along,
+                to,
+            } => self.reduce(*kind, from, along, to),
+            TensorWork::Scan(scan) => self.scan(scan),
+            TensorWork::Lookup(lookup) => self.lookup(lookup),
+            TensorWork::Product { left, right, to } => self.product(left, right, to),
+            TensorWork::Attention(attention) => self.attention(attention),
+        };
+        let precision = self.memory.precision;
+        self.kernels.launch(name, precision, threads as u64, params)
+    }
+
+    /// Returns the address of an operand's source, with the bytes of a value.
+    fn source(&self, operand: &TensorOperand) -> (u64, usize) {
+        let bytes = match operand.wide {
+            true => size_of::<f32>(),
+            false => self.memory.precision.bytes(),
+        };
+        let address = match operand.source {
+            OperandSource::Parameters => self.memory.array(self.arrays.values),
+            OperandSource::Value(place) => self.memory.place(place),
+        };
+        (address, bytes)
+    }
+
+    /// Returns the address of an operand's first value.
+    fn address(&self, operand: &TensorOperand) -> u64 {
+        let (source, bytes) = self.source(operand);
+        source + (operand.at.offset * bytes) as u64
+    }
+
+    fn tensor(&self, operand: &TensorOperand, strides: [i32; AXES]) -> TensorParams {
+        TensorParams {
+            at: self.address(operand),
+            row: operand.row as i64,
+            strides,
+            wide: i32::from(operand.wide),
+            unused: 0,
+        }
+    }
+
+    /// Returns a matrix of each position of the axes before.
+    fn matrix(&self, operand: &TensorOperand, mut strides: [i32; AXES]) -> TensorParams {
+        let rank = operand.at.rank();
+        for (back, axis) in MATRIX.into_iter().rev().enumerate() {
+            strides[axis] = int(operand.at.stride(rank - 1 - back));
+        }
+        self.tensor(operand, strides)
+    }
+
+    fn map(
+        &self,
+        function: MapFunction,
+        from: &[TensorOperand],
+        to: &TensorOperand,
+    ) -> (KernelName, usize, Params) {
+        let all: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
+        let axes = KernelAxes::of(&all, to.at.rank(), AXES);
+        let operand = |at: usize| {
+            let tensor = |of| self.tensor(of, axes.strides[at]);
+            from.get(at).map(tensor).unwrap_or_default()
+        };
+        let number = match function {
+            MapFunction::Fill(value) => value,
+            _ => 0.0,
+        };
+        let params = MapParams {
+            first: operand(0),
+            second: operand(1),
+            third: operand(2),
+            to: self.tensor(to, axes.strides[from.len()]),
+            sizes: axes.sizes,
+            rows: self.rows as i64,
+            values: int(axes.values),
+            function: code(function),
+            number,
+            unused: 0,
+        };
+        let threads = self.rows * axes.values;
+        (KernelName::Map, threads, Params::Map(Box::new(params)))
+    }
+
+    fn reduce(
+        &self,
+        kind: Reduction,
+        from: &TensorOperand,
+        along: &Strided,
+        to: &TensorOperand,
+    ) -> (KernelName, usize, Params) {
+        let axes = KernelAxes::of(&[from.at, to.at], to.at.rank(), AXES);
+        let reduced = KernelAxes::of(&[*along], along.rank(), AXES);
+        let positions = matches!(kind, Reduction::ArgMax | Reduction::ArgMin);
+        // Threads side by side read neighbours where the last axis stays.
+        let neighbours = reduced.strides[0].contains(&1);
+        let together = reduced.values >= TOGETHER && neighbours && !positions;
+        let params = ReduceParams {
+            from: self.tensor(from, axes.strides[0]),
+            to: self.tensor(to, axes.strides[1]),
+            sizes: axes.sizes,
+            along: reduced.sizes,
+            steps: reduced.strides[0],
+            rows: self.rows as i64,
+            values: int(axes.values),
+            count: int(reduced.values),
+            reduction: reduction(kind),
+            together: i32::from(together),
+        };
+        let threads = self.rows * axes.values * if together { BLOCK } else { 1 };
+        let params = Params::Reduce(Box::new(params));
+        (KernelName::Reduce, threads, params)
+    }
+
+    fn scan(&self, work: &ScanWork) -> (KernelName, usize, Params) {
+        let ScanWork {
+            from,
+            to,
+            count,
+            steps,
+            exclusive,
+            reverse,
+        } = work;
+        let axes = KernelAxes::of(&[from.at, to.at], to.at.rank(), AXES);
+        let params = ScanParams {
+            from: self.tensor(from, axes.strides[0]),
+            to: self.tensor(to, axes.strides[1]),
+            sizes: axes.sizes,
+            rows: self.rows as i64,
+            values: int(axes.values),
+            count: int(*count),
+            from_step: int(steps[0]),
+            to_step: int(steps[1]),
+            exclusive: i32::from(*exclusive),
+            reverse: i32::from(*reverse),
+        };
+        let threads = self.rows * axes.values;
+        (KernelName::Scan, threads, Params::Scan(Box::new(params)))
+    }
+
+    fn lookup(&self, work: &LookupWork) -> (KernelName, usize, Params) {
+        let LookupWork {
+            table,
+            indices,
+            to,
+            before,
+            count,
+            after,
+        } = work;
+        let listed = indices.at.dims.elements();
+        let filters = self.memory.array(self.arrays.filters);
+        let params = LookupParams {
+            table: table.as_ref().map_or(filters, |t| self.address(t)),
+            indices: self.address(indices),
+            to: self.address(to),
+            table_row: table.as_ref().map_or(0, |t| t.row as i64),
+            indices_row: indices.row as i64,
+            to_row: to.row as i64,
+            rows: self.rows as i64,
+            before: int(*before),
+            count: int(*count),
+            after: int(*after),
+            listed: int(listed),
+            wide_table: i32::from(table.as_ref().is_some_and(|t| t.wide)),
+            wide_indices: i32::from(indices.wide),
+            wide_to: i32::from(to.wide),
+            unused: 0,
+        };
+        let threads = self.rows * before * listed * after;
+        (KernelName::Lookup, threads, Params::Lookup(params))
+    }
+
+    fn product(
+        &self,
+        left: &TensorOperand,
+        right: &TensorOperand,
+        to: &TensorOperand,
+    ) -> (KernelName, usize, Params) {
+        let rank = to.at.rank();
+        let axes = KernelAxes::of(&[left.at, right.at, to.at], rank - 2, MATRIX[0]);
+        let [lines, columns] = [to.at.dims[rank - 2], to.at.dims[rank - 1]];
+        let params = MatrixProductParams {
+            left: self.matrix(left, axes.strides[0]),
+            right: self.matrix(right, axes.strides[1]),
+            to: self.matrix(to, axes.strides[2]),
+            sizes: axes.sizes,
+            rows: self.rows as i64,
+            matrices: int(axes.values),
+            lines: int(lines),
+            depth: int(left.at.dims[rank - 1]),
+            columns: int(columns),
+        };
+        let tiles = lines.div_ceil(TILE) * columns.div_ceil(TILE);
+        let threads = self.rows * axes.values * tiles * BLOCK;
+        let params = Params::MatrixProduct(Box::new(params));
+        (KernelName::MatrixProduct, threads, params)
+    }
+
+    fn attention(&self, work: &AttentionWork) -> (KernelName, usize, Params) {
+        let AttentionWork {
+            query,
+            key,
+            value,
+            to,
+            masks,
+            guarded,
+        } = work;
+        let rank = to.at.rank();
+        let all = [query, key, value, to].into_iter().chain(masks);
+        let all: Vec<Strided> = all.map(|o| o.at).collect();
+        let axes = KernelAxes::of(&all, rank - 2, MATRIX[0]);
+        let (queries, features) = (to.at.dims[rank - 2], to.at.dims[rank - 1]);
+        let mut placed = [TensorParams::default(); MOST_MASKS];
+        for ((to, mask), strides) in placed.iter_mut().zip(masks).zip(&axes.strides[4..]) {
+            *to = self.matrix(mask, *strides);
+        }
+        let params = AttentionParams {
+            query: self.matrix(query, axes.strides[0]),
+            key: self.matrix(key, axes.strides[1]),
+            value: self.matrix(value, axes.strides[2]),
+            to: self.matrix(to, axes.strides[3]),
+            masks: placed,
+            scale: self.memory.array(self.arrays.scale),
+            sizes: axes.sizes,
+            rows: self.rows as i64,
+            heads: int(axes.values),
+            queries: int(queries),
+            keys: int(key.at.dims[rank - 1]),
+            depth: int(key.at.dims[rank - 2]),
+            features: int(features),
+            mask_count: int(masks.len()),
+            guarded: i32::from(*guarded),
+            unused: 0,
+        };
+        let tiles = queries.div_ceil(TILE) * features.div_ceil(TILE);
+        let threads = self.rows * axes.values * tiles * BLOCK;
+        let params = Params::Attention(Box::new(params));
+        (KernelName::Attention, threads, params)
+    }
+}
+
+/// Axes in the kernels' type, with the number of positions.
+struct KernelAxes {
+    sizes: [i32; AXES],
+    strides: Vec<[i32; AXES]>,
+    values: usize,
+}
+
+impl KernelAxes {
+    fn of(tensors: &[Strided], rank: usize, end: usize) -> Self {
+        let axes = Axes::of(tensors, rank, end);
+        KernelAxes {
+            sizes: axes.sizes.map(int),
+            values: axes.positions(),
+            strides: axes.strides.iter().map(|s| s.map(int)).collect(),
+        }
+    }
+}
+
+/// Returns the number of a function, as `MapFunction` of `params.h` has it.
+fn code(function: MapFunction) -> i32 {
+    match function {
+        MapFunction::Fill(_) => 0,
+        MapFunction::Copy => 1,
+        MapFunction::One(kind) => match kind {
+            Unary::Abs => 2,
+            Unary::Neg => 3,
+            Unary::Sign => 4,
+            Unary::Sqrt => 5,
+            Unary::Reciprocal => 6,
+            Unary::Exp => 7,
+            Unary::Log => 8,
+            Unary::Erf => 9,
+            Unary::Sin => 10,
+            Unary::Cos => 11,
+            Unary::Floor => 12,
+            Unary::Ceil => 13,
+            Unary::Round => 14,
+            Unary::Truncate => 15,
+            Unary::Not => 16,
+            Unary::NotZero => 17,
+            Unary::IsNaN => 18,
+            Unary::NanToZero => 19,
+        },
+        MapFunction::Two(kind) => match kind {
+            Binary::Add => 32,
+            Binary::Sub => 33,
+            Binary::Mul => 34,
+            Binary::Div => 35,
+            Binary::IntegerDiv => 36,
+            Binary::Pow => 37,
+            Binary::Min => 38,
+            Binary::Max => 39,
+            Binary::Mod => 40,
+            Binary::Equal => 41,
+            Binary::Less => 42,
+            Binary::LessOrEqual => 43,
+            Binary::Greater => 44,
+            Binary::GreaterOrEqual => 45,
+            Binary::And => 46,
+            Binary::Or => 47,
+            Binary::Xor => 48,
+        },
+        MapFunction::Choice => 64,
+    }
+}
+
+/// Returns the number of a reduction, as `Reduction` of `params.h` has it.
+const fn reduction(kind: Reduction) -> i32 {
+    match kind {
+        Reduction::Sum => 0,
+        Reduction::Mean => 1,
+        Reduction::Max => 2,
+        Reduction::Min => 3,
+        Reduction::Product => 4,
+        Reduction::L1 => 5,
+        Reduction::L2 => 6,
+        Reduction::SumOfSquares => 7,
+        Reduction::ArgMax => 8,
+        Reduction::ArgMin => 9,
+    }
+}

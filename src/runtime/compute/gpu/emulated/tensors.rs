@@ -1,0 +1,349 @@
+//! Steps on tensors in host memory: each kernel's definition, value by value.
+
+use crate::compute::gpu::axes::Axes;
+use crate::compute::gpu::layout::StepArrays;
+use crate::compute::gpu::program::Precision;
+use crate::compute::gpu::tensors::{
+    AttentionWork, LookupWork, MapFunction, OperandSource, ScanWork, TensorOperand, TensorWork,
+};
+use crate::compute::kernels::softmax_row;
+use crate::compute::tensors::Strided;
+use crate::network::{Binary, MAX_RANK, Reduction, Unary};
+
+use super::{Emulated, EmulatedArena};
+
+/// What the operands of a step are read from.
+struct Operands<'a> {
+    of: &'a Emulated,
+    arrays: &'a StepArrays,
+    arena: &'a EmulatedArena,
+    row: usize,
+}
+
+impl Operands<'_> {
+    /// Returns the value of an operand so many values after the first of its row.
+    fn read(&self, from: &TensorOperand, far: usize) -> f32 {
+        let at = self.row * from.row + far;
+        match from.source {
+            OperandSource::Value(place) => self.arena.place(place)[at],
+            OperandSource::Parameters => {
+                let first = self.arrays.values.unwrap_or(0);
+                self.of.number(first, at, Precision::F32)
+            }
+        }
+    }
+
+    fn value(&self, from: &TensorOperand, index: &[usize]) -> f32 {
+        self.read(from, far(&from.at, index))
+    }
+
+    fn table(&self, index: usize) -> f32 {
+        let first = self.arrays.filters.unwrap_or(0);
+        self.of.number(first, index, self.of.plan.precision)
+    }
+
+    fn scale(&self) -> f32 {
+        let first = self.arrays.scale.unwrap_or(0);
+        self.of.number(first, 0, Precision::F32)
+    }
+}
+
+/// Returns how many values before a position there are.
+fn far(of: &Strided, index: &[usize]) -> usize {
+    let steps = index.iter().enumerate();
+    of.offset + steps.map(|(axis, i)| i * of.stride(axis)).sum::<usize>()
+}
+
+/// Returns how far a position lies along some strides.
+fn along(strides: &[usize], index: &[usize]) -> usize {
+    strides
+        .iter()
+        .zip(index)
+        .map(|(stride, i)| stride * i)
+        .sum()
+}
+
+/// Returns position number `number` of some sizes, the last axis fastest.
+fn position(sizes: &[usize], mut number: usize) -> Vec<usize> {
+    let mut index = vec![0; sizes.len()];
+    for (axis, size) in sizes.iter().enumerate().rev() {
+        (index[axis], number) = (number % size, number / size);
+    }
+    index
+}
+
+/// Iterates over all positions of some sizes.
+fn positions(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
+    let count = sizes.iter().product::<usize>();
+    (0..count).map(move |number| position(sizes, number))
+}
+
+/// Values with the places that they are written to, from the first one of the row on.
+type Written = Vec<(usize, f32)>;
+
+impl Emulated {
+    pub(super) fn run_tensor(
+        &self,
+        work: &TensorWork,
+        arrays: &StepArrays,
+        arena: &mut EmulatedArena,
+    ) {
+        let to = *work.output();
+        for row in 0..arena.rows {
+            let operands = Operands {
+                of: self,
+                arrays,
+                arena,
+                row,
+            };
+            let made = made(&operands, work);
+            if let OperandSource::Value(place) = to.source {
+                let buffer = arena.place_mut(place);
+                for (at, value) in made {
+                    buffer[row * to.row + at] = self.rounded(value, to.wide);
+                }
+            }
+        }
+    }
+}
+
+/// Returns what a step writes for one row.
+fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
+    match work {
+        TensorWork::Map { function, from, to } => {
+            let all: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
+            let axes = Axes::of(&all, to.at.rank(), MAX_RANK);
+            let each = (0..axes.positions()).map(|number| {
+                let index = position(&axes.sizes, number);
+                let far =
+                    |of: &TensorOperand, n: usize| of.at.offset + along(&axes.strides[n], &index);
+                let values = from
+                    .iter()
+                    .enumerate()
+                    .map(|(n, f)| operands.read(f, far(f, n)));
+                let values: Vec<f32> = values.collect();
+                (far(to, from.len()), mapped(*function, &values))
+            });
+            each.collect()
+        }
+        TensorWork::Reduce {
+            kind,
+            from,
+            along,
+            to,
+        } => {
+            let each = positions(&to.at.dims).map(|index| {
+                let first = far(&from.at, &index);
+                let all = positions(&along.dims);
+                let all = all.map(|i| operands.read(from, first + far(along, &i) - along.offset));
+                (
+                    far(&to.at, &index),
+                    reduced(*kind, &all.collect::<Vec<_>>()),
+                )
+            });
+            each.collect()
+        }
+        TensorWork::Scan(scan) => scanned(operands, scan),
+        TensorWork::Lookup(lookup) => looked_up(operands, lookup),
+        TensorWork::Product { left, right, to } => {
+            let rank = to.at.rank();
+            let each = positions(&to.at.dims).map(|index| {
+                let (mut l, mut r) = (index.clone(), index.clone());
+                let sum = (0..left.at.dims[rank - 1]).map(|k| {
+                    (l[rank - 1], r[rank - 2]) = (k, k);
+                    operands.value(left, &l) * operands.value(right, &r)
+                });
+                (far(&to.at, &index), sum.sum::<f32>())
+            });
+            each.collect()
+        }
+        TensorWork::Attention(attention) => attended(operands, attention),
+    }
+}
+
+fn scanned(operands: &Operands<'_>, work: &ScanWork) -> Written {
+    let ScanWork {
+        from,
+        to,
+        count,
+        steps,
+        exclusive,
+        reverse,
+    } = work;
+    let mut made = Vec::new();
+    for index in positions(&to.at.dims) {
+        let mut sum = 0.0;
+        for i in 0..*count {
+            let place = if *reverse { count - 1 - i } else { i };
+            let value = operands.read(from, far(&from.at, &index) + place * steps[0]);
+            let before = sum;
+            sum += value;
+            let at = far(&to.at, &index) + place * steps[1];
+            made.push((at, if *exclusive { before } else { sum }));
+        }
+    }
+    made
+}
+
+fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
+    let LookupWork {
+        table,
+        indices,
+        to,
+        before,
+        count,
+        after,
+    } = work;
+    let listed = indices.at.dims.elements();
+    let sizes = [*before, listed, *after];
+    let each = positions(&sizes).enumerate();
+    let each = each.map(|(at, index)| {
+        let found = operands.read(indices, indices.at.offset + index[1]);
+        let found = if found < 0.0 {
+            found + *count as f32
+        } else {
+            found
+        };
+        let value = match found >= 0.0 && found < *count as f32 {
+            false => f32::NAN,
+            true => {
+                let from = (index[0] * count + found as usize) * after + index[2];
+                match table {
+                    Some(table) => operands.read(table, table.at.offset + from),
+                    None => operands.table(from),
+                }
+            }
+        };
+        (to.at.offset + at, value)
+    });
+    each.collect()
+}
+
+fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
+    let AttentionWork {
+        query,
+        key,
+        value,
+        to,
+        masks,
+        guarded,
+    } = work;
+    let rank = to.at.rank();
+    let (keys, depth) = (key.at.dims[rank - 1], key.at.dims[rank - 2]);
+    let at = |before: &[usize], line, column| [before, &[line, column]].concat();
+    let mut made = Vec::new();
+    for index in positions(&to.at.dims[..rank - 1]) {
+        let (before, q) = (&index[..rank - 2], index[rank - 2]);
+        let score = |k: usize| {
+            let products = (0..depth).map(|d| {
+                operands.value(query, &at(before, q, d)) * operands.value(key, &at(before, d, k))
+            });
+            let score = products.sum::<f32>() * operands.scale();
+            masks.iter().fold(score, |score, mask| {
+                score + operands.value(mask, &at(before, q, k))
+            })
+        };
+        let mut shares: Vec<f32> = (0..keys).map(score).collect();
+        let hidden = *guarded && shares.iter().all(|&s| s == f32::NEG_INFINITY);
+        softmax_row(&mut shares);
+        for feature in 0..to.at.dims[rank - 1] {
+            let parts =
+                (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));
+            let sum = if hidden { 0.0 } else { parts.sum::<f32>() };
+            made.push((far(&to.at, &at(before, q, feature)), sum));
+        }
+    }
+    made
+}
+
+fn mapped(function: MapFunction, values: &[f32]) -> f32 {
+    match (function, values) {
+        (MapFunction::Fill(value), _) => value,
+        (MapFunction::Copy, [a]) => *a,
+        (MapFunction::One(kind), [a]) => unary(kind, *a),
+        (MapFunction::Two(kind), [a, b]) => binary(kind, *a, *b),
+        (MapFunction::Choice, [which, a, b]) => *(if *which == 0.0 { b } else { a }),
+        _ => f32::NAN,
+    }
+}
+
+fn bit(truth: bool) -> f32 {
+    f32::from(u8::from(truth))
+}
+
+/// The lesser, or the greater, of two values; NaN where one is.
+fn extreme(a: f32, b: f32, takes_second: bool) -> f32 {
+    if takes_second || b.is_nan() { b } else { a }
+}
+
+fn binary(kind: Binary, a: f32, b: f32) -> f32 {
+    match kind {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => a / b,
+        Binary::IntegerDiv => (a / b).trunc(),
+        Binary::Pow => a.powf(b),
+        Binary::Min => extreme(a, b, b < a),
+        Binary::Max => extreme(a, b, b > a),
+        Binary::Mod => a - b * (a / b).floor(),
+        Binary::Equal => bit(a == b),
+        Binary::Less => bit(a < b),
+        Binary::LessOrEqual => bit(a <= b),
+        Binary::Greater => bit(a > b),
+        Binary::GreaterOrEqual => bit(a >= b),
+        Binary::And => bit(a != 0.0 && b != 0.0),
+        Binary::Or => bit(a != 0.0 || b != 0.0),
+        Binary::Xor => bit((a != 0.0) != (b != 0.0)),
+    }
+}
+
+fn unary(kind: Unary, a: f32) -> f32 {
+    match kind {
+        Unary::Abs => a.abs(),
+        Unary::Neg => -a,
+        Unary::Sign => bit(a > 0.0) - bit(a < 0.0),
+        Unary::Sqrt => a.sqrt(),
+        Unary::Reciprocal => 1.0 / a,
+        Unary::Exp => a.exp(),
+        Unary::Log => a.ln(),
+        Unary::Erf => candle_core::cpu::erf::erf_f32(a),
+        Unary::Sin => a.sin(),
+        Unary::Cos => a.cos(),
+        Unary::Floor => a.floor(),
+        Unary::Ceil => a.ceil(),
+        Unary::Round => a.round_ties_even(),
+        Unary::Truncate => a.trunc(),
+        Unary::Not => bit(a == 0.0),
+        Unary::NotZero => bit(a != 0.0),
+        Unary::IsNaN => bit(a.is_nan()),
+        Unary::NanToZero => extreme(a, 0.0, a.is_nan()),
+    }
+}
+
+fn reduced(kind: Reduction, values: &[f32]) -> f32 {
+    let sum = |f: fn(f32) -> f32| values.iter().map(|&v| f(v)).sum::<f32>();
+    let best = |better: fn(f32, f32) -> bool| {
+        let best = (1..values.len()).fold(0, |best, i| match better(values[i], values[best]) {
+            true => i,
+            false => best,
+        });
+        best as f32
+    };
+    match kind {
+        Reduction::Sum => sum(|v| v),
+        Reduction::Mean => sum(|v| v) / values.len() as f32,
+        Reduction::Max => values
+            .iter()
+            .fold(f32::NEG_INFINITY, |a, &b| extreme(a, b, b > a)),
+        Reduction::Min => values
+            .iter()
+            .fold(f32::INFINITY, |a, &b| extreme(a, b, b < a)),
+        Reduction::Product => values.iter().product(),
+        Reduction::L1 => sum(f32::abs),
+        Reduction::L2 => sum(|v| v * v).sqrt(),
+        Reduction::SumOfSquares => sum(|v| v * v),
+        Reduction::ArgMax => best(|a, b| a > b),
+        Reduction::ArgMin => best(|a, b| a < b),
+    }
+}

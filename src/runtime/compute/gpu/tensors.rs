@@ -1,0 +1,233 @@
+//! Steps on tensors of any rank, as GPUs run them: where each operand lies, and which kernel
+//! reads them. Operations that move values become one copy for each part.
+
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::tensors::{AttentionForm, MaskSource, Strided, TensorForm};
+use crate::network::{Binary, Dims, Reduction, TensorOp, Unary};
+
+use super::moves::{copy, plain};
+
+/// A value, and whether it is held in float32 whatever the plan's precision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlacedValue {
+    pub view: TensorView,
+    pub wide: bool,
+}
+
+/// Where an operand is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compute) enum OperandSource {
+    Value(ValuePlace),
+    /// The parameters of the step, which are float32.
+    Parameters,
+}
+
+/// An operand of a step on tensors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::compute) struct TensorOperand {
+    pub source: OperandSource,
+    /// Where the values lie, from the first one of the source in a row on.
+    pub at: Strided,
+    /// Values from one row to the next.
+    pub row: usize,
+    /// Whether they are float32 whatever the plan's precision.
+    pub wide: bool,
+}
+
+impl TensorOperand {
+    /// Returns some positions along an axis alone.
+    pub(super) fn sliced(self, axis: usize, start: usize, count: usize) -> Option<Self> {
+        let at = self.at.sliced(axis, start, count, 1)?;
+        Some(TensorOperand { at, ..self })
+    }
+
+    /// Returns the step's parameters that lie at `at`.
+    pub(super) fn parameters(at: Strided) -> Self {
+        TensorOperand {
+            source: OperandSource::Parameters,
+            at,
+            row: 0,
+            wide: true,
+        }
+    }
+}
+
+impl PlacedValue {
+    /// Returns the operand that lies at `of` among the value, or `None` if that is not at even
+    /// distances.
+    fn operand(&self, of: Strided) -> Option<TensorOperand> {
+        let view = self.view;
+        let at = of.pitched(view.channels.max(1), view.pitch)?;
+        Some(TensorOperand {
+            source: OperandSource::Value(view.place),
+            at: at.moved(view.first),
+            row: view.sample_stride(),
+            wide: self.wide,
+        })
+    }
+
+    /// Returns the operand as rows of channels.
+    fn rows(&self) -> Option<TensorOperand> {
+        let dims = Dims::new(&[self.view.pixels(), self.view.channels]).ok()?;
+        self.operand(Strided::whole(dims))
+    }
+}
+
+/// What a pass over values computes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::compute) enum MapFunction {
+    /// One value everywhere.
+    Fill(f32),
+    Copy,
+    One(Unary),
+    Two(Binary),
+    /// The second operand where the first is not 0, else the third.
+    Choice,
+}
+
+/// The work of one launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::compute) enum TensorWork {
+    /// A function of operands of the answer's dimensions, as many as it takes.
+    Map {
+        function: MapFunction,
+        from: Vec<TensorOperand>,
+        to: TensorOperand,
+    },
+    /// One value for those that lie at `along` from each position of `from`.
+    Reduce {
+        kind: Reduction,
+        from: TensorOperand,
+        along: Strided,
+        to: TensorOperand,
+    },
+    Scan(ScanWork),
+    Lookup(LookupWork),
+    /// Matrices on the last two axes.
+    Product {
+        left: TensorOperand,
+        right: TensorOperand,
+        to: TensorOperand,
+    },
+    Attention(AttentionWork),
+}
+
+/// Sums of all values up to each of `count` along an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::compute) struct ScanWork {
+    /// The first value of each line.
+    pub from: TensorOperand,
+    pub to: TensorOperand,
+    pub count: usize,
+    /// Values from one of a line to the next, of the input and the answer.
+    pub steps: [usize; 2],
+    pub exclusive: bool,
+    pub reverse: bool,
+}
+
+/// A table `[before, count, after]` and the positions that are taken of its middle axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::compute) struct LookupWork {
+    /// The table, or `None` if it is the step's filters.
+    pub table: Option<TensorOperand>,
+    pub indices: TensorOperand,
+    pub to: TensorOperand,
+    pub before: usize,
+    pub count: usize,
+    pub after: usize,
+}
+
+/// Attention of matrices on the last two axes; the scale is the step's.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::compute) struct AttentionWork {
+    /// `[queries, depth]`.
+    pub query: TensorOperand,
+    /// `[depth, keys]`.
+    pub key: TensorOperand,
+    /// `[keys, features]`.
+    pub value: TensorOperand,
+    /// `[queries, features]`.
+    pub to: TensorOperand,
+    /// Each `[queries, keys]`.
+    pub masks: Vec<TensorOperand>,
+    /// Whether a query without any finite score is answered by 0 instead of NaN.
+    pub guarded: bool,
+}
+
+/// The most masks that are added to scores.
+pub(in crate::compute) const MOST_MASKS: usize = 3;
+
+impl TensorWork {
+    /// Returns the operand that is written.
+    pub(in crate::compute) fn output(&self) -> &TensorOperand {
+        match self {
+            TensorWork::Map { to, .. }
+            | TensorWork::Reduce { to, .. }
+            | TensorWork::Product { to, .. } => to,
+            TensorWork::Scan(scan) => &scan.to,
+            TensorWork::Lookup(lookup) => &lookup.to,
+            TensorWork::Attention(attention) => &attention.to,
+        }
+    }
+}
+
+/// Returns the work of a step, one launch after the other, or `None` if no kernel does it.
+pub(super) fn lower(
+    op: TensorOp,
+    form: &TensorForm,
+    inputs: &[PlacedValue],
+    output: PlacedValue,
+) -> Option<Vec<TensorWork>> {
+    match form {
+        TensorForm::Product {
+            left,
+            right,
+            output: to,
+        } => Some(vec![TensorWork::Product {
+            left: inputs.first()?.operand(*left)?,
+            right: inputs.get(1)?.operand(*right)?,
+            to: output.operand(*to)?,
+        }]),
+        TensorForm::Attention(form) => attention(form, inputs, output).map(|work| vec![work]),
+        TensorForm::Plain {
+            inputs: places,
+            output: dims,
+        } => {
+            let to = output.operand(Strided::whole(*dims))?;
+            let from = inputs.iter().zip(places).map(|(v, at)| v.operand(*at));
+            plain(op, from.collect::<Option<Vec<_>>>()?, to)
+        }
+    }
+}
+
+/// Returns a copy of a value into part of another, rows of channels both.
+pub(super) fn copied(from: PlacedValue, to: PlacedValue) -> Option<TensorWork> {
+    Some(copy(from.rows()?, to.rows()?))
+}
+
+fn attention(
+    form: &AttentionForm,
+    inputs: &[PlacedValue],
+    output: PlacedValue,
+) -> Option<TensorWork> {
+    let input = |at: usize, of: Strided| inputs.get(at)?.operand(of);
+    let mut constants = 0;
+    let masks = form.masks.iter().map(|mask| match mask.source {
+        MaskSource::Input(at) => input(at, mask.at),
+        MaskSource::Parameter { values, .. } => {
+            let at = mask.at.moved(constants);
+            constants += values;
+            Some(TensorOperand::parameters(at))
+        }
+    });
+    let masks: Vec<TensorOperand> = masks.collect::<Option<_>>()?;
+    (masks.len() <= MOST_MASKS).then_some(())?;
+    Some(TensorWork::Attention(AttentionWork {
+        query: input(0, form.query)?,
+        key: input(1, form.key)?,
+        value: input(2, form.value)?,
+        to: output.operand(form.output)?,
+        masks,
+        guarded: form.guarded,
+    }))
+}
