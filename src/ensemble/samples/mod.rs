@@ -20,6 +20,6 @@ mod targets;
 pub use error::{ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use images::{ImageError, ImageFit};
-pub use npy::{NpyError, to_npy};
+pub use npy::{NpyError, to_npy, to_npy_classes};
 pub use rows::Samples;
-pub use targets::{SampleTarget, TargetColumns, Targets};
+pub use targets::{IGNORED, SampleTarget, TargetColumns, TargetNumbers, Targets};

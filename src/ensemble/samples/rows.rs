@@ -24,6 +24,9 @@ pub struct Samples {
     rows: usize,
     width: usize,
     targets: Option<Targets>,
+    /// The names of the files that the samples come from, without their ends; empty where all
+    /// come from one.
+    names: Vec<String>,
 }
 
 /// The source of values.
@@ -90,7 +93,20 @@ impl Samples {
             rows,
             width,
             targets: None,
+            names: Vec::new(),
         })
+    }
+
+    /// Returns the samples with the names of their files.
+    #[must_use]
+    pub(super) fn named(self, names: Vec<String>) -> Self {
+        Samples { names, ..self }
+    }
+
+    /// Returns the names of the files that the samples come from, without their ends, or
+    /// nothing where all come from one.
+    pub fn names(&self) -> &[String] {
+        self.names.get(self.skipped..).unwrap_or_default()
     }
 
     /// Adds labels that are classes, as [`Samples::with_targets`] does.

@@ -62,7 +62,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         false => Detail::Marked,
     };
     let mut progress = ProgressLine::new();
-    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members);
+    let means_something = !opened.ensemble.is_synthetic() && !opened.devices.is_simulated();
+    let targets = samples.targets().filter(|_| means_something);
+    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members, targets);
     let all = samples.len();
     let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
         answers.add(answer);
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         let done = answers.len();
         bail!("stopped after {done} of {all} samples; nothing was written");
     }
-    let facts = RunFacts::of(&opened, &samples, run.elapsed);
+    let facts = RunFacts::of(&opened, run.elapsed);
     let report = AnswersReport::new(&answers, facts);
     if let Some((format, output)) = &output {
         output.write_bytes(&format.bytes(&answers, &report)?)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets, label_of,
+    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Targets, label_of,
 };
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
@@ -23,8 +23,10 @@ pub(crate) struct PredictedAnswers {
     /// The names of the classes, values or labels, if the ensemble has any.
     answer_names: Option<Vec<String>>,
     own: OwnAnswers,
-    /// The ensemble's answers, `[samples, width]`.
+    /// The ensemble's answers, `[samples, width]`: of positions the numbers of their classes.
     scores: Vec<f32>,
+    /// The answers against targets, where these are known and mean something.
+    tally: Option<(MeasureTally, Targets)>,
     /// The name and the rows of each member, if they were asked for.
     members: Vec<(String, Vec<f32>)>,
     names: Vec<String>,
@@ -32,8 +34,10 @@ pub(crate) struct PredictedAnswers {
 }
 
 impl PredictedAnswers {
-    /// Starts without answers.
-    pub(crate) fn new(ensemble: &Ensemble, with_members: bool) -> Self {
+    /// Starts without answers, to compare them with targets.
+    pub(crate) fn new(ensemble: &Ensemble, with_members: bool, targets: Option<&Targets>) -> Self {
+        let of_names = ensemble.answer_names.as_deref();
+        let tally = || MeasureTally::named(ensemble.answers, of_names);
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
@@ -41,6 +45,7 @@ impl PredictedAnswers {
             answer_names: ensemble.answer_names.clone(),
             own: ensemble.own_answers(),
             scores: Vec::new(),
+            tally: targets.map(|targets| (tally(), targets.clone())),
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
             names,
@@ -49,12 +54,16 @@ impl PredictedAnswers {
 
     /// Adds the answer to the next samples.
     pub(crate) fn add(&mut self, answer: &Answer) {
-        answer
-            .rows()
-            .for_each(|row| self.scores.extend_from_slice(row));
+        let first = self.len();
+        for (at, row) in answer.rows().enumerate() {
+            keep(self.kind, row, &mut self.scores);
+            if let Some((tally, targets)) = &mut self.tally {
+                tally.add(row, targets.of(first + at));
+            }
+        }
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             let answered = answer.member_rows(member);
-            answered.for_each(|row| rows.extend_from_slice(&self.own.of(member, row)));
+            answered.for_each(|row| keep(self.kind, &self.own.of(member, row), rows));
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -71,9 +80,10 @@ impl PredictedAnswers {
         self.kind
     }
 
-    /// Returns the number of numbers in an answer.
+    /// Returns the number of numbers that are kept of an answer.
     pub(super) fn width(&self) -> usize {
-        self.kind.width()
+        let positions = self.kind.positions();
+        positions.map_or(self.kind.width(), |positions| positions.count())
     }
 
     /// Returns the names of the classes, values or labels, if the ensemble has any.
@@ -114,6 +124,22 @@ impl PredictedAnswers {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
     }
+}
+
+/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
+fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
+    let Some(positions) = kind.positions() else {
+        return to.extend_from_slice(row);
+    };
+    match positions.classes(row) {
+        Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
+        None => to.resize(to.len() + positions.count(), f32::NAN),
+    }
+}
+
+/// Returns the number of a class that was kept, or `None` where there is no answer.
+pub(super) fn class_of(kept: f32) -> Option<u32> {
+    kept.is_finite().then_some(kept as u32)
 }
 
 /// The answers in JSON.
@@ -173,6 +199,14 @@ enum ReportedAnswer<'a> {
         labels: Option<Vec<LabelName<'a>>>,
         scores: &'a [f32],
     },
+    Mask {
+        /// The number of the class of each pixel, row by row; `None` without an answer.
+        mask: Option<Vec<Vec<u32>>>,
+    },
+    Tokens {
+        /// The class of each token, or `None` without an answer.
+        tokens: Option<Vec<LabelName<'a>>>,
+    },
 }
 
 /// A label by its name, or its number where it has none.
@@ -196,6 +230,22 @@ impl<'a> ReportedAnswer<'a> {
                 }
             }
             AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
+            AnswerKind::Masks { width, .. } => {
+                let rows = row.chunks_exact(width.get() as usize);
+                let classes = |row: &[f32]| row.iter().map(|kept| class_of(*kept)).collect();
+                ReportedAnswer::Mask {
+                    mask: rows.map(classes).collect(),
+                }
+            }
+            AnswerKind::Tokens { .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let classes = row
+                    .iter()
+                    .map(|kept| class_of(*kept).map(|n| label(n as usize)));
+                ReportedAnswer::Tokens {
+                    tokens: classes.collect(),
+                }
+            }
             AnswerKind::Labels { threshold, .. } => {
                 let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
                 let given = threshold.labels(row);
@@ -214,18 +264,16 @@ pub(crate) struct RunFacts {
     elapsed: Duration,
     synthetic: bool,
     simulated: bool,
-    targets: Option<Targets>,
 }
 
 impl RunFacts {
     /// Collects the facts about a run that took `elapsed`.
-    pub(crate) fn of(opened: &OpenedEnsemble, samples: &Samples, elapsed: Duration) -> Self {
+    pub(crate) fn of(opened: &OpenedEnsemble, elapsed: Duration) -> Self {
         RunFacts {
             ensemble: opened.ensemble.name.clone(),
             elapsed,
             synthetic: opened.ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
-            targets: samples.targets().cloned(),
         }
     }
 }
@@ -233,9 +281,8 @@ impl RunFacts {
 impl<'a> AnswersReport<'a> {
     /// Makes the report.
     pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
-        let means_something = !facts.synthetic && !facts.simulated;
-        let targets = facts.targets.as_ref().filter(|_| means_something);
-        let qualities = targets.map_or_else(Vec::new, |targets| qualities(answers, targets));
+        let tally = answers.tally.as_ref();
+        let qualities = tally.map_or_else(Vec::new, |(tally, _)| tally.qualities());
         AnswersReport {
             figures: figures(answers.kind(), &qualities),
             qualities,
@@ -250,15 +297,6 @@ impl<'a> AnswersReport<'a> {
             answers: rows(answers),
         }
     }
-}
-
-/// Compares the answers with targets.
-fn qualities(answers: &PredictedAnswers, targets: &Targets) -> Vec<Quality> {
-    let mut tally = MeasureTally::new(answers.kind());
-    for (sample, row) in answers.rows().enumerate() {
-        tally.add(row, targets.of(sample));
-    }
-    tally.qualities()
 }
 
 /// Returns every figure that suits the answers, known or not.
