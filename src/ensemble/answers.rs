@@ -1,10 +1,14 @@
-//! The kind of answers that an ensemble returns for a sample: class scores, values or labels.
+//! The kind of answers that an ensemble returns for a sample: class scores, values, labels, or
+//! the classes of pixels or tokens.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ranged::ranged;
+
+use super::positions::Positions;
+use super::tags::TagScheme;
 
 ranged! {
     /// The number of numbers in an answer: classes, values or labels.
@@ -14,6 +18,16 @@ ranged! {
 ranged! {
     /// The probability from which a label is given.
     Threshold(f64) = 1e-6, 0.999_999, "a threshold from {} to {}"
+}
+
+ranged! {
+    /// The height or width of a mask in pixels.
+    MaskSide(u32) = 1, 1 << 15, "a number of pixels from {} to {}"
+}
+
+ranged! {
+    /// The number of tokens of a sample.
+    TokenCount(u32) = 1, 1 << 20, "a number of tokens from {} to {}"
 }
 
 impl Default for Threshold {
@@ -63,29 +77,78 @@ pub enum AnswerKind {
         /// The probability from which a label is given.
         threshold: Threshold,
     },
+    /// A mask: one class of several for each pixel, or, of a single class, whether each pixel
+    /// belongs to it. A score for each class and pixel: `[classes, height, width]`.
+    Masks {
+        /// The number of classes.
+        count: AnswerWidth,
+        /// The height of a mask.
+        height: MaskSide,
+        /// The width of a mask.
+        width: MaskSide,
+    },
+    /// One class of several for each token. A score for each: `[length, classes]`.
+    Tokens {
+        /// The number of classes.
+        count: AnswerWidth,
+        /// The tokens of a sample.
+        length: TokenCount,
+        /// How the names of the classes mark spans of tokens.
+        scheme: TagScheme,
+    },
 }
 
 impl AnswerKind {
     /// Returns the number of numbers in an answer.
     pub fn width(self) -> usize {
+        match (self, self.positions()) {
+            (_, Some(positions)) => positions.width(),
+            _ => self.count(),
+        }
+    }
+
+    /// Returns the number of classes, values or labels.
+    pub fn count(self) -> usize {
         let (AnswerKind::Classes { count }
         | AnswerKind::Values { count, .. }
-        | AnswerKind::Labels { count, .. }) = self;
+        | AnswerKind::Labels { count, .. }
+        | AnswerKind::Masks { count, .. }
+        | AnswerKind::Tokens { count, .. }) = self;
         count.get() as usize
     }
 
-    /// Returns its name in manifests: `classes`, `values` or `labels`.
+    /// Returns the positions of a sample that have a class each, or `None` for other answers.
+    pub fn positions(self) -> Option<Positions> {
+        let classes = self.count();
+        match self {
+            AnswerKind::Masks { height, width, .. } => {
+                let sides = [height, width].map(|side| side.get() as usize);
+                Some(Positions::pixels(classes, sides))
+            }
+            AnswerKind::Tokens { length, .. } => {
+                Some(Positions::tokens(classes, length.get() as usize))
+            }
+            AnswerKind::Classes { .. } | AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Returns its name in manifests: `classes`, `values`, `labels`, `masks` or `tokens`.
     pub fn name(self) -> &'static str {
         match self {
             AnswerKind::Classes { .. } => "classes",
             AnswerKind::Values { .. } => "values",
             AnswerKind::Labels { .. } => "labels",
+            AnswerKind::Masks { .. } => "masks",
+            AnswerKind::Tokens { .. } => "tokens",
         }
     }
 
-    /// Whether an answer is right or wrong: values are only nearer or farther.
+    /// Whether an answer is right or wrong as a whole: values are only nearer or farther, and
+    /// of many positions some are right.
     pub fn can_be_right(self) -> bool {
-        !matches!(self, AnswerKind::Values { .. })
+        matches!(self, AnswerKind::Classes { .. } | AnswerKind::Labels { .. })
     }
 
     /// Whether an answer is one class.
@@ -94,25 +157,31 @@ impl AnswerKind {
     }
 }
 
-/// In words: `10 classes`, `1 value`, `384 values of unit length`.
+/// In words: `10 classes`, `1 value`, `384 values of unit length`, `masks of 21 classes, 64×48`.
 impl fmt::Display for AnswerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self.width();
-        match (self, width) {
-            (AnswerKind::Classes { .. }, _) => write!(f, "{width} classes"),
-            (AnswerKind::Values { .. }, 1) => write!(f, "1 value"),
-            (AnswerKind::Values { .. }, _) => write!(f, "{width} values"),
-            (AnswerKind::Labels { .. }, 1) => write!(f, "1 label"),
-            (AnswerKind::Labels { .. }, _) => write!(f, "{width} labels"),
-        }?;
+        let (count, s) = match self.count() {
+            1 => ("1".to_owned(), ["", ""]),
+            several => (several.to_string(), ["es", "s"]),
+        };
         match self {
-            AnswerKind::Values {
-                normalise: true, ..
-            } => write!(f, " of unit length"),
-            AnswerKind::Labels { threshold, .. } => {
-                write!(f, ", each given from {}", threshold.get())
+            AnswerKind::Classes { .. } => write!(f, "{count} classes"),
+            AnswerKind::Values { normalise, .. } => {
+                let of = if *normalise { " of unit length" } else { "" };
+                write!(f, "{count} value{}{of}", s[1])
             }
-            _ => Ok(()),
+            AnswerKind::Labels { threshold, .. } => {
+                let threshold = threshold.get();
+                write!(f, "{count} label{}, each given from {threshold}", s[1])
+            }
+            AnswerKind::Masks { height, width, .. } => {
+                let (height, width) = (height.get(), width.get());
+                write!(f, "masks of {count} class{}, {height}×{width}", s[0])
+            }
+            AnswerKind::Tokens { length, .. } => {
+                let length = length.get();
+                write!(f, "{count} class{} for each of {length} tokens", s[0])
+            }
         }
     }
 }

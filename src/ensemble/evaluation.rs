@@ -6,10 +6,10 @@ use crate::device::MemberIndex;
 
 use super::answers::AnswerKind;
 use super::combination::Combination;
-use super::label_reading::OwnAnswers;
 use super::measure::{Measure, Quality};
 use super::measure_tally::MeasureTally;
 use super::member::OutputKind;
+use super::own_answers::OwnAnswers;
 use super::rule::CombinationRule;
 use super::samples::SampleTarget;
 
@@ -35,9 +35,9 @@ pub struct MemberFigures {
 }
 
 impl MemberFigures {
-    /// Returns the share of answers that would be another class or other labels if the member
-    /// did not vote, or if it did where it does not. It is `None` for the only voter, without
-    /// whom there are no answers, and for values, which are all others.
+    /// Returns the share of answers that would be another class or other labels, or of pixels
+    /// or tokens, if the member did not vote, or if it did where it does not. It is `None` for
+    /// the only voter, without whom there are no answers, and for values, which are all others.
     pub fn flips(&self) -> Option<f64> {
         let is_share = self.agreement.measure.is_share();
         let same = self.otherwise.filter(|_| is_share);
@@ -78,12 +78,12 @@ struct MemberTallies {
 }
 
 impl MemberTallies {
-    fn new(answers: AnswerKind) -> Self {
+    fn new(empty: &MeasureTally) -> Self {
         MemberTallies {
-            agreed: MeasureTally::new(answers),
-            right: MeasureTally::new(answers),
-            changed: MeasureTally::new(answers),
-            changed_right: MeasureTally::new(answers),
+            agreed: empty.clone(),
+            right: empty.clone(),
+            changed: empty.clone(),
+            changed_right: empty.clone(),
             distance: 0.0,
             entropy: 0.0,
         }
@@ -134,11 +134,22 @@ impl MemberEvaluation {
             own: OwnAnswers::new(answers, outputs, &combination.temperatures),
             rule,
             otherwise: MemberIndex::all(members).map(otherwise).collect(),
-            members: vec![MemberTallies::new(answers); members],
+            members: vec![MemberTallies::new(&MeasureTally::new(answers)); members],
             whole: MeasureTally::new(answers),
             weighed: 0,
             weight: 0.0,
             probable: answers.is_of_classes() && distributions,
+        }
+    }
+
+    /// Returns the evaluation of answers whose classes have these names.
+    #[must_use]
+    pub fn named(self, names: Option<&[String]>) -> Self {
+        let empty = MeasureTally::named(self.answers, names);
+        MemberEvaluation {
+            members: vec![MemberTallies::new(&empty); self.members.len()],
+            whole: empty,
+            ..self
         }
     }
 

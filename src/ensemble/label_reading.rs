@@ -1,10 +1,5 @@
-//! How the rows of members are read as labels, and as answers of the members themselves.
+//! How the rows of members are read as labels.
 
-use std::borrow::Cow;
-
-use crate::device::MemberIndex;
-
-use super::answers::AnswerKind;
 use super::member::OutputKind;
 use super::rule::{Temperature, log};
 
@@ -57,33 +52,4 @@ pub(super) fn readings(outputs: &[OutputKind], temperatures: &[Temperature]) -> 
     let each = outputs.iter().zip(temperatures);
     each.map(|(outputs, t)| LabelReading::of(*outputs, *t))
         .collect()
-}
-
-/// The answers that members would return alone: their rows, and for labels the
-/// probabilities that these stand for.
-#[derive(Clone, Debug)]
-pub struct OwnAnswers {
-    /// Empty where rows are answers already.
-    readings: Vec<LabelReading>,
-}
-
-impl OwnAnswers {
-    /// Reads the rows of members with these outputs and temperatures.
-    pub fn new(answers: AnswerKind, outputs: &[OutputKind], temperatures: &[Temperature]) -> Self {
-        OwnAnswers {
-            readings: match answers {
-                AnswerKind::Labels { .. } => readings(outputs, temperatures),
-                AnswerKind::Classes { .. } | AnswerKind::Values { .. } => Vec::new(),
-            },
-        }
-    }
-
-    /// Returns the answer that `member` would return alone for its row.
-    pub fn of<'a>(&self, member: MemberIndex, row: &'a [f32]) -> Cow<'a, [f32]> {
-        let reading = self.readings.get(member.get());
-        match reading.filter(|reading| !reading.is_plain()) {
-            Some(reading) => row.iter().map(|v| reading.probability(*v)).collect(),
-            None => Cow::Borrowed(row),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answers::AnswerKind;
+use super::tags::TagScheme;
 
 /// A measure of answers against targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,6 +25,16 @@ pub enum Measure {
     MacroF1,
     /// The share of samples whose labels are all as expected.
     ExactMatch,
+    /// The mean over classes of the pixels that are and should be of the class over those that
+    /// are or should be; classes that are neither given nor expected are left out.
+    MeanIou,
+    /// The share of pixels that are of the class expected.
+    PixelAccuracy,
+    /// The harmonic mean of precision and recall of spans of tokens, which are right where their
+    /// kind and both ends are.
+    SpanF1,
+    /// The share of tokens that are of the class expected.
+    TokenAccuracy,
 }
 
 impl Measure {
@@ -36,25 +47,27 @@ impl Measure {
             } => &[Measure::MeanCosine],
             AnswerKind::Values { .. } => &[Measure::Rmse, Measure::MeanAbsoluteError],
             AnswerKind::Labels { .. } => &[Measure::MicroF1, Measure::MacroF1, Measure::ExactMatch],
+            AnswerKind::Masks { .. } => &[Measure::MeanIou, Measure::PixelAccuracy],
+            AnswerKind::Tokens { scheme, .. } => match scheme {
+                TagScheme::Spans => &[Measure::SpanF1, Measure::TokenAccuracy],
+                TagScheme::Outside { .. } => &[Measure::MicroF1, Measure::TokenAccuracy],
+                TagScheme::Plain => &[Measure::TokenAccuracy],
+            },
         }
     }
 
     /// Returns the main measure of answers of a kind.
     pub fn main(answers: AnswerKind) -> Self {
-        match answers {
-            AnswerKind::Classes { .. } => Measure::Accuracy,
-            AnswerKind::Values {
-                normalise: true, ..
-            } => Measure::MeanCosine,
-            AnswerKind::Values { .. } => Measure::Rmse,
-            AnswerKind::Labels { .. } => Measure::MicroF1,
-        }
+        let suited = Measure::suited(answers).first();
+        suited.copied().unwrap_or_default()
     }
 
     /// Returns the measure of how alike answers of a kind are to each other.
     pub fn of_likeness(answers: AnswerKind) -> Self {
         match answers {
             AnswerKind::Labels { .. } => Measure::ExactMatch,
+            AnswerKind::Masks { .. } => Measure::PixelAccuracy,
+            AnswerKind::Tokens { .. } => Measure::TokenAccuracy,
             other => Measure::main(other),
         }
     }
@@ -69,6 +82,10 @@ impl Measure {
             Measure::MicroF1 => "micro F1",
             Measure::MacroF1 => "macro F1",
             Measure::ExactMatch => "exact match",
+            Measure::MeanIou => "mean IoU",
+            Measure::PixelAccuracy => "pixel accuracy",
+            Measure::SpanF1 => "span F1",
+            Measure::TokenAccuracy => "token accuracy",
         }
     }
 
@@ -82,14 +99,25 @@ impl Measure {
             Measure::MicroF1 => "micro_f1",
             Measure::MacroF1 => "macro_f1",
             Measure::ExactMatch => "exact_match",
+            Measure::MeanIou => "mean_iou",
+            Measure::PixelAccuracy => "pixel_accuracy",
+            Measure::SpanF1 => "span_f1",
+            Measure::TokenAccuracy => "token_accuracy",
         }
     }
 
     /// Whether it is a share from 0 to 1 that is told in per cent.
     pub fn is_share(self) -> bool {
         match self {
-            Measure::Accuracy | Measure::MicroF1 | Measure::MacroF1 | Measure::ExactMatch => true,
             Measure::Rmse | Measure::MeanAbsoluteError | Measure::MeanCosine => false,
+            Measure::Accuracy
+            | Measure::MicroF1
+            | Measure::MacroF1
+            | Measure::ExactMatch
+            | Measure::MeanIou
+            | Measure::PixelAccuracy
+            | Measure::SpanF1
+            | Measure::TokenAccuracy => true,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::answers::AnswerKind;
 use super::measure::{Measure, Quality};
+use super::measure_counts::{LabelCount, PositionCounts};
 use super::rule::label_of;
 use super::samples::SampleTarget;
 
@@ -41,35 +42,18 @@ enum MeasureSums {
         exact: f64,
         counts: Vec<LabelCount>,
     },
-}
-
-/// Of one label, how often it was given rightly, given wrongly and not given.
-#[derive(Clone, Copy, Debug, Default)]
-struct LabelCount {
-    right: f64,
-    wrong: f64,
-    missed: f64,
-}
-
-impl LabelCount {
-    /// Returns F1, or `None` where the label is neither given nor expected.
-    fn f1(self) -> Option<f64> {
-        let all = 2.0 * self.right + self.wrong + self.missed;
-        (all > 0.0).then(|| 2.0 * self.right / all)
-    }
-
-    fn and(self, other: &LabelCount) -> LabelCount {
-        LabelCount {
-            right: self.right + other.right,
-            wrong: self.wrong + other.wrong,
-            missed: self.missed + other.missed,
-        }
-    }
+    Positions(PositionCounts),
 }
 
 impl MeasureTally {
     /// Creates a tally of no answers.
     pub fn new(answers: AnswerKind) -> Self {
+        MeasureTally::named(answers, None)
+    }
+
+    /// Creates a tally of no answers, whose classes have these names: those of tokens may mark
+    /// spans.
+    pub fn named(answers: AnswerKind, names: Option<&[String]>) -> Self {
         MeasureTally {
             answers,
             weight: 0.0,
@@ -84,6 +68,9 @@ impl MeasureTally {
                     exact: 0.0,
                     counts: vec![LabelCount::default(); count.get() as usize],
                 },
+                AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => {
+                    MeasureSums::Positions(PositionCounts::new(answers, names))
+                }
             },
         }
     }
@@ -106,6 +93,9 @@ impl MeasureTally {
                 let given = row.iter().map(|p| sound && threshold.is_met(*p));
                 self.add_labels(given, target);
             }
+            (AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }, SampleTarget::Row(target)) => {
+                self.add_positions(row, target);
+            }
             (AnswerKind::Classes { .. }, SampleTarget::Row(_)) | (_, SampleTarget::Class(_)) => {}
         }
     }
@@ -123,6 +113,25 @@ impl MeasureTally {
                 let target: Vec<f32> = other.iter().map(|p| given(*p)).collect();
                 self.add_labels(row.iter().map(|p| threshold.is_met(*p)), &target);
             }
+            AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => {
+                let positions = self.answers.positions();
+                let target = positions.and_then(|positions| positions.classes(other));
+                let target = target.unwrap_or_default();
+                let target: Vec<f32> = target.iter().map(|class| *class as f32).collect();
+                self.add_positions(row, &target);
+            }
+        }
+    }
+
+    /// Counts the classes of an answer. Those of one with NaN or infinities are all wrong.
+    fn add_positions(&mut self, row: &[f32], target: &[f32]) {
+        let classes = self
+            .answers
+            .positions()
+            .map(|positions| positions.classes(row));
+        if let (MeasureSums::Positions(counts), Some(classes)) = (&mut self.sums, classes) {
+            self.weight += 1.0;
+            counts.add(classes.as_deref(), target);
         }
     }
 
@@ -194,12 +203,9 @@ impl MeasureTally {
             }
             MeasureSums::Labels { exact, counts } => {
                 *exact *= factor;
-                for count in counts {
-                    count.right *= factor;
-                    count.wrong *= factor;
-                    count.missed *= factor;
-                }
+                counts.iter_mut().for_each(|count| count.fade(factor));
             }
+            MeasureSums::Positions(counts) => counts.fade(factor),
         }
     }
 
@@ -229,6 +235,7 @@ impl MeasureTally {
                 let each: Vec<f64> = counts.iter().filter_map(|count| count.f1()).collect();
                 (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
             }
+            (measure, MeasureSums::Positions(counts)) => counts.value(measure),
             _ => None,
         }
     }

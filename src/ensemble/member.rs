@@ -26,6 +26,13 @@ pub struct Member {
     pub temperature: Temperature,
 }
 
+impl Member {
+    /// Returns the number of numbers that its network returns for a sample.
+    pub fn row_width(&self) -> usize {
+        self.graph.output().elements()
+    }
+}
+
 /// The kind of numbers that a member's network returns, and what an answer makes of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputKind {
@@ -40,6 +47,10 @@ pub enum OutputKind {
     LabelLogits,
     /// Numbers from 0 to 1, each the probability of a label.
     LabelProbabilities,
+    /// Numbers that a softmax at each position turns into probabilities of its classes.
+    PositionLogits,
+    /// Numbers from 0 to 1, those of each position the probabilities of its classes.
+    PositionProbabilities,
 }
 
 impl OutputKind {
@@ -47,7 +58,9 @@ impl OutputKind {
     pub fn is_declared(self) -> bool {
         matches!(
             self,
-            OutputKind::Probabilities | OutputKind::LabelProbabilities
+            OutputKind::Probabilities
+                | OutputKind::LabelProbabilities
+                | OutputKind::PositionProbabilities
         )
     }
 

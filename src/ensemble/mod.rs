@@ -12,11 +12,15 @@ mod label_rules;
 mod made_up;
 mod manifest;
 mod measure;
+mod measure_counts;
 mod measure_tally;
 mod member;
+mod own_answers;
+mod positions;
 mod rule;
 mod rule_kind;
 pub mod samples;
+mod tags;
 mod text_table;
 mod validate;
 mod value_rules;
@@ -27,27 +31,29 @@ use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
 use crate::tensor::TensorSpec;
 
-pub use answers::{AnswerKind, AnswerWidth, Threshold};
+pub use answers::{AnswerKind, AnswerWidth, MaskSide, Threshold, TokenCount};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
 pub use combination::{Combination, CombinationError};
 pub use evaluation::{MemberEvaluation, MemberFigures};
 pub use input::{
     Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
 };
-pub use label_reading::OwnAnswers;
 pub use label_rules::{AverageLabelLogits, LabelMajority};
 pub use manifest::{EnsembleError, Files};
 pub use measure::{Measure, Quality};
 pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
+pub use own_answers::OwnAnswers;
+pub use positions::Positions;
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
 pub use rule_kind::RuleKind;
 pub use samples::{
-    Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns, Targets,
-    TextInput,
+    Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns,
+    TargetNumbers, Targets, TextInput,
 };
+pub use tags::TagScheme;
 pub use value_rules::{Median, ValueMean};
 
 /// A validated ensemble, weights read and checked.
@@ -98,7 +104,7 @@ impl Ensemble {
         Ensemble {
             members: vec![alone],
             // A weight means nothing for a member alone.
-            rule: RuleKind::Average,
+            rule: RuleKind::usual(self.answers),
             ..self.clone()
         }
     }

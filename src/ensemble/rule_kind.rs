@@ -8,6 +8,7 @@ use super::answers::{AnswerKind, Threshold};
 use super::label_reading::readings;
 use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
 use super::member::OutputKind;
+use super::positions::{AtPositions, Positions};
 use super::rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
 };
@@ -58,13 +59,25 @@ impl RuleKind {
     /// Every rule for labels.
     pub const OF_LABELS: [RuleKind; 4] = RuleKind::OF_CLASSES;
 
-    /// Returns the rules that suit answers of a kind.
+    /// Every rule for the classes of positions.
+    pub const OF_POSITIONS: [RuleKind; 4] = RuleKind::OF_CLASSES;
+
+    /// Returns the rules that suit answers of a kind, the usual one first.
     pub fn suited(answers: AnswerKind) -> &'static [RuleKind] {
         match answers {
             AnswerKind::Classes { .. } => &RuleKind::OF_CLASSES,
             AnswerKind::Values { .. } => &RuleKind::OF_VALUES,
             AnswerKind::Labels { .. } => &RuleKind::OF_LABELS,
+            AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => &RuleKind::OF_POSITIONS,
         }
+    }
+
+    /// Returns the rule that combines answers of a kind if none is named.
+    pub fn usual(answers: AnswerKind) -> Self {
+        RuleKind::suited(answers)
+            .first()
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Returns its name in manifests and on the screen.
@@ -147,8 +160,11 @@ impl RuleKind {
         members: MemberParts<'_>,
     ) -> Arc<dyn CombinationRule> {
         let width = answers.width();
+        if let Some(positions) = answers.positions() {
+            return self.of_positions(positions, members);
+        }
         match answers {
-            AnswerKind::Classes { .. } => {
+            AnswerKind::Classes { .. } | AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => {
                 self.build_at(width, members.weights, members.voting, members.temperatures)
             }
             AnswerKind::Values { normalise, .. } => {
@@ -160,6 +176,28 @@ impl RuleKind {
             }
             AnswerKind::Labels { threshold, .. } => self.of_labels(width, threshold, members),
         }
+    }
+
+    /// A single class at each position is as a label.
+    fn of_positions(
+        self,
+        positions: Positions,
+        members: MemberParts<'_>,
+    ) -> Arc<dyn CombinationRule> {
+        if positions.is_binary() {
+            return self.of_labels(positions.count(), Threshold::default(), members);
+        }
+        let MemberParts {
+            weights,
+            voting,
+            temperatures,
+            outputs,
+        } = members;
+        Arc::new(AtPositions {
+            positions,
+            outputs: outputs.to_vec(),
+            rule: self.build_at(positions.numbers(), weights, voting, temperatures),
+        })
     }
 
     fn of_labels(

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::ensemble::{
-    AnswerKind, Measure, MeasureTally, Quality, SampleTarget, Samples, Targets, is_right,
+    AnswerKind, Ensemble, Measure, MeasureTally, Quality, SampleTarget, Samples, Targets, is_right,
 };
 use crate::lock::Leaf;
 use crate::serving::{Answer, Engine, Graded, Outcome, Refused, Request};
@@ -34,7 +34,7 @@ pub struct LoadTally {
     pub answered: AtomicU64,
     /// Those of them whose answer was the target, for an ensemble of classes or labels.
     pub right: AtomicU64,
-    /// Answers against targets, for an ensemble of values or labels.
+    /// Answers against targets, for an ensemble of anything but classes.
     measured: Leaf<Option<MeasureTally>>,
     /// The delay of the last request of an open pattern, in microseconds. Where it grows,
     /// the generator or the door is the bottleneck.
@@ -77,16 +77,17 @@ impl LoadTally {
             let rows = answer.rows().enumerate();
             rows.map(|(i, row)| (row, targets.of(sent.first + i)))
         };
-        if !sent.answers.is_of_classes() {
+        if !sent.ensemble.answers.is_of_classes() {
             let mut measured = self.measured.lock();
-            let tally = measured.get_or_insert_with(|| MeasureTally::new(sent.answers));
+            let tally = measured.get_or_insert_with(|| sent.no_answers());
             rows().for_each(|(row, target)| tally.add(row, target));
         }
-        if !sent.answers.can_be_right() {
+        if !sent.ensemble.answers.can_be_right() {
             return 0;
         }
-        let right =
-            |(row, target): &(&[f32], SampleTarget<'_>)| is_right(sent.answers, row, *target);
+        let right = |(row, target): &(&[f32], SampleTarget<'_>)| {
+            is_right(sent.ensemble.answers, row, *target)
+        };
         let right = rows().filter(right).count();
         sent.graded.count(answer.len(), right);
         right
@@ -95,10 +96,17 @@ impl LoadTally {
 
 /// The samples of a request, and where their answers are counted.
 struct SentSamples {
-    answers: AnswerKind,
+    ensemble: Arc<Ensemble>,
     samples: Arc<Samples>,
     first: usize,
     graded: Arc<Graded>,
+}
+
+impl SentSamples {
+    /// Returns an empty tally of answers.
+    fn no_answers(&self) -> MeasureTally {
+        MeasureTally::named(self.ensemble.answers, self.ensemble.answer_names.as_deref())
+    }
 }
 
 /// A running generator, which stops when it is dropped.
@@ -286,7 +294,7 @@ impl SenderLoop {
         let tally = Arc::clone(&self.tally);
         let done = done.clone();
         let sent = SentSamples {
-            answers: self.engine.ensemble().answers,
+            ensemble: Arc::clone(self.engine.ensemble()),
             samples: Arc::clone(&self.samples),
             first,
             graded: Arc::clone(self.engine.telemetry().graded()),

@@ -75,7 +75,8 @@ const MEMBERS_BYTES: usize = 64 << 20;
 /// Returns the number of samples whose members' rows fit there.
 fn within_bytes(engine: &Engine) -> usize {
     let ensemble = engine.ensemble();
-    let sample = ensemble.members.len() * ensemble.answer_width() * size_of::<f32>();
+    let widths = ensemble.members.iter().map(|member| member.row_width());
+    let sample = widths.sum::<usize>() * size_of::<f32>();
     MEMBERS_BYTES / sample.max(1)
 }
 

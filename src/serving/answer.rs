@@ -9,8 +9,8 @@ use crate::lock::Leaf;
 
 use super::flaws::{Flaw, FlawKind, is_as_declared, is_finite};
 
-/// The answer of an ensemble to a request: a row for each sample, of scores a class, values
-/// or probabilities of labels, and, where they were asked for, the rows of each member.
+/// The answer of an ensemble to a request: a row for each sample, of scores a class, values,
+/// probabilities of labels, or classes of positions, and, where they were asked for, the rows of each member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     blocks: Vec<AnswerBlock>,
@@ -23,8 +23,8 @@ pub struct Answer {
 struct AnswerBlock {
     /// `[samples, width]`.
     scores: Vec<f32>,
-    /// `[members, samples, width]`, where they were kept.
-    rows: Vec<f32>,
+    /// Of each member `[samples, width of its rows]`, where they were kept.
+    rows: Vec<Vec<f32>>,
 }
 
 impl Answer {
@@ -67,14 +67,16 @@ impl Answer {
         blocks.flat_map(|b| b.scores.chunks_exact(self.width))
     }
 
-    /// Returns the answers of `member` to each sample, in the order they were sent;
-    /// nothing where members' rows were not asked for.
+    /// Returns the rows of `member` for each sample, as its network returned them, in the order
+    /// they were sent; nothing where members' rows were not asked for.
     pub fn member_rows(&self, member: MemberIndex) -> impl Iterator<Item = &[f32]> {
         self.blocks.iter().flat_map(move |block| {
-            let values = block.scores.len();
-            let at = member.get() * values;
-            let rows = block.rows.get(at..at + values);
-            rows.unwrap_or_default().chunks_exact(self.width)
+            let samples = block.scores.len() / self.width.max(1);
+            let rows = block
+                .rows
+                .get(member.get())
+                .map_or(&[][..], |rows| &rows[..]);
+            rows.chunks_exact((rows.len() / samples.max(1)).max(1))
         })
     }
 
@@ -113,8 +115,8 @@ pub struct Part {
 #[derive(Debug, Default)]
 struct Folded {
     state: Vec<f32>,
-    /// `[members, samples, width]`, where they are kept.
-    rows: Vec<f32>,
+    /// Of each member `[samples, width of its rows]`, where they are kept.
+    rows: Vec<Vec<f32>>,
     flaws: Vec<Flaw>,
 }
 
@@ -137,7 +139,8 @@ impl Part {
     }
 
     /// Folds `member`'s `rows` for the samples from `first` on, but those that hold NaN
-    /// or infinities: they are noted. Whether all were finite.
+    /// or infinities: they are noted. The member's rows are `width` numbers each. Whether all
+    /// were finite.
     pub fn fold(
         &self,
         rule: &dyn CombinationRule,
@@ -197,10 +200,10 @@ impl Part {
         rows: &[f32],
         width: usize,
     ) {
-        let all = self.kept * self.samples * width;
-        folded.rows.resize(all, 0.0);
-        let at = (member.get() * self.samples + first) * width;
-        folded.rows[at..at + rows.len()].copy_from_slice(rows);
+        folded.rows.resize(self.kept, Vec::new());
+        let of_member = &mut folded.rows[member];
+        of_member.resize(self.samples * width, 0.0);
+        of_member[first * width..][..rows.len()].copy_from_slice(rows);
     }
 
     /// Notes those of a member's `rows` that are finite and not what it is declared to

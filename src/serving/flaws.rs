@@ -9,7 +9,7 @@
 //! ([`super::Answer::flaws`]): that is how commands count them over a whole file.
 //!
 //! A member that is declared to answer probabilities is held to it: rows that are below 0
-//! or do not sum to 1 (of labels: that are below 0 or above 1) are counted and named. They
+//! or do not sum to 1 (of labels and positions: that are below 0 or above 1) are counted and named. They
 //! are folded all the same, since they are numbers, and the declaration may be all that is
 //! wrong.
 
@@ -160,8 +160,13 @@ const BELOW: f32 = -1e-4;
 pub(super) fn is_as_declared(outputs: OutputKind, row: &[f32]) -> bool {
     match outputs {
         OutputKind::Probabilities => is_probable(row),
-        OutputKind::LabelProbabilities => row.iter().all(|p| (BELOW..=1.0 + SUM).contains(p)),
-        OutputKind::Logits | OutputKind::Values | OutputKind::LabelLogits => true,
+        OutputKind::LabelProbabilities | OutputKind::PositionProbabilities => {
+            row.iter().all(|p| (BELOW..=1.0 + SUM).contains(p))
+        }
+        OutputKind::Logits
+        | OutputKind::Values
+        | OutputKind::LabelLogits
+        | OutputKind::PositionLogits => true,
     }
 }
 

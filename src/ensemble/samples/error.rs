@@ -18,7 +18,10 @@ pub enum SamplesError {
     )]
     Kind,
     /// The name is not that of a kind of file that labels or other targets can be read from.
-    #[error("expected a .csv, .npy, .npz or .json file of labels or targets")]
+    #[error(
+        "expected a .csv, .npy, .npz or .json file of labels or targets, or, for masks of images, a \
+         folder of PNGs"
+    )]
     LabelsKind,
     /// The file cannot be read.
     #[error("{0}")]
@@ -171,6 +174,14 @@ pub enum SamplesError {
         /// The value.
         found: String,
     },
+    /// A pixel of a mask is wrong.
+    #[error("expected {expected}, found {found}")]
+    Pixel {
+        /// The numbers that can be used.
+        expected: &'static str,
+        /// The number.
+        found: u16,
+    },
     /// Lists of labels would take too much memory as rows.
     #[error("expected at most {0} lists of that many labels")]
     TargetLists(usize),
@@ -260,6 +271,9 @@ pub enum FolderError {
     /// A file is no image by its name.
     #[error("`{0}`: expected a .png, .jpg, .jpeg or .webp image")]
     NoImage(String),
+    /// An image has no mask.
+    #[error("expected a mask `{0}.png`, found none")]
+    NoMask(String),
     /// There are more files than are looked at.
     #[error("expected at most {0} files in a folder")]
     Many(usize),

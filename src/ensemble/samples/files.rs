@@ -88,7 +88,8 @@ impl Samples {
         }
     }
 
-    /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does.
+    /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does, or of the masks
+    /// in the folder there.
     ///
     /// # Errors
     /// The file cannot be read, or as [`Samples::targeted_by`].
@@ -97,6 +98,10 @@ impl Samples {
         path: &Path,
         form: &SampleForm<'_>,
     ) -> Result<Self, SamplesError> {
+        if path.is_dir() {
+            let masks = images::masks_of_folder(path, self.names(), form)?;
+            return self.with_targets(masks);
+        }
         let name = path.to_string_lossy();
         Samples::check_labels_name(&name)?;
         self.targeted_by(&name, bytes(path)?, form)

@@ -11,7 +11,7 @@ use crate::tensor::TensorSpec;
 
 use super::error::ClassError;
 use super::images::ImageFit;
-use super::targets::{TargetColumns, TargetForm};
+use super::targets::{TargetColumns, TargetForm, TargetNumbers};
 use super::text::TextInput;
 
 /// The order in which files hold the values of an image. Networks take channels first.
@@ -134,6 +134,26 @@ fn whole(text: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
+/// The number of pixels without a class, as in Pascal VOC and torchvision.
+const NO_CLASS: i32 = 255;
+
+/// The number of tokens that are not counted, as Hugging Face's data sets have it.
+const NO_TOKEN: i32 = -100;
+
+/// Returns the number of positions, and their targets in files where `ignored` stands for none
+/// if it is no class.
+fn of_positions(answers: AnswerKind, ignored: i32) -> (usize, TargetNumbers) {
+    let positions = answers.positions();
+    let classes = positions.map_or(0, |p| p.numbers());
+    let is_class = usize::try_from(ignored).is_ok_and(|class| class < classes);
+    let numbers = TargetNumbers::Positions {
+        classes,
+        ignored: (!is_class).then_some(ignored),
+        sides: positions.map_or([0, 0], |p| p.sides()),
+    };
+    (positions.map_or(0, |p| p.count()), numbers)
+}
+
 /// The most names of classes in a message.
 const MOST_NAMES: usize = 5;
 
@@ -156,15 +176,17 @@ impl<'a> SampleForm<'a> {
     #[must_use]
     pub fn answers(self, answers: AnswerKind, names: Option<&'a [String]>) -> Self {
         let count = answers.width();
-        let are_labels = match answers {
+        let (count, numbers) = match answers {
             AnswerKind::Classes { .. } => return self.classes(count, names),
-            AnswerKind::Values { .. } => false,
-            AnswerKind::Labels { .. } => true,
+            AnswerKind::Values { .. } => (count, TargetNumbers::Values),
+            AnswerKind::Labels { .. } => (count, TargetNumbers::Labels),
+            AnswerKind::Masks { .. } => of_positions(answers, NO_CLASS),
+            AnswerKind::Tokens { .. } => of_positions(answers, NO_TOKEN),
         };
         let rows = TargetColumns {
             count,
             names,
-            are_labels,
+            numbers,
         };
         SampleForm {
             rows: Some(rows),

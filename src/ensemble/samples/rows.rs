@@ -27,6 +27,9 @@ pub struct Samples {
     targets: Option<Targets>,
     /// The text of each sample, or none where samples are no texts.
     texts: Vec<SampleText>,
+    /// The names of the files that the samples come from, without their ends; empty where all
+    /// come from one.
+    names: Vec<String>,
 }
 
 /// The source of values.
@@ -94,7 +97,20 @@ impl Samples {
             width,
             targets: None,
             texts: Vec::new(),
+            names: Vec::new(),
         })
+    }
+
+    /// Returns the samples with the names of their files.
+    #[must_use]
+    pub(super) fn named(self, names: Vec<String>) -> Self {
+        Samples { names, ..self }
+    }
+
+    /// Returns the names of the files that the samples come from, without their ends, or
+    /// nothing where all come from one.
+    pub fn names(&self) -> &[String] {
+        self.names.get(self.skipped..).unwrap_or_default()
     }
 
     /// Adds labels that are classes, as [`Samples::with_targets`] does.

@@ -22,11 +22,21 @@ impl<'a> TargetRows<'a> {
 
     /// Adds a number to the row that is read, or returns false if rows hold no such number.
     pub(super) fn add(&mut self, value: f32) -> bool {
-        let holds = self.columns.holds(value);
-        if holds {
-            self.values.push(value);
-        }
-        holds
+        let cell = self.columns.cell(value);
+        self.values.extend(cell);
+        cell.is_some()
+    }
+
+    /// Adds a number, or the class that a text names, or returns false if it is neither.
+    pub(super) fn add_text(&mut self, text: &str) -> bool {
+        let text = text.trim();
+        let class = || self.columns.class(text);
+        let number = text.parse::<f32>().ok();
+        let cell = number
+            .and_then(|value| self.columns.cell(value))
+            .or_else(class);
+        self.values.extend(cell);
+        cell.is_some()
     }
 
     /// Begins a row that names the labels that are 1.
@@ -121,7 +131,7 @@ impl<'a> CsvTargets<'a> {
     /// Returns rows to read from columns of these names, or `None` if they are no targets.
     pub(super) fn named(columns: TargetColumns<'a>, header: &[&str]) -> Option<Self> {
         let fits = match header {
-            [one] if columns.are_labels && *one == LIST => true,
+            [one] if columns.are_labels() && *one == LIST => true,
             _ => header.len() == columns.count && is_each(columns, header),
         };
         fits.then(|| CsvTargets {
@@ -159,12 +169,11 @@ impl<'a> CsvTargets<'a> {
         mut cells: impl Iterator<Item = &'t str>,
     ) -> Result<(), TargetError> {
         let columns = self.rows.columns;
-        if columns.are_labels && self.header == [LIST] {
+        if columns.are_labels() && self.header == [LIST] {
             return self.take_list(cells.next().unwrap_or_default());
         }
         for (column, text) in self.header.iter().zip(cells) {
-            let value = text.trim().parse::<f32>();
-            if !value.is_ok_and(|value| self.rows.add(value)) {
+            if !self.rows.add_text(text) {
                 return Err(TargetError::Value {
                     column: column.clone(),
                     expected: columns.expected(),
@@ -197,6 +206,8 @@ impl<'a> CsvTargets<'a> {
 
 /// Whether columns have the names of the values or labels, or names that begin with `target`.
 fn is_each(columns: TargetColumns<'_>, header: &[&str]) -> bool {
-    let named = |names: &[String]| names.iter().zip(header).all(|(a, b)| a.trim() == *b);
+    let named = |names: &[String]| {
+        names.len() == header.len() && names.iter().zip(header).all(|(a, b)| a.trim() == *b)
+    };
     header.iter().all(|name| name.starts_with("target")) || columns.names.is_some_and(named)
 }

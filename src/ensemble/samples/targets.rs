@@ -1,4 +1,5 @@
-//! The targets of samples, which answers are compared with: classes, or rows of values or labels.
+//! The targets of samples, which answers are compared with: classes, or rows of values, labels or
+//! classes of positions.
 
 use super::form::Classes;
 
@@ -7,7 +8,8 @@ use super::form::Classes;
 pub enum Targets {
     /// A class for each sample.
     Classes(Vec<usize>),
-    /// A row of values for each sample, or, for labels, of 0 and 1.
+    /// A row of values for each sample, of 0 and 1 for labels, or of the numbers of classes for
+    /// pixels and tokens, [`IGNORED`] where none is known.
     Rows {
         /// The number of values in a row, at least 1.
         width: usize,
@@ -21,7 +23,7 @@ pub enum Targets {
 pub enum SampleTarget<'a> {
     /// Its class.
     Class(usize),
-    /// Its row of values, or of 0 and 1.
+    /// Its row of values, of 0 and 1, or of the numbers of classes.
     Row(&'a [f32]),
 }
 
@@ -101,35 +103,100 @@ pub(super) enum TargetForm<'a> {
 /// The columns of targets that are rows of numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetColumns<'a> {
-    /// The number of values or labels.
+    /// The number of values, labels or positions.
     pub count: usize,
-    /// Their names, if they have any.
+    /// The names of the values, labels or classes, if they have any.
     pub names: Option<&'a [String]>,
-    /// Whether they are labels: 0 or 1, or names in a list.
-    pub are_labels: bool,
+    /// The numbers that they hold.
+    pub numbers: TargetNumbers,
 }
 
+/// The numbers that rows of targets hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetNumbers {
+    /// Any that are finite.
+    Values,
+    /// 0 or 1, or, of the labels that are 1, names in a list.
+    Labels,
+    /// The number of a class for each position, below `classes`.
+    Positions {
+        /// One more than the highest class.
+        classes: usize,
+        /// The number that stands for none in files.
+        ignored: Option<i32>,
+        /// The height and width of a mask, or 1 and the number of tokens.
+        sides: [usize; 2],
+    },
+}
+
+/// The class of a position that is not known, and not counted.
+pub const IGNORED: f32 = -1.0;
+
 impl<'a> TargetColumns<'a> {
-    /// Whether a row may hold this number.
-    pub(super) fn holds(self, value: f32) -> bool {
-        match self.are_labels {
-            true => value == 0.0 || value == 1.0,
-            false => value.is_finite(),
-        }
+    /// Returns a number of a file as rows hold it, or `None` if they hold no such number.
+    pub(super) fn cell(self, value: f32) -> Option<f32> {
+        let holds = match self.numbers {
+            TargetNumbers::Values => value.is_finite(),
+            TargetNumbers::Labels => value == 0.0 || value == 1.0,
+            TargetNumbers::Positions {
+                classes, ignored, ..
+            } => {
+                if ignored.is_some_and(|ignored| value == ignored as f32) {
+                    return Some(IGNORED);
+                }
+                value >= 0.0 && value.fract() == 0.0 && value < classes as f32
+            }
+        };
+        holds.then_some(value)
     }
 
     /// Returns the numbers that a row may hold, in words.
     pub(super) fn expected(self) -> &'static str {
-        match self.are_labels {
-            true => "0 or 1",
-            false => "a finite number",
+        match self.numbers {
+            TargetNumbers::Values => "a finite number",
+            TargetNumbers::Labels => "0 or 1",
+            TargetNumbers::Positions { ignored: None, .. } => "the number of a class",
+            TargetNumbers::Positions {
+                ignored: Some(0..), ..
+            } => "the number of a class, or 255 for none",
+            TargetNumbers::Positions { .. } => "the number of a class, or -100 for none",
         }
     }
 
-    /// Returns the labels that a list may name.
+    /// Returns the number of a class at a position by its name.
+    pub(super) fn class(self, name: &str) -> Option<f32> {
+        let are_positions = matches!(self.numbers, TargetNumbers::Positions { .. });
+        let class = are_positions.then(|| self.labels().named(name).ok())??;
+        Some(class as f32)
+    }
+
+    /// Whether rows may be lists of names of labels.
+    pub(super) fn are_labels(self) -> bool {
+        self.numbers == TargetNumbers::Labels
+    }
+
+    /// Whether an array of `.npy` with these dimensions holds such rows.
+    pub(super) fn fits(self, dims: &[u64]) -> bool {
+        let is = |known: &[usize]| {
+            let found = dims.get(1..).unwrap_or_default();
+            found.len() == known.len() && found.iter().zip(known).all(|(d, k)| *d == *k as u64)
+        };
+        match (self.numbers, dims) {
+            (_, [_]) => self.count == 1,
+            (TargetNumbers::Positions { sides: [h, w], .. }, _) => {
+                is(&[self.count]) || is(&[h, w]) || is(&[1, h, w])
+            }
+            _ => is(&[self.count]),
+        }
+    }
+
+    /// Returns the labels that a list may name, or the classes of positions.
     pub(super) fn labels(self) -> Classes<'a> {
         Classes {
-            count: self.count,
+            count: match self.numbers {
+                TargetNumbers::Positions { classes, .. } => classes,
+                TargetNumbers::Values | TargetNumbers::Labels => self.count,
+            },
             names: self.names,
         }
     }

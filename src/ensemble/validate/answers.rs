@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::ensemble::answers_table::{AnswersTable, CountOrNames};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
-use crate::ensemble::{AnswerKind, AnswerWidth, Threshold};
+use crate::ensemble::{AnswerKind, AnswerWidth, MaskSide, TagScheme, Threshold, TokenCount};
 
 /// The kind of answers, and the names of the classes, values or labels.
 type NamedAnswers = (AnswerKind, Option<Vec<String>>);
@@ -46,39 +46,125 @@ fn of_table(
     written: &Spanned<AnswersTable>,
 ) -> Result<NamedAnswers, EnsembleError> {
     let table = written.get_ref();
+    check_fields(source, table)?;
+    match (
+        &table.classes,
+        &table.values,
+        &table.labels,
+        &table.masks,
+        &table.tokens,
+    ) {
+        (Some(classes), None, None, None, None) => {
+            let (count, names) = counted(source, "answers.classes", classes)?;
+            Ok((AnswerKind::Classes { count }, names))
+        }
+        (None, Some(values), None, None, None) => {
+            let (count, names) = counted(source, "answers.values", values)?;
+            let normalise = table.normalise.as_ref().is_some_and(|n| *n.get_ref());
+            Ok((AnswerKind::Values { count, normalise }, names))
+        }
+        (None, None, Some(labels), None, None) => {
+            let (count, names) = counted(source, "answers.labels", labels)?;
+            let threshold = threshold(source, table.threshold.as_ref())?;
+            Ok((AnswerKind::Labels { count, threshold }, names))
+        }
+        (None, None, None, Some(masks), None) => of_masks(source, masks, table.size.as_ref()),
+        (None, None, None, None, Some(tokens)) => of_tokens(source, tokens, table.length.as_ref()),
+        _ => Err(source.wrong(
+            written.span().start,
+            "answers: expected one of `classes`, `values`, `labels`, `masks` and `tokens`",
+        )),
+    }
+}
+
+/// Checks that fields of one kind of answers stand beside that kind.
+fn check_fields(source: &ManifestSource<'_>, table: &AnswersTable) -> Result<(), EnsembleError> {
+    let (values, labels) = (table.values.is_some(), table.labels.is_some());
+    let (masks, tokens) = (table.masks.is_some(), table.tokens.is_some());
     belongs(
         source,
         "normalise",
         "values",
-        table.values.is_some(),
+        values,
         table.normalise.as_ref(),
     )?;
     belongs(
         source,
         "threshold",
         "labels",
-        table.labels.is_some(),
+        labels,
         table.threshold.as_ref(),
     )?;
-    match (&table.classes, &table.values, &table.labels) {
-        (Some(classes), None, None) => {
-            let (count, names) = counted(source, "answers.classes", classes)?;
-            Ok((AnswerKind::Classes { count }, names))
+    belongs(source, "size", "masks", masks, table.size.as_ref())?;
+    belongs(source, "length", "tokens", tokens, table.length.as_ref())
+}
+
+/// The most scores of an answer: 256 MiB.
+const MOST_SCORES: usize = 1 << 26;
+
+fn of_masks(
+    source: &ManifestSource<'_>,
+    masks: &Spanned<CountOrNames>,
+    size: Option<&Spanned<[i64; 2]>>,
+) -> Result<NamedAnswers, EnsembleError> {
+    let (count, names) = counted(source, "answers.masks", masks)?;
+    let Some(size) = size else {
+        let why = "answers.size: expected [height, width] beside `masks`, found nothing";
+        return Err(source.wrong(masks.span().start, why));
+    };
+    let side = |side: i64| {
+        let side = u32::try_from(side)
+            .ok()
+            .and_then(|side| MaskSide::new(side).ok());
+        side.ok_or_else(|| {
+            let (most, found) = (MaskSide::MOST.get(), size.get_ref());
+            let why = format!("answers.size: expected sides from 1 to {most}, found {found:?}");
+            source.wrong(size.span().start, why)
+        })
+    };
+    let [height, width] = *size.get_ref();
+    let kind = AnswerKind::Masks {
+        count,
+        height: side(height)?,
+        width: side(width)?,
+    };
+    within_memory(source, size.span().start, kind, names)
+}
+
+fn of_tokens(
+    source: &ManifestSource<'_>,
+    tokens: &Spanned<CountOrNames>,
+    length: Option<&Spanned<i64>>,
+) -> Result<NamedAnswers, EnsembleError> {
+    let (count, names) = counted(source, "answers.tokens", tokens)?;
+    let Some(length) = length else {
+        let why = "answers.length: expected a number of tokens beside `tokens`, found nothing";
+        return Err(source.wrong(tokens.span().start, why));
+    };
+    let most = TokenCount::MOST.get();
+    let found = source.count("answers.length", length, i64::from(most))?;
+    let kind = AnswerKind::Tokens {
+        count,
+        length: TokenCount::nearest(u32::try_from(found).unwrap_or(most)),
+        scheme: TagScheme::of(names.as_deref()),
+    };
+    within_memory(source, length.span().start, kind, names)
+}
+
+/// Checks that an answer is not too large.
+fn within_memory(
+    source: &ManifestSource<'_>,
+    at: usize,
+    kind: AnswerKind,
+    names: Option<Vec<String>>,
+) -> Result<NamedAnswers, EnsembleError> {
+    let found = kind.width();
+    match found <= MOST_SCORES {
+        true => Ok((kind, names)),
+        false => {
+            let why = format!("answers: expected at most {MOST_SCORES} scores, found {found}");
+            Err(source.wrong(at, why))
         }
-        (None, Some(values), None) => {
-            let (count, names) = counted(source, "answers.values", values)?;
-            let normalise = table.normalise.as_ref().is_some_and(|n| *n.get_ref());
-            Ok((AnswerKind::Values { count, normalise }, names))
-        }
-        (None, None, Some(labels)) => {
-            let (count, names) = counted(source, "answers.labels", labels)?;
-            let threshold = threshold(source, table.threshold.as_ref())?;
-            Ok((AnswerKind::Labels { count, threshold }, names))
-        }
-        _ => Err(source.wrong(
-            written.span().start,
-            "answers: expected one of `classes`, `values` and `labels`",
-        )),
     }
 }
 

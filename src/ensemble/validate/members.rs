@@ -116,6 +116,17 @@ fn outputs(
         (AnswerKind::Labels { .. }, Some(WrittenOutputKind::Probabilities)) => {
             OutputKind::LabelProbabilities
         }
+        (AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }, found) => {
+            // A single class at each position is as a label.
+            let is_binary = answers.count() == 1;
+            match (found.unwrap_or(WrittenOutputKind::Logits), is_binary) {
+                (WrittenOutputKind::Logits, true) => OutputKind::LabelLogits,
+                (WrittenOutputKind::Logits, false) => OutputKind::PositionLogits,
+                (WrittenOutputKind::Probabilities, true) => OutputKind::LabelProbabilities,
+                (WrittenOutputKind::Probabilities, false) => OutputKind::PositionProbabilities,
+                (WrittenOutputKind::Values, _) => return wrong("`logits` or `probabilities`"),
+            }
+        }
         (AnswerKind::Values { .. }, Some(_)) => return wrong("`values`"),
         (AnswerKind::Labels { .. }, Some(WrittenOutputKind::Values)) => {
             return wrong("`logits` or `probabilities`");

@@ -21,7 +21,7 @@ use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, Member, SampleForm};
+use super::{Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
 
 /// The default of `segment_size` (the paper, section III).
@@ -69,7 +69,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let rule = manifest
         .rule
         .as_ref()
-        .map_or_else(Default::default, |r| *r.get_ref());
+        .map_or_else(|| RuleKind::usual(answers), |r| *r.get_ref());
     let rule_at = manifest.rule.as_ref().map_or(0, |r| r.span().start);
     let form = SampleForm {
         layout,
@@ -208,7 +208,8 @@ fn read_samples(
         file: source.files.display(name),
         reason: e.to_string(),
     };
-    if let Some(labels) = &table.labels {
+    let folder = |name: &String| source.files.path(name).filter(|path| path.is_dir());
+    if let Some(labels) = table.labels.as_ref().filter(|name| folder(name).is_none()) {
         Samples::check_labels_name(labels).map_err(|e| of(labels, &e))?;
     }
     let samples = match source.files.path(file) {
@@ -217,10 +218,11 @@ fn read_samples(
     };
     let mut samples = samples.map_err(|e| of(file, &e))?;
     if let Some(labels) = &table.labels {
-        let bytes = source.files.read(labels)?;
-        samples = samples
-            .targeted_by(labels, bytes, form)
-            .map_err(|e| of(labels, &e))?;
+        let targeted = match folder(labels) {
+            Some(path) => samples.targeted_by_file(&path, form),
+            None => samples.targeted_by(labels, source.files.read(labels)?, form),
+        };
+        samples = targeted.map_err(|e| of(labels, &e))?;
     }
     let skip = table.skip.unwrap_or(0);
     samples.skip(skip).map_err(|e| of(file, &e))

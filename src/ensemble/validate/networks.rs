@@ -48,13 +48,39 @@ impl MemberNetwork {
                 }
             }
         };
-        let graph = read.graph.answers(answers.width()).map_err(|e| match e {
+        let graph = shaped(read.graph, answers).map_err(fail)?;
+        let graph = graph.answers(answers.width()).map_err(|e| match e {
             GraphError::Classes { found, .. } => fail(format!(
                 "the network answers {found} per sample where the ensemble has {answers}"
             )),
             other => fail(other.to_string()),
         })?;
         Ok(MemberNetwork { graph, ..read })
+    }
+}
+
+/// Checks that a network of answers with positions returns them in the right order, and makes a
+/// row of an image.
+fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
+    let Some(positions) = answers.positions() else {
+        return Ok(graph);
+    };
+    let outputs = graph.signature().outputs;
+    let found = match &outputs[..] {
+        [single] => single.dims.iter().filter_map(|d| d.size()).collect(),
+        _ => Vec::new(),
+    };
+    let (expected, is_row) = (positions.dims(), found == [positions.width()]);
+    let is_plane = positions.is_binary() && found == positions.sides();
+    match found == expected || is_row || is_plane {
+        true => graph.flattened().map_err(|e| e.to_string()),
+        false => {
+            let found: Vec<String> = outputs.iter().map(ToString::to_string).collect();
+            let found = found.join(", ");
+            Err(format!(
+                "expected an output of {expected:?} for {answers}, found {found}"
+            ))
+        }
     }
 }
 

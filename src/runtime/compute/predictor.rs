@@ -146,6 +146,7 @@ impl CustomOp1 for NetworkOp {
 /// A stand-in for a network, which answers every sample with one row of probabilities. With it
 /// a run measures the system itself, and the combination can be checked.
 pub struct FakePredictor {
+    member: MemberIndex,
     row: Vec<f32>,
 }
 
@@ -153,6 +154,7 @@ impl FakePredictor {
     /// Creates the stand-in for member number `member` of an ensemble of `classes`.
     pub fn new(member: MemberIndex, classes: usize) -> Self {
         FakePredictor {
+            member,
             row: constant_row(member, classes),
         }
     }
@@ -166,7 +168,12 @@ pub fn constant_row(member: MemberIndex, classes: usize) -> Vec<f32> {
 }
 
 impl Predictor for FakePredictor {
+    /// Answers rows as wide as `output`: members' may differ.
     fn predict(&mut self, batch: usize, _: &Tensor, output: &Tensor) -> Result<(), ComputeError> {
+        let width = output.dim(1)?;
+        if width != self.row.len() {
+            self.row = constant_row(self.member, width);
+        }
         write_rows(&output.narrow(0, 0, batch)?, |rows| {
             for row in rows.chunks_exact_mut(self.row.len()) {
                 row.copy_from_slice(&self.row);

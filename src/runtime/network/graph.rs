@@ -124,6 +124,22 @@ impl Graph {
         builder.build()
     }
 
+    /// Returns the network, whose answer is a row of its values if it is an image: channel by
+    /// channel.
+    ///
+    /// # Errors
+    /// There are too many layers.
+    pub fn flattened(self) -> Result<Self, GraphError> {
+        if !matches!(self.output(), Shape::Image { .. }) {
+            return Ok(self);
+        }
+        let names = self.values().map(|(id, n)| (n.name.clone(), id)).collect();
+        let mut builder = GraphBuilder { graph: self, names };
+        let last = builder.last();
+        builder.add("row.of.answer", Op::Flatten, &[last])?;
+        builder.build()
+    }
+
     /// Returns the network itself if its answer is `classes` values, and no image.
     ///
     /// # Errors

@@ -172,9 +172,9 @@ fn on_gpu(
 ) -> Result<GpuRunner, BuildError> {
     let gpu = profiler.factory.gpu(info)?;
     let program = profiler.factory.program(member, &gpu)?;
-    let inputs = profiler.ensemble.members[member].graph.input().elements();
-    let classes = profiler.ensemble.answer_width();
-    let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, classes)?;
+    let member = &profiler.ensemble.members[member];
+    let (inputs, width) = (member.graph.input().elements(), member.row_width());
+    let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;
     mix(runner.samples());
     Ok(runner)
 }
@@ -198,10 +198,11 @@ impl Partition {
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
         let built = profiler.factory.build(member, size, pool);
-        let inputs = profiler.ensemble.members[member].graph.input().elements();
+        let member = &profiler.ensemble.members[member];
+        let inputs = member.graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {
             write_rows(&input, mix)?;
-            Ok((input, host_rows(largest, profiler.ensemble.answer_width())?))
+            Ok((input, host_rows(largest, member.row_width())?))
         });
         let (input, output) = tensors?;
         Ok(Partition {

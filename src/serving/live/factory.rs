@@ -243,12 +243,15 @@ fn lower_by<T>(
     let weights = &member.weights;
     weights.check()?;
     let lowered = match member.outputs {
-        // The sigmoid of labels is the combination rule's: it may need the logits.
+        OutputKind::Logits => lower(&member.graph.with_softmax()?, weights),
+        // The sigmoid of labels is the combination rule's: it may need the logits. So is the
+        // softmax of positions: in masks their classes lie far from each other.
         OutputKind::Probabilities
         | OutputKind::Values
         | OutputKind::LabelLogits
-        | OutputKind::LabelProbabilities => lower(&member.graph, weights),
-        OutputKind::Logits => lower(&member.graph.with_softmax()?, weights),
+        | OutputKind::LabelProbabilities
+        | OutputKind::PositionLogits
+        | OutputKind::PositionProbabilities => lower(&member.graph, weights),
     };
     // A file that was written to meanwhile gave neither the old weights nor the new.
     weights.check()?;

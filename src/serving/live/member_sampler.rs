@@ -20,11 +20,9 @@ use super::locks::{EvaluationRank, SampleRowsRank};
 /// The members' answers to the first samples of a request.
 pub(crate) struct MemberSample {
     samples: usize,
-    members: usize,
-    width: usize,
     targets: Option<Targets>,
-    /// `[members, samples, width]`.
-    rows: Ranked<SampleRowsRank, Vec<f32>>,
+    /// Of each member `[samples, width of its rows]`.
+    rows: Ranked<SampleRowsRank, Vec<Vec<f32>>>,
 }
 
 impl MemberSample {
@@ -39,9 +37,10 @@ impl MemberSample {
         if range.part > 0 || range.first >= self.samples {
             return;
         }
-        let wanted = range.len.min(self.samples - range.first) * self.width;
-        let at = (member.get() * self.samples + range.first) * self.width;
-        self.rows.lock()[at..at + wanted].copy_from_slice(&rows[..wanted]);
+        let width = rows.len() / range.len.max(1);
+        let wanted = range.len.min(self.samples - range.first) * width;
+        let kept = &mut self.rows.lock()[member];
+        kept[range.first * width..][..wanted].copy_from_slice(&rows[..wanted]);
     }
 }
 
@@ -49,10 +48,13 @@ impl MemberSample {
 pub(crate) struct MemberSampler {
     /// Answers mean something here.
     enabled: bool,
-    members: usize,
     answers: AnswerKind,
+    /// The names of the classes, values or labels, if they have any.
+    names: Option<Vec<String>>,
     /// The kind of numbers that each member returns.
     outputs: Vec<OutputKind>,
+    /// The width of each member's rows.
+    widths: Vec<usize>,
     /// Nanoseconds since the start before which nothing more is kept.
     next: AtomicU64,
     evaluation: Ranked<EvaluationRank, MemberEvaluation>,
@@ -60,6 +62,10 @@ pub(crate) struct MemberSampler {
 
 /// Samples of one request at most.
 const MOST: usize = 8;
+
+/// The most values of members that are kept of a request, 8 MiB: of larger answers, as masks of
+/// many classes and pixels, nothing is weighed.
+const MOST_VALUES: usize = 2 << 20;
 
 /// Samples a second at most, and the share of a core that weighing may take.
 const RATE: f64 = 200.0;
@@ -80,12 +86,15 @@ impl MemberSampler {
     ) -> Self {
         let (answers, outputs) = (ensemble.answers, ensemble.outputs());
         let rule = Arc::clone(rule);
+        let names = ensemble.answer_names.clone();
         let evaluation = MemberEvaluation::new(combination, rule, answers, &outputs);
+        let evaluation = evaluation.named(names.as_deref());
         MemberSampler {
             enabled,
-            members: combination.voting.len(),
             answers,
+            names,
             outputs,
+            widths: ensemble.members.iter().map(|m| m.row_width()).collect(),
             next: AtomicU64::new(0),
             evaluation: Ranked::new(evaluation),
         }
@@ -95,7 +104,7 @@ impl MemberSampler {
     pub(super) fn restart(&self, combination: &Combination, rule: &Arc<dyn CombinationRule>) {
         let rule = Arc::clone(rule);
         let new = MemberEvaluation::new(combination, rule, self.answers, &self.outputs);
-        *self.evaluation.lock() = new;
+        *self.evaluation.lock() = new.named(self.names.as_deref());
     }
 
     /// Where the answers to a request of `samples` are kept, if they are to be.
@@ -105,7 +114,8 @@ impl MemberSampler {
         samples: usize,
         targets: Option<(&Targets, usize)>,
     ) -> Option<MemberSample> {
-        if !self.enabled {
+        let samples = samples.min(MOST).min(MOST_VALUES / self.values());
+        if !self.enabled || samples == 0 {
             return None;
         }
         let now = now.as_nanos() as u64;
@@ -113,28 +123,29 @@ impl MemberSampler {
         if now < next {
             return None;
         }
-        let samples = samples.min(MOST);
         let later = now + (self.pause(samples) * jitter(now) * 1e9) as u64;
         let mine = self
             .next
             .compare_exchange(next, later, Ordering::Relaxed, Ordering::Relaxed);
         mine.ok()?;
-        let width = self.answers.width();
         let targets = targets.filter(|(all, _)| !all.is_empty());
         Some(MemberSample {
             samples,
-            members: self.members,
-            width,
             targets: targets.map(|(all, first)| all.range(first, samples)),
-            rows: Ranked::new(vec![0.0; self.members * samples * width]),
+            rows: Ranked::new(self.widths.iter().map(|w| vec![0.0; w * samples]).collect()),
         })
     }
 
     /// Seconds until the next request after one of so many samples.
     fn pause(&self, samples: usize) -> f64 {
-        let values = (self.members * self.answers.width()) as f64;
-        let cost = values * (ENTROPY_S + FOLD_S * self.members as f64);
+        let fold = FOLD_S * self.widths.len() as f64;
+        let cost = self.values() as f64 * (ENTROPY_S + fold);
         samples as f64 * (1.0 / RATE).max(cost / SHARE)
+    }
+
+    /// Returns the values that all members answer for a sample.
+    fn values(&self) -> usize {
+        self.widths.iter().sum::<usize>().max(1)
     }
 
     /// Weighs what was answered by `rule`.
@@ -144,14 +155,12 @@ impl MemberSampler {
             return;
         }
         let rows = member_sample.rows.lock();
-        let stride = member_sample.samples * member_sample.width;
         for sample in 0..member_sample.samples {
-            let row = |member: MemberIndex| {
-                let at = member.get() * stride + sample * member_sample.width;
-                &rows[at..at + member_sample.width]
-            };
-            let of_members: Vec<&[f32]> =
-                MemberIndex::all(member_sample.members).map(row).collect();
+            let of_members: Vec<&[f32]> = rows
+                .iter()
+                .zip(&self.widths)
+                .map(|(rows, width)| &rows[sample * width..][..*width])
+                .collect();
             let targets = member_sample.targets.as_ref();
             evaluation.weigh(&of_members, targets.map(|all| all.of(sample)));
         }
@@ -160,7 +169,7 @@ impl MemberSampler {
     /// Each member's figures; none while too few samples were weighed.
     pub(super) fn member_figures(&self) -> Vec<Option<MemberFigures>> {
         let evaluation = self.evaluation.lock();
-        MemberIndex::all(self.members)
+        MemberIndex::all(self.widths.len())
             .map(|member| evaluation.of(member))
             .collect()
     }

@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Figures of answers have measures since 5.
-            Format::Recording => 5,
-            // Figures of answers have measures since 5.
-            Format::Connection => 5,
+            // Answers may be masks, tokens or boxes since 6.
+            Format::Recording => 6,
+            // Answers may be masks, tokens or boxes since 6.
+            Format::Connection => 6,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Rules for values and labels: the same in any order, and what is worked out by hand.
 
 use divisi::device::MemberIndex;
-use divisi::ensemble::{AnswerKind, Combination, OutputKind, RuleKind, Temperature, VoteWeight};
+use divisi::ensemble::{
+    AnswerKind, Combination, OutputKind, RuleKind, TagScheme, Temperature, VoteWeight,
+};
 use divisi::serving::{Answer, Part};
 use proptest::prelude::*;
 
-use super::{directions, is_near, labels, values};
+use super::{directions, is_near, labels, masks, tokens, values};
 
 const WIDTH: usize = 3;
 const MEMBERS: usize = 4;
@@ -36,6 +38,8 @@ fn cases() -> Vec<Case> {
         (directions(3), OutputKind::Values),
         (labels(3, 0.5), OutputKind::LabelLogits),
         (labels(3, 0.3), OutputKind::LabelLogits),
+        (tokens(3, 1, TagScheme::Plain), OutputKind::PositionLogits),
+        (masks(1, [1, 3]), OutputKind::LabelLogits),
     ];
     let each = kinds.into_iter().flat_map(|(answers, outputs)| {
         RuleKind::suited(answers).iter().map(move |rule| {

@@ -99,6 +99,14 @@ fn without_targets(answers: AnswerKind) -> &'static str {
             "the samples have no labels: a CSV has them in a last column named `label`, other \
              files in one beside them (`labels` in the manifest's [calibration], or --labels)"
         }
+        AnswerKind::Masks { .. } => {
+            "the samples have no masks: name a folder of PNGs of class numbers, or an array \
+             [samples, height, width] (`targets` in the manifest's [calibration], or --targets)"
+        }
+        AnswerKind::Tokens { .. } => {
+            "the samples have no targets: name an array [samples, length] of class numbers \
+             (`targets` in the manifest's [calibration], or --targets), -100 where none counts"
+        }
         AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
             "the samples have no targets: a CSV has them in its last columns, which have the \
              names of the values or labels or begin with `target`, other files in one beside \
@@ -135,9 +143,9 @@ struct GradeCount {
 }
 
 impl GradeCount {
-    fn new(answers: AnswerKind) -> Self {
+    fn new(ensemble: &Ensemble) -> Self {
         GradeCount {
-            tally: MeasureTally::new(answers),
+            tally: MeasureTally::named(ensemble.answers, ensemble.answer_names.as_deref()),
             unanswered: 0,
         }
     }
@@ -183,7 +191,7 @@ impl AccuracyCount {
         };
         let suited = RuleKind::suited(ensemble.answers).iter().copied();
         let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
-        let none = GradeCount::new(ensemble.answers);
+        let none = GradeCount::new(ensemble);
         AccuracyCount {
             width: ensemble.answer_width(),
             own: ensemble.own_answers(),
@@ -241,7 +249,7 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: u
     let part = Part::new(answer.len());
     for member in MemberIndex::all(members) {
         for (sample, row) in answer.member_rows(member).enumerate() {
-            part.fold(rule, member, sample, row, width);
+            part.fold(rule, member, sample, row, row.len());
         }
     }
     Answer::finish(rule, &[part], width)

@@ -1,7 +1,7 @@
 //! The columns of the members' panel: their heads, which of them suit the answers, and which
 //! fit.
 
-use divisi::ensemble::{AnswerKind, Quality};
+use divisi::ensemble::{AnswerKind, Quality, TagScheme};
 use divisi::session::{MemberContribution, MemberView};
 
 use crate::look::Role;
@@ -71,6 +71,36 @@ static OF_LABELS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
+/// For masks: the share of pixels that are as the ensemble's, and mean IoU.
+static OF_MASKS: [MemberColumn; 6] = [
+    column("agree", 8, 0, agreement),
+    targeted(column("mean IoU", 10, 3, quality)),
+    column("cost", 8, 1, cost),
+    column("flips", 8, 2, flips),
+    targeted(column("± points", 10, 4, change)),
+    column("smp/s", 8, 5, throughput),
+];
+
+/// For tokens, whose main measure depends on the names of their classes.
+static OF_TOKENS: [MemberColumn; 6] = [
+    column("agree", 8, 0, agreement),
+    targeted(column("F1", 10, 3, quality)),
+    column("cost", 8, 1, cost),
+    column("flips", 8, 2, flips),
+    targeted(column("± points", 10, 4, change)),
+    column("smp/s", 8, 5, throughput),
+];
+
+/// For tokens without names that mark spans.
+static OF_PLAIN_TOKENS: [MemberColumn; 6] = [
+    column("agree", 8, 0, agreement),
+    targeted(column("accuracy", 10, 3, quality)),
+    column("cost", 8, 1, cost),
+    column("flips", 8, 2, flips),
+    targeted(column("± points", 10, 4, change)),
+    column("smp/s", 8, 5, throughput),
+];
+
 /// For values: RMSE to the ensemble's answers, to targets, and of the answers without the
 /// member to those of now.
 static OF_VALUES: [MemberColumn; 6] = [
@@ -96,6 +126,12 @@ fn suited(answers: AnswerKind) -> &'static [MemberColumn] {
     match answers {
         AnswerKind::Classes { .. } => &OF_CLASSES,
         AnswerKind::Labels { .. } => &OF_LABELS,
+        AnswerKind::Masks { .. } => &OF_MASKS,
+        AnswerKind::Tokens {
+            scheme: TagScheme::Plain,
+            ..
+        } => &OF_PLAIN_TOKENS,
+        AnswerKind::Tokens { .. } => &OF_TOKENS,
         AnswerKind::Values {
             normalise: true, ..
         } => &OF_DIRECTIONS,

@@ -183,6 +183,12 @@ fn other_answers(contribution: &MemberContribution, answers: AnswerKind) -> Stri
         (AnswerKind::Labels { .. }, Some(flips)) => {
             format!("{} of answers would have other labels", share(flips))
         }
+        (AnswerKind::Masks { .. }, Some(flips)) => {
+            format!("{} of pixels would be another class", share(flips))
+        }
+        (AnswerKind::Tokens { .. }, Some(flips)) => {
+            format!("{} of tokens would be another class", share(flips))
+        }
         (_, Some(flips)) => format!("{} of answers would be another class", share(flips)),
         (_, None) => match contribution.otherwise {
             Some(value) => {

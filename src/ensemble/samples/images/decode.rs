@@ -18,7 +18,7 @@ const MOST_SIDE: usize = 1 << 15;
 const MOST_PIXELS: usize = 1 << 27;
 
 /// The most bytes that a decoder takes beside the image.
-const MOST_WORK: usize = 64 << 20;
+pub(super) const MOST_WORK: usize = 64 << 20;
 
 /// An image of one byte a channel, row by row and pixel by pixel.
 pub(super) struct DecodedImage {
@@ -133,12 +133,12 @@ fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     Ok(opaque(height, width, samples, pixels))
 }
 
-fn damaged(format: &'static str, error: &impl ToString) -> ImageError {
+pub(super) fn damaged(format: &'static str, error: &impl ToString) -> ImageError {
     let reason = error.to_string();
     ImageError::Damaged { format, reason }
 }
 
-fn check_size(width: usize, height: usize) -> Result<(), ImageError> {
+pub(super) fn check_size(width: usize, height: usize) -> Result<(), ImageError> {
     let small = width <= MOST_SIDE && height <= MOST_SIDE && width * height <= MOST_PIXELS;
     small.then_some(()).ok_or(ImageError::Large {
         most_side: MOST_SIDE,
@@ -148,7 +148,7 @@ fn check_size(width: usize, height: usize) -> Result<(), ImageError> {
     })
 }
 
-fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
+pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
     let mut zeros = Vec::new();
     let taken = zeros.try_reserve_exact(bytes);
     taken.map_err(|_| ImageError::Memory(bytes))?;

@@ -46,6 +46,9 @@ pub enum ImageError {
         /// The height and width that there are.
         found: [usize; 2],
     },
+    /// It has colours where its pixels should be numbers of classes.
+    #[error("expected a grey PNG or one with a palette, whose pixels are numbers of classes")]
+    Colours,
     /// The input takes no images.
     #[error("expected an input of 1 channel (grey) or 3 (red, green, blue) for images, found {0}")]
     Input(String),

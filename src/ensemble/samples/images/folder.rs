@@ -43,6 +43,12 @@ pub(super) fn images(
     }
 }
 
+/// Returns the images in `folder` by name, which holds nothing else.
+pub(super) fn plain_images(folder: &Path) -> Result<Vec<ImageFile>, FolderError> {
+    let entries = entries(folder)?;
+    entries.into_iter().map(|e| e.image(None, "")).collect()
+}
+
 fn of_classes(
     folders: &[FolderEntry],
     classes: &Classes<'_>,

@@ -8,6 +8,7 @@ mod decode;
 mod error;
 mod fit;
 mod folder;
+mod masks;
 mod resample;
 
 use std::path::Path;
@@ -21,6 +22,8 @@ use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
 
 use folder::ImageFile;
+
+pub(super) use masks::of_folder as masks_of_folder;
 
 pub use error::ImageError;
 pub use fit::ImageFit;
@@ -49,7 +52,8 @@ pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples,
     for file in &files {
         rows.read(file).map_err(|e| e.within(&*file.name))?;
     }
-    let samples = rows.finish()?;
+    let names = files.iter().map(|file| masks::stem(&file.name).to_owned());
+    let samples = rows.finish()?.named(names.collect());
     match files.iter().map(|file| file.class).collect() {
         Some(labels) => samples.with_labels(labels),
         None => Ok(samples),

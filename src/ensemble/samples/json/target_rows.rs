@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 
 use crate::ensemble::samples::error::{JsonError, JsonRowError, SamplesError};
 use crate::ensemble::samples::target_rows::TargetRows;
-use crate::ensemble::samples::targets::{TargetColumns, Targets};
+use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
 use crate::words;
 
 use super::shown;
@@ -53,7 +53,10 @@ impl<'a> JsonTargetRows<'a> {
 
     fn name(&mut self, name: &str) -> Result<(), SamplesError> {
         let begins = self.column == 0;
-        if !self.rows.columns.are_labels || !(begins || self.is_list) {
+        if let Some(class) = self.rows.columns.class(name) {
+            return self.number(class.into());
+        }
+        if !self.rows.columns.are_labels() || !(begins || self.is_list) {
             return Err(self.cell(format!("`{}`", shown(name))));
         }
         if begins {
@@ -73,10 +76,8 @@ impl<'a> JsonTargetRows<'a> {
 
     /// Ends a row.
     fn end(&mut self) -> Result<(), SamplesError> {
-        let TargetColumns {
-            count, are_labels, ..
-        } = self.rows.columns;
-        if self.column == 0 && are_labels {
+        let TargetColumns { count, .. } = self.rows.columns;
+        if self.column == 0 && self.rows.columns.are_labels() {
             self.begin_list()?;
         }
         if !self.is_list && self.column < count {
@@ -181,7 +182,7 @@ impl<'de> Visitor<'de> for TargetCells<'_, '_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        match self.rows.rows.columns.are_labels {
+        match self.rows.rows.columns.are_labels() {
             true => self.number(f64::from(u8::from(value))),
             false => self.other(&value.to_string()),
         }
@@ -201,7 +202,12 @@ impl<'de> Visitor<'de> for TargetCells<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        if self.is_row {
+        let are_positions = matches!(
+            self.rows.rows.columns.numbers,
+            TargetNumbers::Positions { .. }
+        );
+        // A mask is an array of rows of pixels.
+        if self.is_row && !are_positions {
             return self.other("an array");
         }
         let rows = self.rows;

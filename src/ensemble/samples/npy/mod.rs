@@ -63,34 +63,31 @@ fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesEr
     in_rows(labels)
 }
 
-/// Reads rows of numbers: `[n, count]`, or `[n]` of one column.
+/// Reads rows of numbers: `[n, count]`, `[n]` of one column, or `[n, height, width]` of masks.
 fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
     let header = read(&bytes)?;
     let count = columns.count;
-    let fits = match header.dims[..] {
-        [_] => count == 1,
-        [_, width] => width == count as u64,
-        _ => false,
-    };
-    if !fits {
+    if !columns.fits(&header.dims) {
         let found = header.dims;
         return Err(NpyError::TargetShape { count, found }.into());
     }
     let table = table(header, bytes)?;
     let mut values = Vec::with_capacity(table.len());
     table.read(0..table.len(), &mut values);
-    match values.iter().position(|v| !columns.holds(*v)) {
-        Some(at) => Err(SamplesError::TargetValue {
-            row: at / count,
-            column: at % count,
-            expected: columns.expected(),
-            found: words::number(f64::from(values[at])),
-        }),
-        None => Ok(Targets::Rows {
-            width: count,
-            values,
-        }),
+    for (at, value) in values.iter_mut().enumerate() {
+        *value = columns
+            .cell(*value)
+            .ok_or_else(|| SamplesError::TargetValue {
+                row: at / count,
+                column: at % count,
+                expected: columns.expected(),
+                found: words::number(f64::from(*value)),
+            })?;
     }
+    Ok(Targets::Rows {
+        width: count,
+        values,
+    })
 }
 
 /// Collects labels, or returns the row of the first that is wrong.
@@ -249,21 +246,48 @@ fn check_shape(dims: &[u64], form: &SampleForm<'_>) -> Result<(), NpyError> {
 }
 
 /// Returns the bytes of a `.npy` file of float32, little endian, of shape `dims`.
+pub fn to_npy(values: impl Iterator<Item = f32>, dims: &[usize]) -> Vec<u8> {
+    let mut bytes = to_header("<f4", dims);
+    bytes.reserve(4 * dims.iter().product::<usize>());
+    bytes.extend(values.flat_map(f32::to_le_bytes));
+    bytes
+}
+
+/// Returns the bytes of a `.npy` file of class numbers below `most`, of shape `dims`: bytes if
+/// all fit, of which 255 stands for none, else int32, of which -1 does.
+pub fn to_npy_classes(
+    classes: impl Iterator<Item = Option<u32>>,
+    most: usize,
+    dims: &[usize],
+) -> Vec<u8> {
+    if most <= usize::from(u8::MAX) {
+        let mut bytes = to_header("|u1", dims);
+        let byte = |class: u32| u8::try_from(class).ok();
+        bytes.extend(classes.map(|class| class.and_then(byte).unwrap_or(u8::MAX)));
+        return bytes;
+    }
+    let mut bytes = to_header("<i4", dims);
+    let number = |class: u32| i32::try_from(class).ok();
+    bytes.extend(classes.flat_map(|class| class.and_then(number).unwrap_or(-1).to_le_bytes()));
+    bytes
+}
+
+/// Returns the start of a `.npy` file of numbers of a type.
 ///
 /// Format version 1.0: the magic, the version, the length of the header, the header as a
 /// Python dictionary padded so that the data begin at a multiple of 64 bytes.
-pub fn to_npy(values: impl Iterator<Item = f32>, dims: &[usize]) -> Vec<u8> {
+fn to_header(number: &str, dims: &[usize]) -> Vec<u8> {
     let shape: Vec<String> = dims.iter().map(usize::to_string).collect();
     let shape = shape.join(", ");
-    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
+    let mut header =
+        format!("{{'descr': '{number}', 'fortran_order': False, 'shape': ({shape}), }}");
     let before = PREFIX.len() + size_of::<u16>();
     let padded = (before + header.len() + 1).next_multiple_of(64) - before;
     header = format!("{header:<width$}\n", width = padded - 1);
-    let mut bytes = Vec::with_capacity(before + padded + 4 * dims.iter().product::<usize>());
+    let mut bytes = Vec::with_capacity(before + padded);
     bytes.extend_from_slice(PREFIX);
     bytes.extend((padded as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
-    bytes.extend(values.flat_map(f32::to_le_bytes));
     bytes
 }
 

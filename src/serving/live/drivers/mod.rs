@@ -95,8 +95,9 @@ fn open_one(
         }
         DeviceKind::Simulated { .. } => {
             let discipline = Discipline::of(&device.kind);
-            let width = networks.ensemble.answer_width();
-            Arc::new(SimulatedDriver::new(index, name, discipline, costs, width))
+            let members = networks.ensemble.members.iter();
+            let widths = members.map(|member| member.row_width()).collect();
+            Arc::new(SimulatedDriver::new(index, name, discipline, costs, widths))
         }
     })
 }

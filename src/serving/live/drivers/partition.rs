@@ -200,7 +200,7 @@ impl CpuWorker {
         ensemble: &Ensemble,
     ) -> Result<Self, ComputeError> {
         let member = &ensemble.members[spec.member];
-        let (inputs, width) = (member.input.shape.elements(), ensemble.answer_width());
+        let (inputs, width) = (member.input.shape.elements(), member.row_width());
         Ok(CpuWorker {
             predictor,
             input: host_rows(spec.size.get(), inputs)?,

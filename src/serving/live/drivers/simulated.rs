@@ -31,7 +31,8 @@ pub(super) struct SimulatedDriver {
     device: DeviceIndex,
     name: String,
     discipline: Discipline,
-    width: usize,
+    /// The width of each member's rows.
+    widths: Vec<usize>,
     costs: Arc<Costs>,
     /// Faults that its thread has not taken in yet.
     faults: Leaf<Vec<DeviceFault>>,
@@ -39,19 +40,19 @@ pub(super) struct SimulatedDriver {
 }
 
 impl SimulatedDriver {
-    /// Drives `device` of `costs`; answers have `width` values.
+    /// Drives `device` of `costs`; members' rows have `widths` values.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
         discipline: Discipline,
         costs: &Arc<Costs>,
-        width: usize,
+        widths: Vec<usize>,
     ) -> Self {
         SimulatedDriver {
             device,
             name: name.to_owned(),
             discipline,
-            width,
+            widths,
             costs: Arc::clone(costs),
             faults: Leaf::default(),
             thread: DriverThread::default(),
@@ -117,10 +118,11 @@ impl SimulatedDriver {
         if !host.begin_folding(batch) {
             return;
         }
-        let rows = constant_row(batch.member, self.width).repeat(batch.samples);
+        let width = self.widths[batch.member.get()];
+        let rows = constant_row(batch.member, width).repeat(batch.samples);
         let output = BatchOutput {
             rows: &rows,
-            width: self.width,
+            width,
             outputs: OutputKind::Values,
         };
         if let Err(why) = output.fold(batch) {

@@ -67,9 +67,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         false => Detail::Marked,
     };
     let mut progress = ProgressLine::new();
-    let texts = samples.texts().iter().map(|text| text.text.clone());
-    let texts = texts.collect::<Vec<_>>();
-    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members, texts);
+    let means_something = !opened.ensemble.is_synthetic() && !opened.devices.is_simulated();
+    let targets = samples.targets().filter(|_| means_something);
+    let mut answers = PredictedAnswers::new(&opened.ensemble, args.members, &samples, targets);
     let all = samples.len();
     let run = saturate_for(&engine, &samples, all, detail, until, |_, answer| {
         answers.add(answer);

@@ -23,8 +23,10 @@ pub(crate) struct PredictedAnswers {
     /// The names of the classes, values or labels, if the ensemble has any.
     answer_names: Option<Vec<String>>,
     own: OwnAnswers,
-    /// The ensemble's answers, `[samples, width]`.
+    /// The ensemble's answers, `[samples, width]`: of positions the numbers of their classes.
     scores: Vec<f32>,
+    /// The answers against targets, where these are known and mean something.
+    tally: Option<(MeasureTally, Targets)>,
     /// The name and the rows of each member, if they were asked for.
     members: Vec<(String, Vec<f32>)>,
     names: Vec<String>,
@@ -34,8 +36,17 @@ pub(crate) struct PredictedAnswers {
 }
 
 impl PredictedAnswers {
-    /// Starts without answers to samples, which may have been made from texts.
-    pub(crate) fn new(ensemble: &Ensemble, with_members: bool, texts: Vec<String>) -> Self {
+    /// Starts without answers to `samples`, to compare them with targets where these mean
+    /// something.
+    pub(crate) fn new(
+        ensemble: &Ensemble,
+        with_members: bool,
+        samples: &Samples,
+        targets: Option<&Targets>,
+    ) -> Self {
+        let of_names = ensemble.answer_names.as_deref();
+        let tally = || MeasureTally::named(ensemble.answers, of_names);
+        let texts = samples.texts().iter().map(|text| text.text.clone());
         let names = ensemble.member_names();
         let members = names.iter().filter(|_| with_members);
         PredictedAnswers {
@@ -43,21 +54,26 @@ impl PredictedAnswers {
             answer_names: ensemble.answer_names.clone(),
             own: ensemble.own_answers(),
             scores: Vec::new(),
+            tally: targets.map(|targets| (tally(), targets.clone())),
             members: members.map(|name| (name.clone(), Vec::new())).collect(),
             flaws: vec![Flaws::default(); names.len()],
             names,
-            texts,
+            texts: texts.collect(),
         }
     }
 
     /// Adds the answer to the next samples.
     pub(crate) fn add(&mut self, answer: &Answer) {
-        answer
-            .rows()
-            .for_each(|row| self.scores.extend_from_slice(row));
+        let first = self.len();
+        for (at, row) in answer.rows().enumerate() {
+            keep(self.kind, row, &mut self.scores);
+            if let Some((tally, targets)) = &mut self.tally {
+                tally.add(row, targets.of(first + at));
+            }
+        }
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             let answered = answer.member_rows(member);
-            answered.for_each(|row| rows.extend_from_slice(&self.own.of(member, row)));
+            answered.for_each(|row| keep(self.kind, &self.own.of(member, row), rows));
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -84,9 +100,10 @@ impl PredictedAnswers {
         self.kind
     }
 
-    /// Returns the number of numbers in an answer.
+    /// Returns the number of numbers that are kept of an answer.
     pub(super) fn width(&self) -> usize {
-        self.kind.width()
+        let positions = self.kind.positions();
+        positions.map_or(self.kind.width(), |positions| positions.count())
     }
 
     /// Returns the names of the classes, values or labels, if the ensemble has any.
@@ -127,6 +144,22 @@ impl PredictedAnswers {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
     }
+}
+
+/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
+fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
+    let Some(positions) = kind.positions() else {
+        return to.extend_from_slice(row);
+    };
+    match positions.classes(row) {
+        Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
+        None => to.resize(to.len() + positions.count(), f32::NAN),
+    }
+}
+
+/// Returns the number of a class that was kept, or `None` where there is no answer.
+pub(super) fn class_of(kept: f32) -> Option<u32> {
+    kept.is_finite().then_some(kept as u32)
 }
 
 /// The answers in JSON.
@@ -191,6 +224,14 @@ enum ReportedAnswer<'a> {
         labels: Option<Vec<LabelName<'a>>>,
         scores: &'a [f32],
     },
+    Mask {
+        /// The number of the class of each pixel, row by row; `None` without an answer.
+        mask: Option<Vec<Vec<u32>>>,
+    },
+    Tokens {
+        /// The class of each token, or `None` without an answer.
+        tokens: Option<Vec<LabelName<'a>>>,
+    },
 }
 
 /// A label by its name, or its number where it has none.
@@ -214,6 +255,22 @@ impl<'a> ReportedAnswer<'a> {
                 }
             }
             AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
+            AnswerKind::Masks { width, .. } => {
+                let rows = row.chunks_exact(width.get() as usize);
+                let classes = |row: &[f32]| row.iter().map(|kept| class_of(*kept)).collect();
+                ReportedAnswer::Mask {
+                    mask: rows.map(classes).collect(),
+                }
+            }
+            AnswerKind::Tokens { .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let classes = row
+                    .iter()
+                    .map(|kept| class_of(*kept).map(|n| label(n as usize)));
+                ReportedAnswer::Tokens {
+                    tokens: classes.collect(),
+                }
+            }
             AnswerKind::Labels { threshold, .. } => {
                 let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
                 let given = threshold.labels(row);
@@ -232,7 +289,6 @@ pub(crate) struct RunFacts {
     elapsed: Duration,
     synthetic: bool,
     simulated: bool,
-    targets: Option<Targets>,
     cut: Option<String>,
 }
 
@@ -244,7 +300,6 @@ impl RunFacts {
             elapsed,
             synthetic: opened.ensemble.is_synthetic(),
             simulated: opened.devices.is_simulated(),
-            targets: samples.targets().cloned(),
             cut: cut_line(samples),
         }
     }
@@ -253,9 +308,8 @@ impl RunFacts {
 impl<'a> AnswersReport<'a> {
     /// Makes the report.
     pub(crate) fn new(answers: &'a PredictedAnswers, facts: RunFacts) -> Self {
-        let means_something = !facts.synthetic && !facts.simulated;
-        let targets = facts.targets.as_ref().filter(|_| means_something);
-        let qualities = targets.map_or_else(Vec::new, |targets| qualities(answers, targets));
+        let tally = answers.tally.as_ref();
+        let qualities = tally.map_or_else(Vec::new, |(tally, _)| tally.qualities());
         AnswersReport {
             figures: figures(answers.kind(), &qualities),
             qualities,
@@ -271,15 +325,6 @@ impl<'a> AnswersReport<'a> {
             answers: rows(answers),
         }
     }
-}
-
-/// Compares the answers with targets.
-fn qualities(answers: &PredictedAnswers, targets: &Targets) -> Vec<Quality> {
-    let mut tally = MeasureTally::new(answers.kind());
-    for (sample, row) in answers.rows().enumerate() {
-        tally.add(row, targets.of(sample));
-    }
-    tally.qualities()
 }
 
 /// Returns every figure that suits the answers, known or not.

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use divisi::device::MemberIndex;
-use divisi::ensemble::samples::to_npy;
+use divisi::ensemble::samples::{to_npy, to_npy_classes};
 use divisi::ensemble::{AnswerKind, label_of};
 
-use super::report::PredictedAnswers;
+use super::report::{PredictedAnswers, class_of};
 
 /// Returns a CSV row for each sample: its text, if it has one, its class or labels (empty if there is no answer) and
 /// scores, or its values; then the same of each member that was asked for.
@@ -55,10 +55,20 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         let scores: Vec<String> = numbered("score");
         std::iter::once(first.to_owned()).chain(scores).collect()
     };
+    let named = |first: &str, class: usize| {
+        let names = answers.answer_names();
+        let name = names.and_then(|names| names.get(class).cloned());
+        format!("{first}_{}", name.unwrap_or_else(|| class.to_string()))
+    };
     match (answers.kind(), answers.answer_names()) {
         (AnswerKind::Classes { .. }, Some(_)) if answers.has_texts() => {
             [vec!["class".to_owned()], scores("label")].concat()
         }
+        (AnswerKind::Masks { count, .. }, _) => {
+            let classes = 0..count.get() as usize;
+            classes.map(|class| named("share", class)).collect()
+        }
+        (AnswerKind::Tokens { .. }, _) => numbered("token"),
         (AnswerKind::Classes { .. }, _) => scores("class"),
         (AnswerKind::Labels { .. }, _) => scores("labels"),
         (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
@@ -67,8 +77,13 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
 }
 
 fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
+    match answers.kind() {
+        AnswerKind::Masks { count, .. } => return write_shares(text, count.get(), row),
+        AnswerKind::Tokens { .. } => return write_tokens(text, answers, row),
+        _ => {}
+    }
     let first = match answers.kind() {
-        AnswerKind::Values { .. } => None,
+        AnswerKind::Values { .. } | AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => None,
         AnswerKind::Classes { .. } => {
             let class = label_of(row);
             let number = class.map_or(String::new(), |class| class.to_string());
@@ -95,6 +110,28 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
     }
 }
 
+/// Writes the share of pixels of each class, or nothing for each where there is no answer. A
+/// single class has number 1 in masks.
+fn write_shares(text: &mut String, classes: u32, row: &[f32]) {
+    let first = u32::from(classes == 1);
+    let answered = row.iter().all(|kept| kept.is_finite());
+    for class in first..first + classes {
+        text.push(',');
+        if answered {
+            let pixels = row.iter().filter(|kept| class_of(**kept) == Some(class));
+            let _ = write!(text, "{}", pixels.count() as f64 / row.len() as f64);
+        }
+    }
+}
+
+/// Writes the class of each token, or nothing where there is no answer.
+fn write_tokens(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
+    for kept in row {
+        let class = class_of(*kept).map(|class| vec![class as usize]);
+        let _ = write!(text, ",{}", labels(answers, &class.unwrap_or_default()));
+    }
+}
+
 /// Returns labels by their names or numbers, separated by `;`, as files of samples list them.
 fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
     let name = |label: &usize| {
@@ -115,10 +152,22 @@ fn quoted(name: &str) -> String {
 }
 
 /// Returns answers as `.npy` of shape `[samples, width]`; with members
-/// `[members + 1, samples, width]`, the ensemble last.
+/// `[members + 1, samples, width]`, the ensemble last. Positions are in place of the width, and
+/// the numbers of their classes the values.
 pub(crate) fn npy(answers: &PredictedAnswers) -> Vec<u8> {
     let (samples, width) = (answers.len(), answers.width());
     let values = answers.values().copied();
+    if let Some(positions) = answers.kind().positions() {
+        let members = match answers.members().count() {
+            0 => None,
+            members => Some(members + 1),
+        };
+        let sides = positions.sides().into_iter();
+        let is_mask = matches!(answers.kind(), AnswerKind::Masks { .. });
+        let dims = members.into_iter().chain([samples]);
+        let dims: Vec<usize> = dims.chain(sides.skip(usize::from(!is_mask))).collect();
+        return to_npy_classes(values.map(class_of), positions.numbers(), &dims);
+    }
     match answers.members().count() {
         0 => to_npy(values, &[samples, width]),
         members => to_npy(values, &[members + 1, samples, width]),

@@ -145,7 +145,7 @@ impl LaneStart {
         let ensemble = &self.gpu.slot.networks.ensemble;
         let member = &ensemble.members[self.spec.member];
         let inputs = member.input.shape.elements();
-        let width = ensemble.answer_width();
+        let width = member.row_width();
         let buffers = {
             let _one_at_a_time = context.making.lock();
             let program = self.program.as_ref();

@@ -1,0 +1,203 @@
+//! Classes at each position of a sample, the pixels of a mask or the tokens of a text: how their
+//! scores lie in rows, and the rules for classes at each of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::device::MemberIndex;
+
+use super::answers::Threshold;
+use super::member::OutputKind;
+use super::rule::{CombinationRule, label_of};
+
+/// The positions of a sample, and how the scores of their classes lie in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Positions {
+    classes: usize,
+    sides: [usize; 2],
+    /// Whether all positions of a class lie one after another, not all classes of a position.
+    in_planes: bool,
+}
+
+/// The positions that are copied and combined together: few enough to stay in cache.
+const BLOCK: usize = 256;
+
+impl Positions {
+    /// Returns the pixels of a mask of height and width: `[classes, height, width]`.
+    pub(super) fn pixels(classes: usize, sides: [usize; 2]) -> Self {
+        Positions {
+            classes,
+            sides,
+            in_planes: true,
+        }
+    }
+
+    /// Returns the tokens of a text: `[length, classes]`.
+    pub(super) fn tokens(classes: usize, length: usize) -> Self {
+        Positions {
+            classes,
+            sides: [1, length],
+            in_planes: false,
+        }
+    }
+
+    /// Returns their number.
+    pub fn count(self) -> usize {
+        self.sides[0] * self.sides[1]
+    }
+
+    /// Returns the height and width of a mask; tokens are a single row.
+    pub fn sides(self) -> [usize; 2] {
+        self.sides
+    }
+
+    /// Returns the number of scores of a row.
+    pub fn width(self) -> usize {
+        self.classes.saturating_mul(self.count())
+    }
+
+    /// Returns the dimensions of a row.
+    pub fn dims(self) -> Vec<usize> {
+        match (self.in_planes, self.sides) {
+            (true, [height, width]) => vec![self.classes, height, width],
+            (false, [_, length]) => vec![length, self.classes],
+        }
+    }
+
+    /// Returns how many numbers classes have. A single class has two: 1 where it is, 0 where
+    /// it is not.
+    pub fn numbers(self) -> usize {
+        self.classes.max(2)
+    }
+
+    /// Whether positions belong to a single class or not.
+    pub fn is_binary(self) -> bool {
+        self.classes == 1
+    }
+
+    /// Returns the number of the likeliest class at each position, or `None` if any score is
+    /// NaN or infinite. A single class is where its probability is at least a half.
+    pub fn classes(self, row: &[f32]) -> Option<Vec<u32>> {
+        if row.iter().any(|score| !score.is_finite()) {
+            return None;
+        }
+        if self.is_binary() {
+            let is_met = |p: &f32| u32::from(Threshold::default().is_met(*p));
+            return Some(row.iter().map(is_met).collect());
+        }
+        match self.in_planes {
+            true => Some(self.likeliest_planes(row)),
+            false => row
+                .chunks_exact(self.classes)
+                .map(|scores| label_of(scores).and_then(|class| u32::try_from(class).ok()))
+                .collect(),
+        }
+    }
+
+    fn likeliest_planes(self, row: &[f32]) -> Vec<u32> {
+        let mut best = row[..self.count()].to_vec();
+        let mut classes = vec![0; self.count()];
+        for (class, plane) in (0..).zip(row.chunks_exact(self.count())).skip(1) {
+            for ((best, number), score) in best.iter_mut().zip(&mut classes).zip(plane) {
+                if *score > *best {
+                    (*best, *number) = (*score, class);
+                }
+            }
+        }
+        classes
+    }
+
+    /// Copies the scores of some positions to rows of classes.
+    fn gather(self, row: &[f32], range: Range<usize>, to: &mut Vec<f32>) {
+        to.clear();
+        if !self.in_planes {
+            to.extend_from_slice(&row[range.start * self.classes..range.end * self.classes]);
+            return;
+        }
+        to.resize(range.len() * self.classes, 0.0);
+        for (class, plane) in row.chunks_exact(self.count()).enumerate() {
+            let to = to[class..].iter_mut().step_by(self.classes);
+            to.zip(&plane[range.clone()])
+                .for_each(|(to, score)| *to = *score);
+        }
+    }
+
+    /// Returns rows of classes for each position as rows of the answers.
+    fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
+        if !self.in_planes || self.classes == 1 {
+            return rows;
+        }
+        let mut to = vec![0.0; rows.len()];
+        let samples = rows
+            .chunks_exact(self.width())
+            .zip(to.chunks_exact_mut(self.width()));
+        for (row, to) in samples {
+            for first in (0..self.count()).step_by(BLOCK) {
+                let range = first..(first + BLOCK).min(self.count());
+                let block = &row[first * self.classes..range.end * self.classes];
+                for (class, plane) in to.chunks_exact_mut(self.count()).enumerate() {
+                    let scores = block[class..].iter().step_by(self.classes);
+                    plane[range.clone()]
+                        .iter_mut()
+                        .zip(scores)
+                        .for_each(|(to, s)| *to = *s);
+                }
+            }
+        }
+        to
+    }
+}
+
+/// A rule for classes, at each position by itself.
+pub(super) struct AtPositions {
+    pub(super) positions: Positions,
+    /// The kind of numbers that each member returns.
+    pub(super) outputs: Vec<OutputKind>,
+    /// The rule for the classes of one position.
+    pub(super) rule: Arc<dyn CombinationRule>,
+}
+
+impl CombinationRule for AtPositions {
+    fn state_width(&self) -> usize {
+        self.positions.count() * self.rule.state_width()
+    }
+
+    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
+        if !self.counts(member) {
+            return;
+        }
+        let (positions, of_one) = (self.positions, self.rule.state_width());
+        let are_logits = self.outputs[member] == OutputKind::PositionLogits;
+        let mut block = Vec::with_capacity(BLOCK * positions.classes);
+        let states = state.chunks_exact_mut(self.state_width());
+        for (row, state) in rows.chunks_exact(positions.width()).zip(states) {
+            for (first, state) in (0..).step_by(BLOCK).zip(state.chunks_mut(BLOCK * of_one)) {
+                positions.gather(row, first..first + state.len() / of_one, &mut block);
+                if are_logits {
+                    block.chunks_exact_mut(positions.classes).for_each(softmax);
+                }
+                self.rule.fold(member, &block, state);
+            }
+        }
+    }
+
+    fn finish(&self, state: Vec<f32>, _width: usize) -> Vec<f32> {
+        let rows = self.rule.finish(state, self.positions.classes);
+        self.positions.scatter(rows)
+    }
+
+    fn counts(&self, member: MemberIndex) -> bool {
+        self.rule.counts(member)
+    }
+}
+
+/// Turns logits into probabilities.
+fn softmax(scores: &mut [f32]) {
+    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for score in scores.iter_mut() {
+        *score = (*score - most).exp();
+        sum += *score;
+    }
+    scores.iter_mut().for_each(|score| *score /= sum);
+}
