@@ -340,7 +340,7 @@ fn a_tokenizer_of_another_vocabulary_is_refused() {
     other["model"]["vocab"]["zzzz"] = json!(768);
     let found = read(TEXT, &other.to_string(), NETWORK).expect_err("too large");
     let expected = "ensemble.toml:4: input.text.tokenizer: a tokenizer of another vocabulary: its \
-                    ids go up to 768, the table of `mean` has 768 rows";
+                    ids go up to 768, there are 768 in the table of member `mean`";
     assert!(found.ends_with(expected), "{found}");
 }
 
@@ -354,7 +354,8 @@ fn tokenizers_that_would_not_end_or_not_repeat_are_refused() {
     };
     let longer = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaaaaaa"});
     let steps = json!({"type": "Sequence", "normalizers": [longer, longer, longer, longer]});
-    let template = json!([{"SpecialToken": {"id": "[CLS]", "type_id": 0}}; 60]);
+    let special = json!({"SpecialToken": {"id": "[CLS]", "type_id": 0}});
+    let template = Value::from(vec![special; 60]);
     let cases = [
         (
             changed("/normalizer", steps),

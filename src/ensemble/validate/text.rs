@@ -151,8 +151,7 @@ fn filled(spec: TensorSpec, length: usize) -> TensorSpec {
     }
 }
 
-/// Checks that the tables of all members hold the tokenizer's vocabulary, and as many positions
-/// as a text has.
+/// Checks that the tables of all members have a row for each id, type and position of a text.
 pub(super) fn check_tables(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
@@ -163,24 +162,41 @@ pub(super) fn check_tables(
         return Ok(());
     };
     let text = written.get_ref();
-    let [(ids, _), .., (positions, _)] = names(text);
-    let (length, highest) = (input.tokenizer().length(), input.tokenizer().highest());
     for member in members {
-        let name = &member.name;
-        if let Some(rows) = table(&member.graph, ids).filter(|rows| highest as usize >= *rows) {
-            let why = format!(
-                "input.text.tokenizer: a tokenizer of another vocabulary: its ids go up to \
-                 {highest}, the table of `{name}` has {rows} rows"
-            );
-            return Err(source.wrong(text.tokenizer.span().start, why));
-        }
-        if let Some(rows) = table(&member.graph, positions).filter(|rows| length > *rows) {
-            let why = format!(
-                "input.text.length: expected at most {rows}, the positions of `{name}`, found \
-                 {length}"
-            );
-            return Err(source.wrong(text.length.span().start, why));
+        for (name, kind) in names(text) {
+            let rows = table(&member.graph, name);
+            let short = rows.and_then(|rows| too_short(kind, rows, input.tokenizer()));
+            if let Some(why) = short {
+                let at = match kind {
+                    TokenTensor::Positions => text.length.span().start,
+                    _ => text.tokenizer.span().start,
+                };
+                let why = format!("input.text.{why} of member `{}`", member.name);
+                return Err(source.wrong(at, why));
+            }
         }
     }
     Ok(())
+}
+
+/// Returns why a table of `rows` rows is too short for what a tokenizer makes, if it is: the
+/// field that is wrong, and what was expected.
+fn too_short(kind: TokenTensor, rows: usize, tokenizer: &TextTokenizer) -> Option<String> {
+    let within = |highest: u32| (highest as usize) < rows;
+    match kind {
+        TokenTensor::Ids if !within(tokenizer.highest()) => Some(format!(
+            "tokenizer: a tokenizer of another vocabulary: its ids go up to {}, there are {rows} \
+             in the table",
+            tokenizer.highest()
+        )),
+        TokenTensor::Types if !within(tokenizer.highest_type()) => Some(format!(
+            "tokenizer: it makes types up to {}, there are {rows} in the table",
+            tokenizer.highest_type()
+        )),
+        TokenTensor::Positions if tokenizer.length() > rows => Some(format!(
+            "length: expected at most {rows}, found {}: there are no more positions in the table",
+            tokenizer.length()
+        )),
+        _ => None,
+    }
 }

@@ -88,7 +88,7 @@ enum CliCommand {
     Check(CheckArgs),
     /// Answer the samples in a file
     #[command(
-        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
+        after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict snippets --text 'import numpy as np'\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
     )]
     Predict(PredictArgs),
     /// Accuracy (or error, or F1) of each member and of the ensemble under each rule

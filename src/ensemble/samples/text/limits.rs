@@ -59,36 +59,36 @@ pub(super) fn check(text: &str) -> Result<(), TextError> {
     Ok(())
 }
 
-/// Returns the most times that a step of normalisation lengthens a text, in bytes.
+/// Returns the most times that a step of normalisation lengthens a text, in bytes. Steps are
+/// told by their fields, since old files have no types.
 fn growth(step: &Value) -> usize {
-    let length = |field: &str| step[field].as_str().map_or(0, str::len);
-    match step["type"].as_str() {
-        Some("Sequence") => {
-            let steps = step["normalizers"].as_array().into_iter().flatten();
-            steps.map(growth).fold(1, usize::saturating_mul)
-        }
-        Some("Replace") => {
-            let pattern = step["pattern"]["String"].as_str().map_or(1, str::len);
-            1 + length("content") / pattern.max(1)
-        }
-        Some("Prepend") => 1 + length("prepend"),
-        Some("Precompiled") => precompiled(step),
+    let text = |field: &str| step[field].as_str();
+    if let Some(steps) = step["normalizers"].as_array() {
+        return steps.iter().map(growth).fold(1, usize::saturating_mul);
+    }
+    if let Some(table) = text("precompiled_charsmap") {
+        return longest_replacement(table).max(1);
+    }
+    if let Some(added) = text("content").or(text("prepend")) {
+        let pattern = step["pattern"]["String"].as_str().map_or(1, str::len);
+        return 1 + added.len() / pattern.max(1);
+    }
+    match text("type") {
         Some("Strip" | "StripAccents" | "Nmt") => 1,
         None if step.is_null() => 1,
         _ => OF_UNICODE,
     }
 }
 
-/// Returns the longest replacement of a table by SentencePiece: base64 of the size of an index
-/// in four bytes, the index, and replacements that end in a zero.
-fn precompiled(step: &Value) -> usize {
-    let written = step["precompiled_charsmap"].as_str().unwrap_or_default();
-    let table = base64::decode(written).unwrap_or_default();
+/// Returns the bytes of the longest replacement of a table by SentencePiece: base64 of the size
+/// of an index in four bytes, the index, and replacements that end in a zero.
+fn longest_replacement(table: &str) -> usize {
+    let table = base64::decode(table).unwrap_or_default();
     let size = table.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
     let first = usize::try_from(size)
         .unwrap_or(usize::MAX)
         .saturating_add(4);
     let replacements = table.get(first..).unwrap_or_default();
     let longest = replacements.split(|b| *b == 0).map(<[u8]>::len).max();
-    longest.unwrap_or(0).max(1)
+    longest.unwrap_or(0)
 }

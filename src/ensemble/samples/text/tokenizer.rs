@@ -73,6 +73,14 @@ impl TextTokenizer {
         self.highest
     }
 
+    /// Returns the largest type of the tokens of a text or a pair.
+    pub fn highest_type(&self) -> u32 {
+        let tries = [None, Some("a")].map(|pair| self.encode("a", pair));
+        let encodings = tries.iter().flatten();
+        let types = encodings.flat_map(|(encoding, _)| encoding.get_type_ids());
+        types.copied().max().unwrap_or(0)
+    }
+
     /// Returns the id that stands after the end of a text.
     pub fn padding(&self) -> u32 {
         self.padding
