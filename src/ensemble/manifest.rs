@@ -317,11 +317,24 @@ impl Files {
         }
     }
 
-    fn embedded(&self, name: &str) -> Result<&'static [u8], EnsembleError> {
-        let files = match self {
+    /// Returns what is compiled into the program as the files of a folder, by their names there.
+    pub(super) fn embedded_folder(&self, folder: &str) -> Vec<(&'static str, &'static [u8])> {
+        let within = |name: &'static str| name.strip_prefix(folder)?.strip_prefix('/');
+        let files = self.all_embedded().iter();
+        files
+            .filter_map(|(name, bytes)| Some((within(name)?, *bytes)))
+            .collect()
+    }
+
+    fn all_embedded(&self) -> &'static [(&'static str, &'static [u8])] {
+        match self {
             Files::Folder { .. } | Files::Network { .. } => &[],
-            Files::Embedded { files, .. } => *files,
-        };
+            Files::Embedded { files, .. } => files,
+        }
+    }
+
+    fn embedded(&self, name: &str) -> Result<&'static [u8], EnsembleError> {
+        let files = self.all_embedded();
         let found = files.iter().find(|(n, _)| *n == name);
         let found = found.map(|(_, bytes)| *bytes);
         found.ok_or_else(|| self.wrong(name, "no such file".into()))

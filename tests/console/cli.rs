@@ -68,6 +68,25 @@ fn check_shows_what_a_member_takes_where_that_differs() {
 }
 
 #[test]
+fn digits_exported_to_onnx_are_as_accurate_as_the_networks_built_here() {
+    let ours = json(&["accuracy", "digits", "--format", "json"]);
+    let exported = json(&["accuracy", "digits-onnx", "--format", "json"]);
+    let of = |report: &Value| report["members"].as_array().expect("members").clone();
+    let (ours, exported) = (of(&ours), of(&exported));
+    assert_eq!(exported.len(), 4);
+    for member in &exported {
+        assert!(ours.contains(member), "{member} among {ours:?}");
+    }
+}
+
+#[test]
+fn images_that_are_compiled_in_are_samples() {
+    let report = json(&["check", "drawings", "--format", "json"]);
+    assert_eq!(report["members"].as_array().map(Vec::len), Some(3));
+    assert_eq!(report["calibration"]["samples"], 6, "{report}");
+}
+
+#[test]
 fn check_describes_members_and_devices() {
     let report = json(&["check", "digits", "--format", "json"]);
     let members = report["members"].as_array().expect("members");

@@ -612,6 +612,7 @@ fn a_vector_has_one_size_for_all_members() {
 #[test]
 fn the_samples_that_come_with_the_program_can_be_served() {
     for (name, members) in [
+        ("drawings", 3),
         ("imn1", 1),
         ("imn4", 4),
         ("imn12", 12),

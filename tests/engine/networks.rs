@@ -79,6 +79,11 @@ fn parameters_have_the_names_that_weight_files_have() {
     let names = [
         ("alexnet", "features.10.weight", "classifier.6.bias"),
         (
+            "convnext-tiny",
+            "features.1.0.layer_scale",
+            "features.1.0.block.3.weight",
+        ),
+        (
             "densenet121",
             "features.denseblock4.denselayer16.norm2.running_var",
             "features.transition3.conv.weight",
@@ -113,7 +118,17 @@ fn parameters_have_the_names_that_weight_files_have() {
             "layer3.35.conv3.weight",
             "layer1.0.downsample.1.bias",
         ),
+        (
+            "swin-t",
+            "features.1.0.attn.relative_position_bias_table",
+            "features.2.reduction.weight",
+        ),
         ("vgg19", "features.34.bias", "classifier.0.weight"),
+        (
+            "vit-b-16",
+            "class_token",
+            "encoder.layers.encoder_layer_0.self_attention.in_proj_weight",
+        ),
         (
             "xception",
             "block12.rep.4.pointwise.weight",
@@ -137,14 +152,19 @@ fn multiplications_are_as_many_as_others_count() {
     let counts = [
         ("alexnet", 0.71),
         ("densenet121", 2.83),
+        ("convnext-tiny", 4.46),
         ("densenet201", 4.29),
+        ("efficientnet-b0", 0.39),
+        ("googlenet", 1.50),
         ("inception-v3", 5.71),
         ("mobilenet-v2", 0.30),
         ("resnet18", 1.81),
         ("resnet50", 4.09),
         ("resnet152", 11.51),
         ("resnext50-32x4d", 4.23),
+        ("swin-t", 4.49),
         ("vgg19", 19.63),
+        ("vit-b-16", 17.56),
     ];
     for (name, giga) in counts {
         let found = published(name, side(name)).flops() as f64 / 2e9;
@@ -225,13 +245,23 @@ fn skeleton(depth: usize, width: f64, side: usize) -> Graph {
 fn lowered_networks_answer_as_plain_candle() {
     // At the smallest images they take, or a little more.
     let sides = [
+        ("convnext-tiny", 32),
+        ("deit-tiny-patch16-224", 48),
         ("densenet121", 32),
+        ("efficientnet-b0", 32),
+        ("googlenet", 32),
         ("inception-resnet-v2", 75),
         ("inception-v3", 75),
         ("inception-v4", 75),
+        ("mnasnet0-5", 32),
         ("mobilenet-v2", 32),
+        ("mobilenet-v3-small", 32),
+        ("regnet-y-400mf", 32),
         ("resnet18", 32),
         ("resnext50-32x4d", 32),
+        ("shufflenet-v2-x0-5", 32),
+        ("squeezenet1-1", 32),
+        ("swin-t", 80),
         ("xception", 33),
     ];
     let published = sides.map(|(name, side)| (name, published(name, side)));
@@ -251,6 +281,9 @@ fn made_up_weights_keep_values_in_bounds_however_deep_the_network() {
         ("densenet121", published("densenet121", 64)),
         ("inception-resnet-v2", published("inception-resnet-v2", 139)),
         ("mobilenet-v2", published("mobilenet-v2", 128)),
+        ("convnext-small", published("convnext-small", 64)),
+        ("efficientnet-b4", published("efficientnet-b4", 64)),
+        ("swin-t", published("swin-t", 64)),
         ("resnet152", published("resnet152", 64)),
         ("xception", published("xception", 128)),
         ("a deep skeleton", skeleton(132, 0.25, 32)),

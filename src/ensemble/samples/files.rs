@@ -88,6 +88,17 @@ impl Samples {
         }
     }
 
+    /// Reads images without labels, each by its name and bytes.
+    ///
+    /// # Errors
+    /// One is no image, or they are too many.
+    pub fn of_images(
+        images: &[(&str, &[u8])],
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        images::of_files(images, form)
+    }
+
     /// Adds the targets of the file at `path`, as [`Samples::targeted_by`] does, or of the masks
     /// in the folder there.
     ///

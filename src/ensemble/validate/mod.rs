@@ -214,7 +214,10 @@ fn read_samples(
     }
     let samples = match source.files.path(file) {
         Some(path) => Samples::read(&path, form),
-        None => Samples::parse(file, source.files.read(file)?, form),
+        None => match source.files.embedded_folder(file).as_slice() {
+            [] => Samples::parse(file, source.files.read(file)?, form),
+            images => Samples::of_images(images, form),
+        },
     };
     let mut samples = samples.map_err(|e| of(file, &e))?;
     if let Some(labels) = &table.labels {

@@ -43,6 +43,7 @@ struct WrittenLayer {
     stride: Option<usize>,
     padding: Option<Sides>,
     count_include_pad: Option<bool>,
+    ceil_mode: Option<bool>,
     dilation: Option<usize>,
     groups: Option<usize>,
     bias: Option<bool>,
@@ -136,7 +137,11 @@ fn add(builder: &mut GraphBuilder, layer: &WrittenLayer) -> Result<(), GraphErro
             .map(|name| find(builder, layer, name))
             .collect::<Result<_, _>>()?,
     };
-    builder.add(&layer.name, layer.operation()?, &inputs)?;
+    let mut op = layer.operation()?;
+    if let (Op::MaxPool(pool) | Op::AvgPool(pool), Some(true)) = (&mut op, layer.ceil_mode) {
+        *pool = pool.covering(builder.shape(inputs.first().copied().unwrap_or(NodeId::INPUT)));
+    }
+    builder.add(&layer.name, op, &inputs)?;
     Ok(())
 }
 
@@ -275,8 +280,14 @@ impl WrittenLayer {
             LayerKind::Conv2d => &[
                 "channels", "kernel", "stride", "padding", "dilation", "groups", "bias",
             ],
-            LayerKind::MaxPool => &["kernel", "stride", "padding"],
-            LayerKind::AvgPool => &["kernel", "stride", "padding", "count_include_pad"],
+            LayerKind::MaxPool => &["kernel", "stride", "padding", "ceil_mode"],
+            LayerKind::AvgPool => &[
+                "kernel",
+                "stride",
+                "padding",
+                "count_include_pad",
+                "ceil_mode",
+            ],
             LayerKind::Linear => &["features", "bias"],
             LayerKind::Upscale | LayerKind::AdaptiveAvgPool => &["height", "width"],
             LayerKind::Scale => &["by"],
@@ -303,6 +314,7 @@ impl WrittenLayer {
             ("stride", self.stride.is_some()),
             ("padding", self.padding.is_some()),
             ("count_include_pad", self.count_include_pad.is_some()),
+            ("ceil_mode", self.ceil_mode.is_some()),
             ("dilation", self.dilation.is_some()),
             ("groups", self.groups.is_some()),
             ("bias", self.bias.is_some()),

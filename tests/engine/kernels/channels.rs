@@ -210,6 +210,31 @@ fn they_can_be_written_down_as_layers() {
 }
 
 #[test]
+fn pools_may_cover_the_last_pixels_as_with_ceil_mode() {
+    // Sides, window, stride and padding, and what PyTorch's pools answer.
+    let cases = [
+        (7, 3, 2, 0, 3),
+        (8, 3, 2, 0, 4),
+        (8, 2, 2, 0, 4),
+        (7, 2, 2, 0, 4),
+        (7, 2, 2, 1, 4),
+        (6, 2, 3, 1, 3),
+        (2, 2, 3, 0, 1),
+    ];
+    for (side, kernel, stride, padding, expected) in cases {
+        let text = format!(
+            r#"layers = [{{ name = "pool", op = "max-pool", kernel = {kernel}, stride = {stride},
+                padding = {padding}, ceil_mode = true }}]"#
+        );
+        let file: LayersFile = toml::from_str(&text).expect("layers");
+        let graph = file.build(Shape::image(1, side, side)).expect("a network");
+        let found = graph.output();
+        let context = format!("{side} by {kernel}, stride {stride}, padding {padding}");
+        assert_eq!(found, Shape::image(1, expected, expected), "{context}");
+    }
+}
+
+#[test]
 fn activations_are_written_as_operations_of_their_own() {
     for activation in ALL {
         let op = Op::from(activation);

@@ -211,6 +211,25 @@ static SAMPLES: &[EmbeddedEnsemble] = &[
         "conv.onnx",
         "attention.onnx",
     ],
+    embedded![
+        "digits-onnx":
+        "ensemble.toml",
+        "../digits/digits.csv",
+        "mlp.onnx",
+        "cnn-s.onnx",
+        "res-s.onnx",
+        "dense.onnx",
+    ],
+    embedded![
+        "drawings":
+        "ensemble.toml",
+        "images/ball.jpg",
+        "images/boat.jpg",
+        "images/fish.png",
+        "images/house.jpg",
+        "images/mountains.png",
+        "images/tree.png",
+    ],
     embedded!["imn1": "ensemble.toml"],
     embedded!["imn4": "ensemble.toml"],
     embedded!["imn12": "ensemble.toml"],

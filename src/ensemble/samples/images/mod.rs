@@ -44,6 +44,19 @@ pub(super) fn of_file(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
     rows.finish()
 }
 
+/// Reads images without labels, each by its name and bytes.
+pub(super) fn of_files(
+    files: &[(&str, &[u8])],
+    form: &SampleForm<'_>,
+) -> Result<Samples, SamplesError> {
+    let mut rows = ImageRows::new(form, files.len())?;
+    for (name, bytes) in files {
+        let added = rows.add(bytes);
+        added.map_err(|e| SamplesError::from(e).within(*name))?;
+    }
+    rows.finish()
+}
+
 /// Reads the images in a folder, one after another, and their labels if they lie in folders of
 /// classes.
 pub(super) fn of_folder(folder: &Path, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {

@@ -167,6 +167,11 @@ fn is_counter(name: &str, entry: &TensorEntry) -> bool {
     last == "num_batches_tracked" || whole && entry.shape.iter().product::<usize>() == 1
 }
 
+/// Whether a tensor lists the relative positions within a window, which follow from its side.
+fn is_position_index(name: &str) -> bool {
+    name.rsplit('.').next() == Some("relative_position_index")
+}
+
 /// Whether a tensor belongs to an auxiliary head, which only training needs: `AuxLogits.…`,
 /// `aux1.…`, `aux_classifier.…`.
 fn is_auxiliary(name: &str) -> bool {
@@ -310,6 +315,8 @@ impl<'a, 'w> NameResolver<'a, 'w> {
         }
         if is_counter(wanted, entry) {
             self.ignore(Ignored::Counters, name);
+        } else if is_position_index(wanted) {
+            self.ignore(Ignored::PositionIndex, name);
         } else if is_auxiliary(wanted) {
             self.ignore(Ignored::AuxiliaryHead, name);
         } else {

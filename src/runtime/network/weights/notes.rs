@@ -41,6 +41,8 @@ pub enum WeightsNote {
 pub enum Ignored {
     /// They are whole numbers that count steps of training.
     Counters,
+    /// They list relative positions, which follow from the network.
+    PositionIndex,
     /// They belong to a head that only training needs.
     AuxiliaryHead,
     /// Their names do not begin with the manifest's prefix.
@@ -81,6 +83,7 @@ impl Ignored {
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Ignored::Counters => ("counter", "of training"),
+            Ignored::PositionIndex => ("list", "of relative positions"),
             Ignored::AuxiliaryHead => ("tensor", "of an auxiliary head"),
             Ignored::OtherPrefix => ("tensor", "without the prefix"),
             Ignored::Asked => ("tensor", "as asked"),
