@@ -3,6 +3,7 @@
 mod axes;
 mod emulated;
 mod exact;
+mod functions;
 mod layout;
 mod lower;
 mod moves;
@@ -12,6 +13,8 @@ mod steps;
 mod tensors;
 
 pub use emulated::Emulated;
+#[cfg(feature = "cuda")]
+pub(in crate::compute) use functions::{MapFunction, reduction_code};
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use layout::StepArrays;
 pub(in crate::compute) use layout::{LaneLayout, WeightLayout};
@@ -24,7 +27,6 @@ pub(in crate::compute) use plan::{GpuOp, GpuStep};
 pub(in crate::compute) use axes::Axes;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use tensors::{
-    AttentionWork, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, TensorOperand,
-    TensorWork,
+    AttentionWork, LookupWork, MOST_MASKS, OperandSource, ScanWork, TensorOperand, TensorWork,
 };
 pub use program::{LaneProgram, Precision, PrecisionError, Program};
