@@ -80,7 +80,7 @@ fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
 }
 
 /// The largest difference, relative to the largest value. What is no number differs by all.
-fn difference(found: &[f32], expected: &[f32]) -> f64 {
+pub fn difference(found: &[f32], expected: &[f32]) -> f64 {
     if found.len() != expected.len() || found.iter().any(|value| !value.is_finite()) {
         return f64::MAX;
     }

@@ -11,6 +11,9 @@ mod common;
 #[path = "../common/client.rs"]
 mod client;
 
+#[path = "../common/encoder.rs"]
+mod encoder;
+
 mod answers;
 mod bare;
 mod bed;
@@ -22,12 +25,14 @@ mod lane;
 mod lanes;
 mod overhead;
 mod reloads;
+mod transformers;
 mod weights;
 
 use anyhow::{Result, bail};
 
 const ROWS: &str =
-    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, reloads [COUNT] or ebird";
+    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
+     reloads [COUNT] or ebird";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -40,6 +45,7 @@ fn main() -> Result<()> {
         Some("copies") => copies::run(),
         Some("overhead") => overhead::run(),
         Some("weights") => weights::run(),
+        Some("transformers") => transformers::run(),
         Some("reloads") => reloads::run(&rest),
         Some("ebird") => ebird::run(),
         Some(other) => bail!("expected {ROWS}, found `{other}`"),

@@ -15,7 +15,7 @@ const fn most(precision: Precision) -> f32 {
     }
 }
 
-fn check(name: &str, graph: &Graph) {
+pub fn check(name: &str, graph: &Graph) {
     let weights = Weights::synthetic(graph, 7);
     for precision in Precision::ALL {
         let rows = 3;

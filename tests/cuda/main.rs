@@ -9,7 +9,11 @@
     reason = "tests, benchmarks and examples stop at the first surprise"
 )]
 
+#[path = "../../benches/common/encoder.rs"]
+mod encoder;
+
 mod bench;
 mod driver;
 mod geometry;
 mod networks;
+mod tensors;

@@ -32,6 +32,7 @@ mod glossary;
 mod gpu;
 mod gpu_names;
 mod gpu_search;
+mod gpu_tensors;
 mod hostile;
 mod house;
 mod inputs;

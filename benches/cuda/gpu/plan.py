@@ -46,6 +46,7 @@ def after_contest(divisi, rows):
         Row("copies", [rows, "copies"], 40),
         Row("overhead", [rows, "overhead"], 50),
         Row("lanes", [rows, "lanes"], 50),
+        Row("transformers", [rows, "transformers"], 90),
         Row("ebird", [rows, "ebird"], 120),
     ]
     searches = [

@@ -65,6 +65,23 @@ def contest(rows):
     return made or [("networks against PyTorch", MISSING, "NO")]
 
 
+def transformers(rows):
+    """A bar as for other networks; rates have nothing to be compared with yet."""
+    bars = {"f32": 1e-4, "tf32": 1e-2, "bf16": 5e-2, "f16": 1e-2}
+    made = []
+    for line in of(rows, "transformers"):
+        if "precision" not in line:
+            made.append((f"{line['network']}, failed", line["error"][:60], "NO"))
+            continue
+        rates = [(rate, batch) for rate, batch in zip(line["samples_per_s"], line["batches"]) if rate]
+        rate, batch = max(rates, default=(0, 0))
+        work = rate * line["gflops_a_sample"] / 1e3
+        bar = bars[line["precision"]]
+        figure = f"{rate:.0f} samples/s at batch {batch}, {work:.1f} TFLOP/s, error {line['error']:.1e}"
+        made.append(judged(f"{line['network']} {line['precision']}", figure, f"error <= {bar:g}", line["error"] <= bar))
+    return made or [("transformers", MISSING, "NO")]
+
+
 def lanes(rows):
     made = []
     for line in of(rows, "lanes"):
@@ -150,4 +167,4 @@ def searches(rows):
     return made
 
 
-PARTS = (answers, contest, lanes, copies, ebird, searches, overhead, weights, reloads)
+PARTS = (answers, contest, transformers, lanes, copies, ebird, searches, overhead, weights, reloads)

@@ -8,7 +8,7 @@ use crate::network::{Activation, Conv2d};
 
 #[cfg(feature = "cudnn")]
 use super::dnn::{ALGORITHMS, DnnConvolution, FusedEnds, Operands};
-use super::gemm::{Gemm, Product};
+use super::gemm::{Gemm, MatrixOrder, Product, ProductBatch};
 use super::kernels::{KernelName, Kernels};
 use super::params::{GatherParams, Params, PointwiseParams};
 use super::steps::convolved;
@@ -118,14 +118,17 @@ impl Dense<'_> {
         let bytes = self.precision().bytes();
         let at =
             |view: &TensorView| self.memory.address(view) + (first * view.pitch * bytes) as u64;
-        let conv = self.conv();
+        let inputs = self.conv().kernel.area() * step.input.channels;
         Product {
             precision: self.precision(),
             pixels,
-            inputs: conv.kernel.area() * step.input.channels,
+            inputs,
             outputs: step.output.channels,
             from,
             from_pitch,
+            from_order: MatrixOrder::Depth,
+            filters_pitch: inputs,
+            filters_order: MatrixOrder::Depth,
             filters: self.memory.array(self.arrays.filters),
             bias: self.memory.array(self.arrays.narrow_bias),
             residual: step.residual.as_ref().map_or(0, at),
@@ -133,6 +136,7 @@ impl Dense<'_> {
             to: at(&step.output),
             to_pitch: step.output.pitch,
             relu: step.activation == Some(Activation::Relu),
+            batch: ProductBatch::ONE,
         }
     }
 

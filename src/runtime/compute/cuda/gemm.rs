@@ -2,7 +2,8 @@
 //!
 //! `A` are pixels × inputs, `W` outputs × inputs, `C` and `D` pixels × outputs, all row
 //! after row. The library thinks in columns: there it is `Dᵀ = W · Aᵀ`, the first matrix
-//! transposed.
+//! transposed. Products of activations have their right matrix in place of `W`, lie in either
+//! order, and come in batches.
 
 use std::ffi::c_void;
 use std::mem::{MaybeUninit, size_of};
@@ -45,7 +46,10 @@ pub(super) struct Product {
     pub outputs: usize,
     pub from: u64,
     pub from_pitch: usize,
+    pub from_order: MatrixOrder,
     pub filters: u64,
+    pub filters_pitch: usize,
+    pub filters_order: MatrixOrder,
     /// In `precision`; 0: none.
     pub bias: u64,
     /// Added before the activation; 0: none.
@@ -54,6 +58,35 @@ pub(super) struct Product {
     pub to: u64,
     pub to_pitch: usize,
     pub relu: bool,
+    pub batch: ProductBatch,
+}
+
+/// Which values of an operand are neighbours; its pitch is the distance along the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MatrixOrder {
+    /// Those that are added up: inputs.
+    Depth,
+    /// Pixels, or outputs.
+    Lanes,
+}
+
+/// Products of the same sizes, at even distances in values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ProductBatch {
+    pub count: usize,
+    pub filters: usize,
+    pub from: usize,
+    pub to: usize,
+}
+
+impl ProductBatch {
+    /// A product by itself.
+    pub(super) const ONE: ProductBatch = ProductBatch {
+        count: 1,
+        filters: 0,
+        from: 0,
+        to: 0,
+    };
 }
 
 /// A product with its algorithm.
@@ -95,6 +128,20 @@ impl Gemm {
             });
         }
         Ok(all)
+    }
+
+    /// Returns the product by the algorithm that the library expects to be fastest.
+    ///
+    /// # Errors
+    /// The library has none for these operands.
+    pub(super) fn best(
+        blas: &Blas,
+        product: Product,
+        workspace: usize,
+    ) -> Result<Gemm, ComputeError> {
+        let found = Gemm::candidates(blas, product, workspace, 1)?;
+        let none = || GpuError::Other("cuBLASLt proposes no algorithm".into()).into();
+        found.into_iter().next().ok_or_else(none)
     }
 
     /// Queues it.
@@ -194,8 +241,14 @@ impl Task {
 
     fn describe(&mut self, p: &Product) -> Result<(), ComputeError> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
-        let transposed = cublasOperation_t::CUBLAS_OP_T;
-        self.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &transposed)?;
+        let operation = |is_turned| match is_turned {
+            true => cublasOperation_t::CUBLAS_OP_T,
+            false => cublasOperation_t::CUBLAS_OP_N,
+        };
+        let filters = operation(p.filters_order == MatrixOrder::Depth);
+        let from = operation(p.from_order == MatrixOrder::Lanes);
+        self.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &filters)?;
+        self.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &from)?;
         self.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue(p))?;
         if p.bias != 0 {
             self.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p.bias)?;
@@ -207,16 +260,24 @@ impl Task {
         } else {
             p.residual_pitch
         };
+        let operand = |order, lanes, pitch| match order {
+            MatrixOrder::Depth => (p.inputs, lanes, pitch),
+            MatrixOrder::Lanes => (lanes, p.inputs, pitch),
+        };
         let sizes = [
-            (p.inputs, p.outputs, p.inputs),
-            (p.inputs, p.pixels, p.from_pitch),
+            operand(p.filters_order, p.outputs, p.filters_pitch),
+            operand(p.from_order, p.pixels, p.from_pitch),
             (p.outputs, p.pixels, residual_pitch),
             (p.outputs, p.pixels, p.to_pitch),
         ];
-        for (matrix, (rows, columns, pitch)) in self.matrices.iter_mut().zip(sizes) {
+        let steps = [p.batch.filters, p.batch.from, p.batch.to, p.batch.to];
+        for ((matrix, (rows, columns, pitch)), step) in
+            self.matrices.iter_mut().zip(sizes).zip(steps)
+        {
             let (rows, columns) = (rows as u64, columns as u64);
             let made = result::create_matrix_layout(kind(p.precision), rows, columns, pitch as i64);
             *matrix = made.map_err(refused)?;
+            repeat(*matrix, p.batch.count, step)?;
         }
         Ok(())
     }
@@ -246,6 +307,27 @@ impl Drop for Task {
     }
 }
 
+/// Makes a matrix the first one of several.
+fn repeat(
+    matrix: sys::cublasLtMatrixLayout_t,
+    count: usize,
+    step: usize,
+) -> Result<(), ComputeError> {
+    use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
+    let (count, step) = (count as i32, step as i64);
+    let count_at = (&raw const count).cast();
+    let step_at = (&raw const step).cast();
+    let of_count = Attribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT;
+    let of_step = Attribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET;
+    // SAFETY: the attributes take values of these types (the library's table of them).
+    let set = unsafe {
+        result::set_matrix_layout_attribute(matrix, of_count, count_at, size_of::<i32>()).and_then(
+            |()| result::set_matrix_layout_attribute(matrix, of_step, step_at, size_of::<i64>()),
+        )
+    };
+    set.map_err(refused)
+}
+
 fn epilogue(p: &Product) -> sys::cublasLtEpilogue_t {
     use sys::cublasLtEpilogue_t as Epilogue;
     match (p.bias != 0, p.relu) {
@@ -269,17 +351,25 @@ impl Preference {
             Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
             &(workspace as u64),
         )?;
+        // What divides the first address and the distance divides all.
+        let all = |address: u64, step: usize| address | (step * bytes) as u64;
         let aligned = [
             (
                 Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                p.filters,
+                all(p.filters, p.batch.filters),
             ),
             (
                 Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                p.from,
+                all(p.from, p.batch.from),
             ),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, added),
-            (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, p.to),
+            (
+                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                all(added, p.batch.to),
+            ),
+            (
+                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+                all(p.to, p.batch.to),
+            ),
         ];
         for (attribute, address) in aligned {
             made.set(attribute, &alignment(address).max(bytes as u32))?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::compute::ComputeError;
-use crate::compute::gpu::{GpuPlan, LaneLayout, LaneProgram, WeightLayout};
+use crate::compute::gpu::{
+    GpuPlan, GpuStep, LaneLayout, LaneProgram, TensorWork, WeightLayout,
+};
 use crate::device::cuda::{CudaGpu, GpuStream, gpu_error};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu, GpuError, Stream};
 
@@ -15,6 +17,7 @@ use super::gemm::Blas;
 use super::graph::Replay;
 use super::kernels::{KernelName, Kernels};
 use super::params::{PLACED, Params, PlaceParams};
+use super::products::BatchedProduct;
 use super::steps;
 use super::work::{LaneMemory, Queue, QueuedWork, int};
 
@@ -128,6 +131,10 @@ impl CudaLane {
         let kernels = &network.library.kernels;
         let mut works = Vec::new();
         for (step, arrays) in network.plan.steps.iter().zip(&network.arrays.steps) {
+            if let Some(products) = self.products(step, rows) {
+                works.extend(products);
+                continue;
+            }
             if let Some(launch) = steps::launch(kernels, memory, step, arrays, rows) {
                 works.push(QueuedWork::Kernel(launch));
                 continue;
@@ -150,6 +157,23 @@ impl CudaLane {
             });
         }
         Ok(works)
+    }
+
+    /// Returns a product of activations by the matrix library, or `None` if the step is none or the
+    /// library does not take it.
+    fn products(&self, step: &GpuStep, rows: usize) -> Option<Vec<QueuedWork>> {
+        let Some(TensorWork::Product { left, right, to }) = step.tensor.as_deref() else {
+            return None;
+        };
+        let product = BatchedProduct {
+            queue: &self.queue,
+            memory: &self.memory,
+            rows,
+            left,
+            right,
+            to,
+        };
+        product.works()?.ok()
     }
 
     /// Returns the batch of `rows` rows, ready, and moves it to the end of the list.

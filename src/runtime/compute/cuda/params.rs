@@ -270,7 +270,7 @@ pub(super) struct MapParams {
     pub sizes: [i32; AXES],
     pub rows: i64,
     pub values: i32,
-    /// As `tensors::function`.
+    /// As `gpu::functions` has them.
     pub function: i32,
     pub number: f32,
     pub unused: i32,
@@ -287,7 +287,7 @@ pub(super) struct ReduceParams {
     pub rows: i64,
     pub values: i32,
     pub count: i32,
-    /// As `tensors::reduction`.
+    /// As `gpu::functions` has them.
     pub reduction: i32,
     /// 0: a thread for each value, else a block.
     pub together: i32,

@@ -2,10 +2,10 @@
 
 use crate::compute::gpu::{
     AttentionWork, Axes, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, StepArrays,
-    TensorOperand, TensorWork,
+    TensorOperand, TensorWork, reduction_code,
 };
 use crate::compute::tensors::Strided;
-use crate::network::{Binary, Reduction, Unary};
+use crate::network::Reduction;
 
 use super::kernels::{KernelName, Kernels, Launch};
 use super::params::{
@@ -116,7 +116,7 @@ impl TensorLaunch<'_> {
             sizes: axes.sizes,
             rows: self.rows as i64,
             values: int(axes.values),
-            function: code(function),
+            function: function.code().map_or(0, int),
             number,
             unused: 0,
         };
@@ -146,7 +146,7 @@ impl TensorLaunch<'_> {
             rows: self.rows as i64,
             values: int(axes.values),
             count: int(reduced.values),
-            reduction: reduction(kind),
+            reduction: reduction_code(kind).map_or(0, int),
             together: i32::from(together),
         };
         let threads = self.rows * axes.values * if together { BLOCK } else { 1 };
@@ -296,69 +296,5 @@ impl KernelAxes {
             values: axes.positions(),
             strides: axes.strides.iter().map(|s| s.map(int)).collect(),
         }
-    }
-}
-
-/// Returns the number of a function, as `MapFunction` of `params.h` has it.
-fn code(function: MapFunction) -> i32 {
-    match function {
-        MapFunction::Fill(_) => 0,
-        MapFunction::Copy => 1,
-        MapFunction::One(kind) => match kind {
-            Unary::Abs => 2,
-            Unary::Neg => 3,
-            Unary::Sign => 4,
-            Unary::Sqrt => 5,
-            Unary::Reciprocal => 6,
-            Unary::Exp => 7,
-            Unary::Log => 8,
-            Unary::Erf => 9,
-            Unary::Sin => 10,
-            Unary::Cos => 11,
-            Unary::Floor => 12,
-            Unary::Ceil => 13,
-            Unary::Round => 14,
-            Unary::Truncate => 15,
-            Unary::Not => 16,
-            Unary::NotZero => 17,
-            Unary::IsNaN => 18,
-            Unary::NanToZero => 19,
-        },
-        MapFunction::Two(kind) => match kind {
-            Binary::Add => 32,
-            Binary::Sub => 33,
-            Binary::Mul => 34,
-            Binary::Div => 35,
-            Binary::IntegerDiv => 36,
-            Binary::Pow => 37,
-            Binary::Min => 38,
-            Binary::Max => 39,
-            Binary::Mod => 40,
-            Binary::Equal => 41,
-            Binary::Less => 42,
-            Binary::LessOrEqual => 43,
-            Binary::Greater => 44,
-            Binary::GreaterOrEqual => 45,
-            Binary::And => 46,
-            Binary::Or => 47,
-            Binary::Xor => 48,
-        },
-        MapFunction::Choice => 64,
-    }
-}
-
-/// Returns the number of a reduction, as `Reduction` of `params.h` has it.
-const fn reduction(kind: Reduction) -> i32 {
-    match kind {
-        Reduction::Sum => 0,
-        Reduction::Mean => 1,
-        Reduction::Max => 2,
-        Reduction::Min => 3,
-        Reduction::Product => 4,
-        Reduction::L1 => 5,
-        Reduction::L2 => 6,
-        Reduction::SumOfSquares => 7,
-        Reduction::ArgMax => 8,
-        Reduction::ArgMin => 9,
     }
 }

@@ -3,6 +3,7 @@
 mod axes;
 mod emulated;
 mod exact;
+mod functions;
 mod layout;
 mod lower;
 mod moves;
@@ -15,6 +16,8 @@ mod tensors;
 pub(in crate::compute) use axes::Axes;
 pub use emulated::Emulated;
 #[cfg(feature = "cuda")]
+pub(in crate::compute) use functions::{MapFunction, reduction_code};
+#[cfg(feature = "cuda")]
 pub(in crate::compute) use layout::StepArrays;
 pub(in crate::compute) use layout::{LaneLayout, WeightLayout};
 pub use lower::lower;
@@ -25,6 +28,5 @@ pub(in crate::compute) use plan::{GpuOp, GpuStep};
 pub use program::{LaneProgram, Precision, PrecisionError, Program};
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use tensors::{
-    AttentionWork, LookupWork, MOST_MASKS, MapFunction, OperandSource, ScanWork, TensorOperand,
-    TensorWork,
+    AttentionWork, LookupWork, MOST_MASKS, OperandSource, ScanWork, TensorOperand, TensorWork,
 };

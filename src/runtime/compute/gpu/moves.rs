@@ -4,7 +4,8 @@
 use crate::compute::tensors::Strided;
 use crate::network::{Border, Dims, Reduction, Shape, TensorOp};
 
-use super::tensors::{LookupWork, MapFunction, ScanWork, TensorOperand, TensorWork};
+use super::functions::{MapFunction, reduction_code};
+use super::tensors::{LookupWork, ScanWork, TensorOperand, TensorWork};
 
 /// Returns the copy of a tensor.
 pub(super) fn copy(from: TensorOperand, to: TensorOperand) -> TensorWork {
@@ -74,17 +75,19 @@ pub(super) fn plain(
         TensorOp::Gather { .. } | TensorOp::Take { .. } | TensorOp::Embedding { .. } => {
             lookup(op, &from, to)?
         }
-        TensorOp::Slice { .. } | TensorOp::Transpose { .. } | TensorOp::MatMul => return None,
+        _ => return None,
     };
     Some(vec![work])
 }
 
-/// Returns a function of operands that are repeated to the answer's dimensions.
+/// Returns a function of operands that are repeated to the answer's dimensions, or `None` if the
+/// kernels do not have it.
 fn mapped(
     function: MapFunction,
     from: Vec<TensorOperand>,
     to: TensorOperand,
 ) -> Option<TensorWork> {
+    function.code()?;
     let repeated = from.into_iter().map(|operand| {
         let at = operand.at.expanded(&to.at.dims)?;
         Some(TensorOperand { at, ..operand })
@@ -183,6 +186,7 @@ fn reduced(
     from: TensorOperand,
     to: TensorOperand,
 ) -> Option<TensorWork> {
+    reduction_code(kind)?;
     // Both see all axes; those of the other one have the size 1.
     let only = |inside: bool| {
         let mut others = (0..from.at.rank()).filter(|axis| axes.contains(axis) != inside);

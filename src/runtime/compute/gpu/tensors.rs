@@ -3,8 +3,9 @@
 
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::tensors::{AttentionForm, MaskSource, Strided, TensorForm};
-use crate::network::{Binary, Dims, Reduction, TensorOp, Unary};
+use crate::network::{Dims, Reduction, TensorOp};
 
+use super::functions::MapFunction;
 use super::moves::{copy, plain};
 
 /// A value, and whether it is held in float32 whatever the plan's precision.
@@ -71,18 +72,6 @@ impl PlacedValue {
         let dims = Dims::new(&[self.view.pixels(), self.view.channels]).ok()?;
         self.operand(Strided::whole(dims))
     }
-}
-
-/// What a pass over values computes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) enum MapFunction {
-    /// One value everywhere.
-    Fill(f32),
-    Copy,
-    One(Unary),
-    Two(Binary),
-    /// The second operand where the first is not 0, else the third.
-    Choice,
 }
 
 /// The work of one launch.

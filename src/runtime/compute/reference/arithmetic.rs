@@ -14,7 +14,7 @@ fn numbers(x: &Tensor) -> Result<Tensor> {
     x.to_dtype(DType::F32)
 }
 
-pub(super) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let logic = |f: fn(&Tensor, &Tensor) -> Result<Tensor>| {
         numbers(&f(
             &numbers(&is_not_zero(a)?)?,
@@ -54,7 +54,7 @@ fn truncated(x: &Tensor) -> Result<Tensor> {
     x.abs()?.floor()? * x.sign()?
 }
 
-pub(super) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
+pub(in crate::compute) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
     match kind {
         Unary::Abs => x.abs(),
         Unary::Neg => x.neg(),

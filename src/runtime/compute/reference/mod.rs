@@ -1,7 +1,7 @@
 //! Runs graphs by plain Candle operations, one for each node. Lowered networks are tested
 //! against it, and the training program differentiates it.
 
-mod arithmetic;
+pub(in crate::compute) mod arithmetic;
 mod tensors;
 
 use std::collections::BTreeMap;

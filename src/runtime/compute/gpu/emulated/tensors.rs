@@ -1,14 +1,18 @@
 //! Steps on tensors in host memory: each kernel's definition, value by value.
 
-use crate::compute::gpu::axes::Axes;
+use candle_core::{Device, Tensor};
+
 use crate::compute::gpu::layout::StepArrays;
 use crate::compute::gpu::program::Precision;
+use crate::compute::gpu::axes::Axes;
+use crate::compute::gpu::functions::MapFunction;
 use crate::compute::gpu::tensors::{
-    AttentionWork, LookupWork, MapFunction, OperandSource, ScanWork, TensorOperand, TensorWork,
+    AttentionWork, LookupWork, OperandSource, ScanWork, TensorOperand, TensorWork,
 };
 use crate::compute::kernels::softmax_row;
 use crate::compute::tensors::Strided;
-use crate::network::{Binary, MAX_RANK, Reduction, Unary};
+use crate::compute::reference::arithmetic::{binary, unary};
+use crate::network::{MAX_RANK, Reduction};
 
 use super::{Emulated, EmulatedArena};
 
@@ -56,11 +60,7 @@ fn far(of: &Strided, index: &[usize]) -> usize {
 
 /// Returns how far a position lies along some strides.
 fn along(strides: &[usize], index: &[usize]) -> usize {
-    strides
-        .iter()
-        .zip(index)
-        .map(|(stride, i)| stride * i)
-        .sum()
+    strides.iter().zip(index).map(|(stride, i)| stride * i).sum()
 }
 
 /// Returns position number `number` of some sizes, the last axis fastest.
@@ -111,20 +111,20 @@ impl Emulated {
 fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
     match work {
         TensorWork::Map { function, from, to } => {
-            let all: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
-            let axes = Axes::of(&all, to.at.rank(), MAX_RANK);
-            let each = (0..axes.positions()).map(|number| {
-                let index = position(&axes.sizes, number);
-                let far =
-                    |of: &TensorOperand, n: usize| of.at.offset + along(&axes.strides[n], &index);
-                let values = from
-                    .iter()
-                    .enumerate()
-                    .map(|(n, f)| operands.read(f, far(f, n)));
-                let values: Vec<f32> = values.collect();
-                (far(to, from.len()), mapped(*function, &values))
-            });
-            each.collect()
+            let tensors: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
+            let axes = Axes::of(&tensors, to.at.rank(), MAX_RANK);
+            let all: Vec<_> = (0..axes.positions()).map(|n| position(&axes.sizes, n)).collect();
+            let far = |of: &TensorOperand, n: usize, index: &[usize]| {
+                of.at.offset + along(&axes.strides[n], index)
+            };
+            let operand = |(n, of): (usize, &TensorOperand)| -> Vec<f32> {
+                let each = all.iter().map(|index| operands.read(of, far(of, n, index)));
+                each.collect()
+            };
+            let values: Vec<Vec<f32>> = from.iter().enumerate().map(operand).collect();
+            let answers = mapped(*function, &values, all.len());
+            let places = all.iter().map(|index| far(to, from.len(), index));
+            places.zip(answers).collect()
         }
         TensorWork::Reduce {
             kind,
@@ -136,10 +136,7 @@ fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
                 let first = far(&from.at, &index);
                 let all = positions(&along.dims);
                 let all = all.map(|i| operands.read(from, first + far(along, &i) - along.offset));
-                (
-                    far(&to.at, &index),
-                    reduced(*kind, &all.collect::<Vec<_>>()),
-                )
+                (far(&to.at, &index), reduced(*kind, &all.collect::<Vec<_>>()))
             });
             each.collect()
         }
@@ -199,11 +196,7 @@ fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
     let each = positions(&sizes).enumerate();
     let each = each.map(|(at, index)| {
         let found = operands.read(indices, indices.at.offset + index[1]);
-        let found = if found < 0.0 {
-            found + *count as f32
-        } else {
-            found
-        };
+        let found = if found < 0.0 { found + *count as f32 } else { found };
         let value = match found >= 0.0 && found < *count as f32 {
             false => f32::NAN,
             true => {
@@ -239,16 +232,13 @@ fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
                 operands.value(query, &at(before, q, d)) * operands.value(key, &at(before, d, k))
             });
             let score = products.sum::<f32>() * operands.scale();
-            masks.iter().fold(score, |score, mask| {
-                score + operands.value(mask, &at(before, q, k))
-            })
+            masks.iter().fold(score, |score, mask| score + operands.value(mask, &at(before, q, k)))
         };
         let mut shares: Vec<f32> = (0..keys).map(score).collect();
         let hidden = *guarded && shares.iter().all(|&s| s == f32::NEG_INFINITY);
         softmax_row(&mut shares);
         for feature in 0..to.at.dims[rank - 1] {
-            let parts =
-                (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));
+            let parts = (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));
             let sum = if hidden { 0.0 } else { parts.sum::<f32>() };
             made.push((far(&to.at, &at(before, q, feature)), sum));
         }
@@ -256,69 +246,28 @@ fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
     made
 }
 
-fn mapped(function: MapFunction, values: &[f32]) -> f32 {
-    match (function, values) {
-        (MapFunction::Fill(value), _) => value,
-        (MapFunction::Copy, [a]) => *a,
-        (MapFunction::One(kind), [a]) => unary(kind, *a),
-        (MapFunction::Two(kind), [a, b]) => binary(kind, *a, *b),
-        (MapFunction::Choice, [which, a, b]) => *(if *which == 0.0 { b } else { a }),
-        _ => f32::NAN,
-    }
-}
-
-fn bit(truth: bool) -> f32 {
-    f32::from(u8::from(truth))
+/// Returns a function of each position's operands.
+fn mapped(function: MapFunction, values: &[Vec<f32>], count: usize) -> Vec<f32> {
+    let tensor = |at: usize| Tensor::new(values[at].as_slice(), &Device::Cpu);
+    let answer = match function {
+        MapFunction::Fill(value) => Ok(vec![value; count]),
+        MapFunction::Copy => Ok(values[0].clone()),
+        MapFunction::One(kind) => tensor(0).and_then(|a| unary(kind, &a)?.to_vec1()),
+        MapFunction::Two(kind) => {
+            let pair = tensor(0).and_then(|a| Ok((a, tensor(1)?)));
+            pair.and_then(|(a, b)| binary(kind, &a, &b)?.to_vec1())
+        }
+        MapFunction::Choice => {
+            let each = (0..count).map(|i| values[if values[0][i] == 0.0 { 2 } else { 1 }][i]);
+            Ok(each.collect())
+        }
+    };
+    answer.unwrap_or_else(|_| vec![f32::NAN; count])
 }
 
 /// The lesser, or the greater, of two values; NaN where one is.
 fn extreme(a: f32, b: f32, takes_second: bool) -> f32 {
     if takes_second || b.is_nan() { b } else { a }
-}
-
-fn binary(kind: Binary, a: f32, b: f32) -> f32 {
-    match kind {
-        Binary::Add => a + b,
-        Binary::Sub => a - b,
-        Binary::Mul => a * b,
-        Binary::Div => a / b,
-        Binary::IntegerDiv => (a / b).trunc(),
-        Binary::Pow => a.powf(b),
-        Binary::Min => extreme(a, b, b < a),
-        Binary::Max => extreme(a, b, b > a),
-        Binary::Mod => a - b * (a / b).floor(),
-        Binary::Equal => bit(a == b),
-        Binary::Less => bit(a < b),
-        Binary::LessOrEqual => bit(a <= b),
-        Binary::Greater => bit(a > b),
-        Binary::GreaterOrEqual => bit(a >= b),
-        Binary::And => bit(a != 0.0 && b != 0.0),
-        Binary::Or => bit(a != 0.0 || b != 0.0),
-        Binary::Xor => bit((a != 0.0) != (b != 0.0)),
-    }
-}
-
-fn unary(kind: Unary, a: f32) -> f32 {
-    match kind {
-        Unary::Abs => a.abs(),
-        Unary::Neg => -a,
-        Unary::Sign => bit(a > 0.0) - bit(a < 0.0),
-        Unary::Sqrt => a.sqrt(),
-        Unary::Reciprocal => 1.0 / a,
-        Unary::Exp => a.exp(),
-        Unary::Log => a.ln(),
-        Unary::Erf => candle_core::cpu::erf::erf_f32(a),
-        Unary::Sin => a.sin(),
-        Unary::Cos => a.cos(),
-        Unary::Floor => a.floor(),
-        Unary::Ceil => a.ceil(),
-        Unary::Round => a.round_ties_even(),
-        Unary::Truncate => a.trunc(),
-        Unary::Not => bit(a == 0.0),
-        Unary::NotZero => bit(a != 0.0),
-        Unary::IsNaN => bit(a.is_nan()),
-        Unary::NanToZero => extreme(a, 0.0, a.is_nan()),
-    }
 }
 
 fn reduced(kind: Reduction, values: &[f32]) -> f32 {
@@ -333,12 +282,8 @@ fn reduced(kind: Reduction, values: &[f32]) -> f32 {
     match kind {
         Reduction::Sum => sum(|v| v),
         Reduction::Mean => sum(|v| v) / values.len() as f32,
-        Reduction::Max => values
-            .iter()
-            .fold(f32::NEG_INFINITY, |a, &b| extreme(a, b, b > a)),
-        Reduction::Min => values
-            .iter()
-            .fold(f32::INFINITY, |a, &b| extreme(a, b, b < a)),
+        Reduction::Max => values.iter().fold(f32::NEG_INFINITY, |a, &b| extreme(a, b, b > a)),
+        Reduction::Min => values.iter().fold(f32::INFINITY, |a, &b| extreme(a, b, b < a)),
         Reduction::Product => values.iter().product(),
         Reduction::L1 => sum(f32::abs),
         Reduction::L2 => sum(|v| v * v).sqrt(),
