@@ -52,6 +52,10 @@ pub(super) struct InputTable {
     pub shape: Option<Spanned<Vec<i64>>>,
     /// The tensors that a sample consists of, in place of its shape.
     pub tensors: Option<Spanned<Vec<TensorSpec>>>,
+    /// The lengths of samples, where dimensions of these vary.
+    pub lengths: Option<Spanned<LengthsTable>>,
+    /// The tensor that is 0 where a sample is padded.
+    pub mask: Option<Spanned<String>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
@@ -64,6 +68,21 @@ pub(super) struct InputTable {
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
+}
+
+/// The buckets that lengths are padded to, or the largest length.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a list of lengths, or { most = 256 } with `step` if there is one"
+)]
+pub(super) enum LengthsTable {
+    Buckets(Vec<usize>),
+    #[serde(rename_all = "kebab-case")]
+    UpTo {
+        most: usize,
+        step: Option<usize>,
+    },
 }
 
 /// A side, or a height and a width.

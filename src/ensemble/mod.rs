@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Lengths, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, Threshold};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -60,6 +60,9 @@ pub struct Ensemble {
     /// The named tensors that a sample consists of, one after another in its row; `None` where
     /// it is a single one of float32.
     pub tensors: Option<Vec<TensorSpec>>,
+    /// The lengths of samples, where dimensions of those tensors vary; a sample's length is the
+    /// first value of its row.
+    pub lengths: Option<Lengths>,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -160,6 +163,7 @@ impl Ensemble {
             layout: self.layout,
             image_fit: self.image_fit,
             tensors: self.tensors.as_deref(),
+            lengths: self.lengths.as_ref(),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
     }

@@ -49,7 +49,8 @@ impl Samples {
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
         match (form.tensors, kind) {
-            (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json) => {}
+            (None, _)
+            | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {}
             (Some(tensors), _) => {
                 let names = tensors.iter().map(|t| t.name.clone());
                 return Err(SamplesError::Named(names.collect()));

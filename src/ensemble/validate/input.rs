@@ -7,7 +7,7 @@ use super::tensors;
 use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource, MemberInput};
 use crate::ensemble::{Input, NormalisationSteps, PerChannel};
 use crate::network::Shape;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Lengths, Signature, TensorSpec};
 use crate::words;
 
 /// The input that clients send for each sample.
@@ -18,6 +18,19 @@ pub(super) struct SampleInput {
     pub steps: NormalisationSteps,
     /// The tensors that a sample consists of, where these are named.
     pub tensors: Option<Vec<TensorSpec>>,
+    /// The lengths of samples, where dimensions of these vary.
+    pub lengths: Option<Lengths>,
+}
+
+impl SampleInput {
+    /// Returns the tensors of a sample, where these are named.
+    pub(super) fn signature(&self) -> Option<Signature> {
+        self.tensors.as_ref().map(|tensors| Signature {
+            inputs: tensors.clone(),
+            outputs: Vec::new(),
+            lengths: self.lengths.clone(),
+        })
+    }
 }
 
 /// Reads the input that clients send, and the steps that members inherit.
@@ -25,8 +38,11 @@ pub(super) fn ensemble(
     source: &ManifestSource<'_>,
     table: &InputTable,
 ) -> Result<SampleInput, EnsembleError> {
-    let shape = match (&table.shape, &table.tensors) {
-        (Some(written), None) => shape(source, "input.shape", written)?,
+    let (shape, lengths) = match (&table.shape, &table.tensors) {
+        (Some(written), None) => {
+            tensors::no_lengths(source, table)?;
+            (shape(source, "input.shape", written)?, None)
+        }
         (None, Some(written)) => tensors::shape(source, table, written)?,
         (Some(both), Some(_)) => {
             let why = "input: expected `shape` or `tensors`, found both";
@@ -52,6 +68,7 @@ pub(super) fn ensemble(
         input,
         steps,
         tensors,
+        lengths,
     })
 }
 

@@ -14,7 +14,6 @@ use crate::compute::gpu::Precision;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
-use super::made_up::made_up_tensors;
 use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
@@ -55,7 +54,12 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
     let members = members::members(source, &manifest, &sample, answers)?;
-    let SampleInput { input, tensors, .. } = sample;
+    let SampleInput {
+        input,
+        tensors,
+        lengths,
+        ..
+    } = sample;
     let layout = manifest.input.layout;
     let image_fit = images::fit(source, &manifest.input, input.shape)?;
     let rule = manifest
@@ -67,6 +71,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         layout,
         image_fit,
         tensors: tensors.as_deref(),
+        lengths: lengths.as_ref(),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
@@ -80,6 +85,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         members,
         input,
         tensors: tensors.clone(),
+        lengths: lengths.clone(),
         layout,
         image_fit,
         answers,
@@ -225,9 +231,12 @@ fn made_up(
     let width = form.shape.elements();
     let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
-    let made = match form.tensors {
+    let made = match form.signature() {
         None => Samples::synthetic(n, width),
-        Some(tensors) => Samples::new(made_up_tensors(tensors, members, n), width, None),
+        Some(tensors) => {
+            let graphs = members.iter().map(|member| &*member.graph);
+            Samples::of_tensors(&tensors, graphs, n)
+        }
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -71,7 +71,7 @@ impl OnnxModel {
     /// nodes that cannot be computed: all of them are named at once.
     pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
         let inputs = self.bound(given).map_err(OnnxError::Model)?;
-        PartialNetwork::taking(self, &inputs)?.complete(inputs)
+        PartialNetwork::taking(self, &inputs, 0)?.complete(inputs)
     }
 }
 
@@ -85,7 +85,7 @@ fn samples(input: &ValueInfoProto) -> Option<&[DimensionProto]> {
 
 impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the outputs need.
-    fn complete(mut self, inputs: Vec<OnnxTensor>) -> Result<OnnxNetwork, OnnxError> {
+    pub(super) fn complete(mut self, inputs: Vec<OnnxTensor>) -> Result<OnnxNetwork, OnnxError> {
         let needed = self.needed();
         let patterns = Patterns::find(&self);
         self.absorbed.extend(&patterns.inner);
@@ -100,8 +100,11 @@ impl<'a> PartialNetwork<'a> {
             return Err(OnnxError::Unsupported(self.unsupported));
         }
         let outputs = self.answer()?;
-        let graph = self.builder.build_with(signature(&inputs, &outputs))?;
-        let weights = Weights::from_values(self.weights, &graph)?;
+        let graph = match self.leads {
+            true => self.builder.build()?,
+            false => self.builder.build_with(signature(&inputs, &outputs))?,
+        };
+        let weights = Weights::from_shared(self.weights, &graph)?;
         Ok(OnnxNetwork {
             graph,
             weights,

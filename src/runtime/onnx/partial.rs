@@ -5,6 +5,7 @@
 //! another layout.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::activation::{Activation, Value};
 use super::arrange::Rearranged;
@@ -15,7 +16,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::Constant;
-use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
+use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -53,10 +54,15 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
     /// Whether the file lets inputs have more than one sample; a single one is seen here.
     pub(super) has_batch: bool,
+    /// Whether the rows begin with other values than the inputs, so that whoever put them there
+    /// knows the signature.
+    pub(super) leads: bool,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
-    pub(super) weights: BTreeMap<String, Vec<f32>>,
+    pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
+    /// The weights of the same file at another length; those that are equal are shared.
+    pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
@@ -80,9 +86,11 @@ impl<'a> PartialNetwork<'a> {
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
             has_batch: false,
+            leads: false,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
+            known: None,
             unsupported: Vec::new(),
         }
     }
@@ -160,9 +168,21 @@ impl<'a> PartialNetwork<'a> {
                 let why = format!("value {at} of its {last} is not a finite number");
                 return Err(Refusal::Fault(NodeFault::Shapes(why)));
             }
-            self.weights.insert(format!("{name}.{last}"), values);
+            let name = format!("{name}.{last}");
+            let values = self.shared(&name, values);
+            self.weights.insert(name, values);
         }
         Ok(id)
+    }
+
+    /// Returns the known values of that name where they are the same, bit by bit.
+    fn shared(&self, name: &str, values: Vec<f32>) -> Arc<Vec<f32>> {
+        let known = self.known.and_then(|known| known.shared(name));
+        let same = known.filter(|known| {
+            let [known, found] = [known, &values].map(|v| bytemuck::cast_slice::<f32, u32>(v));
+            known == found
+        });
+        same.unwrap_or_else(|| Arc::new(values))
     }
 
     /// Returns a name that no layer has: `written`, or that with a number.

@@ -1,19 +1,18 @@
 //! `divisi network run` and `divisi network weights`: logits for the samples of a file, and
 //! synthetic weights as a file that other programs load.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use divisi::ensemble::samples::to_npy;
-use divisi::ensemble::{SampleForm, Samples};
-use divisi::network::{Graph, Shape, Weights};
+use divisi::network::{Shape, Weights};
 use serde::Serialize;
 
 use super::chosen::{
     ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
 };
-use super::tensors;
+use super::tensors::{self, Requests};
 use crate::cli::args::{OutputFormat, at_least_one};
 use crate::cli::output::{OutputFile, print, print_json};
 
@@ -25,11 +24,12 @@ pub(crate) struct NetworkRunArgs {
     weights: WeightsChoice,
     /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
     /// whatever else `divisi predict` reads; or, for an output in .json, named tensors in
-    /// .json: {"inputs": [{"name", "datatype", "shape", "data"}, …]}
+    /// .json: {"inputs": [{"name", "datatype", "shape", "data"}, …]}; or, in .jsonl, one such
+    /// object a line
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where logits go: [n, classes] as float32 in .npy; or named tensors in .json, as the
-    /// input is
+    /// Where logits go: [n, classes] as float32 in .npy; or named tensors in .json or .jsonl,
+    /// as the input is
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Samples that are run at once at most
@@ -72,10 +72,10 @@ struct LogitsReport {
 pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let chosen = ChosenNetwork::new(&args.network)?;
-    if is_json(&args.output) {
+    if tensors::is_named(&args.output) {
         return named(args, &chosen, &output);
     }
-    let samples = samples(args, &chosen.graph)?;
+    let samples = tensors::samples(&args.input, &chosen.graph)?;
     let Shape::Vector { features: classes } = chosen.graph.output() else {
         let found = chosen.graph.output();
         bail!(
@@ -86,7 +86,7 @@ pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     let weights = chosen.weights(&args.weights)?;
     let place = NetworkPlace::new(&args.place)?;
     let batch = args.batch.min(samples.len());
-    let mut answer = place.runner(&chosen.graph, &weights, batch)?;
+    let mut answer = place.runner(&chosen, &weights, batch)?;
     let start = Instant::now();
     let mut logits = Vec::with_capacity(samples.len() * classes);
     for first in (0..samples.len()).step_by(batch) {
@@ -112,22 +112,18 @@ pub(crate) fn logits(args: &NetworkRunArgs) -> Result<()> {
     )
 }
 
-fn is_json(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("json"))
-}
-
 /// Runs the samples of a file of named tensors.
 fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> Result<()> {
-    if !is_json(&args.input) {
-        bail!("--input: expected a .json file of named tensors, as the output is one");
+    if args.input.extension() != args.output.extension() {
+        bail!("--input: expected a .json or .jsonl file of named tensors, as the output is one");
     }
-    let (rows, samples) = tensors::rows(&args.input, &chosen.graph)?;
+    let requests = Requests::read(&args.input, &chosen.graph)?;
+    let samples = requests.samples();
     let weights = chosen.weights(&args.weights)?;
     let place = NetworkPlace::new(&args.place)?;
     let batch = args.batch.min(samples);
-    let mut run = place.runner(&chosen.graph, &weights, batch)?;
-    let (text, elapsed_s) = tensors::answers(&chosen.graph, &mut run, (&rows, samples), batch)?;
+    let mut run = place.runner(chosen, &weights, batch)?;
+    let (text, elapsed_s) = requests.answers(&chosen.graph, &mut run, batch)?;
     output.write_bytes(text.as_bytes())?;
     tell_logits(
         args.format,
@@ -144,11 +140,6 @@ fn named(args: &NetworkRunArgs, chosen: &ChosenNetwork, output: &OutputFile) -> 
             output: args.output.display().to_string(),
         },
     )
-}
-
-fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
-    let samples = Samples::read(&args.input, &SampleForm::new(graph.input()));
-    samples.with_context(|| args.input.display().to_string())
 }
 
 fn tell_logits(format: OutputFormat, report: &LogitsReport) -> Result<()> {
