@@ -30,8 +30,7 @@ mod weights;
 
 use anyhow::{Result, bail};
 
-const ROWS: &str =
-    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
+const ROWS: &str = "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
      reloads [COUNT] or ebird";
 
 fn main() -> Result<()> {

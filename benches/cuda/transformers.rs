@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use divisi::compute::gpu::{LaneProgram, Precision, Program, lower};
-use divisi::compute::{
-    CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows,
-};
+use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
 use divisi::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
 use divisi::device::{Host, thread_pool};
 use divisi::network::{Graph, Shape, Weights};
@@ -32,11 +30,19 @@ const TURN: Duration = Duration::from_millis(300);
 const WORDS: usize = 30_522;
 
 pub fn run() -> Result<()> {
-    let all = ["bert-base-128", "bert-base-512", "vit-base", "encoder-small"];
+    let all = [
+        "bert-base-128",
+        "bert-base-512",
+        "vit-base",
+        "encoder-small",
+    ];
     for name in networks(&all[..3]) {
         let Some(graph) = graph(&name)? else { continue };
         if let Err(error) = measure(&name, &graph) {
-            println!("{}", json!({ "network": name, "error": format!("{error:#}") }));
+            println!(
+                "{}",
+                json!({ "network": name, "error": format!("{error:#}") })
+            );
         }
     }
     Ok(())
@@ -106,7 +112,12 @@ fn on_cpu(graph: &Graph, weights: &Weights, values: &[f32]) -> Result<Vec<f32>> 
 }
 
 /// A lane with samples in the GPU's memory.
-fn lane(gpu: &Arc<dyn Gpu>, program: &Arc<dyn Program>, values: &[f32], rows: usize) -> Result<Lane> {
+fn lane(
+    gpu: &Arc<dyn Gpu>,
+    program: &Arc<dyn Program>,
+    values: &[f32],
+    rows: usize,
+) -> Result<Lane> {
     let program: Box<dyn LaneProgram> = program.lane(rows)?;
     let mut block: PinnedBlock = gpu.pinned(values.len())?;
     block.values_mut().copy_from_slice(values);

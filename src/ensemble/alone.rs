@@ -25,9 +25,16 @@ pub(super) fn is_network(path: &Path) -> bool {
 /// returns one number is no classifier: the number is its answer.
 ///
 /// # Errors
-/// The file is no network, or leaves the shape of its samples open.
+/// The file is no network, or leaves more than a length of its samples open.
 pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
-    let graph = OnnxModel::open(path)?.network(None)?.graph;
+    let model = OnnxModel::open(path)?;
+    let graph = match model.open_lengths() {
+        None => model.network(None)?.graph,
+        Some(open) => {
+            let lengths = model.usual_lengths(&open)?;
+            model.varying(&open, lengths)?.0.graph
+        }
+    };
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
     let text =
         |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
@@ -58,10 +65,26 @@ fn answers(graph: &Graph) -> String {
     }
 }
 
+/// Returns the fields of the input that say the lengths of samples.
+fn lengths(graph: &Graph) -> String {
+    let Some(lengths) = graph.lengths() else {
+        return String::new();
+    };
+    match lengths.mask() {
+        Some(mask) => format!(
+            "[input]\nlengths = {:?}\nmask = {}\n\n",
+            lengths.buckets(),
+            quoted(mask)
+        ),
+        None => format!("[input]\nlengths = {{ most = {} }}\n\n", lengths.most()),
+    }
+}
+
 /// Returns the table of the input: a shape for a single tensor of float32, else tensors.
 fn input(graph: &Graph) -> String {
     let inputs = graph.signature().inputs;
     if let [single] = &inputs[..]
+        && graph.lengths().is_none()
         && single.data_type == DataType::Fp32
         && !matches!(graph.input(), Shape::Tensor(_))
     {
@@ -74,5 +97,5 @@ fn input(graph: &Graph) -> String {
         let dims = dims.join(", ");
         format!("[[input.tensors]]\nname = {name}\ndatatype = \"{data_type}\"\nshape = [{dims}]")
     });
-    tables.collect::<Vec<_>>().join("\n\n")
+    lengths(graph) + &tables.collect::<Vec<_>>().join("\n\n")
 }

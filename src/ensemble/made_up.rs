@@ -4,60 +4,82 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::network::{Graph, NodeId, Op, TensorOp};
-use crate::tensor::{DataType, TensorSpec};
+use crate::tensor::{DataType, Signature, TensorSpec};
 
 use super::samples::{Samples, SamplesError};
 
 impl Samples {
-    /// Creates `rows` samples that `network` can take, the same each time: for integers that it
-    /// looks up in a table, rows of that table.
+    /// Creates `rows` samples that `network` can take, as [`Samples::of_tensors`] does.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
     pub fn made_up(network: &Graph, rows: usize) -> Result<Self, SamplesError> {
-        let values = made_up_tensors(&network.signature().inputs, &[network], rows);
-        Samples::new(values, network.input().elements(), None)
+        Samples::of_tensors(&network.signature(), [network], rows)
     }
-}
 
-/// Returns `rows` samples of `tensors`, the same each time: floats from −1 to 1; integers that
-/// are rows of the smallest table that a network looks them up in, or 1 where there is none, as in
-/// masks; booleans that are true.
-pub(super) fn made_up_tensors(
-    tensors: &[TensorSpec],
-    networks: &[&Graph],
-    rows: usize,
-) -> Vec<f32> {
-    let bounds: Vec<Option<usize>> = tensors.iter().map(|t| smallest(t, networks)).collect();
-    let mut random = ChaCha8Rng::seed_from_u64(0);
-    let mut values = Vec::new();
-    for _ in 0..rows {
-        for (spec, bound) in tensors.iter().zip(&bounds) {
-            let size = spec.elements().unwrap_or(0);
-            values.extend((0..size).map(|_| match (spec.data_type, bound) {
-                (_, Some(bound)) => random.random_range(0..*bound) as f32,
-                (DataType::Bool, None) => 1.0,
-                (integer, None) if integer.is_integer() => 1.0,
-                _ => random.random_range(-1.0..1.0),
-            }));
+    /// Creates `rows` samples of the inputs of a signature that all of `graphs` can take, the same
+    /// each time: floats from −1 to 1; integers that are rows of the smallest table that a graph
+    /// looks them up in, or 1 where there is none, as in masks; booleans that are true. Where
+    /// lengths vary, each is equally likely.
+    ///
+    /// # Errors
+    /// [`SamplesError::Empty`] if there is no row.
+    pub fn of_tensors<'g>(
+        signature: &Signature,
+        graphs: impl IntoIterator<Item = &'g Graph>,
+        rows: usize,
+    ) -> Result<Self, SamplesError> {
+        let graphs: Vec<&Graph> = graphs.into_iter().collect();
+        let bounds: Vec<Option<usize>> = signature
+            .inputs
+            .iter()
+            .map(|spec| graphs.iter().filter_map(|g| table(g, &spec.name)).min())
+            .collect();
+        let mut random = ChaCha8Rng::seed_from_u64(0);
+        let width = signature.input_width(signature.most());
+        let mut values = vec![0.0; rows * width];
+        for row in values.chunks_exact_mut(width.max(1)) {
+            let length = match signature.most() {
+                0 => 0,
+                most => random.random_range(1..=most),
+            };
+            let tensors = signature.inputs.iter().zip(&bounds);
+            let tensors: Vec<Vec<f32>> = tensors
+                .map(|(spec, bound)| made_up(spec, length, *bound, &mut random))
+                .collect();
+            signature.fill(row, (length, length), |input| &tensors[input]);
         }
+        Samples::new(values, width, None)
     }
-    values
 }
 
-/// Returns the rows of the smallest table that networks look a tensor up in, if there is any.
-fn smallest(spec: &TensorSpec, networks: &[&Graph]) -> Option<usize> {
-    let tables = networks.iter().filter_map(|graph| table(graph, &spec.name));
-    tables.min()
+/// Returns the values of a tensor in a sample of `length`; `bound` is the rows of its table.
+fn made_up(
+    spec: &TensorSpec,
+    length: usize,
+    bound: Option<usize>,
+    random: &mut ChaCha8Rng,
+) -> Vec<f32> {
+    let size = spec.elements_at(length).unwrap_or(0);
+    let values = (0..size).map(|_| match (spec.data_type, bound) {
+        (_, Some(bound)) => random.random_range(0..bound) as f32,
+        (DataType::Bool, None) => 1.0,
+        (integer, None) if integer.is_integer() => 1.0,
+        _ => random.random_range(-1.0..1.0),
+    });
+    values.collect()
 }
 
 /// Returns the rows of the smallest table that a network looks the input `name` up in.
 pub(super) fn table(graph: &Graph, name: &str) -> Option<usize> {
-    let inputs = graph.signature().inputs;
+    let signature = graph.signature();
+    let inputs = &signature.inputs;
     let at = inputs.iter().position(|input| input.name == name)?;
-    let first: usize = inputs[..at].iter().filter_map(TensorSpec::elements).sum();
-    let mut same: Vec<NodeId> = match inputs.len() {
-        1 => vec![NodeId::INPUT],
+    let sizes = inputs[..at].iter();
+    let sizes = sizes.filter_map(|spec| spec.elements_at(signature.most()));
+    let first = signature.lead() + sizes.sum::<usize>();
+    let mut same: Vec<NodeId> = match (inputs.len(), signature.lead()) {
+        (1, 0) => vec![NodeId::INPUT],
         _ => Vec::new(),
     };
     let mut rows = Vec::new();

@@ -55,6 +55,10 @@ pub(super) struct InputTable {
     pub tensors: Option<Spanned<Vec<TensorSpec>>>,
     /// How texts become tensors.
     pub text: Option<Spanned<TextTable>>,
+    /// The lengths of samples, where dimensions of these vary.
+    pub lengths: Option<Spanned<LengthsTable>>,
+    /// The tensor that is 0 where a sample is padded.
+    pub mask: Option<Spanned<String>>,
     /// The order in which files hold the values of images.
     #[serde(default)]
     pub layout: ImageLayout,
@@ -67,6 +71,21 @@ pub(super) struct InputTable {
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
+}
+
+/// The buckets that lengths are padded to, or the largest length.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a list of lengths, or { most = 256 } with `step` if there is one"
+)]
+pub(super) enum LengthsTable {
+    Buckets(Vec<usize>),
+    #[serde(rename_all = "kebab-case")]
+    UpTo {
+        most: usize,
+        step: Option<usize>,
+    },
 }
 
 /// A side, or a height and a width.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::network::{Graph, Weights};
+use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::input::Input;
 use super::rule::{Temperature, VoteWeight};
@@ -12,8 +12,10 @@ use super::rule::{Temperature, VoteWeight};
 pub struct Member {
     /// Its name, unique in the ensemble.
     pub name: String,
-    /// Its network.
+    /// Its network: that for the largest length, where lengths vary.
     pub graph: Arc<Graph>,
+    /// The origin of its networks for other lengths, where they vary.
+    pub by_length: Option<Arc<dyn NetworkByLength>>,
     /// The network's weights.
     pub weights: Arc<Weights>,
     /// The network's input: the ensemble's, or the member's own.

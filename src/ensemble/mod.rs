@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Lengths, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, MaskSide, Threshold, TokenCount};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -70,6 +70,9 @@ pub struct Ensemble {
     pub tensors: Option<Vec<TensorSpec>>,
     /// How texts become these tensors, where samples are texts.
     pub text: Option<TextInput>,
+    /// The lengths of samples, where dimensions of those tensors vary; a sample's length is the
+    /// first value of its row.
+    pub lengths: Option<Lengths>,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -171,6 +174,7 @@ impl Ensemble {
             image_fit: self.image_fit,
             tensors: self.tensors.as_deref(),
             text: self.text.as_ref(),
+            lengths: self.lengths.as_ref(),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
     }

@@ -20,7 +20,11 @@ fn parts(inputs: &[&[usize]]) -> (GraphBuilder, Vec<NodeId>) {
     let mut first = 0;
     let mut parts = Vec::new();
     for &shape in &shapes {
-        parts.push(then(&mut b, TensorOp::Part { first, shape }, &[NodeId::INPUT]));
+        parts.push(then(
+            &mut b,
+            TensorOp::Part { first, shape },
+            &[NodeId::INPUT],
+        ));
         first += shape.elements();
     }
     (b, parts)
@@ -112,7 +116,10 @@ fn reductions_sums_and_lookups() {
     for op in [scan(false, false), scan(true, true)] {
         check(&format!("{op:?}"), &applied(op, &[&[3, 9, 4]]));
     }
-    check("gather", &applied(TensorOp::Gather { axis: 1 }, &[a, &[2, 3]]));
+    check(
+        "gather",
+        &applied(TensorOp::Gather { axis: 1 }, &[a, &[2, 3]]),
+    );
     let take = TensorOp::Take {
         axis: 0,
         indices: dims(&[4]),

@@ -367,6 +367,7 @@ fn text() -> Signature {
             TensorSpec::fixed("scores", DataType::Fp32, &[2]),
             TensorSpec::fixed("class", DataType::Int64, &[]),
         ],
+        lengths: None,
     }
 }
 

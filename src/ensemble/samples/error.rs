@@ -68,8 +68,8 @@ pub enum SamplesError {
     Tensor(#[from] WrittenTensorError),
     /// Samples of several tensors are in another kind of file.
     #[error(
-        "expected a .json file with named tensors under `inputs`, or an .npz file with an array for \
-         each: {}",
+        "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
+         array for each: {}",
         .0.join(", ")
     )]
     Named(Vec<String>),
@@ -107,6 +107,22 @@ pub enum SamplesError {
         first: String,
         /// That one's samples.
         expected: usize,
+    },
+    /// There are not as many lengths as samples.
+    #[error("`lengths`: expected the length of each of {expected} samples, found {found}")]
+    Lengths {
+        /// The number of samples.
+        expected: usize,
+        /// The number of lengths.
+        found: usize,
+    },
+    /// A length that a sample cannot have.
+    #[error("`lengths`, sample {sample}: expected a whole number from 1 to {most}")]
+    Length {
+        /// The sample, from 0.
+        sample: usize,
+        /// The length of the arrays.
+        most: usize,
     },
     /// There is no sample.
     #[error("expected at least one sample, found none")]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Lengths, Signature, TensorSpec};
 
 use super::error::ClassError;
 use super::images::ImageFit;
@@ -111,6 +111,8 @@ pub struct SampleForm<'a> {
     pub tensors: Option<&'a [TensorSpec]>,
     /// How texts become these tensors, where samples are texts.
     pub text: Option<&'a TextInput>,
+    /// The lengths of samples, where dimensions of those tensors vary.
+    pub lengths: Option<&'a Lengths>,
 }
 
 /// The most bytes of samples that are unpacked or decoded from smaller files.
@@ -168,7 +170,17 @@ impl<'a> SampleForm<'a> {
             image_fit: ImageFit::default(),
             tensors: None,
             text: None,
+            lengths: None,
         }
+    }
+
+    /// Returns the tensors of a sample, where it consists of named ones.
+    pub fn signature(&self) -> Option<Signature> {
+        self.tensors.map(|tensors| Signature {
+            inputs: tensors.to_vec(),
+            outputs: Vec::new(),
+            lengths: self.lengths.cloned(),
+        })
     }
 
     /// Returns the form with targets of answers of a kind, whose classes, values or labels

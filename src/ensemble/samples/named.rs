@@ -1,14 +1,15 @@
-//! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, or an
-//! `.npz` with an array for each tensor.
+//! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, a line of
+//! it for each request, or an `.npz` with an array for each tensor.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::network::{Dims, Shape};
-use crate::tensor::{Signature, TensorSpec, TensorValue, WrittenInputs, WrittenTensor};
+use crate::tensor::{
+    Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+};
 
 use super::error::{JsonError, SamplesError};
-use super::form::SampleForm;
+use super::form::MOST_BYTES;
 use super::rows::Samples;
 
 /// The largest number up to which float32 holds all integers.
@@ -27,63 +28,163 @@ pub(super) fn is_request(bytes: &[u8]) -> bool {
 }
 
 /// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.
-pub(super) fn of_json(bytes: &[u8], tensors: &[TensorSpec]) -> Result<Samples, SamplesError> {
+pub(super) fn of_json(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+    let (rows, samples) = request(bytes, 1, signature)?;
+    let width = rows.len() / samples.max(1);
+    Samples::new(rows, width, None)
+}
+
+/// Reads such an object from each line that is not empty; samples of different lines may have
+/// different lengths.
+pub(super) fn of_lines(bytes: &[u8], signature: &Signature) -> Result<Samples, SamplesError> {
+    let width = signature.input_width(signature.most());
+    let mut rows = Vec::new();
+    for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        if !line.trim_ascii().is_empty() {
+            let read = request(line, before + 1, signature);
+            let read = read.map_err(|e| e.within(format!("line {}", before + 1)))?;
+            check_size(rows.len() / width + read.1, width)?;
+            rows.extend(read.0);
+        }
+    }
+    Samples::new(rows, width, None)
+}
+
+/// Returns the rows of a request, and how many samples they are.
+fn request(
+    bytes: &[u8],
+    line: usize,
+    signature: &Signature,
+) -> Result<(Vec<f32>, usize), SamplesError> {
     let place = |e: serde_json::Error| JsonError::Place {
-        line: e.line(),
+        line: line + e.line().saturating_sub(1),
         column: e.column(),
         reason: super::json::reason(&e),
     };
     let written: WrittenInputs = serde_json::from_slice(bytes).map_err(place)?;
     let read = written.inputs.into_iter().map(WrittenTensor::read);
     let read: Vec<(String, TensorValue)> = read.collect::<Result<_, _>>()?;
-    let signature = Signature {
-        inputs: tensors.to_vec(),
-        outputs: Vec::new(),
-    };
-    let (rows, samples) = signature.rows(&read)?;
-    let width = rows.len() / samples.max(1);
-    Samples::new(rows, width, None)
+    Ok(signature.rows(&read)?)
 }
 
-/// Joins the samples of one array for each tensor, which `read` reads by its name in a form.
-pub(super) fn joined(
-    tensors: &[TensorSpec],
-    mut read: impl FnMut(&str, &SampleForm<'_>) -> Result<Samples, SamplesError>,
-) -> Result<Samples, SamplesError> {
-    let mut parts = Vec::new();
-    for spec in tensors {
-        let sizes: Vec<usize> = spec.dims.iter().filter_map(|d| d.size()).collect();
-        let shape = Dims::new(&sizes).map_or(Shape::vector(1), Shape::tensor);
-        let part = read(&spec.name, &SampleForm::new(shape))?;
-        if spec.data_type.is_integer()
-            && let Some(at) = part.values().iter().position(|v| v.abs() > EXACT)
-        {
-            return Err(SamplesError::Integer {
-                tensor: spec.name.clone(),
-                sample: at / shape.elements(),
-            });
-        }
-        parts.push((shape.elements(), part));
+/// Refuses samples that are more than memory holds, once they are as long as the longest.
+fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
+    let most = (MOST_BYTES as usize / 4 / width.max(1)).max(1);
+    match samples <= most {
+        true => Ok(()),
+        false => Err(SamplesError::Many {
+            most,
+            found: samples,
+        }),
     }
-    let samples = parts.first().map_or(0, |(_, part)| part.len());
-    if let Some(((_, part), spec)) = parts
-        .iter()
-        .zip(tensors)
-        .find(|((_, p), _)| p.len() != samples)
-    {
+}
+
+/// The samples of one tensor, and its dimensions in each.
+pub(super) struct TensorArray {
+    pub samples: Samples,
+    pub dims: Vec<usize>,
+}
+
+impl TensorArray {
+    /// Returns the length of the samples as a tensor of `spec`, if that varies.
+    fn length(&self, spec: &TensorSpec) -> Option<usize> {
+        let at = spec.dims.iter().position(|d| d.size().is_none())?;
+        self.dims.get(at).copied()
+    }
+}
+
+/// Joins the samples of one array for each tensor, which `read` reads. Where their length varies,
+/// `lengths` is that of each sample; without it all of a sample's values count.
+pub(super) fn joined(
+    signature: &Signature,
+    mut read: impl FnMut(&TensorSpec) -> Result<TensorArray, SamplesError>,
+    lengths: Option<Vec<f32>>,
+) -> Result<Samples, SamplesError> {
+    let tensors = &signature.inputs;
+    let parts = tensors.iter().map(|spec| {
+        let part = read(spec)?;
+        check_integers(spec, &part.samples).map(|()| part)
+    });
+    let parts: Vec<TensorArray> = parts.collect::<Result<_, _>>()?;
+    let samples = parts.first().map_or(0, |part| part.samples.len());
+    let mut each = tensors.iter().zip(&parts);
+    if let Some((spec, part)) = each.find(|(_, part)| part.samples.len() != samples) {
         return Err(SamplesError::Unequal {
             tensor: spec.name.clone(),
-            found: part.len(),
+            found: part.samples.len(),
             first: tensors[0].name.clone(),
             expected: samples,
         });
     }
-    let mut rows = Vec::new();
-    for row in 0..samples {
-        for (width, part) in &parts {
-            rows.extend_from_slice(&part.values()[row * width..][..*width]);
-        }
+    let held = held_length(signature, &parts)?;
+    let lengths = lengths_of(lengths, held, samples)?;
+    let width = signature.input_width(signature.most());
+    check_size(samples, width)?;
+    let mut rows = vec![0.0; samples * width];
+    for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+        signature.fill(row, (lengths[at], held), |input| {
+            parts[input].samples.row(at)
+        });
     }
-    let width = parts.iter().map(|(width, _)| width).sum();
     Samples::new(rows, width, None)
+}
+
+fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
+    let wrong = |v: &f32| v.abs() > EXACT;
+    let at = samples.values().iter().position(wrong);
+    match at.filter(|_| spec.data_type.is_integer()) {
+        None => Ok(()),
+        Some(at) => Err(SamplesError::Integer {
+            tensor: spec.name.clone(),
+            sample: at / samples.width(),
+        }),
+    }
+}
+
+/// Returns the one length that all arrays have; the largest where none varies.
+fn held_length(signature: &Signature, parts: &[TensorArray]) -> Result<usize, SamplesError> {
+    let tensors = signature.inputs.iter().zip(parts);
+    let mut known = tensors.filter_map(|(spec, part)| Some((spec, part.length(spec)?)));
+    let Some((first, length)) = known.next() else {
+        return Ok(signature.most());
+    };
+    match known.find(|(_, other)| *other != length) {
+        Some((spec, found)) => Err(SignatureError::Lengths {
+            name: spec.name.clone(),
+            found,
+            first: first.name.clone(),
+            expected: length,
+        }
+        .into()),
+        None if (1..=signature.most()).contains(&length) => Ok(length),
+        None => Err(SignatureError::Length {
+            name: first.name.clone(),
+            found: length,
+            most: signature.most(),
+        }
+        .into()),
+    }
+}
+
+/// Returns the length of each sample.
+fn lengths_of(
+    written: Option<Vec<f32>>,
+    held: usize,
+    samples: usize,
+) -> Result<Vec<usize>, SamplesError> {
+    let Some(written) = written else {
+        return Ok(vec![held; samples]);
+    };
+    if written.len() != samples {
+        return Err(SamplesError::Lengths {
+            expected: samples,
+            found: written.len(),
+        });
+    }
+    let whole = written.iter().enumerate().map(|(sample, &length)| {
+        let fits = length.fract() == 0.0 && (1.0..=held as f32).contains(&length);
+        fits.then_some(length as usize)
+            .ok_or(SamplesError::Length { sample, most: held })
+    });
+    whole.collect()
 }

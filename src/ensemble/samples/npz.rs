@@ -4,13 +4,15 @@ use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 
-use crate::tensor::TensorSpec;
+use crate::network::{Dims, Shape};
+use crate::tensor::{Signature, TensorSpec};
 
 use super::error::{NpzError, SamplesError};
 use super::form::{MOST_BYTES, SampleForm};
+use super::named::{self, TensorArray};
+use super::npy;
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
-use super::{named, npy};
 
 /// The names of an array of samples, in any case.
 const SAMPLES: [&str; 2] = ["samples", "x"];
@@ -24,8 +26,8 @@ const MOST_ARRAYS: usize = 8;
 /// Reads samples: the only array, or `samples` (`x`) with `labels` (`targets`, `y`).
 pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
     let mut arrays = Arrays::new(bytes)?;
-    if let Some(tensors) = form.tensors {
-        return arrays.named(tensors, form);
+    if let Some(signature) = form.signature() {
+        return arrays.named(&signature, form);
     }
     let (samples, targets) = arrays.samples_and_targets()?;
     let table = arrays.unpack(samples)?;
@@ -89,19 +91,49 @@ impl Arrays {
     /// Reads an array for each tensor, and targets where there are some.
     fn named(
         &mut self,
-        tensors: &[TensorSpec],
+        signature: &Signature,
         form: &SampleForm<'_>,
     ) -> Result<Samples, SamplesError> {
-        let samples = named::joined(tensors, |name, form| {
-            let exact = self.names.iter().position(|n| n == name);
-            let at = exact.ok_or_else(|| NpzError::Missing(escaped(name)))?;
-            let table = self.unpack(at)?;
-            npy::samples(table, form).map_err(|e| self.within(at, e))
-        })?;
-        let is_tensor = |at: &usize| tensors.iter().any(|t| t.name == self.names[*at]);
+        let lengths = match signature.lengths {
+            Some(_) => self.lengths(signature)?,
+            None => None,
+        };
+        let read = |spec: &TensorSpec| self.tensor(spec, signature.most());
+        let samples = named::joined(signature, read, lengths)?;
+        let is_tensor = |at: &usize| is_tensor(signature, &self.names[*at]);
         match self.find(&TARGETS).filter(|at| !is_tensor(at)) {
             None => Ok(samples),
             Some(at) => samples.with_targets(self.targets(at, form.targets())?),
+        }
+    }
+
+    /// Reads the array of a tensor, whose length varies up to `most`.
+    fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, SamplesError> {
+        let exact = self.names.iter().position(|name| *name == spec.name);
+        let at = exact.ok_or_else(|| NpzError::Missing(escaped(&spec.name)))?;
+        let table = self.unpack(at)?;
+        let dims = npy::sample_dims(&table).map_err(|e| self.within(at, e.into()))?;
+        // Where the array has other dimensions, the error names those of the longest sample.
+        let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
+            true => dims,
+            false => spec.dims_at(most),
+        };
+        let shape = Dims::new(&dims).map_or(Shape::vector(1), Shape::tensor);
+        let samples = npy::samples(table, &SampleForm::new(shape));
+        let samples = samples.map_err(|e| self.within(at, e))?;
+        Ok(TensorArray { samples, dims })
+    }
+
+    /// Reads the array `lengths`, if there is one that is no tensor.
+    fn lengths(&mut self, signature: &Signature) -> Result<Option<Vec<f32>>, SamplesError> {
+        match self.find(&["lengths"]) {
+            Some(at) if !is_tensor(signature, &self.names[at]) => {
+                let table = self.unpack(at)?;
+                let read = npy::samples(table, &SampleForm::new(Shape::vector(1)));
+                let read = read.map_err(|e| self.within(at, e))?;
+                Ok(Some(read.values().to_vec()))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -140,6 +172,10 @@ impl Arrays {
         let part = format!("array `{}`", escaped(&self.names[at]));
         error.within(part)
     }
+}
+
+fn is_tensor(signature: &Signature, name: &str) -> bool {
+    signature.inputs.iter().any(|spec| spec.name == name)
 }
 
 /// The most letters of a name in a message.

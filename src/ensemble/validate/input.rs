@@ -7,7 +7,7 @@ use super::{tensors, text};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
 use crate::ensemble::{Input, NormalisationSteps, PerChannel, TextInput};
 use crate::network::Shape;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Lengths, Signature, TensorSpec};
 use crate::words;
 
 /// The input that clients send for each sample.
@@ -20,6 +20,19 @@ pub(super) struct SampleInput {
     pub tensors: Option<Vec<TensorSpec>>,
     /// How texts become these tensors, where samples are texts.
     pub text: Option<TextInput>,
+    /// The lengths of samples, where dimensions of these vary.
+    pub lengths: Option<Lengths>,
+}
+
+impl SampleInput {
+    /// Returns the tensors of a sample, where these are named.
+    pub(super) fn signature(&self) -> Option<Signature> {
+        self.tensors.as_ref().map(|tensors| Signature {
+            inputs: tensors.clone(),
+            outputs: Vec::new(),
+            lengths: self.lengths.clone(),
+        })
+    }
 }
 
 /// Reads the input that clients send, and the steps that members inherit.
@@ -29,8 +42,11 @@ pub(super) fn ensemble(
 ) -> Result<SampleInput, EnsembleError> {
     let table = &manifest.input;
     let named = text::tensors(source, manifest)?;
-    let shape = match (&table.shape, &named) {
-        (Some(written), None) => shape(source, "input.shape", written)?,
+    let (shape, lengths) = match (&table.shape, &named) {
+        (Some(written), None) => {
+            tensors::no_lengths(source, table)?;
+            (shape(source, "input.shape", written)?, None)
+        }
         (None, Some(named)) => tensors::shape(source, table, named)?,
         (Some(both), Some(_)) => {
             let why = match &table.text {
@@ -61,6 +77,7 @@ pub(super) fn ensemble(
         steps,
         tensors,
         text,
+        lengths,
     })
 }
 

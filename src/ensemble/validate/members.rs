@@ -62,8 +62,12 @@ fn build_member(
     of_all: Temperature,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(source, table.input.as_ref(), sample)?;
-    let MemberNetwork { graph, own, input } =
-        MemberNetwork::read(source, table, (input, &sample.tensors), answers)?;
+    let MemberNetwork {
+        graph,
+        by_length,
+        own,
+        input,
+    } = MemberNetwork::read(source, table, (input, sample), answers)?;
     let naming = naming(source, table)?;
     let weights = match (&table.weights, own) {
         (None, Some(own)) => own,
@@ -78,6 +82,7 @@ fn build_member(
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
+        by_length,
         weights: Arc::new(weights),
         input,
         temperature: temperature(source, table, outputs, of_all)?,

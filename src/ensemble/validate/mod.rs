@@ -12,11 +12,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
-use crate::network::Graph;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
-use super::made_up::made_up_tensors;
 use super::manifest::{
     CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
 };
@@ -62,6 +60,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         input,
         tensors,
         text,
+        lengths,
         ..
     } = sample;
     let layout = manifest.input.layout;
@@ -76,6 +75,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         image_fit,
         tensors: tensors.as_deref(),
         text: text.as_ref(),
+        lengths: lengths.as_ref(),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
@@ -90,6 +90,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         input,
         tensors: tensors.clone(),
         text: text.clone(),
+        lengths: lengths.clone(),
         layout,
         image_fit,
         answers,
@@ -240,11 +241,11 @@ fn made_up(
     let width = form.shape.elements();
     let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
-    let made = match form.tensors {
+    let made = match form.signature() {
         None => Samples::synthetic(n, width),
         Some(tensors) => {
-            let graphs: Vec<&Graph> = members.iter().map(|m| &*m.graph).collect();
-            Samples::new(made_up_tensors(tensors, &graphs, n), width, None)
+            let graphs = members.iter().map(|member| &*member.graph);
+            Samples::of_tensors(&tensors, graphs, n)
         }
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))

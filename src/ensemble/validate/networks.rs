@@ -1,18 +1,22 @@
 //! The networks of members: built, or read from a file.
 
+use std::sync::Arc;
+
 use crate::ensemble::manifest::{EnsembleError, Files, ManifestSource, MemberTable, line_of};
 use crate::ensemble::{AnswerKind, Input};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
-use crate::network::{Graph, GraphError, Shape, Weights};
+use crate::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
 use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
-use crate::tensor::TensorSpec;
+use crate::tensor::Signature;
 
-use super::tensors;
+use super::input::SampleInput;
+use super::tensors::{self, TakenNetwork};
 
 /// A member's network, its weights where its file holds them, and what it takes of a sample.
 pub(super) struct MemberNetwork {
     pub graph: Graph,
+    pub by_length: Option<Arc<dyn NetworkByLength>>,
     pub own: Option<Weights>,
     pub input: Input,
 }
@@ -22,15 +26,16 @@ impl MemberNetwork {
     pub(super) fn read(
         source: &ManifestSource<'_>,
         table: &MemberTable,
-        (input, tensors): (Input, &Option<Vec<TensorSpec>>),
+        (input, sample): (Input, &SampleInput),
         answers: AnswerKind,
     ) -> Result<Self, EnsembleError> {
         let at = table.network.span().start;
         let fail = |why: String| source.wrong(at, format!("network of `{}`: {why}", table.name));
         let spec = table.network.get_ref();
-        let read = match (spec.get("file"), tensors) {
+        let tensors = sample.signature();
+        let read = match (spec.get("file"), &tensors) {
             (Some(toml::Value::String(file)), _) if spec.len() == 1 => {
-                from_file(source.files, file, input, tensors.as_deref())?
+                from_file(source.files, file, input, tensors.as_ref())?
             }
             (Some(_), _) => {
                 return Err(fail(
@@ -43,6 +48,7 @@ impl MemberNetwork {
                 let graph = builder.build(input.shape, answers.width());
                 MemberNetwork {
                     graph: graph.map_err(|e| fail(e.to_string()))?,
+                    by_length: None,
                     own: None,
                     input,
                 }
@@ -89,7 +95,7 @@ fn from_file(
     files: &Files,
     file: &str,
     input: Input,
-    tensors: Option<&[TensorSpec]>,
+    tensors: Option<&Signature>,
 ) -> Result<MemberNetwork, EnsembleError> {
     let wrong = |reason: String| EnsembleError::File {
         file: files.display(file),
@@ -102,19 +108,29 @@ fn from_file(
         }
         return Ok(MemberNetwork {
             graph: layers(files, file, input.shape)?,
+            by_length: None,
             own: None,
             input,
         });
     }
     let model = model(files, file)?;
     let in_words = |error: OnnxError| wrong(error.to_string());
-    let (network, input) = match tensors {
-        Some(tensors) => tensors::network(&model, tensors).map_err(wrong)?,
-        None => (model.network(Some(input.shape)).map_err(in_words)?, input),
+    let TakenNetwork {
+        network,
+        by_length,
+        input,
+    } = match tensors {
+        Some(tensors) => tensors::network(model, tensors).map_err(wrong)?,
+        None => TakenNetwork {
+            network: model.network(Some(input.shape)).map_err(in_words)?,
+            by_length: None,
+            input,
+        },
     };
     let OnnxNetwork { graph, weights, .. } = network;
     Ok(MemberNetwork {
         graph,
+        by_length,
         own: Some(weights),
         input,
     })

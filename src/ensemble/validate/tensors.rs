@@ -2,25 +2,27 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use toml::Spanned;
 
 use crate::ensemble::Input;
-use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource};
-use crate::network::Shape;
-use crate::onnx::{OnnxModel, OnnxNetwork};
-use crate::tensor::TensorSpec;
+use crate::ensemble::manifest::{EnsembleError, InputTable, LengthsTable, ManifestSource};
+use crate::network::{NetworkByLength, Shape};
+use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork, OpenLengths};
+use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
 /// Why a builder is refused.
 pub(super) const NO_BUILDER: &str =
     "expected an .onnx file, since the ensemble's input has named tensors or is text";
 
-/// Checks the tensors of a sample, and returns the shape of the row that they make.
+/// Checks the tensors of a sample, and returns the shape of the row that they make, and the lengths
+/// of samples where dimensions vary.
 pub(super) fn shape(
     source: &ManifestSource<'_>,
     table: &InputTable,
     written: &Spanned<Vec<TensorSpec>>,
-) -> Result<Shape, EnsembleError> {
+) -> Result<(Shape, Option<Lengths>), EnsembleError> {
     let at = written.span().start;
     let wrong = |why: String| Err(source.wrong(at, format!("input.tensors: {why}")));
     let steps = [&table.scale, &table.shift, &table.mean, &table.std];
@@ -30,8 +32,10 @@ pub(super) fn shape(
                 .into(),
         );
     }
+    let lengths = lengths(source, table, written.get_ref())?;
+    let most = lengths.as_ref().map_or(0, Lengths::most);
     let mut names = HashSet::new();
-    let mut values = 0usize;
+    let mut values = usize::from(lengths.is_some());
     for spec in written.get_ref() {
         source.check_name(at, "input.tensors.name", &spec.name)?;
         if !names.insert(&spec.name) {
@@ -43,9 +47,13 @@ pub(super) fn shape(
                 spec.name, spec.data_type
             ));
         }
-        let Some(size) = spec.elements().filter(|size| *size > 0) else {
+        let Some(size) = spec.elements_at(most).filter(|size| *size > 0) else {
+            let lengths = match spec.varies() {
+                true => ", or `lengths` beside the tensors",
+                false => "",
+            };
             return wrong(format!(
-                "`{}`: expected dimensions of at least 1, found {spec}",
+                "`{}`: expected dimensions of at least 1{lengths}, found {spec}",
                 spec.name
             ));
         };
@@ -53,45 +61,154 @@ pub(super) fn shape(
     }
     let shape = Shape::vector(values);
     if shape.is_reasonable() {
-        return Ok(shape);
+        return Ok((shape, lengths));
     }
     wrong(format!(
         "expected tensors of 1 to 2^28 values in all, found {values}"
     ))
 }
 
+/// Refuses lengths of samples whose dimensions are fixed.
+pub(super) fn no_lengths(
+    source: &ManifestSource<'_>,
+    table: &InputTable,
+) -> Result<(), EnsembleError> {
+    let lengths = table.lengths.as_ref().map(|l| ("lengths", l.span()));
+    let mask = table.mask.as_ref().map(|m| ("mask", m.span()));
+    match lengths.or(mask) {
+        None => Ok(()),
+        Some((field, span)) => {
+            let why = format!("input.{field}: expected tensors with a dimension of -1, found none");
+            Err(source.wrong(span.start, why))
+        }
+    }
+}
+
+/// Reads the lengths of samples, and the tensor that masks what is padded.
+fn lengths(
+    source: &ManifestSource<'_>,
+    table: &InputTable,
+    tensors: &[TensorSpec],
+) -> Result<Option<Lengths>, EnsembleError> {
+    if !tensors.iter().any(TensorSpec::varies) {
+        return no_lengths(source, table).map(|()| None);
+    }
+    let mask = mask(source, table.mask.as_ref(), tensors)?;
+    let Some(written) = &table.lengths else {
+        // Whoever checks the tensors says that they are missing.
+        return Ok(None);
+    };
+    let wrong = |why: String| source.wrong(written.span().start, format!("input.lengths: {why}"));
+    let needs_mask = || wrong("samples are padded only where `mask` names a tensor".into());
+    let lengths = match (written.get_ref(), mask) {
+        (LengthsTable::UpTo { most, step: None }, None) => Lengths::exact(*most),
+        (_, None) => return Err(needs_mask()),
+        (LengthsTable::Buckets(buckets), Some(mask)) => Lengths::padded(buckets.clone(), mask),
+        (LengthsTable::UpTo { most, step: None }, Some(mask)) => {
+            Lengths::padded(Lengths::usual_buckets(*most), mask)
+        }
+        (LengthsTable::UpTo { step: Some(0), .. }, _) => {
+            return Err(wrong("step: expected at least 1, found 0".into()));
+        }
+        (
+            LengthsTable::UpTo {
+                most,
+                step: Some(step),
+            },
+            Some(mask),
+        ) => {
+            // One more than can be kept, so that it is refused.
+            let below = (1..=MOST_STEPS).map(|n| n.saturating_mul(*step));
+            let buckets = below.take_while(|bucket| bucket < most).chain([*most]);
+            Lengths::padded(buckets.collect(), mask)
+        }
+    };
+    lengths.map(Some).map_err(|why| wrong(why.to_string()))
+}
+
+/// The most steps that are made before there are seen to be too many.
+const MOST_STEPS: usize = 1024;
+
+fn mask(
+    source: &ManifestSource<'_>,
+    written: Option<&Spanned<String>>,
+    tensors: &[TensorSpec],
+) -> Result<Option<String>, EnsembleError> {
+    let Some(written) = written else {
+        return Ok(None);
+    };
+    let name = written.get_ref();
+    let wrong = |why: String| source.wrong(written.span().start, format!("input.mask: {why}"));
+    let known = || tensors.iter().map(|spec| spec.name.as_str());
+    match tensors.iter().find(|spec| spec.name == *name) {
+        Some(spec) if spec.varies() => Ok(Some(name.clone())),
+        Some(spec) => Err(wrong(format!(
+            "expected a tensor with a dimension of -1, found `{name}` of {spec}"
+        ))),
+        None => {
+            let known = known().collect::<Vec<_>>().join(", ");
+            Err(wrong(format!("expected one of {known}, found `{name}`")))
+        }
+    }
+}
+
+/// A network, those for other lengths, and what it takes of a sample.
+pub(super) struct TakenNetwork {
+    pub network: OnnxNetwork,
+    pub by_length: Option<Arc<dyn NetworkByLength>>,
+    pub input: Input,
+}
+
 /// Returns the network of a model for the tensors that it takes of a sample, and its input.
 ///
 /// # Errors
 /// It takes others, or it is no network that can be computed; in words.
-pub(super) fn network(
-    model: &OnnxModel,
-    tensors: &[TensorSpec],
-) -> Result<(OnnxNetwork, Input), String> {
-    let given: Vec<(&str, Vec<usize>)> = tensors
-        .iter()
-        .filter(|spec| model.input_names().any(|name| name == spec.name))
-        .map(|spec| (spec.name.as_str(), batched(spec)))
+pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwork, String> {
+    let in_words = |error: OnnxError| error.to_string();
+    let taken = sample.inputs.iter();
+    let taken = taken.filter(|spec| model.input_names().any(|name| name == spec.name));
+    let given: Vec<(String, Vec<Dimension>)> = taken
+        .map(|spec| (spec.name.clone(), batched(spec)))
         .collect();
-    let network = model.network_of(&given).map_err(|e| e.to_string())?;
+    let mask = sample.lengths.as_ref().and_then(Lengths::mask);
+    if let Some(mask) = mask.filter(|mask| !given.iter().any(|(name, _)| name == mask)) {
+        return Err(format!(
+            "it does not take `{mask}`, the mask of what is padded"
+        ));
+    }
+    let open = OpenLengths::new(given);
+    let (network, by_length) = match &sample.lengths {
+        None => (model.network_at(&open, 0).map_err(in_words)?, None),
+        Some(lengths) => {
+            let (network, model) = model.varying(&open, lengths.clone()).map_err(in_words)?;
+            (network, Some(model as Arc<dyn NetworkByLength>))
+        }
+    };
     let signature = network.graph.signature();
-    let runs = signature.inputs.iter().map(|wanted| run(tensors, wanted));
+    let lead = (sample.lead() > 0).then_some(0..1);
+    let runs = signature.inputs.iter().map(|wanted| run(sample, wanted));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
+    let runs = lead.into_iter().chain(runs).collect();
     let input = Input::of_runs(network.graph.input(), runs);
-    Ok((network, input))
+    Ok(TakenNetwork {
+        network,
+        by_length,
+        input,
+    })
 }
 
 /// Returns a tensor's dimensions with a batch of 1.
-fn batched(spec: &TensorSpec) -> Vec<usize> {
-    let sizes = spec.dims.iter().map(|d| d.size().unwrap_or(1));
-    std::iter::once(1).chain(sizes).collect()
+fn batched(spec: &TensorSpec) -> Vec<Dimension> {
+    let batch = std::iter::once(Dimension::Fixed(1));
+    batch.chain(spec.dims.iter().copied()).collect()
 }
 
 /// Returns the run of a sample's values that is the tensor `wanted`.
-fn run(tensors: &[TensorSpec], wanted: &TensorSpec) -> Result<Range<usize>, String> {
-    let mut first = 0;
+fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> {
+    let tensors = &sample.inputs;
+    let mut first = sample.lead();
     for spec in tensors {
-        let end = first + spec.elements().unwrap_or(0);
+        let end = first + spec.elements_at(sample.most()).unwrap_or(0);
         if spec.name == wanted.name {
             return match spec == wanted {
                 true => Ok(first..end),

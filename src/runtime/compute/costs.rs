@@ -97,8 +97,11 @@ impl FootprintModel {
     }
 }
 
+/// Returns the floats of a sample and its answer; twice where lengths vary, since samples of one
+/// length are gathered.
 fn ends(graph: &Graph) -> usize {
-    graph.input().elements() + graph.output().elements()
+    let once = graph.input().elements() + graph.output().elements();
+    once * (1 + usize::from(graph.lengths().is_some()))
 }
 
 /// Returns the memory that `graph` takes for batches of up to `batch` samples, run by

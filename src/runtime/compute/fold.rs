@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -36,15 +37,15 @@ pub(super) fn floats(step: &PlannedStep) -> usize {
 /// Floats of weights that are worth a further thread.
 const WORTH_A_THREAD: usize = 4 << 20;
 
-/// Folds the weights of all steps, on the cores of the calling thread where they are many.
+/// Folds the weights of all steps by `fold`, on the cores of the calling thread where they are
+/// many.
 ///
 /// # Errors
-/// As for [`fold`].
+/// As for `fold`.
 pub(super) fn fold_all(
-    graph: &Graph,
-    weights: &Weights,
     steps: &[PlannedStep],
-) -> Result<Vec<StepWeights>, ComputeError> {
+    fold: impl Fn(&PlannedStep) -> Result<Arc<StepWeights>, ComputeError> + Sync,
+) -> Result<Vec<Arc<StepWeights>>, ComputeError> {
     let all: usize = steps.iter().map(floats).sum();
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (all / WORTH_A_THREAD).clamp(1, cores);
@@ -56,7 +57,7 @@ pub(super) fn fold_all(
             let Some(step) = steps.get(at) else {
                 return Ok(folded);
             };
-            folded.push((at, fold(graph, weights, step)?));
+            folded.push((at, fold(step)?));
         }
     };
     let mut folded = thread::scope(|scope| {
@@ -75,7 +76,11 @@ pub(super) fn fold_all(
 ///
 /// # Errors
 /// [`ComputeError::OutOfMemory`].
-fn fold(graph: &Graph, weights: &Weights, step: &PlannedStep) -> Result<StepWeights, ComputeError> {
+pub(super) fn fold(
+    graph: &Graph,
+    weights: &Weights,
+    step: &PlannedStep,
+) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
     if let StepKernel::Tensor(_) = fused.kernel {
         return constants::fold(graph, weights, step);

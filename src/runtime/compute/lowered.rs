@@ -2,7 +2,7 @@
 //! worker runs them, for batches of up to a size.
 
 use std::ops::Range;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
 
@@ -10,8 +10,9 @@ use super::ComputeError;
 use super::buffers::ValuePlace;
 use super::family::Family;
 use super::fold::fold_all;
-use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, StepWeights, TileShape};
+use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape};
 use super::plan::ArenaPlan;
+use super::shared::KnownWeights;
 use super::team::PhaseBarrier;
 use crate::lock::lock;
 use crate::network::{Graph, Shape, Weights};
@@ -20,7 +21,7 @@ use crate::network::{Graph, Shape, Weights};
 #[derive(Debug)]
 pub struct Lowered {
     plan: ArenaPlan,
-    weights: Vec<StepWeights>,
+    weights: Vec<Arc<StepWeights>>,
     family: Family,
     inputs: usize,
     outputs: usize,
@@ -55,13 +56,25 @@ impl Lowered {
     /// # Errors
     /// As for [`Lowered::new`].
     pub fn with(graph: &Graph, weights: &Weights, family: Family) -> Result<Self, ComputeError> {
+        Self::sharing((graph, weights), family, &KnownWeights::default())
+    }
+
+    /// Lowers a network, whose steps share the folded weights that are known.
+    ///
+    /// # Errors
+    /// As for [`Lowered::new`].
+    pub(super) fn sharing(
+        (graph, weights): (&Graph, &Weights),
+        family: Family,
+        known: &KnownWeights<'_>,
+    ) -> Result<Self, ComputeError> {
         let family = if family.is_available() {
             family
         } else {
             Family::Plain
         };
         let plan = ArenaPlan::new(graph, TileShape::of(family));
-        let weights = fold_all(graph, weights, &plan.steps)?;
+        let weights = fold_all(&plan.steps, |step| known.fold(graph, weights, step))?;
         Ok(Lowered {
             plan,
             weights,
@@ -89,12 +102,17 @@ impl Lowered {
     }
 
     /// Returns the floating-point operations for one sample, as the direct algorithm.
-    fn flops(&self) -> f64 {
+    pub(super) fn flops(&self) -> f64 {
         self.flops
     }
 
-    fn plan(&self) -> &ArenaPlan {
+    pub(super) fn plan(&self) -> &ArenaPlan {
         &self.plan
+    }
+
+    /// Returns the steps with their folded weights.
+    pub(super) fn folded(&self) -> impl Iterator<Item = (&PlannedStep, &Arc<StepWeights>)> {
+        self.plan.steps.iter().zip(&self.weights)
     }
 
     /// Lists the phases that `samples` samples go through, in order.
@@ -244,6 +262,25 @@ impl Arena {
             phases: Vec::new(),
             progress: PhaseBarrier::default(),
         })
+    }
+
+    /// Lays the memory out for batches of up to `batch` samples of another network, and takes more
+    /// where that needs it.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
+        self.together = network.plan().together(batch);
+        self.batch = batch;
+        self.layout = network.plan().layout(self.together, self.threads);
+        if self.layout.floats > self.buffer.values().len() {
+            // What was there is of no use; both need not fit at once.
+            self.buffer = Buffer::default();
+            self.buffer = Buffer::zeroed(self.layout.floats)?;
+        }
+        // Another network may have had values where this one reads zeros.
+        self.buffer.values_mut()[..network.plan().zeros].fill(0.0);
+        Ok(())
     }
 
     /// Runs `samples` samples: `input` is `[samples, inputs]`, `output`

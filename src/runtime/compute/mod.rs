@@ -14,27 +14,33 @@ mod family;
 mod fold;
 mod fuse;
 pub mod gpu;
+mod groups;
 #[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;
 mod lowered;
 mod plan;
 mod predictor;
 pub mod reference;
+mod shared;
 mod team;
 mod tensors;
+mod varying;
 
 use thiserror::Error;
 
 use crate::device::gpu::GpuError;
+use crate::network::LengthError;
 
 pub use costs::{Footprint, FootprintModel, footprint, work};
 pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
+pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
 };
+pub use varying::{VaryingNetwork, VaryingPredictor};
 
 /// A network could not be run.
 #[derive(Debug, Error)]
@@ -68,6 +74,14 @@ pub enum ComputeError {
     NotOnGpu {
         /// The layers' names.
         layers: Vec<String>,
+    },
+    /// There is no network for samples of a length.
+    #[error("samples of length {length}: {reason}")]
+    Length {
+        /// The length.
+        length: usize,
+        /// The reason.
+        reason: LengthError,
     },
     /// A GPU failed.
     #[error(transparent)]

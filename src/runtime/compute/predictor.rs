@@ -215,7 +215,7 @@ pub fn read_rows<R>(tensor: &Tensor, look: impl FnOnce(&[f32]) -> R) -> Result<R
 }
 
 /// Returns the values of a contiguous layout.
-fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core::Result<&'a [f32]> {
+pub(super) fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core::Result<&'a [f32]> {
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&values[start..end]),
         None => Err(candle_core::Error::Msg(
@@ -225,7 +225,7 @@ fn contiguous<'a>(values: &'a [f32], layout: &Layout) -> candle_core::Result<&'a
 }
 
 /// Returns the values of a contiguous layout, to write.
-fn contiguous_mut<'a>(
+pub(super) fn contiguous_mut<'a>(
     storage: &'a mut CpuStorage,
     layout: &Layout,
 ) -> candle_core::Result<&'a mut [f32]> {
@@ -254,7 +254,7 @@ impl<F: Fn(&mut [f32])> InplaceOp1 for Fill<F> {
 }
 
 /// Returns zeros, or an error instead of an abort if memory runs out.
-fn zeroed(floats: usize) -> Result<Vec<f32>, ComputeError> {
+pub(super) fn zeroed(floats: usize) -> Result<Vec<f32>, ComputeError> {
     let mut values = Vec::new();
     values
         .try_reserve_exact(floats)

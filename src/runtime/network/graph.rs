@@ -10,7 +10,7 @@ use super::op::Op;
 use super::origin::Origin;
 use super::shape::Shape;
 use super::window::Conv2d;
-use crate::tensor::{DataType, Signature, TensorSpec};
+use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
 
 /// A value of a graph: its input, or the answer of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -85,7 +85,43 @@ impl Graph {
         self.signature.clone().unwrap_or_else(|| Signature {
             inputs: single("input", self.input()),
             outputs: single("output", self.output()),
+            lengths: None,
         })
+    }
+
+    /// Returns the network whose samples and answers consist of named tensors. Where their lengths
+    /// vary, it is that for the largest, and the length is the first value of a sample.
+    ///
+    /// # Errors
+    /// The tensors are not as many values as a sample or an answer.
+    pub fn with_signature(self, signature: Signature) -> Result<Graph, GraphError> {
+        let most = signature.most();
+        let ends = [
+            (&signature.inputs, signature.input_width(most), self.input()),
+            (
+                &signature.outputs,
+                signature.output_width(most),
+                self.output(),
+            ),
+        ];
+        for (specs, width, shape) in ends {
+            let varies = signature.lengths.is_none() && specs.iter().any(TensorSpec::varies);
+            if varies || width != shape.elements() {
+                return Err(GraphError::Signature {
+                    found: shape,
+                    tensors: specs.iter().map(ToString::to_string).collect(),
+                });
+            }
+        }
+        Ok(Graph {
+            signature: Some(signature),
+            ..self
+        })
+    }
+
+    /// Returns the lengths of samples, where they vary; the network is that for the largest.
+    pub fn lengths(&self) -> Option<&Lengths> {
+        self.signature.as_ref()?.lengths.as_ref()
     }
 
     /// Returns the nodes in the order in which they can run.
@@ -319,27 +355,7 @@ impl GraphBuilder {
     /// # Errors
     /// There is no layer, or the tensors are not as many values as a sample or an answer.
     pub fn build_with(self, signature: Signature) -> Result<Graph, GraphError> {
-        let graph = self.build()?;
-        let values = |specs: &[TensorSpec]| {
-            let sizes = specs.iter().map(TensorSpec::elements);
-            sizes.sum::<Option<usize>>()
-        };
-        let ends = [
-            (&signature.inputs, graph.input()),
-            (&signature.outputs, graph.output()),
-        ];
-        for (specs, shape) in ends {
-            if values(specs) != Some(shape.elements()) {
-                return Err(GraphError::Signature {
-                    found: shape,
-                    tensors: specs.iter().map(ToString::to_string).collect(),
-                });
-            }
-        }
-        Ok(Graph {
-            signature: Some(signature),
-            ..graph
-        })
+        self.build()?.with_signature(signature)
     }
 
     /// Returns the finished graph.

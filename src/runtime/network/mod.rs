@@ -4,6 +4,7 @@
 
 mod activation;
 pub mod builders;
+mod by_length;
 mod channels;
 mod dims;
 mod error;
@@ -18,6 +19,7 @@ mod weights;
 mod window;
 
 pub use activation::Activation;
+pub use by_length::{LengthError, NetworkByLength};
 pub use channels::ResponseNorm;
 pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};

@@ -60,6 +60,7 @@ pub(super) fn signature(inputs: &[OnnxTensor], outputs: &[OnnxTensor]) -> Signat
     Signature {
         inputs: inputs.iter().map(spec).collect(),
         outputs: outputs.iter().map(spec).collect(),
+        lengths: None,
     }
 }
 
@@ -239,8 +240,12 @@ fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrac
 
 impl<'a> PartialNetwork<'a> {
     /// Starts a network for the inputs of a file. A single one is the row, several are parts
-    /// of it in the order of the file.
-    pub(super) fn taking(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Result<Self, OnnxError> {
+    /// of it in the order of the file, and so is a single one behind `lead` other values.
+    pub(super) fn taking(
+        model: &'a OnnxModel,
+        inputs: &[OnnxTensor],
+        lead: usize,
+    ) -> Result<Self, OnnxError> {
         let unreasonable = |input: &OnnxTensor| {
             OnnxError::Model(ModelFault::Unreasonable {
                 name: input.name.clone(),
@@ -254,20 +259,21 @@ impl<'a> PartialNetwork<'a> {
         let all = shapes
             .iter()
             .map(|s| s.elements())
-            .fold(0, usize::saturating_add);
+            .fold(lead, usize::saturating_add);
         let sample = match shapes[..] {
             [] => return Err(OnnxError::Model(ModelFault::NoInputs)),
-            [one] => one,
+            [one] if lead == 0 => one,
             _ => Shape::vector(all),
         };
         if !sample.is_reasonable() {
             return Err(unreasonable(&inputs[0]));
         }
         let mut network = PartialNetwork::new(model, sample);
+        network.leads = lead > 0;
         network.batch = batch_of(model, inputs);
-        let mut first = 0;
+        let mut first = lead;
         for ((input, name), shape) in inputs.iter().zip(model.inputs().map(name_of)).zip(shapes) {
-            let id = if inputs.len() == 1 {
+            let id = if inputs.len() == 1 && lead == 0 {
                 NodeId::INPUT
             } else {
                 let part = Op::Tensor(TensorOp::Part { first, shape });

@@ -137,6 +137,28 @@ pub enum ModelFault {
         /// The shape that was asked for.
         found: String,
     },
+    /// Samples are longer than a table of the file, such as that of positions.
+    #[error("sequences of {found} are longer than its position table; at most {most} ({why})")]
+    TooLong {
+        /// The largest length that was asked for.
+        found: usize,
+        /// The largest that there is a network of.
+        most: usize,
+        /// The reason why there is none of that length.
+        why: String,
+    },
+    /// An output's dimension depends on the length of samples, and is not that.
+    #[error(
+        "output `{name}`: is {found:?} at length {length}; each dimension has to be fixed or the length"
+    )]
+    OutputLength {
+        /// The output's name.
+        name: String,
+        /// The length of samples.
+        length: usize,
+        /// Its dimensions there, without the batch.
+        found: Vec<usize>,
+    },
     /// The output is not made by any node, or is no tensor of a sample.
     #[error("output `{0}` is not a tensor that the nodes make")]
     Output(String),

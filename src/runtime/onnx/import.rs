@@ -83,15 +83,15 @@ impl OnnxModel {
     pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
         let inputs = self.bound(given).map_err(OnnxError::Model)?;
         let Some(size) = self.fixed_batch() else {
-            return PartialNetwork::taking(self, &inputs)?.complete(inputs, None);
+            return PartialNetwork::taking(self, &inputs, 0)?.complete(inputs, None);
         };
         let mut single = inputs.clone();
         single.iter_mut().for_each(|input| input.dims[0] = 1);
         let is_asked = single == inputs;
-        let by_row = PartialNetwork::taking(self, &single)
+        let by_row = PartialNetwork::taking(self, &single, 0)
             .and_then(|network| network.complete(single, Some(size)));
         match by_row {
-            Err(_) if !is_asked => PartialNetwork::taking(self, &inputs)?.complete(inputs, None),
+            Err(_) if !is_asked => PartialNetwork::taking(self, &inputs, 0)?.complete(inputs, None),
             by_row => by_row,
         }
     }
@@ -109,7 +109,7 @@ impl<'a> PartialNetwork<'a> {
     /// Adds all nodes that the outputs need.
     ///
     /// Where the file takes a batch of a fixed `size`, its answers have to be rows of the samples.
-    fn complete(
+    pub(super) fn complete(
         mut self,
         inputs: Vec<OnnxTensor>,
         size: Option<usize>,
@@ -132,8 +132,11 @@ impl<'a> PartialNetwork<'a> {
             return Err(OnnxError::Model(ModelFault::FixedBatch { size }));
         }
         let outputs = self.answer()?;
-        let graph = self.builder.build_with(signature(&inputs, &outputs))?;
-        let weights = Weights::from_values(self.weights, &graph)?;
+        let graph = match self.leads {
+            true => self.builder.build()?,
+            false => self.builder.build_with(signature(&inputs, &outputs))?,
+        };
+        let weights = Weights::from_shared(self.weights, &graph)?;
         Ok(OnnxNetwork {
             graph,
             weights,

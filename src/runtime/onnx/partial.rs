@@ -5,6 +5,7 @@
 //! another layout.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::activation::{Activation, Value};
 use super::arrange::Rearranged;
@@ -16,7 +17,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::{Constant, are_finite};
-use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
+use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -54,10 +55,15 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
     /// What depends on the batch, where the file takes more than one sample.
     pub(super) batch: Option<BatchTrace<'a>>,
+    /// Whether the rows begin with other values than the inputs, so that whoever put them there
+    /// knows the signature.
+    pub(super) leads: bool,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
-    pub(super) weights: BTreeMap<String, Vec<f32>>,
+    pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
+    /// The weights of the same file at another length; those that are equal are shared.
+    pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
@@ -81,9 +87,11 @@ impl<'a> PartialNetwork<'a> {
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
             batch: None,
+            leads: false,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
+            known: None,
             unsupported: Vec::new(),
         }
     }
@@ -161,9 +169,21 @@ impl<'a> PartialNetwork<'a> {
                 let why = format!("value {at} of its {last} is not a finite number");
                 return Err(Refusal::Fault(NodeFault::Shapes(why)));
             }
-            self.weights.insert(format!("{name}.{last}"), values);
+            let name = format!("{name}.{last}");
+            let values = self.shared(&name, values);
+            self.weights.insert(name, values);
         }
         Ok(id)
+    }
+
+    /// Returns the known values of that name where they are the same, bit by bit.
+    fn shared(&self, name: &str, values: Vec<f32>) -> Arc<Vec<f32>> {
+        let known = self.known.and_then(|known| known.shared(name));
+        let same = known.filter(|known| {
+            let [known, found] = [known, &values].map(|v| bytemuck::cast_slice::<f32, u32>(v));
+            known == found
+        });
+        same.unwrap_or_else(|| Arc::new(values))
     }
 
     /// Returns a name that no layer has: `written`, or that with a number.

@@ -4,11 +4,14 @@
 //! to 2²⁴, larger ones are refused; float64 is rounded.
 
 mod data_type;
+mod lengths;
+mod rows;
 mod signature;
 mod value;
 mod written;
 
 pub use data_type::{DataType, UnknownDataType};
+pub use lengths::{Lengths, LengthsError};
 pub use signature::{Dimension, Signature, SignatureError, TensorSpec};
 pub use value::{TensorError, TensorValue};
 pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};

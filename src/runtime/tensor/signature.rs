@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::data_type::DataType;
-use super::value::{TensorError, TensorValue};
+use super::lengths::Lengths;
+use super::value::TensorError;
 
 /// A size of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +16,7 @@ use super::value::{TensorError, TensorValue};
 pub enum Dimension {
     /// Always so many.
     Fixed(usize),
-    /// Another size for each request; written as -1.
+    /// The length of the sample; written as -1.
     Varies,
 }
 
@@ -39,6 +40,9 @@ pub struct Signature {
     pub inputs: Vec<TensorSpec>,
     /// The tensors of an answer, in the order in which they lie in its row.
     pub outputs: Vec<TensorSpec>,
+    /// The lengths of samples, where dimensions vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<Lengths>,
 }
 
 /// Tensors are not those of a signature.
@@ -98,6 +102,36 @@ pub enum SignatureError {
         /// That one's samples.
         expected: usize,
     },
+    /// A length that samples cannot have.
+    #[error("input `{name}`: expected a length from 1 to {most}, found {found}")]
+    Length {
+        /// The tensor's name.
+        name: String,
+        /// Its length.
+        found: usize,
+        /// The largest length.
+        most: usize,
+    },
+    /// More samples than memory holds, once they are as long as the longest.
+    #[error("expected at most {most} samples, found {found}")]
+    Many {
+        /// The samples that were found.
+        found: usize,
+        /// The most samples.
+        most: usize,
+    },
+    /// Two lengths in one sample.
+    #[error("input `{name}` has the length {found} where `{first}` has {expected}")]
+    Lengths {
+        /// The tensor's name.
+        name: String,
+        /// Its length.
+        found: usize,
+        /// The first tensor that has one.
+        first: String,
+        /// That one's length.
+        expected: usize,
+    },
     /// Values that cannot be taken.
     #[error("input `{name}`: {error}")]
     Values {
@@ -136,7 +170,8 @@ impl TensorSpec {
         })
     }
 
-    fn fits(&self, dims: &[usize]) -> bool {
+    /// Whether a sample's tensor may have these dimensions.
+    pub fn fits(&self, dims: &[usize]) -> bool {
         let alike = |(expected, found): (&Dimension, &usize)| match expected {
             Dimension::Fixed(size) => size == found,
             Dimension::Varies => true,
@@ -155,127 +190,10 @@ impl Signature {
     pub fn answers_floats(&self) -> bool {
         are_floats(&self.outputs)
     }
-
-    /// Returns rows of all inputs of each sample one after another, and the number of samples.
-    ///
-    /// # Errors
-    /// The tensors are not those of the signature.
-    pub fn rows(
-        &self,
-        tensors: &[(String, TensorValue)],
-    ) -> Result<(Vec<f32>, usize), SignatureError> {
-        self.check_names(tensors)?;
-        let mut parts = Vec::with_capacity(self.inputs.len());
-        for spec in &self.inputs {
-            parts.push(values(spec, tensors)?);
-        }
-        let batch = parts.first().map_or(0, |(batch, _)| *batch);
-        let others = self.inputs.iter().zip(&parts);
-        if let Some((spec, (found, _))) = others.into_iter().find(|(_, (n, _))| *n != batch) {
-            return Err(SignatureError::Batch {
-                name: spec.name.clone(),
-                found: *found,
-                first: self.inputs[0].name.clone(),
-                expected: batch,
-            });
-        }
-        let width: usize = parts.iter().map(|(_, v)| v.len()).sum();
-        let mut rows = Vec::with_capacity(width);
-        for row in 0..batch {
-            for (_, values) in &parts {
-                let each = values.len() / batch;
-                rows.extend_from_slice(&values[row * each..][..each]);
-            }
-        }
-        Ok((rows, batch))
-    }
-
-    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), SignatureError> {
-        for (at, (name, _)) in tensors.iter().enumerate() {
-            if !self.inputs.iter().any(|spec| spec.name == *name) {
-                return Err(SignatureError::Unknown {
-                    name: name.clone(),
-                    known: self.inputs.iter().map(|s| s.name.clone()).collect(),
-                });
-            }
-            if tensors[..at].iter().any(|(other, _)| other == name) {
-                return Err(SignatureError::Twice { name: name.clone() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the answers in `rows` by name, for `batch` samples.
-    ///
-    /// # Errors
-    /// The rows have another length, or an output's values vary in size.
-    pub fn answers(
-        &self,
-        rows: &[f32],
-        batch: usize,
-    ) -> Result<Vec<(String, TensorValue)>, TensorError> {
-        let sizes = self.outputs.iter().map(|spec| spec.elements().unwrap_or(0));
-        let sizes: Vec<usize> = sizes.collect();
-        let width: usize = sizes.iter().sum();
-        let mut first = 0;
-        let mut answers = Vec::new();
-        for (spec, &size) in self.outputs.iter().zip(&sizes) {
-            let each = rows.chunks_exact(width.max(1)).take(batch);
-            let values: Vec<f32> = each
-                .flat_map(|row| &row[first..][..size])
-                .copied()
-                .collect();
-            let dims = spec.dims.iter().map(|d| match d {
-                Dimension::Fixed(size) => *size,
-                Dimension::Varies => 0,
-            });
-            let dims = std::iter::once(batch).chain(dims).collect();
-            let value = TensorValue::of_floats(spec.data_type, dims, &values)?;
-            answers.push((spec.name.clone(), value));
-            first += size;
-        }
-        Ok(answers)
-    }
 }
 
 fn are_floats(specs: &[TensorSpec]) -> bool {
     matches!(specs, [single] if single.data_type == DataType::Fp32)
-}
-
-/// Returns the samples and the values of one input.
-fn values(
-    spec: &TensorSpec,
-    tensors: &[(String, TensorValue)],
-) -> Result<(usize, Vec<f32>), SignatureError> {
-    let name = || spec.name.clone();
-    let Some((_, tensor)) = tensors.iter().find(|(n, _)| *n == spec.name) else {
-        return Err(SignatureError::Missing {
-            name: name(),
-            expected: spec.to_string(),
-        });
-    };
-    if tensor.data_type() != spec.data_type {
-        return Err(SignatureError::Type {
-            name: name(),
-            expected: spec.data_type,
-            found: tensor.data_type(),
-        });
-    }
-    match tensor.dims() {
-        [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
-            let floats = tensor.floats();
-            let floats = floats.map_err(|error| SignatureError::Values {
-                name: name(),
-                error,
-            })?;
-            Ok((*batch, floats))
-        }
-        found => Err(SignatureError::Dims {
-            name: name(),
-            expected: spec.to_string(),
-            found: found.to_vec(),
-        }),
-    }
 }
 
 impl fmt::Display for Dimension {

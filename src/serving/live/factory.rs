@@ -8,7 +8,10 @@ use rayon::ThreadPool;
 use thiserror::Error;
 
 use crate::compute::gpu::{Precision, Program, lower};
-use crate::compute::{ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor};
+use crate::compute::{
+    ComputeError, CpuPredictor, FakePredictor, Family, Lowered, Predictor, VaryingNetwork,
+    VaryingPredictor,
+};
 use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
 use crate::ensemble::{BatchSize, Ensemble, Member, OutputKind};
@@ -105,7 +108,7 @@ pub trait PredictorFactory: Send + Sync {
 /// shared by all until its last one leaves: in host memory, and on each GPU.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
-    lowered: Ranked<NetworksRank, Vec<Weak<Lowered>>>,
+    lowered: Ranked<NetworksRank, Vec<Option<WeakNetwork>>>,
     programs: Programs,
 }
 
@@ -113,20 +116,19 @@ impl NetworkFactory {
     /// For the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
-            lowered: Ranked::new(ensemble.members.iter().map(|_| Weak::new()).collect()),
+            lowered: Ranked::new(ensemble.members.iter().map(|_| None).collect()),
             ensemble,
             programs: Programs::default(),
         }
     }
 
-    fn lowered(&self, member: MemberIndex) -> Result<Arc<Lowered>, BuildError> {
+    fn lowered(&self, member: MemberIndex) -> Result<LoweredNetwork, BuildError> {
         let mut all = self.lowered.lock();
-        if let Some(lowered) = all[member].upgrade() {
+        if let Some(lowered) = all[member].as_ref().and_then(WeakNetwork::upgrade) {
             return Ok(lowered);
         }
-        let lowered = lower_by(&self.ensemble.members[member], Lowered::new)?;
-        let lowered = Arc::new(lowered);
-        all[member] = Arc::downgrade(&lowered);
+        let lowered = LoweredNetwork::new(&self.ensemble.members[member])?;
+        all[member] = Some(lowered.downgrade());
         Ok(lowered)
     }
 }
@@ -138,13 +140,19 @@ impl PredictorFactory for NetworkFactory {
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        let lowered = self.lowered(member)?;
-        Ok(Box::new(CpuPredictor::new(lowered, size.get(), pool)?))
+        Ok(match self.lowered(member)? {
+            LoweredNetwork::One(lowered) => Box::new(CpuPredictor::new(lowered, size.get(), pool)?),
+            LoweredNetwork::Varying(lowered) => {
+                Box::new(VaryingPredictor::new(lowered, size.get(), pool)?)
+            }
+        })
     }
 
     fn hold(&self, member: MemberIndex) -> Option<Arc<dyn Any + Send + Sync>> {
-        let lowered = self.lowered.lock()[member].upgrade()?;
-        Some(lowered)
+        match self.lowered.lock()[member].as_ref()?.upgrade()? {
+            LoweredNetwork::One(lowered) => Some(lowered),
+            LoweredNetwork::Varying(lowered) => Some(lowered),
+        }
     }
 
     fn program(
@@ -155,6 +163,48 @@ impl PredictorFactory for NetworkFactory {
         let (members, precision) = (&self.ensemble.members, self.ensemble.precision);
         let lower = || lower_for_gpu(&members[member], precision, gpu);
         self.programs.get(member, gpu, lower)
+    }
+}
+
+/// The lowered network of a member: one, or one of several lengths.
+enum LoweredNetwork {
+    One(Arc<Lowered>),
+    Varying(Arc<VaryingNetwork>),
+}
+
+/// A lowered network that somebody else holds.
+enum WeakNetwork {
+    One(Weak<Lowered>),
+    Varying(Weak<VaryingNetwork>),
+}
+
+impl LoweredNetwork {
+    fn new(member: &Member) -> Result<Self, BuildError> {
+        let Some(by_length) = &member.by_length else {
+            let lowered = lower_by(member, Lowered::new)?;
+            return Ok(LoweredNetwork::One(Arc::new(lowered)));
+        };
+        let (weights, by_length) = (Arc::clone(&member.weights), Arc::clone(by_length));
+        let softmax = member.outputs == OutputKind::Logits;
+        let family = Family::best();
+        let lowered = VaryingNetwork::new(&member.graph, weights, by_length, softmax, family)?;
+        Ok(LoweredNetwork::Varying(Arc::new(lowered)))
+    }
+
+    fn downgrade(&self) -> WeakNetwork {
+        match self {
+            LoweredNetwork::One(lowered) => WeakNetwork::One(Arc::downgrade(lowered)),
+            LoweredNetwork::Varying(lowered) => WeakNetwork::Varying(Arc::downgrade(lowered)),
+        }
+    }
+}
+
+impl WeakNetwork {
+    fn upgrade(&self) -> Option<LoweredNetwork> {
+        Some(match self {
+            WeakNetwork::One(lowered) => LoweredNetwork::One(lowered.upgrade()?),
+            WeakNetwork::Varying(lowered) => LoweredNetwork::Varying(lowered.upgrade()?),
+        })
     }
 }
 

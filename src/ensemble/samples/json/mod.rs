@@ -28,8 +28,8 @@ const SHOWN: usize = 120;
 
 /// Reads an array of samples, or an object of `samples` and `labels` (`targets`).
 pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
-    if let Some(tensors) = form.tensors {
-        return named::of_json(bytes, tensors);
+    if let Some(signature) = form.signature() {
+        return named::of_json(bytes, &signature);
     }
     let mut set = JsonSet::new(form);
     let read = parse(bytes, JsonPart::Document.of(&mut set));
@@ -39,6 +39,9 @@ pub(super) fn samples(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, Sa
 
 /// Reads a sample, or an object of `sample` and `label`, from each line that is not empty.
 pub(super) fn lines(bytes: &[u8], form: &SampleForm<'_>) -> Result<Samples, SamplesError> {
+    if let Some(signature) = form.signature() {
+        return named::of_lines(bytes, &signature);
+    }
     let mut set = JsonSet::new(form);
     for (before, line) in bytes.split(|b| *b == b'\n').enumerate() {
         if !line.trim_ascii().is_empty() {

@@ -34,6 +34,18 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
     )
 }
 
+/// Returns the dimensions of each sample of an array.
+///
+/// # Errors
+/// The bytes are no array.
+pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
+    let dims = read(bytes)?.dims;
+    let rest = dims.get(1..).unwrap_or_default().iter();
+    Ok(rest
+        .map(|&d| usize::try_from(d).unwrap_or(usize::MAX))
+        .collect())
+}
+
 /// Reads targets alone.
 pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, SamplesError> {
     match form {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use crate::compute::ComputeError;
-use crate::compute::gpu::{
-    GpuPlan, GpuStep, LaneLayout, LaneProgram, TensorWork, WeightLayout,
-};
+use crate::compute::gpu::{GpuPlan, GpuStep, LaneLayout, LaneProgram, TensorWork, WeightLayout};
 use crate::device::cuda::{CudaGpu, GpuStream, gpu_error};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu, GpuError, Stream};
 

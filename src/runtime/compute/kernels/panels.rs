@@ -8,7 +8,7 @@ use crate::compute::family::Family;
 use crate::network::Conv2d;
 
 /// The shape of a family's tiles.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) struct TileShape {
     pub lanes: usize,
     pub vectors: usize,
@@ -57,7 +57,7 @@ impl TileShape {
 }
 
 /// The layout of a `depth × columns` matrix as panels.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::compute) struct Panels {
     pub depth: usize,
     pub columns: usize,

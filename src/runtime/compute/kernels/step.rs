@@ -74,6 +74,17 @@ impl StepMethod {
         }
     }
 
+    /// Whether weights that are packed for one method are packed for the other.
+    pub(crate) fn packs_as(&self, other: &StepMethod) -> bool {
+        match (self, other) {
+            (StepMethod::Simple, StepMethod::Simple)
+            | (StepMethod::Tensor(_), StepMethod::Tensor(_)) => true,
+            (StepMethod::Convolution(a), StepMethod::Convolution(b)) => a.packs_as(b),
+            // A point's weights depend on the tiles, those of Candle on shapes.
+            _ => false,
+        }
+    }
+
     /// The convolution it computes, or `None` if it computes none.
     pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {

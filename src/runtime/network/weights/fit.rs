@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use half::{bf16, f16};
 use thiserror::Error;
@@ -124,7 +125,8 @@ fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
 /// The values of one parameter.
 #[derive(Clone, Debug)]
 pub(super) enum ParameterValues {
-    Owned(Vec<f32>),
+    /// Shared by the networks of several lengths that have the same.
+    Owned(Arc<Vec<f32>>),
     /// The number of a mapped file and a range of its bytes, aligned for float32.
     InPlace(usize, Range<usize>),
 }
@@ -206,7 +208,7 @@ fn read(
     faults.result(parameter.elements())?;
     Ok(match in_place {
         true => ParameterValues::InPlace(file, place.clone()),
-        false => ParameterValues::Owned(owned),
+        false => ParameterValues::Owned(Arc::new(owned)),
     })
 }
 

@@ -124,9 +124,21 @@ impl Weights {
         tensors: BTreeMap<String, Vec<f32>>,
         graph: &Graph,
     ) -> Result<Self, WeightsError> {
+        let shared = tensors.into_iter().map(|(n, v)| (n, Arc::new(v)));
+        Self::from_shared(shared.collect(), graph)
+    }
+
+    /// Creates weights from values in memory that other networks may have, too.
+    ///
+    /// # Errors
+    /// As for [`Weights::from_values`].
+    pub fn from_shared(
+        tensors: BTreeMap<String, Arc<Vec<f32>>>,
+        graph: &Graph,
+    ) -> Result<Self, WeightsError> {
         let mut wrong = Mismatch::default();
         for p in graph.parameters() {
-            if tensors.get(&p.name).map(Vec::len) != Some(p.elements()) {
+            if tensors.get(&p.name).map(|v| v.len()) != Some(p.elements()) {
                 let shape = &p.shape;
                 let said = || format!("tensor `{}` needs the shape {shape:?}", p.name);
                 wrong.shapes.push(said);
@@ -174,6 +186,20 @@ impl Weights {
     /// Returns the values of one parameter; none if the network has no parameter of the name.
     pub fn get(&self, name: &str) -> &[f32] {
         self.all().get(name).map_or(&[], |v| self.values(v))
+    }
+
+    /// Returns the values of one parameter to share, if they are in memory.
+    pub fn shared(&self, name: &str) -> Option<Arc<Vec<f32>>> {
+        match self.all().get(name)? {
+            ParameterValues::Owned(values) => Some(Arc::clone(values)),
+            ParameterValues::InPlace(..) => None,
+        }
+    }
+
+    /// Whether both have one parameter of that name, in one place of memory.
+    pub fn share(&self, other: &Weights, name: &str) -> bool {
+        let (own, other) = (self.get(name), other.get(name));
+        own.len() == other.len() && (own.is_empty() || own.as_ptr() == other.as_ptr())
     }
 
     /// Iterates over all parameters, by name.
@@ -225,7 +251,7 @@ impl Weights {
         self.tensors.get_or_init(|| {
             let made_up = self.synthetic.iter().flat_map(SyntheticRecipe::values);
             made_up
-                .map(|(n, v)| (n, ParameterValues::Owned(v)))
+                .map(|(n, v)| (n, ParameterValues::Owned(Arc::new(v))))
                 .collect()
         })
     }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use divisi::ensemble::Samples;
 use divisi::ensemble::samples::to_npy;
 use divisi::network::Graph;
-use divisi::tensor::{Dimension, WrittenOutputs, WrittenTensor};
+use divisi::tensor::{Dimension, Signature, WrittenOutputs, WrittenTensor};
 
 /// A kind of file of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,50 +15,90 @@ pub(super) enum AnswerFile {
     Npy,
     /// Named tensors, as in a response of the Open Inference Protocol.
     Json,
+    /// Such a response a line, for each sample.
+    JsonLines,
 }
 
 impl AnswerFile {
+    /// Returns the kind of a file by its name.
+    pub(super) fn named(path: &Path) -> Self {
+        let end = path.extension().unwrap_or_default();
+        match end.to_ascii_lowercase().to_str() {
+            Some("json") => AnswerFile::Json,
+            Some("jsonl") => AnswerFile::JsonLines,
+            _ => AnswerFile::Npy,
+        }
+    }
+
     /// Chooses the kind by the name of the file, for the answers of `graph`.
     ///
     /// # Errors
-    /// The network answers several tensors, which one array does not hold.
+    /// The network answers several tensors, or some of varying length, which one array does not
+    /// hold.
     pub(super) fn of(path: &Path, graph: &Graph) -> Result<Self> {
-        if is_json(path) {
-            return Ok(AnswerFile::Json);
+        let (file, outputs) = (AnswerFile::named(path), graph.signature().outputs);
+        let fits = outputs.len() == 1 && outputs[0].elements().is_some();
+        if file.is_json() || fits {
+            return Ok(file);
         }
-        let outputs = graph.signature().outputs;
-        if outputs.len() == 1 {
-            return Ok(AnswerFile::Npy);
-        }
-        let names: Vec<String> = outputs.into_iter().map(|output| output.name).collect();
+        let specs = outputs.iter().map(|spec| format!("{} {spec}", spec.name));
         bail!(
-            "--output: expected a .json file for the tensors {}, found {}",
-            names.join(", "),
+            "--output: expected a .json or .jsonl file for {}, found {}",
+            specs.collect::<Vec<_>>().join(", "),
             path.display()
         )
     }
 
-    /// Returns the bytes of the file for `samples` rows of answers.
-    pub(super) fn bytes(self, graph: &Graph, rows: Vec<f32>, samples: usize) -> Result<Vec<u8>> {
+    /// Whether it holds named tensors.
+    pub(super) fn is_json(self) -> bool {
+        self != AnswerFile::Npy
+    }
+
+    /// Returns the bytes of the file for the rows of answers to `samples`.
+    ///
+    /// # Errors
+    /// The answers are no tensors of the network, or have different lengths in one.
+    pub(super) fn bytes(self, graph: &Graph, samples: &Samples, rows: Vec<f32>) -> Result<Vec<u8>> {
         let signature = graph.signature();
-        if self == AnswerFile::Npy {
-            let dims = signature.outputs.iter().flat_map(|output| &output.dims);
-            let dims = dims.copied().filter_map(Dimension::size);
-            let dims: Vec<usize> = std::iter::once(samples).chain(dims).collect();
-            return Ok(to_npy(rows.into_iter(), &dims));
+        let length = |sample: usize| length(&signature, samples, sample);
+        match self {
+            AnswerFile::Npy => {
+                let dims = signature.outputs.iter().flat_map(|output| &output.dims);
+                let dims = dims.copied().filter_map(Dimension::size);
+                let dims: Vec<usize> = std::iter::once(samples.len()).chain(dims).collect();
+                Ok(to_npy(rows.into_iter(), &dims))
+            }
+            AnswerFile::Json => {
+                let varies = signature.outputs.iter().any(|o| o.elements().is_none());
+                if varies && (1..samples.len()).any(|sample| length(sample) != length(0)) {
+                    bail!("--output: expected a .jsonl file for answers of different lengths");
+                }
+                let text = response(&signature, &rows, samples.len(), length(0))?;
+                Ok(text.into_bytes())
+            }
+            AnswerFile::JsonLines => {
+                let each = rows.chunks(graph.output().elements()).enumerate();
+                let lines = each.map(|(at, row)| response(&signature, row, 1, length(at)));
+                Ok(lines.collect::<Result<Vec<_>>>()?.join("\n").into_bytes())
+            }
         }
-        let named = signature.answers(&rows, samples);
-        let named = named.map_err(|e| anyhow!("answers: {e}"))?;
-        let outputs = named
-            .iter()
-            .map(|(name, value)| WrittenTensor::new(name.clone(), value));
-        let outputs = outputs.collect();
-        Ok(serde_json::to_vec(&WrittenOutputs { outputs })?)
     }
 }
 
-/// Whether a file holds JSON, by its name.
-pub(super) fn is_json(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("json"))
+/// Returns the length of a sample, where lengths vary.
+fn length(signature: &Signature, samples: &Samples, sample: usize) -> usize {
+    let lengths = signature.lengths.as_ref();
+    let of_row = lengths.and_then(|lengths| lengths.of_row(&samples.rows(sample, 1)));
+    of_row.unwrap_or(signature.most())
+}
+
+/// Returns rows of answers to samples of one length as JSON.
+fn response(signature: &Signature, rows: &[f32], samples: usize, length: usize) -> Result<String> {
+    let named = signature.answers_at(rows, samples, length);
+    let named = named.map_err(|e| anyhow!("answers: {e}"))?;
+    let outputs = named
+        .iter()
+        .map(|(name, value)| WrittenTensor::new(name.clone(), value));
+    let outputs = outputs.collect();
+    Ok(serde_json::to_string(&WrittenOutputs { outputs })?)
 }

@@ -1,6 +1,7 @@
 //! `divisi network bench`: how fast one network runs, how fast it loads, its memory.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,13 @@ use anyhow::{Result, bail};
 use divisi::device::format_bytes;
 use divisi::ensemble::Samples;
 use divisi::metrics::stats::median;
-use divisi::network::Shape;
+use divisi::network::{Graph, Shape};
 use serde::Serialize;
 
 use super::chosen::{
     ChosenNetwork, NetworkChoice, NetworkPlace, PlaceChoice, SYNTHETIC, WeightsChoice,
 };
+use super::samples::read_samples;
 use crate::cli::args::{OutputFormat, at_least_one, parse_seconds};
 use crate::cli::output::{print, print_json};
 use crate::cli::signals::stop_flag;
@@ -27,6 +29,9 @@ pub(crate) struct NetworkBenchArgs {
     /// Samples in a batch
     #[arg(long, default_value_t = 1, value_name = "B", value_parser = at_least_one)]
     batch: usize,
+    /// Samples to run, such as sentences of different lengths (default: made-up ones)
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
     #[command(flatten)]
     place: PlaceChoice,
     /// How long to measure, such as 3s
@@ -69,11 +74,12 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let before = resident_bytes();
     let start = Instant::now();
     let mut chosen = ChosenNetwork::new(&args.network)?;
-    let samples = Samples::made_up(&chosen.graph, args.batch)?;
-    let (width, values) = (samples.width(), samples.values());
+    let samples = samples(args, &chosen.graph)?;
+    let rows = samples.rows(0, args.batch);
+    let (width, values) = (samples.width(), &rows[..]);
     let weights = chosen.weights(&args.weights)?;
     let synthetic = weights.is_synthetic();
-    let mut answer = place.runner(&chosen.graph, &weights, args.batch)?;
+    let mut answer = place.runner(&chosen, &weights, args.batch)?;
     drop(weights);
     answer(&values[..width])?;
     let load_s = start.elapsed().as_secs_f64();
@@ -101,6 +107,14 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
             peak_bytes: peak_bytes().zip(before).map(|(p, b)| p.saturating_sub(b)),
         },
     )
+}
+
+/// Returns the samples of the file, or made-up ones that the network can take.
+fn samples(args: &NetworkBenchArgs, graph: &Graph) -> Result<Samples> {
+    match &args.input {
+        Some(path) => read_samples(path, graph, false),
+        None => Ok(Samples::made_up(graph, args.batch)?),
+    }
 }
 
 /// Returns the seconds of each batch, after one that is not counted.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
-    CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, host_rows, read_rows,
-    write_rows,
+    CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, VaryingNetwork,
+    VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
-use divisi::network::{Graph, Shape, Weights};
-use divisi::onnx::OnnxModel;
+use divisi::network::{Graph, NetworkByLength, Shape, Weights};
+use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
@@ -61,7 +61,9 @@ pub(crate) struct ChosenNetwork {
     pub name: String,
     pub graph: Graph,
     /// The weights that the network's own file holds.
-    own: Option<Weights>,
+    own: Option<Arc<Weights>>,
+    /// The origin of its networks for other lengths, where they vary.
+    by_length: Option<Arc<dyn NetworkByLength>>,
 }
 
 impl ChosenNetwork {
@@ -73,16 +75,17 @@ impl ChosenNetwork {
                 name: choice.name.clone(),
                 graph: layers(Path::new(&choice.name), shape)?,
                 own: None,
+                by_length: None,
             });
         }
         if choice.name.ends_with(".onnx") {
-            let path = Path::new(&choice.name);
-            let network = OnnxModel::open(path).and_then(|model| model.network(choice.shape));
-            let network = network.with_context(|| choice.name.clone())?;
+            let opened = onnx(Path::new(&choice.name), choice.shape);
+            let (network, by_length) = opened.with_context(|| choice.name.clone())?;
             return Ok(ChosenNetwork {
                 name: choice.name.clone(),
                 graph: network.graph,
-                own: Some(network.weights),
+                own: Some(Arc::new(network.weights)),
+                by_length,
             });
         }
         let network = Published::named(&choice.name).ok_or_else(|| unknown(&choice.name))?;
@@ -92,6 +95,7 @@ impl ChosenNetwork {
             name: network.name().to_owned(),
             graph: graph.with_context(|| format!("{} for samples of {shape}", network.name()))?,
             own: None,
+            by_length: None,
         })
     }
 
@@ -102,15 +106,36 @@ impl ChosenNetwork {
 
     /// Reads its weights from the file, or generates them from the seed. Those that the
     /// network's own file holds are handed out once.
-    pub(crate) fn weights(&mut self, choice: &WeightsChoice) -> Result<Weights> {
+    pub(crate) fn weights(&mut self, choice: &WeightsChoice) -> Result<Arc<Weights>> {
         let path = match (&choice.weights, self.own.take()) {
             (Some(_), Some(_)) => bail!("--weights: {} holds its own weights", self.name),
             (None, Some(own)) => return Ok(own),
-            (None, None) => return Ok(Weights::synthetic(&self.graph, choice.seed)),
+            (None, None) => {
+                return Ok(Arc::new(Weights::synthetic(&self.graph, choice.seed)));
+            }
             (Some(path), None) => path,
         };
-        let weights = Weights::open(path, &self.graph);
+        let weights = Weights::open(path, &self.graph).map(Arc::new);
         weights.with_context(|| format!("{}, weights of {}", path.display(), self.name))
+    }
+}
+
+/// The networks for other lengths than the largest, where lengths vary.
+type ByLength = Option<Arc<dyn NetworkByLength>>;
+
+/// Opens a file of ONNX. A length that it leaves open varies, unless a shape fixes it.
+fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), OnnxError> {
+    let model = OnnxModel::open(path)?;
+    match (model.open_lengths(), shape) {
+        (Some(open), None) => {
+            let lengths = model.usual_lengths(&open)?;
+            let (network, model) = model.varying(&open, lengths)?;
+            Ok((network, Some(model)))
+        }
+        (Some(open), Some(Shape::Vector { features })) if model.input_names().count() > 1 => {
+            Ok((model.network_at(&open, features)?, None))
+        }
+        _ => Ok((model.network(shape)?, None)),
     }
 }
 
@@ -224,19 +249,31 @@ impl NetworkPlace {
     /// Lowers the network and returns a runner for batches of up to `batch` samples.
     pub(crate) fn runner(
         &self,
-        graph: &Graph,
-        weights: &Weights,
+        chosen: &ChosenNetwork,
+        weights: &Arc<Weights>,
         batch: usize,
     ) -> Result<NetworkRunner> {
         weights.check()?;
-        let made = match self {
-            NetworkPlace::Cores(cores, family) => {
+        let graph = &chosen.graph;
+        let ends = (graph.input().elements(), graph.output().elements());
+        let made = match (self, &chosen.by_length) {
+            (NetworkPlace::Cores(cores, family), None) => {
                 let lowered = Lowered::with(graph, weights, *family);
-                lowered.map(|lowered| on_cores(cores, Arc::new(lowered), batch))
+                lowered.map(|lowered| {
+                    let network = CoreNetwork::One(Arc::new(lowered));
+                    on_cores(cores, network, ends, batch)
+                })
             }
-            NetworkPlace::Gpu { gpu, precision, .. } => {
+            (NetworkPlace::Cores(cores, family), Some(by_length)) => {
+                let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
+                let lowered = VaryingNetwork::new(graph, held, by_length, false, *family);
+                lowered.map(|lowered| {
+                    let network = CoreNetwork::Varying(Arc::new(lowered));
+                    on_cores(cores, network, ends, batch)
+                })
+            }
+            (NetworkPlace::Gpu { gpu, precision, .. }, _) => {
                 let program = lower(gpu, graph, weights, *precision);
-                let ends = (graph.input().elements(), graph.output().elements());
                 program.and_then(|program| {
                     let runner = GpuRunner::new(gpu, program.as_ref(), batch, ends.0, ends.1)?;
                     Ok(Ok(on_gpu(runner, ends)))
@@ -279,16 +316,29 @@ fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
     })
 }
 
+/// A network that is lowered for cores: one, or one of several lengths.
+enum CoreNetwork {
+    One(Arc<Lowered>),
+    Varying(Arc<VaryingNetwork>),
+}
+
 /// A single core is used by the caller's thread, which is pinned to it.
-fn on_cores(cores: &[usize], lowered: Arc<Lowered>, batch: usize) -> Result<NetworkRunner> {
-    let (inputs, outputs) = (lowered.inputs(), lowered.outputs());
+fn on_cores(
+    cores: &[usize],
+    network: CoreNetwork,
+    (inputs, outputs): (usize, usize),
+    batch: usize,
+) -> Result<NetworkRunner> {
     let input = host_rows(batch, inputs)?;
     let output = host_rows(batch, outputs)?;
     let pool = thread_pool(cores)?;
     if pool.is_none() {
         pin_current_thread(cores);
     }
-    let mut predictor = CpuPredictor::new(lowered, batch, pool)?;
+    let mut predictor: Box<dyn Predictor> = match network {
+        CoreNetwork::One(one) => Box::new(CpuPredictor::new(one, batch, pool)?),
+        CoreNetwork::Varying(all) => Box::new(VaryingPredictor::new(all, batch, pool)?),
+    };
     Ok(Box::new(move |samples| {
         let rows = samples.len() / inputs;
         write_rows(&input, |to| to[..samples.len()].copy_from_slice(samples))?;

@@ -4,6 +4,7 @@ mod answers;
 mod bench;
 mod chosen;
 mod run;
+mod samples;
 mod show;
 mod weights;
 

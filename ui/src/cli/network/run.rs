@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use divisi::ensemble::{SampleForm, Samples};
-use divisi::network::Graph;
+use anyhow::{Result, bail};
+use divisi::ensemble::Samples;
 use serde::Serialize;
 
-use super::answers::{AnswerFile, is_json};
+use super::answers::AnswerFile;
 use super::chosen::{
     ChosenNetwork, NetworkChoice, NetworkPlace, NetworkRunner, PlaceChoice, SYNTHETIC,
     WeightsChoice,
 };
+use super::samples::read_samples;
 use crate::cli::args::{OutputFormat, at_least_one};
 use crate::cli::output::{OutputFile, print, print_json};
 
@@ -24,11 +24,12 @@ pub(crate) struct NetworkRunArgs {
     weights: WeightsChoice,
     /// Samples, as they are: [n, channels, height, width] or [n, features] in an .npy, or
     /// whatever else `divisi predict` reads. Several tensors, or those of an output in .json,
-    /// have names: {"inputs": [{"name", "datatype", "shape", "data"}, …]} in a .json, or an
-    /// array for each in an .npz
+    /// have names: {"inputs": [{"name", "datatype", "shape", "data"}, …]} in a .json or each
+    /// line of a .jsonl, or an array for each in an .npz
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Where answers go: [n, classes] as float32 in .npy; or named tensors in .json
+    /// Where answers go: [n, classes] as float32 in .npy; or named tensors in .json, or in .jsonl
+    /// a line for each sample
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Samples that are run at once at most
@@ -61,17 +62,18 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let output = OutputFile::at(&args.output)?;
     let mut chosen = ChosenNetwork::new(&args.network)?;
     let file = AnswerFile::of(&args.output, &chosen.graph)?;
-    let samples = samples(args, &chosen.graph)?;
+    let are_requests = file.is_json() && AnswerFile::named(&args.input).is_json();
+    let samples = read_samples(&args.input, &chosen.graph, are_requests)?;
     let weights = chosen.weights(&args.weights)?;
     let place = NetworkPlace::new(&args.place)?;
     let batch = args.batch.min(samples.len());
-    let mut runner = place.runner(&chosen.graph, &weights, batch)?;
+    let mut runner = place.runner(&chosen, &weights, batch)?;
     let start = Instant::now();
     let rows = answers(&mut runner, &samples, batch)?;
     let elapsed_s = start.elapsed().as_secs_f64();
     let values = chosen.graph.output().elements();
     let nonfinite = rows.chunks(values).filter(|row| !is_finite(row)).count();
-    output.write_bytes(&file.bytes(&chosen.graph, rows, samples.len())?)?;
+    output.write_bytes(&file.bytes(&chosen.graph, &samples, rows)?)?;
     tell(
         args.format,
         &RunReport {
@@ -88,19 +90,6 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
             output: args.output.display().to_string(),
         },
     )
-}
-
-/// Reads samples of named tensors where the network takes several or no floats, and where both
-/// files are JSON.
-fn samples(args: &NetworkRunArgs, graph: &Graph) -> Result<Samples> {
-    let inputs = graph.signature().inputs;
-    let both_json = is_json(&args.input) && is_json(&args.output);
-    let mut form = SampleForm::new(graph.input());
-    if both_json || !graph.signature().takes_floats() {
-        form.tensors = Some(&inputs);
-    }
-    let samples = Samples::read(&args.input, &form);
-    samples.with_context(|| args.input.display().to_string())
 }
 
 /// Runs all samples, at most `batch` at once.

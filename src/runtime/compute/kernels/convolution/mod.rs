@@ -121,6 +121,12 @@ impl Convolution {
         self.matrices() * self.panels.floats()
     }
 
+    /// Whether weights are laid out as those of another convolution.
+    pub(crate) fn packs_as(&self, other: &Convolution) -> bool {
+        let of = |c: &Convolution| (c.conv, c.narrow, c.panels, c.entry);
+        of(self) == of(other)
+    }
+
     /// Lays weights out; `packed` has [`Convolution::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self.narrow {

@@ -1,0 +1,198 @@
+//! The lengths of samples whose tensors have a dimension that varies.
+//!
+//! All varying dimensions of a sample are one and the same length, as the tokens of a sentence
+//! are for its ids and its mask. A sample's row has the length first and then every tensor, with
+//! zeros up to the largest length, so that all rows are equally wide.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::signature::{Dimension, TensorSpec};
+
+/// The most buckets; a network is lowered once for each.
+const MOST_BUCKETS: usize = 64;
+
+/// The largest length that a row of float32 can say exactly.
+const MOST_LENGTH: usize = 1 << 24;
+
+/// The lengths that samples may have, and which of them a network is lowered for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenLengths")]
+pub struct Lengths {
+    /// The largest.
+    most: usize,
+    /// The lengths that samples are padded to, ascending up to the largest; empty where no
+    /// sample is padded.
+    buckets: Vec<usize>,
+    /// The input that is 0 where a sample is padded.
+    mask: Option<String>,
+}
+
+/// Numbers make no lengths.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LengthsError {
+    /// The largest length is too small to vary, or too large.
+    #[error("the largest length is 2 to {MOST_LENGTH}, found {0}")]
+    Most(usize),
+    /// No bucket, or more than networks are lowered for.
+    #[error("1 to {MOST_BUCKETS} buckets can be kept, found {0}")]
+    Buckets(usize),
+    /// Buckets that do not ascend from 1 on.
+    #[error("buckets ascend from 1 on, found {0:?}")]
+    Order(Vec<usize>),
+    /// Buckets without a mask, or a mask without buckets.
+    #[error("samples are padded to buckets only where an input masks what is padded")]
+    Unmasked,
+}
+
+impl Lengths {
+    /// Creates lengths up to `most`, none of which is padded to another.
+    ///
+    /// # Errors
+    /// `most` is below 2 or too large.
+    pub fn exact(most: usize) -> Result<Self, LengthsError> {
+        if !(2..=MOST_LENGTH).contains(&most) {
+            return Err(LengthsError::Most(most));
+        }
+        Ok(Lengths {
+            most,
+            buckets: Vec::new(),
+            mask: None,
+        })
+    }
+
+    /// Creates lengths up to the last bucket. A sample is padded to the next bucket, where the
+    /// input `mask` is 0.
+    ///
+    /// # Errors
+    /// There are no buckets or too many, they do not ascend, or the last is out of range.
+    pub fn padded(buckets: Vec<usize>, mask: String) -> Result<Self, LengthsError> {
+        if !(1..=MOST_BUCKETS).contains(&buckets.len()) {
+            return Err(LengthsError::Buckets(buckets.len()));
+        }
+        if buckets[0] == 0 || !buckets.is_sorted_by(|a, b| a < b) {
+            return Err(LengthsError::Order(buckets));
+        }
+        let exact = Lengths::exact(buckets[buckets.len() - 1])?;
+        Ok(Lengths {
+            buckets,
+            mask: Some(mask),
+            ..exact
+        })
+    }
+
+    /// Returns buckets up to `most` of which each is at most an eighth of its octave above the
+    /// one before, from 16 on: 8, 16, 32, … 128, 160, … 256, 320, …
+    pub fn usual_buckets(most: usize) -> Vec<usize> {
+        let next = |&last: &usize| match last {
+            8 => Some(16),
+            _ => Some(last + (last + 1).next_power_of_two().max(128) / 8),
+        };
+        let below = std::iter::successors(Some(8), next).take_while(|bucket| *bucket < most);
+        below.chain([most]).collect()
+    }
+
+    /// Returns the largest length.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Returns the input that is 0 where a sample is padded, or `None` if none is padded.
+    pub fn mask(&self) -> Option<&str> {
+        self.mask.as_deref()
+    }
+
+    /// Returns the lengths that samples are padded to, ascending; none where they are not padded.
+    pub fn buckets(&self) -> &[usize] {
+        &self.buckets
+    }
+
+    /// Returns the length at which a network runs samples of `length`, or `None` if samples
+    /// cannot have that.
+    pub fn bucket(&self, length: usize) -> Option<usize> {
+        if !(1..=self.most).contains(&length) {
+            return None;
+        }
+        let next = self.buckets.iter().find(|bucket| **bucket >= length);
+        Some(next.copied().unwrap_or(length))
+    }
+
+    /// Returns the length of the sample in a row, or `None` if its first value is none.
+    pub fn of_row(&self, row: &[f32]) -> Option<usize> {
+        let written = *row.first()?;
+        let fits = written.fract() == 0.0 && (1.0..=self.most as f32).contains(&written);
+        fits.then_some(written as usize)
+    }
+
+    /// Returns a length other than the largest, at which a network can be tried.
+    pub fn another(&self) -> usize {
+        let smaller = self.buckets.iter().copied().find(|b| *b > 1);
+        let smaller = smaller.filter(|bucket| *bucket < self.most);
+        smaller.unwrap_or(self.most.div_ceil(2))
+    }
+}
+
+/// Lengths as they are stored.
+#[derive(Deserialize)]
+struct WrittenLengths {
+    most: usize,
+    buckets: Vec<usize>,
+    mask: Option<String>,
+}
+
+impl TryFrom<WrittenLengths> for Lengths {
+    type Error = LengthsError;
+
+    fn try_from(written: WrittenLengths) -> Result<Self, LengthsError> {
+        match (written.mask, written.buckets.last()) {
+            (None, None) => Lengths::exact(written.most),
+            (Some(mask), Some(last)) if *last == written.most => {
+                Lengths::padded(written.buckets, mask)
+            }
+            _ => Err(LengthsError::Unmasked),
+        }
+    }
+}
+
+impl TensorSpec {
+    /// Whether a dimension is the sample's length.
+    pub fn varies(&self) -> bool {
+        self.dims.contains(&Dimension::Varies)
+    }
+
+    /// Returns the dimensions of the tensor in a sample of `length`.
+    pub fn dims_at(&self, length: usize) -> Vec<usize> {
+        let sizes = self.dims.iter().map(|d| d.size().unwrap_or(length));
+        sizes.collect()
+    }
+
+    /// Returns the number of values in a sample of `length`, or `None` if that is too large.
+    pub fn elements_at(&self, length: usize) -> Option<usize> {
+        let dims = self.dims_at(length);
+        dims.iter()
+            .try_fold(1usize, |all, &size| all.checked_mul(size))
+    }
+}
+
+/// Copies the values of a tensor between rows of samples of different lengths: as many as both
+/// have along each axis.
+pub(super) fn copy_block((from, of): (&[f32], &[usize]), (to, into): (&mut [f32], &[usize])) {
+    match (of, into) {
+        _ if of == into => {
+            let values: usize = of.iter().product();
+            to[..values].copy_from_slice(&from[..values]);
+        }
+        ([few], [many]) => {
+            let values = *few.min(many);
+            to[..values].copy_from_slice(&from[..values]);
+        }
+        ([first, of @ ..], [other, into @ ..]) => {
+            let steps: [usize; 2] = [of.iter().product(), into.iter().product()];
+            for at in 0..*first.min(other) {
+                let (from, to) = (&from[at * steps[0]..], &mut to[at * steps[1]..]);
+                copy_block((from, of), (to, into));
+            }
+        }
+        _ => {}
+    }
+}

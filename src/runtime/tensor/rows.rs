@@ -1,0 +1,279 @@
+//! Named tensors as rows of a network, and rows as named tensors.
+//!
+//! A row holds all tensors of a sample one after another. Where lengths vary, the sample's length
+//! is its first value, and every tensor lies as one of the largest length, with zeros behind what
+//! the sample has.
+
+use super::lengths::copy_block;
+use super::signature::{Dimension, Signature, SignatureError, TensorSpec};
+use super::value::{TensorError, TensorValue};
+
+/// The most values of the rows of a request: 4 GiB.
+const MOST_VALUES: usize = 1 << 30;
+
+impl Signature {
+    /// Returns rows of all inputs of each sample one after another, and the number of samples,
+    /// which are all of one length.
+    ///
+    /// # Errors
+    /// The tensors are not those of the signature.
+    pub fn rows(
+        &self,
+        tensors: &[(String, TensorValue)],
+    ) -> Result<(Vec<f32>, usize), SignatureError> {
+        self.check_names(tensors)?;
+        let mut parts = Vec::with_capacity(self.inputs.len());
+        for spec in &self.inputs {
+            parts.push(values(spec, tensors)?);
+        }
+        let batch = parts.first().map_or(0, |part| part.batch);
+        let others = self.inputs.iter().zip(&parts);
+        if let Some((spec, part)) = others.into_iter().find(|(_, part)| part.batch != batch) {
+            return Err(SignatureError::Batch {
+                name: spec.name.clone(),
+                found: part.batch,
+                first: self.inputs[0].name.clone(),
+                expected: batch,
+            });
+        }
+        let length = self.length(&parts)?;
+        let most = MOST_VALUES / self.input_width(self.most()).max(1);
+        if batch > most {
+            return Err(SignatureError::Many { found: batch, most });
+        }
+        let mut rows = vec![0.0; batch * self.input_width(self.most())];
+        let width = rows.len() / batch.max(1);
+        for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+            self.fill(row, (length, length), |input| {
+                let values = &parts[input].values;
+                let each = values.len() / batch;
+                &values[at * each..][..each]
+            });
+        }
+        Ok((rows, batch))
+    }
+
+    /// Writes a sample of `length` into a row of zeros. `values` returns each input by number, as
+    /// it is in a sample of length `held`, which is that or more.
+    pub fn fill<'v>(
+        &self,
+        row: &mut [f32],
+        (length, held): (usize, usize),
+        values: impl Fn(usize) -> &'v [f32],
+    ) {
+        let mut first = self.lead();
+        if let (Some(_), Some(lead)) = (&self.lengths, row.first_mut()) {
+            *lead = length as f32;
+        }
+        for (input, spec) in self.inputs.iter().enumerate() {
+            let most = spec.dims_at(self.most());
+            copy_part(
+                (values(input), &spec.dims_at(held)),
+                &spec.dims_at(length),
+                (&mut row[first..], &most),
+            );
+            first += most.iter().product::<usize>();
+        }
+    }
+
+    fn check_names(&self, tensors: &[(String, TensorValue)]) -> Result<(), SignatureError> {
+        for (at, (name, _)) in tensors.iter().enumerate() {
+            if !self.inputs.iter().any(|spec| spec.name == *name) {
+                return Err(SignatureError::Unknown {
+                    name: name.clone(),
+                    known: self.inputs.iter().map(|s| s.name.clone()).collect(),
+                });
+            }
+            if tensors[..at].iter().any(|(other, _)| other == name) {
+                return Err(SignatureError::Twice { name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the one length of all parts; the largest where none varies.
+    fn length(&self, parts: &[InputPart]) -> Result<usize, SignatureError> {
+        let mut known: Option<(&str, usize)> = None;
+        let each = self.inputs.iter().zip(parts);
+        let each = each.flat_map(|(spec, part)| part.lengths.iter().map(move |l| (spec, *l)));
+        for (spec, found) in each {
+            let name = spec.name.as_str();
+            match known {
+                Some((first, expected)) if expected != found => {
+                    return Err(SignatureError::Lengths {
+                        name: name.to_owned(),
+                        found,
+                        first: first.to_owned(),
+                        expected,
+                    });
+                }
+                _ => known = Some((name, found)),
+            }
+            if found > self.most() || found == 0 {
+                return Err(SignatureError::Length {
+                    name: name.to_owned(),
+                    found,
+                    most: self.most(),
+                });
+            }
+        }
+        Ok(known.map_or(self.most(), |(_, length)| length))
+    }
+
+    /// Returns the largest length, or 0 where none varies.
+    pub fn most(&self) -> usize {
+        self.lengths.as_ref().map_or(0, |lengths| lengths.most())
+    }
+
+    /// Returns the values of a row before its tensors: the length, where that varies.
+    pub fn lead(&self) -> usize {
+        usize::from(self.lengths.is_some())
+    }
+
+    /// Returns the values of a row of a sample of `length`.
+    pub fn input_width(&self, length: usize) -> usize {
+        self.lead() + width(&self.inputs, length)
+    }
+
+    /// Returns the values of an answer to a sample of `length`.
+    pub fn output_width(&self, length: usize) -> usize {
+        width(&self.outputs, length)
+    }
+
+    /// Copies a sample's row into `to`, a row of samples of `length`, which is the sample's or
+    /// more.
+    pub fn narrow(&self, row: &[f32], length: usize, to: &mut [f32]) {
+        let mut at = [self.lead(); 2];
+        to[..at[0]].copy_from_slice(&row[..at[0]]);
+        for spec in &self.inputs {
+            let dims = [spec.dims_at(self.most()), spec.dims_at(length)];
+            copy_block((&row[at[0]..], &dims[0]), (&mut to[at[1]..], &dims[1]));
+            at = [0, 1].map(|i| at[i] + dims[i].iter().product::<usize>());
+        }
+    }
+
+    /// Copies an answer to a sample of `length` that was run at length `ran` into a row of
+    /// answers, with zeros behind what the sample has.
+    pub fn widen(&self, answer: &[f32], (length, ran): (usize, usize), row: &mut [f32]) {
+        let mut at = [0; 2];
+        if self.outputs.iter().any(TensorSpec::varies) {
+            row.fill(0.0);
+        }
+        for spec in &self.outputs {
+            let [ran, most] = [ran, self.most()].map(|at| spec.dims_at(at));
+            copy_part(
+                (&answer[at[0]..], &ran),
+                &spec.dims_at(length),
+                (&mut row[at[1]..], &most),
+            );
+            at = [(at[0], ran), (at[1], most)].map(|(at, d)| at + d.iter().product::<usize>());
+        }
+    }
+
+    /// Returns the answers in `rows` by name, for `batch` samples of the largest length.
+    ///
+    /// # Errors
+    /// The rows have another length, or an output's values vary in size.
+    pub fn answers(
+        &self,
+        rows: &[f32],
+        batch: usize,
+    ) -> Result<Vec<(String, TensorValue)>, TensorError> {
+        self.answers_at(rows, batch, self.most())
+    }
+
+    /// Returns the answers in `rows` by name, for `batch` samples of `length`.
+    ///
+    /// # Errors
+    /// As for [`Signature::answers`].
+    pub fn answers_at(
+        &self,
+        rows: &[f32],
+        batch: usize,
+        length: usize,
+    ) -> Result<Vec<(String, TensorValue)>, TensorError> {
+        let width = self.output_width(self.most());
+        let mut first = 0;
+        let mut answers = Vec::new();
+        for spec in &self.outputs {
+            let [most, dims] = [self.most(), length].map(|at| spec.dims_at(at));
+            let size: usize = dims.iter().product();
+            let mut values = vec![0.0; batch * size];
+            let each = rows.chunks_exact(width.max(1)).take(batch);
+            for (row, to) in each.zip(values.chunks_exact_mut(size.max(1))) {
+                copy_block((&row[first..], &most), (to, &dims));
+            }
+            let dims = std::iter::once(batch).chain(dims).collect();
+            let value = TensorValue::of_floats(spec.data_type, dims, &values)?;
+            answers.push((spec.name.clone(), value));
+            first += most.iter().product::<usize>();
+        }
+        Ok(answers)
+    }
+}
+
+fn width(specs: &[TensorSpec], length: usize) -> usize {
+    let sizes = specs.iter().map(|spec| spec.elements_at(length));
+    sizes.fold(0, |all, size| {
+        all.saturating_add(size.unwrap_or(usize::MAX))
+    })
+}
+
+/// Copies the first `part` values along each axis from one tensor to a larger one.
+fn copy_part((from, of): (&[f32], &[usize]), part: &[usize], (to, into): (&mut [f32], &[usize])) {
+    if part == of || part == into {
+        return copy_block((from, of), (to, into));
+    }
+    let mut values = vec![0.0; part.iter().product()];
+    copy_block((from, of), (&mut values, part));
+    copy_block((&values, part), (to, into));
+}
+
+/// One input of all samples.
+struct InputPart {
+    batch: usize,
+    /// The sizes of its dimensions that vary.
+    lengths: Vec<usize>,
+    values: Vec<f32>,
+}
+
+fn values(
+    spec: &TensorSpec,
+    tensors: &[(String, TensorValue)],
+) -> Result<InputPart, SignatureError> {
+    let name = || spec.name.clone();
+    let Some((_, tensor)) = tensors.iter().find(|(n, _)| *n == spec.name) else {
+        return Err(SignatureError::Missing {
+            name: name(),
+            expected: spec.to_string(),
+        });
+    };
+    if tensor.data_type() != spec.data_type {
+        return Err(SignatureError::Type {
+            name: name(),
+            expected: spec.data_type,
+            found: tensor.data_type(),
+        });
+    }
+    match tensor.dims() {
+        [batch, sample @ ..] if *batch > 0 && spec.fits(sample) => {
+            let floats = tensor.floats();
+            let floats = floats.map_err(|error| SignatureError::Values {
+                name: name(),
+                error,
+            })?;
+            let sizes = spec.dims.iter().zip(sample);
+            let varying = sizes.filter(|(d, _)| **d == Dimension::Varies);
+            Ok(InputPart {
+                batch: *batch,
+                lengths: varying.map(|(_, size)| *size).collect(),
+                values: floats,
+            })
+        }
+        found => Err(SignatureError::Dims {
+            name: name(),
+            expected: spec.to_string(),
+            found: found.to_vec(),
+        }),
+    }
+}
