@@ -175,8 +175,25 @@ fn on_gpu(
     let inputs = profiler.ensemble.members[member].graph.input().elements();
     let classes = profiler.ensemble.answer_width();
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, classes)?;
-    mix(runner.samples());
+    fill(profiler, member, runner.samples());
     Ok(runner)
+}
+
+/// Fills rows of a member's input. Named tensors are those of calibration samples, evenly taken of
+/// all, since a network cannot take any number as an id or a length, and its time depends on the
+/// lengths.
+fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
+    let ensemble = profiler.ensemble;
+    let member = &ensemble.members[member];
+    let (Some(_), Some(samples)) = (&ensemble.tensors, &ensemble.calibration) else {
+        return mix(rows);
+    };
+    let width = member.graph.input().elements();
+    let (count, all) = (rows.len() / width.max(1), samples.len());
+    for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+        let from = samples.row(if count < all { at * all / count } else { at });
+        member.input.convert(ensemble.input.shape, from, row);
+    }
 }
 
 /// Samples that are no two alike.
@@ -200,7 +217,7 @@ impl Partition {
         let built = profiler.factory.build(member, size, pool);
         let inputs = profiler.ensemble.members[member].graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {
-            write_rows(&input, mix)?;
+            write_rows(&input, |rows| fill(profiler, member, rows))?;
             Ok((input, host_rows(largest, profiler.ensemble.answer_width())?))
         });
         let (input, output) = tensors?;

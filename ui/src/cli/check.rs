@@ -9,6 +9,7 @@ use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, AnswerKind, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
+use divisi::tensor::Lengths;
 use divisi::words::counted;
 use serde::Serialize;
 
@@ -34,6 +35,9 @@ struct CheckReport {
     /// The kind of answers.
     answers: AnswerKind,
     input: Vec<usize>,
+    /// The lengths of samples, where they vary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<Lengths>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -79,6 +83,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         classes: answers.is_of_classes().then(|| answers.width()),
         answers,
         input: opened.ensemble.input.shape.into(),
+        lengths: opened.ensemble.lengths.clone(),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
@@ -179,6 +184,10 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     );
     if report.synthetic {
         text += "synthetic weights: answers mean nothing\n";
+    }
+    if let Some(lengths) = &report.lengths {
+        let most = lengths.most();
+        text += &format!("lengths {lengths}; FLOPs and memory are those of length {most}\n");
     }
     text += &members_table(report);
     for device in &report.devices {

@@ -200,14 +200,19 @@ fn text(report: &NetworkReport<'_>) -> String {
 /// of float32.
 fn tensors(signature: &Signature) -> String {
     let plain = |specs: &[TensorSpec]| matches!(specs, [one] if one.data_type == DataType::Fp32);
-    if plain(&signature.inputs) && plain(&signature.outputs) {
+    let lengths = signature.lengths.as_ref();
+    if lengths.is_none() && plain(&signature.inputs) && plain(&signature.outputs) {
         return String::new();
     }
     let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {
         let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", spec.name);
         specs.iter().map(line).collect()
     };
-    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + "\n"
+    let lengths = lengths.map_or_else(String::new, |lengths| {
+        let most = lengths.most();
+        format!("\nlengths {lengths}; figures and layers are those at length {most}")
+    });
+    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + &lengths + "\n"
 }
 
 fn table(graph: &Graph) -> String {
