@@ -42,6 +42,7 @@ mod kernel_params;
 mod kernels;
 mod latencies;
 mod layers;
+mod lengths;
 mod load;
 mod locks;
 mod losses;

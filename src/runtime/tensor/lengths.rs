@@ -4,6 +4,8 @@
 //! are for its ids and its mask. A sample's row has the length first and then every tensor, with
 //! zeros up to the largest length, so that all rows are equally wide.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -129,6 +131,18 @@ impl Lengths {
         let smaller = self.buckets.iter().copied().find(|b| *b > 1);
         let smaller = smaller.filter(|bucket| *bucket < self.most);
         smaller.unwrap_or(self.most.div_ceil(2))
+    }
+}
+
+/// `1 to 32, padded to 8, 16, 32 where attention_mask is 0`.
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1 to {}", self.most)?;
+        let Some(mask) = &self.mask else {
+            return f.write_str(", none of which is padded");
+        };
+        let buckets: Vec<String> = self.buckets.iter().map(ToString::to_string).collect();
+        write!(f, ", padded to {} where {mask} is 0", buckets.join(", "))
     }
 }
 

@@ -172,11 +172,28 @@ fn on_gpu(
 ) -> Result<GpuRunner, BuildError> {
     let gpu = profiler.factory.gpu(info)?;
     let program = profiler.factory.program(member, &gpu)?;
-    let member = &profiler.ensemble.members[member];
-    let (inputs, width) = (member.graph.input().elements(), member.row_width());
+    let of = &profiler.ensemble.members[member];
+    let (inputs, width) = (of.graph.input().elements(), of.row_width());
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;
-    mix(runner.samples());
+    fill(profiler, member, runner.samples());
     Ok(runner)
+}
+
+/// Fills rows of a member's input. Named tensors are those of calibration samples, evenly taken of
+/// all, since a network cannot take any number as an id or a length, and its time depends on the
+/// lengths.
+fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
+    let ensemble = profiler.ensemble;
+    let member = &ensemble.members[member];
+    let (Some(_), Some(samples)) = (&ensemble.tensors, &ensemble.calibration) else {
+        return mix(rows);
+    };
+    let width = member.graph.input().elements();
+    let (count, all) = (rows.len() / width.max(1), samples.len());
+    for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
+        let from = samples.row(if count < all { at * all / count } else { at });
+        member.input.convert(ensemble.input.shape, from, row);
+    }
 }
 
 /// Samples that are no two alike.
@@ -198,11 +215,11 @@ impl Partition {
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
         let built = profiler.factory.build(member, size, pool);
-        let member = &profiler.ensemble.members[member];
-        let inputs = member.graph.input().elements();
+        let of = &profiler.ensemble.members[member];
+        let inputs = of.graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {
-            write_rows(&input, mix)?;
-            Ok((input, host_rows(largest, member.row_width())?))
+            write_rows(&input, |rows| fill(profiler, member, rows))?;
+            Ok((input, host_rows(largest, of.row_width())?))
         });
         let (input, output) = tensors?;
         Ok(Partition {

@@ -154,7 +154,10 @@ impl Profiler<'_> {
         let cache = self.cache?;
         let member = &self.ensemble.members[member];
         let key = match kind.like.computation() {
-            Computation::Kernels(cores) => cpu_key(member, cores.len(), kind.devices.len()),
+            Computation::Kernels(cores) => {
+                let lengths = lengths(self.ensemble);
+                cpu_key(member, &lengths, cores.len(), kind.devices.len())
+            }
             Computation::Gpu(info) => gpu_key(member, info, self.ensemble.precision),
             // A law is not measured, so there is nothing to keep.
             Computation::Law(_) => return None,
@@ -234,13 +237,21 @@ impl Profiler<'_> {
     }
 }
 
+/// Returns the lengths of the calibration samples, where these vary.
+fn lengths(ensemble: &Ensemble) -> Vec<f32> {
+    let samples = ensemble.calibration.iter().filter(|_| ensemble.lengths.is_some());
+    let rows = samples.flat_map(|s| s.values().chunks_exact(s.width()));
+    rows.filter_map(|row| row.first().copied()).collect()
+}
+
 /// Names a profile: everything that could change a time goes in. Weights do not.
-fn cpu_key(member: &Member, threads: usize, partitions: usize) -> String {
+fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) -> String {
     let mut hash = Sha256::new();
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
     hash.update(format!("profile {build:?} {}", processor()));
     hash.update(crate::compute::kernels_in_use());
     hash.update(format!("{threads} threads, {partitions} partitions"));
+    lengths.iter().for_each(|l| hash.update(l.to_le_bytes()));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
     hex(hash)
 }

@@ -296,6 +296,20 @@ def encoder():
     tensors("encoder", before + nodes + behind, constants, inputs, {"attended": FLOATS, "pooled": FLOATS})
 
 
+def lengths():
+    """The encoder for any number of tokens up to its 16 positions."""
+    made = onnx.load(HERE / "encoder.onnx")
+    for value in made.graph.input:
+        value.type.tensor_type.shape.dim[1].dim_param = "tokens"
+    for of in [made.graph.input, *(n.input for n in made.graph.node)]:
+        for at, name in enumerate(of):
+            if name == "mask":
+                of[at] = "attention_mask"
+            elif getattr(name, "name", "") == "mask":
+                name.name = "attention_mask"
+    onnx.save(made, HERE / "lengths.onnx")
+
+
 def windows():
     """Windows of a shifted image, a norm in nine nodes, the windows put back."""
     nodes = [
@@ -556,6 +570,7 @@ curves()
 two_inputs()
 attention()
 encoder()
+lengths()
 windows()
 versions()
 sizes()

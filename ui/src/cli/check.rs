@@ -9,7 +9,7 @@ use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
 use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
-use divisi::tensor::TensorSpec;
+use divisi::tensor::{Lengths, TensorSpec};
 use divisi::words::counted;
 use serde::Serialize;
 
@@ -41,6 +41,9 @@ struct CheckReport {
     /// How texts become samples, where samples are texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextSummary>,
+    /// The lengths of samples, where they vary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<Lengths>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -119,6 +122,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         input: opened.ensemble.input.shape.into(),
         tensors: opened.ensemble.tensors.clone(),
         text: TextSummary::of(&opened.ensemble),
+        lengths: opened.ensemble.lengths.clone(),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),
@@ -220,6 +224,10 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     text.extend(report.text.as_ref().map(TextSummary::line));
     if report.synthetic {
         text += "synthetic weights: answers mean nothing\n";
+    }
+    if let Some(lengths) = &report.lengths {
+        let most = lengths.most();
+        text += &format!("lengths {lengths}; FLOPs and memory are those of length {most}\n");
     }
     text += &members_table(report);
     for device in &report.devices {

@@ -54,8 +54,11 @@ struct NetworkBenchReport {
     /// The median of the batches.
     ms_per_batch: f64,
     batches: usize,
-    /// 10⁹ operations a second, counted as the direct algorithm does.
-    gflops: f64,
+    /// 10⁹ operations a second, counted as the direct algorithm does; null where lengths vary.
+    gflops: Option<f64>,
+    /// The lengths of the batch's samples, where they vary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<BatchLengths>,
     /// The time from the weights (file or seed) to the answer to the first sample.
     load_s: f64,
     /// Planned memory of weights and activations.
@@ -63,6 +66,28 @@ struct NetworkBenchReport {
     /// The peak of resident memory above that before loading; null if the system does not
     /// report it.
     peak_bytes: Option<u64>,
+}
+
+/// The lengths of a batch's samples.
+#[derive(Serialize)]
+struct BatchLengths {
+    least: usize,
+    most: usize,
+    sum: usize,
+}
+
+impl BatchLengths {
+    /// Returns those of rows of a network's samples, or `None` where they do not vary.
+    fn of(graph: &Graph, rows: &[f32]) -> Option<Self> {
+        let lengths = graph.lengths()?;
+        let rows = rows.chunks_exact(graph.input().elements().max(1));
+        let each: Vec<usize> = rows.filter_map(|row| lengths.of_row(row)).collect();
+        Some(BatchLengths {
+            least: *each.iter().min()?,
+            most: *each.iter().max()?,
+            sum: each.iter().sum(),
+        })
+    }
 }
 
 /// The fewest batches that are measured, however long they take.
@@ -77,6 +102,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
     let samples = samples(args, &chosen.graph)?;
     let rows = samples.rows(0, args.batch);
     let (width, values) = (samples.width(), &rows[..]);
+    let lengths = BatchLengths::of(&chosen.graph, values);
     let weights = chosen.weights(&args.weights)?;
     let synthetic = weights.is_synthetic();
     let mut answer = place.runner(&chosen, &weights, args.batch)?;
@@ -101,7 +127,10 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
             samples_per_s,
             ms_per_batch,
             batches: times.len(),
-            gflops: samples_per_s * chosen.graph.flops() as f64 / 1e9,
+            gflops: lengths
+                .is_none()
+                .then(|| samples_per_s * chosen.graph.flops() as f64 / 1e9),
+            lengths,
             load_s,
             planned_bytes: footprint.weight_bytes + footprint.activation_bytes,
             peak_bytes: peak_bytes().zip(before).map(|(p, b)| p.saturating_sub(b)),
@@ -147,8 +176,18 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
         1 => "1 thread".into(),
         many => format!("{many} threads"),
     };
+    let rate = match (&report.lengths, report.gflops) {
+        (Some(lengths), _) => format!(
+            "\n{} tokens in samples of {} to {} · {:.0} tokens/s",
+            lengths.sum,
+            lengths.least,
+            lengths.most,
+            1e3 * lengths.sum as f64 / report.ms_per_batch
+        ),
+        (None, rate) => format!(" · {:.1} GFLOP/s", rate.unwrap_or_default()),
+    };
     let mut text = format!(
-        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}) · {:.1} GFLOP/s\nloaded to the first answer in {:.3} s\nmemory: {} planned, {peak} at its peak",
+        "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}){rate}\nloaded to the first answer in {:.3} s\nmemory: {} planned, {peak} at its peak",
         report.network,
         report.input,
         report.batch,
@@ -156,7 +195,6 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
         report.samples_per_s,
         report.ms_per_batch,
         report.batches,
-        report.gflops,
         report.load_s,
         format_bytes(report.planned_bytes),
     );

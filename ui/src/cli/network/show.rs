@@ -196,14 +196,19 @@ fn text(report: &NetworkReport<'_>) -> String {
 /// Returns a line for each named tensor of a sample and an answer, unless each is a single one
 /// of float32.
 fn tensors(signature: &Signature) -> String {
-    if signature.takes_floats() && signature.answers_floats() {
+    let lengths = signature.lengths.as_ref();
+    if lengths.is_none() && signature.takes_floats() && signature.answers_floats() {
         return String::new();
     }
     let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {
         let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", spec.name);
         specs.iter().map(line).collect()
     };
-    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + "\n"
+    let lengths = lengths.map_or_else(String::new, |lengths| {
+        let most = lengths.most();
+        format!("\nlengths {lengths}; figures and layers are those at length {most}")
+    });
+    lines("takes", &signature.inputs) + &lines("answers", &signature.outputs) + &lengths + "\n"
 }
 
 fn table(graph: &Graph) -> String {

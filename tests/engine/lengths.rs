@@ -1,0 +1,327 @@
+//! Samples of different lengths: what they may be, how they lie in rows, and that a batch of any
+//! mixture is answered as each sample is by the network of its own length.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use divisi::compute::{
+    CpuPredictor, Family, LengthCost, Lowered, Predictor, VaryingNetwork, VaryingPredictor,
+    host_rows, length_groups, read_rows, write_rows,
+};
+use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::onnx::{OnnxModel, OnnxNetwork, VaryingModel};
+use divisi::serving::Request;
+use divisi::tensor::{DataType, Lengths, LengthsError, Signature, TensorValue};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::common::{networks, start};
+
+/// An encoder of up to 16 tokens, with a mask.
+const ENCODER: &[u8] = include_bytes!("onnx_files/lengths.onnx");
+
+const TENSORS: &str = r#"
+[[input.tensors]]
+name = "attention_mask"
+datatype = "INT64"
+shape = [-1]
+
+[[input.tensors]]
+name = "ids"
+datatype = "INT64"
+shape = [-1]
+
+[[input.tensors]]
+name = "types"
+datatype = "INT64"
+shape = [-1]
+"#;
+
+/// The values of an answer to 16 tokens: eight for each token, and eight of the first.
+const WIDTH: usize = 17 * 8;
+
+fn model() -> OnnxModel {
+    OnnxModel::from_bytes(ENCODER.to_vec()).expect("decodes")
+}
+
+fn varying(lengths: Lengths) -> (OnnxNetwork, Arc<VaryingModel>) {
+    let open = model().open_lengths().expect("open");
+    model().varying(&open, lengths).expect("varies")
+}
+
+fn masked(buckets: &[usize]) -> Lengths {
+    Lengths::padded(buckets.to_vec(), "attention_mask".into()).expect("lengths")
+}
+
+fn integers(name: &str, values: &[i64]) -> (String, TensorValue) {
+    let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let dims = vec![1, values.len()];
+    let value = TensorValue::new(DataType::Int64, dims, bytes).expect("whole");
+    (name.to_owned(), value)
+}
+
+/// A sentence, of which some tokens but the first may be masked.
+fn sentence(ids: &[i64]) -> Vec<(String, TensorValue)> {
+    let mask = |(at, id): (usize, &i64)| i64::from(at == 0 || id % 5 > 0);
+    let mask: Vec<i64> = ids.iter().enumerate().map(mask).collect();
+    let types: Vec<i64> = ids.iter().map(|id| id % 2).collect();
+    vec![
+        integers("ids", ids),
+        integers("attention_mask", &mask),
+        integers("types", &types),
+    ]
+}
+
+fn row(signature: &Signature, ids: &[i64]) -> Vec<f32> {
+    signature.rows(&sentence(ids)).expect("fits").0
+}
+
+/// Runs rows by any predictor.
+fn run(predictor: &mut dyn Predictor, rows: &[Vec<f32>], outputs: usize) -> Vec<f32> {
+    let input = host_rows(rows.len(), rows[0].len()).expect("rows");
+    let output = host_rows(rows.len(), outputs).expect("rows");
+    write_rows(&input, |to| to.copy_from_slice(&rows.concat())).expect("written");
+    predictor.predict(rows.len(), &input, &output).expect("runs");
+    read_rows(&output, <[f32]>::to_vec).expect("read")
+}
+
+/// The answer of the network that is made for that many tokens alone.
+fn alone(ids: &[i64]) -> Vec<(String, TensorValue)> {
+    let model = model();
+    let open = model.open_lengths().expect("open");
+    let network = model.network_at(&open, ids.len()).expect("a network");
+    let signature = network.graph.signature();
+    let lowered = Lowered::new(&network.graph, &network.weights).expect("lowers");
+    let mut predictor = CpuPredictor::new(Arc::new(lowered), 1, None).expect("memory");
+    let outputs = network.graph.output().elements();
+    let answer = run(&mut predictor, &[row(&signature, ids)], outputs);
+    signature.answers(&answer, 1).expect("whole")
+}
+
+fn predictor(lengths: Lengths, batch: usize) -> (VaryingPredictor, Signature) {
+    let (network, model) = varying(lengths);
+    let weights = Arc::new(network.weights);
+    let lowered = VaryingNetwork::new(&network.graph, weights, model, false, Family::best());
+    let lowered = Arc::new(lowered.expect("lowers"));
+    let predictor = VaryingPredictor::new(lowered, batch, None).expect("memory");
+    (predictor, network.graph.signature())
+}
+
+fn assert_alike(found: &[(String, TensorValue)], expected: &[(String, TensorValue)]) {
+    for ((name, found), (_, expected)) in found.iter().zip(expected) {
+        assert_eq!(found.dims(), expected.dims(), "{name}");
+        let [found, expected] = [found, expected].map(|v| v.floats().expect("floats"));
+        let most = expected.iter().fold(0.0f32, |most, v| most.max(v.abs()));
+        let apart = found.iter().zip(&expected).map(|(f, e)| (f - e).abs());
+        let apart = apart.fold(0.0, f32::max) / most;
+        assert!(apart < 1e-5, "{name}: {apart}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_mixture_is_answered_as_each_sample_alone(
+        sentences in vec(vec(0i64..30, 1..=16), 1..12),
+        masks in any::<bool>(),
+    ) {
+        let lengths = match masks {
+            true => masked(&[2, 3, 8, 16]),
+            false => Lengths::exact(16).expect("lengths"),
+        };
+        let (mut predictor, signature) = predictor(lengths, 12);
+        let rows: Vec<Vec<f32>> = sentences.iter().map(|ids| row(&signature, ids)).collect();
+        // Twice, since the second batch finds what the first left in memory.
+        run(&mut predictor, &rows, WIDTH);
+        let answers = run(&mut predictor, &rows, WIDTH);
+        for (ids, answer) in sentences.iter().zip(answers.chunks_exact(WIDTH)) {
+            let found = signature.answers_at(answer, 1, ids.len()).expect("whole");
+            assert_alike(&found, &alone(ids));
+        }
+    }
+
+    #[test]
+    fn groups_hold_every_sample_once_at_its_length_or_a_longer_one_of_the_batch(
+        lengths in vec(1usize..40, 0..60),
+        group in 0.0..1e3f64,
+    ) {
+        let samples: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
+        let cost = |length: usize| LengthCost { group, sample: length as f64 };
+        let groups = length_groups(&samples, cost);
+        let mut seen: Vec<usize> = groups.iter().flat_map(|g| g.samples.clone()).collect();
+        seen.sort_unstable();
+        prop_assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>());
+        for of in &groups {
+            prop_assert!(of.samples.iter().all(|&at| lengths[at] <= of.length));
+            prop_assert!(of.samples.iter().any(|&at| lengths[at] == of.length));
+        }
+        let total = |groups: &[divisi::compute::LengthGroup]| -> f64 {
+            let each = groups.iter().map(|g| group + (g.samples.len() * g.length) as f64);
+            each.sum()
+        };
+        let apart = length_groups(&samples, |length| LengthCost { group: 0.0, sample: length as f64 });
+        prop_assert!(total(&groups) <= total(&apart) + 1e-6);
+    }
+}
+
+#[test]
+fn samples_join_longer_ones_where_a_group_of_their_own_costs_more() {
+    let samples = [(0, 8), (1, 16), (2, 16), (3, 128)];
+    let cases = [
+        (0.0, vec![vec![0], vec![1, 2], vec![3]]),
+        (20.0, vec![vec![0, 1, 2], vec![3]]),
+        (1e6, vec![vec![0, 1, 2, 3]]),
+    ];
+    for (group, expected) in cases {
+        let groups = length_groups(&samples, |length| LengthCost {
+            group,
+            sample: length as f64,
+        });
+        let found: Vec<Vec<usize>> = groups.into_iter().map(|g| g.samples).collect();
+        assert_eq!(found, expected, "{group}");
+    }
+}
+
+#[test]
+fn a_row_whose_length_is_none_has_no_answer_and_the_others_keep_theirs() {
+    let (mut predictor, signature) = predictor(masked(&[4, 16]), 8);
+    let good = row(&signature, &[3, 4, 5]);
+    for wrong in [0.0, -1.0, 2.5, 17.0, 1e30, f32::NAN] {
+        let mut bad = good.clone();
+        bad[0] = wrong;
+        let answers = run(&mut predictor, &[good.clone(), bad, good.clone()], WIDTH);
+        let rows: Vec<&[f32]> = answers.chunks_exact(WIDTH).collect();
+        assert!(rows[1].iter().all(|v| v.is_nan()), "{wrong}");
+        assert_eq!(rows[0], rows[2], "{wrong}");
+        assert!(rows[0].iter().all(|v| v.is_finite()), "{wrong}");
+    }
+}
+
+#[test]
+fn a_file_that_leaves_one_length_open_is_served_up_to_its_position_table() {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("encoder.onnx");
+    fs::write(&file, ENCODER).expect("model");
+    let ensemble = Arc::new(Ensemble::read(&Files::at(&file)).expect("reads"));
+    assert_eq!(ensemble.lengths, Some(masked(&[8, 16])));
+    let samples = ensemble.calibration.clone().expect("made up");
+    let lengths: Vec<f32> = (0..64).map(|at| samples.row(at)[0]).collect();
+    assert!(lengths.iter().any(|length| *length != lengths[0]), "{lengths:?}");
+    let engine = start(&ensemble, networks(&ensemble));
+    let answer = engine.predict(Request::new(&samples.rows(0, 8)));
+    let answer = answer.expect("admitted").expect("answered");
+    assert!(answer.rows().flatten().all(|v| v.is_finite()));
+}
+
+fn read(folder: &Path, input: &str) -> Result<Ensemble, String> {
+    let manifest = format!(
+        "name = \"text\"\nanswers = {{ values = {WIDTH} }}\n[input]\n{input}\n{TENSORS}\n\
+         [[members]]\nname = \"encoder\"\nnetwork = {{ file = \"encoder.onnx\" }}\n"
+    );
+    fs::write(folder.join("encoder.onnx"), ENCODER).expect("model");
+    fs::write(folder.join("ensemble.toml"), manifest).expect("manifest");
+    Ensemble::read(&Files::at(folder)).map_err(|e| e.to_string())
+}
+
+#[test]
+fn manifests_say_lengths_as_a_list_or_by_steps() {
+    let folder = tempfile::tempdir().expect("folder");
+    let mask = "mask = \"attention_mask\"";
+    let cases = [
+        ("lengths = [4, 16]", masked(&[4, 16])),
+        ("lengths = { most = 16, step = 6 }", masked(&[6, 12, 16])),
+        ("lengths = { most = 12 }", masked(&[8, 12])),
+    ];
+    for (written, expected) in cases {
+        let ensemble = read(folder.path(), &format!("{written}\n{mask}")).expect(written);
+        assert_eq!(ensemble.lengths, Some(expected), "{written}");
+    }
+    let ensemble = read(folder.path(), "lengths = { most = 16 }").expect("reads");
+    assert_eq!(ensemble.lengths, Lengths::exact(16).ok());
+}
+
+#[test]
+fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("folder");
+    let mask = "mask = \"attention_mask\"";
+    let cases = [
+        (String::new(), "or `lengths` beside the tensors"),
+        (format!("lengths = [32]\n{mask}"), "longer than its position table; at most 16"),
+        (format!("lengths = []\n{mask}"), "1 to 64 buckets"),
+        (format!("lengths = [8, 4]\n{mask}"), "buckets ascend"),
+        (format!("lengths = [0, 4]\n{mask}"), "buckets ascend"),
+        (format!("lengths = {{ most = 1 }}\n{mask}"), "the largest length is 2 to"),
+        (format!("lengths = {{ most = 16, step = 0 }}\n{mask}"), "step: expected at least 1"),
+        (format!("lengths = {{ most = 10000000, step = 1 }}\n{mask}"), "1 to 64 buckets"),
+        ("lengths = [8, 16]".into(), "only where `mask` names a tensor"),
+        ("lengths = { most = 16, step = 8 }".into(), "only where `mask` names a tensor"),
+        ("lengths = [16]\nmask = \"words\"".into(), "expected one of attention_mask, ids, types"),
+    ];
+    for (input, expected) in cases {
+        let refused = read(folder.path(), &input).expect_err(&input);
+        assert!(refused.contains(expected), "{input}\n{refused}");
+    }
+}
+
+fn line(ids: &[i64]) -> String {
+    let tensor = |(name, _): &(String, TensorValue), data: Vec<i64>| {
+        json!({"name": name, "datatype": "INT64", "shape": [1, ids.len()], "data": data})
+    };
+    let tensors = sentence(ids);
+    let inputs: Vec<Value> = tensors
+        .iter()
+        .map(|t| {
+            let floats = t.1.floats().expect("integers");
+            tensor(t, floats.iter().map(|v| *v as i64).collect())
+        })
+        .collect();
+    json!({ "inputs": inputs }).to_string()
+}
+
+fn ensemble(folder: &Path) -> Ensemble {
+    read(folder, "lengths = [8, 16]\nmask = \"attention_mask\"").expect("reads")
+}
+
+#[test]
+fn lines_of_json_hold_samples_of_different_lengths() {
+    let folder = tempfile::tempdir().expect("folder");
+    let ensemble = ensemble(folder.path());
+    let form = ensemble.sample_form();
+    let text = format!("{}\n\n{}\n", line(&[1, 2, 3]), line(&[4; 16]));
+    let samples = Samples::parse("x.jsonl", text.into_bytes(), &form).expect("reads");
+    assert_eq!((samples.len(), samples.width()), (2, 49));
+    assert_eq!(samples.row(0)[0], 3.0);
+    assert_eq!(samples.row(0)[17..24], [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(samples.row(1)[0], 16.0);
+    let cases = [
+        (line(&[1; 17]), "line 1: input `attention_mask`: expected a length from 1 to 16, found 17"),
+        (line(&[]), "expected a length from 1 to 16, found 0"),
+    ];
+    for (text, expected) in cases {
+        let refused = Samples::parse("x.jsonl", text.clone().into_bytes(), &form);
+        let refused = refused.expect_err(&text).to_string();
+        assert!(refused.contains(expected), "{text}\n{refused}");
+    }
+}
+
+#[test]
+fn lengths_that_make_no_buckets_cannot_be() {
+    let named = || "mask".to_owned();
+    assert_eq!(Lengths::exact(1), Err(LengthsError::Most(1)));
+    assert_eq!(Lengths::padded(vec![], named()), Err(LengthsError::Buckets(0)));
+    let twice = Lengths::padded(vec![4, 4], named());
+    assert_eq!(twice, Err(LengthsError::Order(vec![4, 4])));
+    for most in [2, 8, 9, 100, 128, 300, 512, 5000] {
+        let lengths = Lengths::padded(Lengths::usual_buckets(most), named()).expect("buckets");
+        assert_eq!(lengths.most(), most);
+        assert_eq!((lengths.bucket(0), lengths.bucket(most + 1)), (None, None));
+        for length in 1..=most {
+            let bucket = lengths.bucket(length).expect("in range");
+            let room = (length / 4).max(16);
+            assert!((length..=length + room).contains(&bucket), "{length}: {bucket}");
+        }
+    }
+}
