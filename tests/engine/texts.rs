@@ -365,7 +365,7 @@ fn tokenizers_that_would_not_end_or_not_repeat_are_refused() {
             "lengthen a text at most 4096 times",
         ),
         (
-            changed("/model/max_input_chars_per_word", json!(1 << 40)),
+            changed("/model/max_input_chars_per_word", json!(1u64 << 40)),
             "expected at most 1000",
         ),
         (
