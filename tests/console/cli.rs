@@ -196,6 +196,38 @@ fn predict_answers_a_csv_and_says_how_accurate() {
 }
 
 #[test]
+fn predict_answers_texts_and_names_their_class() {
+    let texts = ["pub fn width(&self) -> usize {", "import numpy, os"];
+    let long = "let x = 1; ".repeat(50);
+    let command = [
+        "predict", "snippets", "--text", texts[0], "--text", texts[1], "--text", &long,
+    ];
+    let report = json(&[&command[..], &["--format", "json"]].concat());
+    for (at, label) in ["rust", "python", "rust"].into_iter().enumerate() {
+        assert_eq!(report["answers"][at]["label"], label);
+    }
+    assert_eq!(report["answers"][1]["text"], texts[1]);
+    let cut = "1 of 3 texts are longer than a sample: their ends were cut";
+    assert_eq!(report["cut"], cut);
+    let output = divisi(&command);
+    let table = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        table.starts_with("sample,text,class,label,score_0,"),
+        "{table}"
+    );
+    assert!(
+        table.contains("\n1,\"import numpy, os\",2,python,"),
+        "{table}"
+    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains(cut));
+    let (code, error) = fails(&["predict", "digits", "--text", "a text"]);
+    assert_eq!(code, Some(1));
+    assert!(error.contains("the ensemble's input is no text"), "{error}");
+    let (code, _) = fails(&["predict", "snippets"]);
+    assert_eq!(code, Some(2), "neither a file nor a text");
+}
+
+#[test]
 fn bench_with_fakes_checks_the_combination_under_every_policy() {
     for policy in ["no-wait", "opt-wait:1ms", "static:1ms", "segment:1ms"] {
         let report = json(&[

@@ -706,7 +706,7 @@ fn samples_of_the_wrong_kind_are_refused() {
             "a,b,c,d,label\n1,2,3,4,2\n",
             "line 2: column label: expected a class below 2, found `2`",
         ),
-        ("x.txt", "1 2 3 4", "expected a .csv, .npy, .npz, .json"),
+        ("x.dat", "1 2 3 4", "expected a .csv, .npy, .npz, .json"),
         ("x.npy", "\u{1}nonsense", "not a readable .npy file"),
     ];
     for (name, text, said) in cases {

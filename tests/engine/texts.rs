@@ -354,20 +354,31 @@ fn tokenizers_that_would_not_end_or_not_repeat_are_refused() {
     };
     let longer = json!({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaaaaaa"});
     let steps = json!({"type": "Sequence", "normalizers": [longer, longer, longer, longer]});
+    let strips = json!({"type": "Sequence", "normalizers": vec![json!({"type": "NFKC"}); 99]});
+    let unigram =
+        json!({"type": "Unigram", "unk_id": 0, "vocab": [["a", 0], ["b".repeat(600), 1]]});
     let special = json!({"SpecialToken": {"id": "[CLS]", "type_id": 0}});
     let template = Value::from(vec![special; 60]);
     let cases = [
         (
             changed("/normalizer", steps),
-            "lengthen a text at most 1024 times",
+            "lengthen a text at most 4096 times",
         ),
         (
-            changed("/model/max_input_chars_per_word", json!(1 << 40)),
+            changed("/model/max_input_chars_per_word", json!(1u64 << 40)),
             "expected at most 1000",
         ),
         (
             changed("/model/dropout", json!(0.1)),
             "model.dropout: expected none",
+        ),
+        (
+            changed("/normalizer", strips),
+            "normalizer: expected at most 64 steps",
+        ),
+        (
+            changed("/model", unigram),
+            "expected tokens of at most 512 bytes",
         ),
         (changed("/model/vocab", json!({})), "tokenizer.json"),
         (
