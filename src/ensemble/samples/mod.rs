@@ -3,6 +3,7 @@
 //! The values of a file keep their type and are converted to float32 a batch at a time:
 //! bytes, and images, take a quarter of the memory of their float32.
 
+mod boxes;
 mod csv;
 mod error;
 mod files;
@@ -17,7 +18,9 @@ mod table;
 mod target_rows;
 mod targets;
 
-pub use error::{ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError};
+pub use error::{
+    BoxError, ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError,
+};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use images::{ImageError, ImageFit};
 pub use npy::{NpyError, to_npy, to_npy_classes};

@@ -44,7 +44,7 @@ pub(in crate::ensemble::samples) fn of_folder(
 }
 
 /// Returns the file's name without its end, as masks and images share it.
-pub(super) fn stem(name: &str) -> &str {
+pub(in crate::ensemble::samples) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 

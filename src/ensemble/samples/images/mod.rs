@@ -23,7 +23,7 @@ use super::table::{Number, NumberTable};
 
 use folder::ImageFile;
 
-pub(super) use masks::of_folder as masks_of_folder;
+pub(super) use masks::{of_folder as masks_of_folder, stem};
 
 pub use error::ImageError;
 pub use fit::ImageFit;

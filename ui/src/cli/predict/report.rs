@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Targets, label_of,
+    AnswerKind, Corners, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, ScoredBox, Targets,
+    label_of,
 };
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
@@ -207,6 +208,19 @@ enum ReportedAnswer<'a> {
         /// The class of each token, or `None` without an answer.
         tokens: Option<Vec<LabelName<'a>>>,
     },
+    Boxes {
+        /// The boxes, or `None` without an answer.
+        boxes: Option<Vec<ReportedBox<'a>>>,
+    },
+}
+
+/// A box with its class and score.
+#[derive(Serialize)]
+struct ReportedBox<'a> {
+    class: LabelName<'a>,
+    score: f32,
+    /// Left, top, right and bottom.
+    corners: Corners,
 }
 
 /// A label by its name, or its number where it has none.
@@ -244,6 +258,18 @@ impl<'a> ReportedAnswer<'a> {
                     .map(|kept| class_of(*kept).map(|n| label(n as usize)));
                 ReportedAnswer::Tokens {
                     tokens: classes.collect(),
+                }
+            }
+            AnswerKind::Boxes { .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let reported = |found: ScoredBox| ReportedBox {
+                    class: label(found.class as usize),
+                    score: found.score,
+                    corners: found.corners,
+                };
+                let boxes = kind.boxes().and_then(|rows| rows.boxes(row));
+                ReportedAnswer::Boxes {
+                    boxes: boxes.map(|boxes| boxes.into_iter().map(reported).collect()),
                 }
             }
             AnswerKind::Labels { threshold, .. } => {
