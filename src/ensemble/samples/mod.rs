@@ -22,7 +22,7 @@ pub use error::{
     BoxError, ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError,
 };
 pub use form::{Classes, ImageLayout, SampleForm};
-pub use images::{ImageError, ImageFit};
+pub use images::{ImageError, ImageFit, to_mask_png};
 pub use npy::{NpyError, to_npy, to_npy_classes};
 pub use rows::Samples;
 pub use targets::{IGNORED, SampleTarget, TargetColumns, TargetNumbers, Targets};

@@ -6,7 +6,8 @@ use divisi::device::MemberIndex;
 use divisi::ensemble::samples::{to_npy, to_npy_classes};
 use divisi::ensemble::{AnswerKind, BoxRows, label_of};
 
-use super::report::{PredictedAnswers, class_of};
+use super::answer::class_of;
+use super::report::PredictedAnswers;
 
 /// Returns a CSV row for each sample: its class or labels (empty if there is no answer) and
 /// scores, or its values; then the same of each member that was asked for.
