@@ -1,5 +1,5 @@
 //! The kind of answers that an ensemble returns for a sample: class scores, values, labels, or
-//! the classes of pixels or tokens.
+//! the classes of pixels or tokens, or boxes.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranged::ranged;
 
+use super::boxes::BoxRows;
 use super::positions::Positions;
 use super::tags::TagScheme;
 
@@ -28,6 +29,11 @@ ranged! {
 ranged! {
     /// The number of tokens of a sample.
     TokenCount(u32) = 1, 1 << 20, "a number of tokens from {} to {}"
+}
+
+ranged! {
+    /// The most boxes of an answer.
+    BoxCount(u32) = 1, 1000, "a number of boxes from {} to {}"
 }
 
 impl Default for Threshold {
@@ -96,12 +102,24 @@ pub enum AnswerKind {
         /// How the names of the classes mark spans of tokens.
         scheme: TagScheme,
     },
+    /// Boxes around objects, each with a class and a score: see [`BoxRows`].
+    Boxes {
+        /// The number of classes.
+        count: AnswerWidth,
+        /// The most boxes of an answer.
+        most: BoxCount,
+        /// From which share of their common area on two boxes are about one object.
+        overlap: Threshold,
+        /// The least score of a box.
+        least: Threshold,
+    },
 }
 
 impl AnswerKind {
     /// Returns the number of numbers in an answer.
     pub fn width(self) -> usize {
         match (self, self.positions()) {
+            (AnswerKind::Boxes { most, .. }, _) => BoxRows::of(most).width(),
             (_, Some(positions)) => positions.width(),
             _ => self.count(),
         }
@@ -113,7 +131,8 @@ impl AnswerKind {
         | AnswerKind::Values { count, .. }
         | AnswerKind::Labels { count, .. }
         | AnswerKind::Masks { count, .. }
-        | AnswerKind::Tokens { count, .. }) = self;
+        | AnswerKind::Tokens { count, .. }
+        | AnswerKind::Boxes { count, .. }) = self;
         count.get() as usize
     }
 
@@ -128,13 +147,22 @@ impl AnswerKind {
             AnswerKind::Tokens { length, .. } => {
                 Some(Positions::tokens(classes, length.get() as usize))
             }
-            AnswerKind::Classes { .. } | AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
-                None
-            }
+            AnswerKind::Classes { .. }
+            | AnswerKind::Values { .. }
+            | AnswerKind::Labels { .. }
+            | AnswerKind::Boxes { .. } => None,
         }
     }
 
-    /// Returns its name in manifests: `classes`, `values`, `labels`, `masks` or `tokens`.
+    /// Returns how boxes lie in an answer, or `None` for other answers.
+    pub fn boxes(self) -> Option<BoxRows> {
+        match self {
+            AnswerKind::Boxes { most, .. } => Some(BoxRows::of(most)),
+            _ => None,
+        }
+    }
+
+    /// Returns its name in manifests: `classes`, `values`, `labels`, `masks`, `tokens` or `boxes`.
     pub fn name(self) -> &'static str {
         match self {
             AnswerKind::Classes { .. } => "classes",
@@ -142,11 +170,12 @@ impl AnswerKind {
             AnswerKind::Labels { .. } => "labels",
             AnswerKind::Masks { .. } => "masks",
             AnswerKind::Tokens { .. } => "tokens",
+            AnswerKind::Boxes { .. } => "boxes",
         }
     }
 
     /// Whether an answer is right or wrong as a whole: values are only nearer or farther, and
-    /// of many positions some are right.
+    /// of many positions or boxes some are right.
     pub fn can_be_right(self) -> bool {
         matches!(self, AnswerKind::Classes { .. } | AnswerKind::Labels { .. })
     }
@@ -181,6 +210,10 @@ impl fmt::Display for AnswerKind {
             AnswerKind::Tokens { length, .. } => {
                 let length = length.get();
                 write!(f, "{count} class{} for each of {length} tokens", s[0])
+            }
+            AnswerKind::Boxes { most, .. } => {
+                let most = most.get();
+                write!(f, "up to {most} boxes of {count} class{}", s[0])
             }
         }
     }

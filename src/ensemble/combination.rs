@@ -199,7 +199,7 @@ impl Combination {
             });
         }
         for (member, outputs) in MemberIndex::enumerate(outputs) {
-            if *outputs != OutputKind::Values {
+            if outputs.has_temperature() {
                 continue;
             }
             let name = || names[member].clone();

@@ -37,10 +37,11 @@ pub struct MemberFigures {
 impl MemberFigures {
     /// Returns the share of answers that would be another class or other labels, or of pixels
     /// or tokens, if the member did not vote, or if it did where it does not. It is `None` for
-    /// the only voter, without whom there are no answers, and for values, which are all others.
+    /// the only voter, without whom there are no answers, and for values and boxes, which are
+    /// all others.
     pub fn flips(&self) -> Option<f64> {
-        let is_share = self.agreement.measure.is_share();
-        let same = self.otherwise.filter(|_| is_share);
+        let are_counted = self.agreement.measure.counts_answers();
+        let same = self.otherwise.filter(|_| are_counted);
         same.map(|same| 1.0 - same)
     }
 }
@@ -106,6 +107,9 @@ impl MemberTallies {
     }
 }
 
+/// The latest samples whose boxes count.
+const LATEST_BOXES: usize = 256;
+
 /// The factor of a sample's weight when the next one comes: about the last two thousand
 /// count.
 const KEPT: f64 = 1.0 - 1.0 / 2000.0;
@@ -145,7 +149,7 @@ impl MemberEvaluation {
     /// Returns the evaluation of answers whose classes have these names.
     #[must_use]
     pub fn named(self, names: Option<&[String]>) -> Self {
-        let empty = MeasureTally::named(self.answers, names);
+        let empty = MeasureTally::named(self.answers, names).of_latest(LATEST_BOXES);
         MemberEvaluation {
             members: vec![MemberTallies::new(&empty); self.members.len()],
             whole: empty,

@@ -13,7 +13,7 @@ use crate::tensor::TensorSpec;
 use crate::words;
 
 use super::alone::{is_network, manifest};
-use super::answers_table::{AnswersTable, WrittenOutputKind};
+use super::answers_table::{AnswersTable, WrittenOutputs};
 use super::input::PerChannel;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
@@ -141,8 +141,8 @@ pub(super) struct MemberTable {
     pub ignore: Option<Spanned<Vec<String>>>,
     /// The network's input, if it is not the ensemble's.
     pub input: Option<MemberInput>,
-    /// As a rule logits, or values for an ensemble of values.
-    pub outputs: Option<Spanned<WrittenOutputKind>>,
+    /// As a rule logits, values for an ensemble of values, or boxes.
+    pub outputs: Option<Spanned<WrittenOutputs>>,
     /// The vote weight; with 0 the member runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,

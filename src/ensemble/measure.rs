@@ -35,6 +35,12 @@ pub enum Measure {
     SpanF1,
     /// The share of tokens that are of the class expected.
     TokenAccuracy,
+    /// The mean over classes of the average precision of boxes, and over overlaps from 50 to
+    /// 95 % from which a box is right.
+    Map,
+    /// The mean over classes of the average precision of boxes, which are right from an overlap
+    /// of 50 % on.
+    Map50,
 }
 
 impl Measure {
@@ -47,6 +53,7 @@ impl Measure {
             } => &[Measure::MeanCosine],
             AnswerKind::Values { .. } => &[Measure::Rmse, Measure::MeanAbsoluteError],
             AnswerKind::Labels { .. } => &[Measure::MicroF1, Measure::MacroF1, Measure::ExactMatch],
+            AnswerKind::Boxes { .. } => &[Measure::Map, Measure::Map50],
             AnswerKind::Masks { .. } => &[Measure::MeanIou, Measure::PixelAccuracy],
             AnswerKind::Tokens { scheme, .. } => match scheme {
                 TagScheme::Spans => &[Measure::SpanF1, Measure::TokenAccuracy],
@@ -68,6 +75,7 @@ impl Measure {
             AnswerKind::Labels { .. } => Measure::ExactMatch,
             AnswerKind::Masks { .. } => Measure::PixelAccuracy,
             AnswerKind::Tokens { .. } => Measure::TokenAccuracy,
+            AnswerKind::Boxes { .. } => Measure::Map50,
             other => Measure::main(other),
         }
     }
@@ -86,6 +94,8 @@ impl Measure {
             Measure::PixelAccuracy => "pixel accuracy",
             Measure::SpanF1 => "span F1",
             Measure::TokenAccuracy => "token accuracy",
+            Measure::Map => "mAP@[.5:.95]",
+            Measure::Map50 => "mAP@.5",
         }
     }
 
@@ -103,6 +113,8 @@ impl Measure {
             Measure::PixelAccuracy => "pixel_accuracy",
             Measure::SpanF1 => "span_f1",
             Measure::TokenAccuracy => "token_accuracy",
+            Measure::Map => "map",
+            Measure::Map50 => "map_50",
         }
     }
 
@@ -117,8 +129,21 @@ impl Measure {
             | Measure::MeanIou
             | Measure::PixelAccuracy
             | Measure::SpanF1
-            | Measure::TokenAccuracy => true,
+            | Measure::TokenAccuracy
+            | Measure::Map
+            | Measure::Map50 => true,
         }
+    }
+
+    /// Whether it is the share of answers, pixels or tokens that are right.
+    pub fn counts_answers(self) -> bool {
+        matches!(
+            self,
+            Measure::Accuracy
+                | Measure::ExactMatch
+                | Measure::PixelAccuracy
+                | Measure::TokenAccuracy
+        )
     }
 
     /// Whether less of it is better.

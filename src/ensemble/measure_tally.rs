@@ -1,6 +1,8 @@
 //! Sums over answers and targets, from which measures follow.
 
 use super::answers::AnswerKind;
+use super::average_precision::BoxTally;
+use super::boxes::{ScoredBox, TargetBox};
 use super::measure::{Measure, Quality};
 use super::measure_counts::{LabelCount, PositionCounts};
 use super::rule::label_of;
@@ -43,6 +45,7 @@ enum MeasureSums {
         counts: Vec<LabelCount>,
     },
     Positions(PositionCounts),
+    Boxes(BoxTally),
 }
 
 impl MeasureTally {
@@ -71,13 +74,27 @@ impl MeasureTally {
                 AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => {
                     MeasureSums::Positions(PositionCounts::new(answers, names))
                 }
+                AnswerKind::Boxes { .. } => MeasureSums::Boxes(BoxTally::default()),
             },
         }
     }
 
+    /// Returns the tally with the latest samples alone where it has to keep each of them: of
+    /// boxes.
+    #[must_use]
+    pub fn of_latest(mut self, samples: usize) -> Self {
+        if let MeasureSums::Boxes(boxes) = &mut self.sums {
+            boxes.keep_latest(samples);
+        }
+        self
+    }
+
     /// Returns the weight of the samples counted.
     pub fn weight(&self) -> f64 {
-        self.weight
+        match &self.sums {
+            MeasureSums::Boxes(boxes) => boxes.len() as f64,
+            _ => self.weight,
+        }
     }
 
     /// Counts an answer. One with NaN or infinities is wrong as a class, has no labels, and
@@ -96,7 +113,8 @@ impl MeasureTally {
             (AnswerKind::Masks { .. } | AnswerKind::Tokens { .. }, SampleTarget::Row(target)) => {
                 self.add_positions(row, target);
             }
-            (AnswerKind::Classes { .. }, SampleTarget::Row(_)) | (_, SampleTarget::Class(_)) => {}
+            (AnswerKind::Boxes { .. }, SampleTarget::Boxes(target)) => self.add_boxes(row, target),
+            _ => {}
         }
     }
 
@@ -120,6 +138,24 @@ impl MeasureTally {
                 let target: Vec<f32> = target.iter().map(|class| *class as f32).collect();
                 self.add_positions(row, &target);
             }
+            AnswerKind::Boxes { .. } => {
+                let other = self.answers.boxes().and_then(|rows| rows.boxes(other));
+                let target = |found: &ScoredBox| TargetBox {
+                    class: found.class,
+                    corners: found.corners,
+                    is_crowd: false,
+                };
+                let target: Vec<TargetBox> = other.iter().flatten().map(target).collect();
+                self.add_boxes(row, &target);
+            }
+        }
+    }
+
+    /// Counts the boxes of an answer. One with NaN or infinities has none.
+    fn add_boxes(&mut self, row: &[f32], target: &[TargetBox]) {
+        let found = self.answers.boxes().and_then(|rows| rows.boxes(row));
+        if let MeasureSums::Boxes(boxes) = &mut self.sums {
+            boxes.add(found.unwrap_or_default(), target);
         }
     }
 
@@ -206,13 +242,15 @@ impl MeasureTally {
                 counts.iter_mut().for_each(|count| count.fade(factor));
             }
             MeasureSums::Positions(counts) => counts.fade(factor),
+            // Only the latest count.
+            MeasureSums::Boxes(_) => {}
         }
     }
 
     /// Returns the value of a measure, or `None` if it does not suit the answers or nothing
     /// was counted that it could be of.
     pub fn value(&self, measure: Measure) -> Option<f64> {
-        if self.weight <= 0.0 {
+        if self.weight() <= 0.0 {
             return None;
         }
         let of_all = |sum: f64| Some(sum / self.weight);
@@ -236,6 +274,7 @@ impl MeasureTally {
                 (!each.is_empty()).then(|| each.iter().sum::<f64>() / each.len() as f64)
             }
             (measure, MeasureSums::Positions(counts)) => counts.value(measure),
+            (measure, MeasureSums::Boxes(boxes)) => boxes.value(measure),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::network::{Graph, NetworkByLength, Weights};
 
+use super::box_outputs::BoxOutputs;
 use super::input::Input;
 use super::rule::{Temperature, VoteWeight};
 
@@ -53,6 +54,8 @@ pub enum OutputKind {
     PositionLogits,
     /// Numbers from 0 to 1, those of each position the probabilities of its classes.
     PositionProbabilities,
+    /// Candidates of boxes.
+    Boxes(BoxOutputs),
 }
 
 impl OutputKind {
@@ -64,6 +67,11 @@ impl OutputKind {
                 | OutputKind::LabelProbabilities
                 | OutputKind::PositionProbabilities
         )
+    }
+
+    /// Whether a temperature means something: there are probabilities, or become some.
+    pub fn has_temperature(self) -> bool {
+        !matches!(self, OutputKind::Values | OutputKind::Boxes(_))
     }
 
     /// Whether rows are the probabilities of classes, by themselves or by a softmax.

@@ -3,7 +3,11 @@
 mod alone;
 mod answers;
 mod answers_table;
+mod average_precision;
 mod batching;
+mod box_outputs;
+mod box_rules;
+mod boxes;
 mod combination;
 mod evaluation;
 mod input;
@@ -31,8 +35,10 @@ use crate::compute::gpu::Precision;
 use crate::device::MemberIndex;
 use crate::tensor::{Lengths, TensorSpec};
 
-pub use answers::{AnswerKind, AnswerWidth, MaskSide, Threshold, TokenCount};
+pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
+pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
+pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};
 pub use combination::{Combination, CombinationError};
 pub use evaluation::{MemberEvaluation, MemberFigures};
 pub use input::{

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::answers::{AnswerKind, Threshold};
+use super::box_rules::{BoxRule, CombinedBoxes};
+use super::boxes::BoxRows;
 use super::label_reading::readings;
 use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
 use super::member::OutputKind;
@@ -29,6 +31,10 @@ pub enum RuleKind {
     AverageLogits,
     /// The median of each value.
     Median,
+    /// Of the boxes of all members those that none with a higher score overlaps.
+    Nms,
+    /// Overlapping boxes of all members as one, weighted by the members' vote weights.
+    WeightedBoxesFusion,
 }
 
 /// The weight, vote and temperature of each member, of which there are equally many.
@@ -62,6 +68,9 @@ impl RuleKind {
     /// Every rule for the classes of positions.
     pub const OF_POSITIONS: [RuleKind; 4] = RuleKind::OF_CLASSES;
 
+    /// Every rule for boxes.
+    pub const OF_BOXES: [RuleKind; 2] = [RuleKind::WeightedBoxesFusion, RuleKind::Nms];
+
     /// Returns the rules that suit answers of a kind, the usual one first.
     pub fn suited(answers: AnswerKind) -> &'static [RuleKind] {
         match answers {
@@ -69,6 +78,7 @@ impl RuleKind {
             AnswerKind::Values { .. } => &RuleKind::OF_VALUES,
             AnswerKind::Labels { .. } => &RuleKind::OF_LABELS,
             AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => &RuleKind::OF_POSITIONS,
+            AnswerKind::Boxes { .. } => &RuleKind::OF_BOXES,
         }
     }
 
@@ -88,7 +98,17 @@ impl RuleKind {
             RuleKind::MajorityVote => "majority-vote",
             RuleKind::AverageLogits => "average-logits",
             RuleKind::Median => "median",
+            RuleKind::Nms => "nms",
+            RuleKind::WeightedBoxesFusion => "weighted-boxes-fusion",
         }
+    }
+
+    /// Whether the members' weights count under it.
+    pub fn uses_weights(self) -> bool {
+        matches!(
+            self,
+            RuleKind::WeightedAverage | RuleKind::WeightedBoxesFusion
+        )
     }
 
     /// Whether it can combine class scores that are no probabilities.
@@ -124,7 +144,8 @@ impl RuleKind {
         )
     }
 
-    /// As [`RuleKind::build_for`], with each member at its temperature.
+    /// As [`RuleKind::build_for`], with each member at its temperature. A rule for boxes is built
+    /// as [`RuleKind::Average`].
     pub fn build_at(
         self,
         classes: usize,
@@ -134,7 +155,9 @@ impl RuleKind {
     ) -> Arc<dyn CombinationRule> {
         let even = vec![VoteWeight::default(); voting.len()];
         let rule: Arc<dyn CombinationRule> = match self {
-            RuleKind::Average => Arc::new(Average::of(classes, &even, voting)),
+            RuleKind::Average | RuleKind::Nms | RuleKind::WeightedBoxesFusion => {
+                Arc::new(Average::of(classes, &even, voting))
+            }
             RuleKind::WeightedAverage => Arc::new(Average::of(classes, weights, voting)),
             RuleKind::MajorityVote => Arc::new(MajorityVote::of(classes, voting)),
             RuleKind::Median => Arc::new(Median::of(classes, voting)),
@@ -175,6 +198,27 @@ impl RuleKind {
                 }
             }
             AnswerKind::Labels { threshold, .. } => self.of_labels(width, threshold, members),
+            AnswerKind::Boxes {
+                most,
+                overlap,
+                least,
+                ..
+            } => {
+                let rule = match self {
+                    RuleKind::Nms => BoxRule::Suppression,
+                    _ => BoxRule::Fusion,
+                };
+                let voters = (members.weights, members.voting);
+                let rows = BoxRows::of(most);
+                let limits = [overlap, least];
+                Arc::new(CombinedBoxes::of(
+                    rule,
+                    rows,
+                    limits,
+                    members.outputs,
+                    voters,
+                ))
+            }
         }
     }
 

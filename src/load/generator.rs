@@ -94,6 +94,9 @@ impl LoadTally {
     }
 }
 
+/// The latest samples whose boxes count.
+const LATEST_BOXES: usize = 1024;
+
 /// The samples of a request, and where their answers are counted.
 struct SentSamples {
     ensemble: Arc<Ensemble>,
@@ -105,7 +108,8 @@ struct SentSamples {
 impl SentSamples {
     /// Returns an empty tally of answers.
     fn no_answers(&self) -> MeasureTally {
-        MeasureTally::named(self.ensemble.answers, self.ensemble.answer_names.as_deref())
+        let names = self.ensemble.answer_names.as_deref();
+        MeasureTally::named(self.ensemble.answers, names).of_latest(LATEST_BOXES)
     }
 }
 

@@ -166,7 +166,8 @@ pub(super) fn is_as_declared(outputs: OutputKind, row: &[f32]) -> bool {
         OutputKind::Logits
         | OutputKind::Values
         | OutputKind::LabelLogits
-        | OutputKind::PositionLogits => true,
+        | OutputKind::PositionLogits
+        | OutputKind::Boxes(_) => true,
     }
 }
 

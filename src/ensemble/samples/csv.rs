@@ -2,7 +2,7 @@
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::error::SamplesError;
+use super::error::{BoxError, SamplesError};
 use super::form::{Classes, SampleForm};
 use super::rows::Samples;
 use super::target_rows::CsvTargets;
@@ -132,6 +132,7 @@ pub(super) fn targets(bytes: &[u8], form: TargetForm<'_>) -> Result<Targets, Sam
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
         TargetForm::Rows(columns) => target_rows(bytes, columns),
+        TargetForm::Boxes(_) => Err(BoxError::Kind.into()),
     }
 }
 

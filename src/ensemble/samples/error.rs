@@ -190,6 +190,9 @@ pub enum SamplesError {
         /// The value.
         found: String,
     },
+    /// Boxes cannot be read.
+    #[error(transparent)]
+    Boxes(#[from] BoxError),
     /// A pixel of a mask is wrong.
     #[error("expected {expected}, found {found}")]
     Pixel {
@@ -296,6 +299,31 @@ pub enum FolderError {
     /// A folder cannot be read.
     #[error("{0}")]
     Unreadable(String),
+}
+
+/// Why a file holds no boxes of samples.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum BoxError {
+    /// It is another kind of file.
+    #[error(
+        "expected boxes in a .json file, as COCO's or a list for each sample, or a .jsonl file"
+    )]
+    Kind,
+    /// It is no JSON, or has another structure.
+    #[error(
+        "expected COCO's `images`, `annotations` and `categories`, or lists of [class, x, y, width, \
+         height]: {0}"
+    )]
+    Json(String),
+    /// Numbers are no box.
+    #[error("expected a box [x, y, width, height] of finite numbers, found [{found}]")]
+    NoBox {
+        /// The numbers.
+        found: String,
+    },
+    /// An image is not in the file, or has no size there.
+    #[error("expected the image `{0}` under `images`, with a width and a height")]
+    NoImage(String),
 }
 
 /// Why an `.npz` file holds no samples or labels.

@@ -9,7 +9,7 @@ use super::form::{Classes, SampleForm};
 use super::rows::Samples;
 use super::targets::{TargetForm, Targets};
 use super::text::{self, TextInput, TextRows};
-use super::{csv, images, json, named, npy, npz};
+use super::{boxes, csv, images, json, named, npy, npz};
 
 impl Samples {
     /// Checks that samples can be in a file called `name`, without opening it.
@@ -55,7 +55,7 @@ impl Samples {
         }
         let name = path.to_string_lossy();
         Samples::check_name(&name)?;
-        Samples::parse(&name, bytes(path)?, form)
+        Samples::parse(&name, read(path)?, form)
     }
 
     /// Reads the bytes of a file called `name`. Targets are the last columns of a CSV if they
@@ -116,7 +116,7 @@ impl Samples {
         }
         let name = path.to_string_lossy();
         Samples::check_labels_name(&name)?;
-        self.targeted_by(&name, bytes(path)?, form)
+        self.targeted_by(&name, read(path)?, form)
     }
 
     /// Adds the labels in the bytes of a file called `name`, one a sample: the column
@@ -147,7 +147,11 @@ impl Samples {
         bytes: Vec<u8>,
         form: &SampleForm<'_>,
     ) -> Result<Self, SamplesError> {
-        self.with_targets(read_targets(name, bytes, form.targets())?)
+        let targets = match form.boxes {
+            Some(_) => boxes::targets(name, &bytes, self.names(), form)?,
+            None => read_targets(name, bytes, form.targets())?,
+        };
+        self.with_targets(targets)
     }
 }
 
@@ -191,7 +195,7 @@ fn read_targets(name: &str, bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targ
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, SamplesError> {
+fn read(path: &Path) -> Result<Vec<u8>, SamplesError> {
     reading::bytes(path).map_err(|e| SamplesError::Unreadable(e.to_string()))
 }
 
@@ -229,10 +233,7 @@ impl SampleFileKind {
     /// Returns the kind of a file of targets.
     fn of_labels(name: &str) -> Result<Self, SamplesError> {
         match Self::of(name) {
-            None
-            | Some(SampleFileKind::Image | SampleFileKind::JsonLines | SampleFileKind::Text) => {
-                Err(SamplesError::LabelsKind)
-            }
+            None | Some(SampleFileKind::Image | SampleFileKind::Text) => Err(SamplesError::LabelsKind),
             Some(kind) => Ok(kind),
         }
     }

@@ -105,6 +105,8 @@ pub struct SampleForm<'a> {
     pub classes: Classes<'a>,
     /// The columns of targets that are rows of numbers, in place of classes.
     pub rows: Option<TargetColumns<'a>>,
+    /// The classes of boxes, where targets are these.
+    pub boxes: Option<Classes<'a>>,
     /// How images of another size fit the shape.
     pub image_fit: ImageFit,
     /// The named tensors that a sample consists of, in place of a shape.
@@ -167,6 +169,7 @@ impl<'a> SampleForm<'a> {
             layout: ImageLayout::default(),
             classes: Classes::any(),
             rows: None,
+            boxes: None,
             image_fit: ImageFit::default(),
             tensors: None,
             text: None,
@@ -194,6 +197,11 @@ impl<'a> SampleForm<'a> {
             AnswerKind::Labels { .. } => (count, TargetNumbers::Labels),
             AnswerKind::Masks { .. } => of_positions(answers, NO_CLASS),
             AnswerKind::Tokens { .. } => of_positions(answers, NO_TOKEN),
+            AnswerKind::Boxes { .. } => {
+                let count = answers.count();
+                let boxes = Some(Classes { count, names });
+                return SampleForm { boxes, ..self };
+            }
         };
         let rows = TargetColumns {
             count,
@@ -208,8 +216,11 @@ impl<'a> SampleForm<'a> {
 
     /// Returns the targets that a file may hold.
     pub(super) fn targets(&self) -> TargetForm<'a> {
-        self.rows
-            .map_or(TargetForm::Classes(self.classes), TargetForm::Rows)
+        match (self.boxes, self.rows) {
+            (Some(classes), _) => TargetForm::Boxes(classes),
+            (None, Some(rows)) => TargetForm::Rows(rows),
+            (None, None) => TargetForm::Classes(self.classes),
+        }
     }
 
     /// Whether a sample of a file may have these dimensions: those of the layout, all values in

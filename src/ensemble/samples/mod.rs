@@ -3,6 +3,7 @@
 //! The values of a file keep their type and are converted to float32 a batch at a time:
 //! bytes, and images, take a quarter of the memory of their float32.
 
+mod boxes;
 mod csv;
 mod error;
 mod files;
@@ -18,9 +19,11 @@ mod target_rows;
 mod targets;
 mod text;
 
-pub use error::{ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError};
+pub use error::{
+    BoxError, ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError,
+};
 pub use form::{Classes, ImageLayout, SampleForm};
-pub use images::{ImageError, ImageFit};
+pub use images::{ImageError, ImageFit, to_mask_png};
 pub use npy::{NpyError, to_npy, to_npy_classes};
 pub use rows::Samples;
 pub use targets::{IGNORED, SampleTarget, TargetColumns, TargetNumbers, Targets};

@@ -230,7 +230,7 @@ impl Samples {
     pub fn labels(&self) -> Option<&[usize]> {
         match self.targets.as_ref()? {
             Targets::Classes(labels) => Some(labels),
-            Targets::Rows { .. } => None,
+            Targets::Rows { .. } | Targets::Boxes(_) => None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! The targets of samples, which answers are compared with: classes, or rows of values, labels or
 //! classes of positions.
 
+use crate::ensemble::boxes::TargetBox;
+
 use super::form::Classes;
 
 /// The targets of samples, which answers are compared with.
@@ -16,6 +18,8 @@ pub enum Targets {
         /// The rows, one after another.
         values: Vec<f32>,
     },
+    /// The boxes in each sample.
+    Boxes(Vec<Vec<TargetBox>>),
 }
 
 /// The target of one sample.
@@ -25,6 +29,8 @@ pub enum SampleTarget<'a> {
     Class(usize),
     /// Its row of values, of 0 and 1, or of the numbers of classes.
     Row(&'a [f32]),
+    /// Its boxes.
+    Boxes(&'a [TargetBox]),
 }
 
 impl Targets {
@@ -33,6 +39,7 @@ impl Targets {
         match self {
             Targets::Classes(classes) => classes.len(),
             Targets::Rows { width, values } => values.len() / width.max(&1),
+            Targets::Boxes(boxes) => boxes.len(),
         }
     }
 
@@ -52,6 +59,7 @@ impl Targets {
             Targets::Rows { width, values } => {
                 SampleTarget::Row(&values[at * width..(at + 1) * width])
             }
+            Targets::Boxes(boxes) => SampleTarget::Boxes(&boxes[at]),
         }
     }
 
@@ -60,25 +68,25 @@ impl Targets {
     #[must_use]
     pub fn range(&self, first: usize, count: usize) -> Self {
         let each = (first..first + count).map(|sample| self.of(sample));
-        match self {
-            Targets::Classes(_) => {
-                let class = |target| match target {
-                    SampleTarget::Class(class) => Some(class),
-                    SampleTarget::Row(_) => None,
-                };
-                Targets::Classes(each.filter_map(class).collect())
-            }
-            Targets::Rows { width, .. } => {
-                let row = |target| match target {
-                    SampleTarget::Row(row) => Some(row),
-                    SampleTarget::Class(_) => None,
-                };
-                let values: Vec<&[f32]> = each.filter_map(row).collect();
-                Targets::Rows {
-                    width: *width,
-                    values: values.concat(),
-                }
-            }
+        let mut new = match self {
+            Targets::Classes(_) => Targets::Classes(Vec::with_capacity(count)),
+            Targets::Rows { width, .. } => Targets::Rows {
+                width: *width,
+                values: Vec::with_capacity(count * width),
+            },
+            Targets::Boxes(_) => Targets::Boxes(Vec::with_capacity(count)),
+        };
+        each.for_each(|target| new.push(target));
+        new
+    }
+
+    /// Adds a target of the same kind.
+    fn push(&mut self, target: SampleTarget<'_>) {
+        match (self, target) {
+            (Targets::Classes(classes), SampleTarget::Class(class)) => classes.push(class),
+            (Targets::Rows { values, .. }, SampleTarget::Row(row)) => values.extend(row),
+            (Targets::Boxes(all), SampleTarget::Boxes(boxes)) => all.push(boxes.to_vec()),
+            _ => {}
         }
     }
 
@@ -87,6 +95,7 @@ impl Targets {
         match self {
             Targets::Classes(classes) => drop(classes.drain(..samples)),
             Targets::Rows { width, values } => drop(values.drain(..samples * *width)),
+            Targets::Boxes(boxes) => drop(boxes.drain(..samples)),
         }
     }
 }
@@ -98,6 +107,8 @@ pub(super) enum TargetForm<'a> {
     Classes(Classes<'a>),
     /// A row of numbers for each sample.
     Rows(TargetColumns<'a>),
+    /// Boxes of these classes, which stand in JSON alone.
+    Boxes(Classes<'a>),
 }
 
 /// The columns of targets that are rows of numbers.

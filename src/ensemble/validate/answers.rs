@@ -6,7 +6,9 @@ use toml::Spanned;
 
 use crate::ensemble::answers_table::{AnswersTable, CountOrNames};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
-use crate::ensemble::{AnswerKind, AnswerWidth, MaskSide, TagScheme, Threshold, TokenCount};
+use crate::ensemble::{
+    AnswerKind, AnswerWidth, BoxCount, MaskSide, TagScheme, Threshold, TokenCount,
+};
 
 /// The kind of answers, and the names of the classes, values or labels.
 type NamedAnswers = (AnswerKind, Option<Vec<String>>);
@@ -53,26 +55,31 @@ fn of_table(
         &table.labels,
         &table.masks,
         &table.tokens,
+        &table.boxes,
     ) {
-        (Some(classes), None, None, None, None) => {
+        (Some(classes), None, None, None, None, None) => {
             let (count, names) = counted(source, "answers.classes", classes)?;
             Ok((AnswerKind::Classes { count }, names))
         }
-        (None, Some(values), None, None, None) => {
+        (None, Some(values), None, None, None, None) => {
             let (count, names) = counted(source, "answers.values", values)?;
             let normalise = table.normalise.as_ref().is_some_and(|n| *n.get_ref());
             Ok((AnswerKind::Values { count, normalise }, names))
         }
-        (None, None, Some(labels), None, None) => {
+        (None, None, Some(labels), None, None, None) => {
             let (count, names) = counted(source, "answers.labels", labels)?;
-            let threshold = threshold(source, table.threshold.as_ref())?;
+            let (field, written) = ("answers.threshold", table.threshold.as_ref());
+            let threshold = threshold(source, field, written, Threshold::default().get())?;
             Ok((AnswerKind::Labels { count, threshold }, names))
         }
-        (None, None, None, Some(masks), None) => of_masks(source, masks, table.size.as_ref()),
-        (None, None, None, None, Some(tokens)) => of_tokens(source, tokens, table.length.as_ref()),
+        (None, None, None, Some(masks), None, None) => of_masks(source, masks, table.size.as_ref()),
+        (None, None, None, None, Some(tokens), None) => {
+            of_tokens(source, tokens, table.length.as_ref())
+        }
+        (None, None, None, None, None, Some(boxes)) => of_boxes(source, boxes, table),
         _ => Err(source.wrong(
             written.span().start,
-            "answers: expected one of `classes`, `values`, `labels`, `masks` and `tokens`",
+            "answers: expected one of `classes`, `values`, `labels`, `masks`, `tokens` and `boxes`",
         )),
     }
 }
@@ -96,7 +103,44 @@ fn check_fields(source: &ManifestSource<'_>, table: &AnswersTable) -> Result<(),
         table.threshold.as_ref(),
     )?;
     belongs(source, "size", "masks", masks, table.size.as_ref())?;
-    belongs(source, "length", "tokens", tokens, table.length.as_ref())
+    belongs(source, "length", "tokens", tokens, table.length.as_ref())?;
+    let boxes = table.boxes.is_some();
+    belongs(source, "most", "boxes", boxes, table.most.as_ref())?;
+    belongs(source, "iou", "boxes", boxes, table.iou.as_ref())?;
+    belongs(source, "score", "boxes", boxes, table.score.as_ref())
+}
+
+/// The usual overlap from which boxes are about one object: section 4 of "Weighted boxes fusion"
+/// (arXiv 1910.13302) finds 0.55 best.
+const OVERLAP: f64 = 0.55;
+
+/// The usual least score of a box: torchvision's.
+const LEAST_SCORE: f64 = 0.05;
+
+/// The usual most boxes of an answer: COCO's.
+const MOST_BOXES: u32 = 100;
+
+fn of_boxes(
+    source: &ManifestSource<'_>,
+    boxes: &Spanned<CountOrNames>,
+    table: &AnswersTable,
+) -> Result<NamedAnswers, EnsembleError> {
+    let (count, names) = counted(source, "answers.boxes", boxes)?;
+    let most = match &table.most {
+        None => BoxCount::nearest(MOST_BOXES),
+        Some(most) => {
+            let bound = BoxCount::MOST.get();
+            let found = source.count("answers.most", most, i64::from(bound))?;
+            BoxCount::nearest(u32::try_from(found).unwrap_or(bound))
+        }
+    };
+    let kind = AnswerKind::Boxes {
+        count,
+        most,
+        overlap: threshold(source, "answers.iou", table.iou.as_ref(), OVERLAP)?,
+        least: threshold(source, "answers.score", table.score.as_ref(), LEAST_SCORE)?,
+    };
+    Ok((kind, names))
 }
 
 /// The most scores of an answer: 256 MiB.
@@ -187,13 +231,15 @@ fn belongs<T>(
 
 fn threshold(
     source: &ManifestSource<'_>,
+    field: &str,
     written: Option<&Spanned<f64>>,
+    usual: f64,
 ) -> Result<Threshold, EnsembleError> {
     let Some(written) = written else {
-        return Ok(Threshold::default());
+        return Ok(Threshold::nearest(usual));
     };
     let threshold = Threshold::new(*written.get_ref());
-    threshold.map_err(|why| source.wrong(written.span().start, format!("answers.threshold: {why}")))
+    threshold.map_err(|why| source.wrong(written.span().start, format!("{field}: {why}")))
 }
 
 fn counted(

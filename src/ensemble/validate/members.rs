@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::ensemble::answers_table::WrittenOutputKind;
+use crate::ensemble::answers_table::{
+    BoxesTable, WrittenOutputKind, WrittenOutputs, WrittenScores,
+};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
 use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
-use crate::network::{Graph, Naming, Pattern, Weights, WeightsError};
+use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
+use super::boxes;
 use super::input::{self, SampleInput};
 use super::networks::MemberNetwork;
 
@@ -78,7 +81,8 @@ fn build_member(
             return Err(source.wrong(written.span().start, why));
         }
     };
-    let outputs = outputs(source, table, answers)?;
+    let shapes = [input.shape, sample.input.shape];
+    let outputs = outputs(source, table, answers, (&graph, shapes))?;
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
@@ -96,9 +100,26 @@ fn outputs(
     source: &ManifestSource<'_>,
     table: &MemberTable,
     answers: AnswerKind,
+    (graph, shapes): (&Graph, [Shape; 2]),
 ) -> Result<OutputKind, EnsembleError> {
     let written = table.outputs.as_ref();
-    let found = written.map(|w| *w.get_ref());
+    let outputs = written.map(|w| *w.get_ref());
+    if let (AnswerKind::Boxes { .. }, outputs) = (answers, outputs) {
+        let table = boxes_table(source, table, outputs)?;
+        let boxes = boxes::outputs(&table.1, answers.count(), graph, shapes);
+        let named = |why| source.wrong(table.0, format!("members.outputs: {why}"));
+        return boxes.map(OutputKind::Boxes).map_err(named);
+    }
+    let found = match outputs {
+        Some(WrittenOutputs::Kind(kind)) => Some(kind),
+        None => None,
+        Some(WrittenOutputs::Boxes(_)) => {
+            let at = written.map_or(0, |w| w.span().start);
+            let kind = answers.name();
+            let why = format!("members.outputs: expected no table, since the answers are {kind}");
+            return Err(source.wrong(at, why));
+        }
+    };
     let wrong = |expected: &str| {
         let at = written.map_or(0, |w| w.span().start);
         let kind = answers.name();
@@ -132,11 +153,40 @@ fn outputs(
                 (WrittenOutputKind::Values, _) => return wrong("`logits` or `probabilities`"),
             }
         }
-        (AnswerKind::Values { .. }, Some(_)) => return wrong("`values`"),
+        (AnswerKind::Values { .. } | AnswerKind::Boxes { .. }, _) => return wrong("`values`"),
         (AnswerKind::Labels { .. }, Some(WrittenOutputKind::Values)) => {
             return wrong("`logits` or `probabilities`");
         }
     })
+}
+
+/// Returns what a member's network returns as boxes, and where the manifest says so.
+fn boxes_table(
+    source: &ManifestSource<'_>,
+    table: &MemberTable,
+    outputs: Option<WrittenOutputs>,
+) -> Result<(usize, BoxesTable), EnsembleError> {
+    let at = table.outputs.as_ref().map(|w| w.span().start);
+    let at = at.unwrap_or(table.network.span().start);
+    let of_scores = |scores| BoxesTable {
+        scores: Some(scores),
+        ..BoxesTable::default()
+    };
+    match outputs {
+        None => Ok((at, BoxesTable::default())),
+        Some(WrittenOutputs::Boxes(boxes)) => Ok((at, boxes)),
+        Some(WrittenOutputs::Kind(WrittenOutputKind::Logits)) => {
+            Ok((at, of_scores(WrittenScores::Logits)))
+        }
+        Some(WrittenOutputs::Kind(WrittenOutputKind::Probabilities)) => {
+            Ok((at, of_scores(WrittenScores::Probabilities)))
+        }
+        Some(WrittenOutputs::Kind(WrittenOutputKind::Values)) => {
+            let why = "members.outputs: expected `logits`, `probabilities` or a table, since the \
+                       answers are boxes";
+            Err(source.wrong(at, why))
+        }
+    }
 }
 
 /// Returns a member's own temperature, or that of all; values have none.
@@ -146,7 +196,7 @@ fn temperature(
     outputs: OutputKind,
     of_all: Temperature,
 ) -> Result<Temperature, EnsembleError> {
-    let values = outputs == OutputKind::Values;
+    let values = !outputs.has_temperature();
     let Some(written) = &table.temperature else {
         return Ok(if values { Temperature::ONE } else { of_all });
     };

@@ -1,6 +1,7 @@
 //! The validation of a manifest, which returns an ensemble that can be served.
 
 mod answers;
+mod boxes;
 mod images;
 mod input;
 mod members;

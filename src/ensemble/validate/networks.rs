@@ -43,6 +43,10 @@ impl MemberNetwork {
                 ));
             }
             (None, Some(_)) => return Err(fail(tensors::NO_BUILDER.into())),
+            (None, None) if matches!(answers, AnswerKind::Boxes { .. }) => {
+                let why = "expected a file of layers or of ONNX, since the answers are boxes";
+                return Err(fail(why.into()));
+            }
             (None, None) => {
                 let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
                 let graph = builder.build(input.shape, answers.width());
@@ -55,7 +59,12 @@ impl MemberNetwork {
             }
         };
         let graph = shaped(read.graph, answers).map_err(fail)?;
-        let graph = graph.answers(answers.width()).map_err(|e| match e {
+        let width = match answers {
+            // Members return candidates, of which answers are made.
+            AnswerKind::Boxes { .. } => graph.output().elements(),
+            _ => answers.width(),
+        };
+        let graph = graph.answers(width).map_err(|e| match e {
             GraphError::Classes { found, .. } => fail(format!(
                 "the network answers {found} per sample where the ensemble has {answers}"
             )),
@@ -69,7 +78,10 @@ impl MemberNetwork {
 /// row of an image.
 fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     let Some(positions) = answers.positions() else {
-        return Ok(graph);
+        return match answers {
+            AnswerKind::Boxes { .. } => graph.flattened().map_err(|e| e.to_string()),
+            _ => Ok(graph),
+        };
     };
     let outputs = graph.signature().outputs;
     let found = match &outputs[..] {

@@ -301,7 +301,8 @@ fn lower_by<T>(
         | OutputKind::LabelLogits
         | OutputKind::LabelProbabilities
         | OutputKind::PositionLogits
-        | OutputKind::PositionProbabilities => lower(&member.graph, weights),
+        | OutputKind::PositionProbabilities
+        | OutputKind::Boxes(_) => lower(&member.graph, weights),
     };
     // A file that was written to meanwhile gave neither the old weights nor the new.
     weights.check()?;

@@ -1,5 +1,6 @@
 //! Answers that are no class scores, from the manifest to the figures.
 
+mod boxes;
 mod live;
 mod manifest;
 mod measures;

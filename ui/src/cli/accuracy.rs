@@ -107,6 +107,10 @@ fn without_targets(answers: AnswerKind) -> &'static str {
             "the samples have no targets: name an array [samples, length] of class numbers \
              (`targets` in the manifest's [calibration], or --targets), -100 where none counts"
         }
+        AnswerKind::Boxes { .. } => {
+            "the samples have no boxes: name COCO's annotations or a .jsonl file of lists of \
+             [class, x, y, width, height] (`targets` in the manifest's [calibration], or --targets)"
+        }
         AnswerKind::Values { .. } | AnswerKind::Labels { .. } => {
             "the samples have no targets: a CSV has them in its last columns, which have the \
              names of the values or labels or begin with `target`, other files in one beside \

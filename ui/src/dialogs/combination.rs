@@ -228,7 +228,7 @@ impl Voters {
         let name = format::fit_name(&row.name, end.saturating_sub(x + 9 + HEAT));
         inside.text(x + 1, y, &name, role);
         // A weight counts in one rule only.
-        let counts = self.rule == RuleKind::WeightedAverage && row.votes;
+        let counts = self.rule.uses_weights() && row.votes;
         let role = if counts { Role::Text } else { Role::Dim };
         inside.text_right(end.saturating_sub(HEAT), y, &row.weight, role);
         let heated = row.votes && row.temperature != "1";

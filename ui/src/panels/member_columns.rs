@@ -81,6 +81,16 @@ static OF_MASKS: [MemberColumn; 6] = [
     column("smp/s", 8, 5, throughput),
 ];
 
+/// For boxes: mAP at an overlap of 50 % to the ensemble's, and to targets.
+static OF_BOXES: [MemberColumn; 6] = [
+    column("agree", 8, 0, agreement),
+    targeted(column("mAP", 10, 3, quality)),
+    column("cost", 8, 1, cost),
+    column("without", 9, 2, otherwise),
+    targeted(column("± points", 10, 4, change)),
+    column("smp/s", 8, 5, throughput),
+];
+
 /// For tokens, whose main measure depends on the names of their classes.
 static OF_TOKENS: [MemberColumn; 6] = [
     column("agree", 8, 0, agreement),
@@ -127,6 +137,7 @@ fn suited(answers: AnswerKind) -> &'static [MemberColumn] {
         AnswerKind::Classes { .. } => &OF_CLASSES,
         AnswerKind::Labels { .. } => &OF_LABELS,
         AnswerKind::Masks { .. } => &OF_MASKS,
+        AnswerKind::Boxes { .. } => &OF_BOXES,
         AnswerKind::Tokens {
             scheme: TagScheme::Plain,
             ..

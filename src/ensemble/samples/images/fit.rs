@@ -53,6 +53,26 @@ impl ImageFit {
     }
 }
 
+impl ImageFit {
+    /// Returns by which factor rows and columns of an image grow when it becomes a sample, and
+    /// how many pixels are then cut off before the first.
+    ///
+    /// # Errors
+    /// As for the image itself.
+    pub(in crate::ensemble::samples) fn place(
+        self,
+        image: [usize; 2],
+        sample: [usize; 2],
+    ) -> Result<[(f64, f64); 2], ImageError> {
+        let window = self.window(image, sample)?;
+        let of = |axis: usize| {
+            let factor = window.size[axis] as f64 / image[axis] as f64;
+            (factor, window.part[axis].start as f64)
+        };
+        Ok([of(0), of(1)])
+    }
+}
+
 /// Returns the size of an image whose shorter side has `side` pixels; the longer is rounded down.
 fn with_shorter_side([height, width]: [usize; 2], side: usize) -> [usize; 2] {
     let longer = |long: usize, short: usize| {

@@ -38,7 +38,9 @@ pub(super) fn images(
         (None, Some(_)) => files.into_iter().map(|f| f.image(None, "")).collect(),
         (Some(folder), None) => match targets {
             TargetForm::Classes(classes) => of_classes(&folders, &classes),
-            TargetForm::Rows(_) => Err(FolderError::NoClasses(folder.shown())),
+            TargetForm::Rows(_) | TargetForm::Boxes(_) => {
+                Err(FolderError::NoClasses(folder.shown()))
+            }
         },
     }
 }

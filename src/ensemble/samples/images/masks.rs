@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use png::{ColorType, Decoder, Limits, Transformations};
+use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 
 use crate::ensemble::samples::error::{FolderError, SamplesError};
 use crate::ensemble::samples::form::{MOST_BYTES, SampleForm};
@@ -44,7 +44,7 @@ pub(in crate::ensemble::samples) fn of_folder(
 }
 
 /// Returns the file's name without its end, as masks and images share it.
-pub(super) fn stem(name: &str) -> &str {
+pub(in crate::ensemble::samples) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
@@ -172,4 +172,39 @@ fn unpacked(row: &[u8], bits: usize, width: usize) -> impl Iterator<Item = u16> 
             (row[byte] >> (8 - bits - place) & mask).into()
         }
     })
+}
+
+/// Returns the bytes of a grey PNG of class numbers below `most`, of a height and width: of 8
+/// bits, or of 16 if there are more than 255. The highest number stands for none.
+///
+/// # Errors
+/// There are not as many numbers as pixels.
+pub fn to_mask_png(
+    classes: &[Option<u32>],
+    most: usize,
+    [height, width]: [usize; 2],
+) -> Result<Vec<u8>, ImageError> {
+    let is_small = most <= usize::from(u8::MAX);
+    let number = |class: &Option<u32>| class.and_then(|class| u16::try_from(class).ok());
+    let numbers = classes
+        .iter()
+        .map(|class| number(class).unwrap_or(u16::MAX).to_be_bytes());
+    let data: Vec<u8> = match is_small {
+        true => numbers.map(|[_, low]| low).collect(),
+        false => numbers.flatten().collect(),
+    };
+    let wrong = |error: png::EncodingError| damaged("PNG", &error);
+    let sides = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, sides[0], sides[1]);
+    encoder.set_color(ColorType::Grayscale);
+    encoder.set_depth(if is_small {
+        BitDepth::Eight
+    } else {
+        BitDepth::Sixteen
+    });
+    let mut writer = encoder.write_header().map_err(wrong)?;
+    writer.write_image_data(&data).map_err(wrong)?;
+    writer.finish().map_err(wrong)?;
+    Ok(bytes)
 }

@@ -23,10 +23,11 @@ use super::table::{Number, NumberTable};
 
 use folder::ImageFile;
 
-pub(super) use masks::of_folder as masks_of_folder;
+pub(super) use masks::{of_folder as masks_of_folder, stem};
 
 pub use error::ImageError;
 pub use fit::ImageFit;
+pub use masks::to_mask_png;
 
 /// The ends of names of images.
 const ENDS: [&str; 4] = ["png", "jpg", "jpeg", "webp"];

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
+use crate::ensemble::boxes::TargetBox;
+use crate::ensemble::samples::boxes::{WrittenBox, of_sample};
 use crate::ensemble::samples::error::SamplesError;
+use crate::ensemble::samples::form::Classes;
 use crate::ensemble::samples::targets::{TargetForm, Targets};
 
 use super::labels::{JsonLabels, OneLabel};
@@ -14,6 +18,15 @@ use super::target_rows::{JsonTargetRows, OneTargetRow};
 pub(super) enum JsonTargets<'a> {
     Classes(JsonLabels<'a>),
     Rows(JsonTargetRows<'a>),
+    Boxes(JsonBoxes<'a>),
+}
+
+/// The boxes of samples read so far.
+pub(super) struct JsonBoxes<'a> {
+    classes: Classes<'a>,
+    found: Vec<Vec<TargetBox>>,
+    /// The error in a box, if that is why the parser stopped.
+    wrong: Option<SamplesError>,
 }
 
 impl<'a> JsonTargets<'a> {
@@ -21,6 +34,11 @@ impl<'a> JsonTargets<'a> {
         match form {
             TargetForm::Classes(classes) => JsonTargets::Classes(JsonLabels::new(classes)),
             TargetForm::Rows(columns) => JsonTargets::Rows(JsonTargetRows::new(columns)),
+            TargetForm::Boxes(classes) => JsonTargets::Boxes(JsonBoxes {
+                classes,
+                found: Vec::new(),
+                wrong: None,
+            }),
         }
     }
 
@@ -29,6 +47,7 @@ impl<'a> JsonTargets<'a> {
         match self {
             JsonTargets::Classes(labels) => labels.wrong.take(),
             JsonTargets::Rows(rows) => rows.wrong.take(),
+            JsonTargets::Boxes(boxes) => boxes.wrong.take(),
         }
     }
 
@@ -37,6 +56,7 @@ impl<'a> JsonTargets<'a> {
         match self {
             JsonTargets::Classes(labels) => Targets::Classes(labels.found),
             JsonTargets::Rows(rows) => rows.finish(),
+            JsonTargets::Boxes(boxes) => Targets::Boxes(boxes.found),
         }
     }
 }
@@ -58,7 +78,7 @@ impl<'de> Visitor<'de> for AllTargets<'_, '_> {
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             JsonTargets::Classes(_) => write!(f, "an array of labels"),
-            JsonTargets::Rows(_) => write!(f, "an array of targets"),
+            JsonTargets::Rows(_) | JsonTargets::Boxes(_) => write!(f, "an array of targets"),
         }
     }
 
@@ -78,6 +98,22 @@ impl<'de> DeserializeSeed<'de> for OneTarget<'_, '_> {
         match self.0 {
             JsonTargets::Classes(labels) => OneLabel(labels).deserialize(deserializer),
             JsonTargets::Rows(rows) => OneTargetRow(rows).deserialize(deserializer),
+            JsonTargets::Boxes(boxes) => boxes.take(deserializer),
         }
+    }
+}
+
+impl JsonBoxes<'_> {
+    /// Reads the boxes of a sample.
+    fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        let written = Vec::<WrittenBox>::deserialize(deserializer)?;
+        match of_sample(self.found.len(), &written, &self.classes) {
+            Ok(boxes) => self.found.push(boxes),
+            Err(error) => {
+                self.wrong = Some(error);
+                return Err(D::Error::custom(""));
+            }
+        }
+        Ok(())
     }
 }

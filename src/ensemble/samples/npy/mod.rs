@@ -4,7 +4,7 @@ mod header;
 
 use crate::words;
 
-use super::error::{ClassError, SamplesError};
+use super::error::{BoxError, ClassError, SamplesError};
 use super::form::{Classes, ImageLayout, SampleForm};
 use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
@@ -51,6 +51,7 @@ pub(super) fn targets(bytes: Vec<u8>, form: TargetForm<'_>) -> Result<Targets, S
     match form {
         TargetForm::Classes(classes) => labels(bytes, &classes).map(Targets::Classes),
         TargetForm::Rows(columns) => target_rows(bytes, columns),
+        TargetForm::Boxes(_) => Err(BoxError::Kind.into()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `divisi predict`: answers for the samples of a file.
 
+mod answer;
+mod files;
 mod report;
 mod table;
 
@@ -12,9 +14,10 @@ use divisi::serving::Detail;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::{OpenedEnsemble, open};
-use super::output::{OutputFile, ProgressLine, print, print_json, refuse_flawed};
+use super::output::{ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
-use report::{AnswersReport, FileFormat, PredictedAnswers, RunFacts, summary};
+use files::AnswerFiles;
+use report::{AnswersReport, PredictedAnswers, RunFacts, summary};
 use table::csv;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -35,9 +38,9 @@ pub(crate) struct PredictArgs {
     /// Also answer for each member
     #[arg(long)]
     members: bool,
-    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, width]
-    /// or, with members, [members + 1, samples, width], the ensemble last (default:
-    /// CSV on standard output)
+    /// Where answers go, as the name ends: .csv, .json or .npy, there [samples, width], of masks
+    /// and tokens the numbers of classes, or, with members, [members + 1, samples, width], the
+    /// ensemble last; for masks also a folder, of a PNG each (default: CSV on standard output)
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Serve by the matrix in this file
@@ -48,13 +51,12 @@ pub(crate) struct PredictArgs {
 }
 
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
-    let output = args.output.as_deref().map(|path| {
-        let output = OutputFile::at(path)?;
-        Ok::<_, anyhow::Error>((FileFormat::of(path, &output)?, output))
-    });
-    let output = output.transpose()?;
+    let output = args.output.as_deref().map(AnswerFiles::at).transpose()?;
     let stopped = stop_flag();
     let opened = open(&args.target)?;
+    if let Some(output) = &output {
+        output.check(opened.ensemble.answers)?;
+    }
     let samples = samples(args, &opened)?;
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let engine = opened.start(&matrix, opened.networks())?;
@@ -84,8 +86,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     }
     let facts = RunFacts::of(&opened, &samples, run.elapsed);
     let report = AnswersReport::new(&answers, facts);
-    if let Some((format, output)) = &output {
-        output.write_bytes(&format.bytes(&answers, &report)?)?;
+    if let Some(output) = &output {
+        output.write(&answers, &report, samples.names())?;
     }
     tell(args, &answers, report)?;
     refuse_flawed(&answers.flawed(), answers.unanswered(), all)

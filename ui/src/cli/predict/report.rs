@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
-use divisi::ensemble::{
-    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets, label_of,
-};
+use divisi::ensemble::{AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets};
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 
-use super::table::{csv, npy};
+use super::answer::{ReportedAnswer, keep};
 use crate::cli::open::OpenedEnsemble;
-use crate::cli::output::{FlawedMember, OutputFile, cut_line, flawed_lines};
+use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
 
 /// All answers so far.
 pub(crate) struct PredictedAnswers {
@@ -146,22 +142,6 @@ impl PredictedAnswers {
     }
 }
 
-/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
-fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
-    let Some(positions) = kind.positions() else {
-        return to.extend_from_slice(row);
-    };
-    match positions.classes(row) {
-        Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
-        None => to.resize(to.len() + positions.count(), f32::NAN),
-    }
-}
-
-/// Returns the number of a class that was kept, or `None` where there is no answer.
-pub(super) fn class_of(kept: f32) -> Option<u32> {
-    kept.is_finite().then_some(kept as u32)
-}
-
 /// The answers in JSON.
 #[derive(Serialize)]
 pub(crate) struct AnswersReport<'a> {
@@ -204,83 +184,6 @@ struct MemberAnswer<'a> {
     name: &'a str,
     #[serde(flatten)]
     answer: ReportedAnswer<'a>,
-}
-
-/// One answer; NaN and infinities are `null`.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ReportedAnswer<'a> {
-    Class {
-        class: Option<usize>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        label: Option<&'a str>,
-        scores: &'a [f32],
-    },
-    Values {
-        values: &'a [f32],
-    },
-    Labels {
-        /// The labels that are given, or `None` without an answer.
-        labels: Option<Vec<LabelName<'a>>>,
-        scores: &'a [f32],
-    },
-    Mask {
-        /// The number of the class of each pixel, row by row; `None` without an answer.
-        mask: Option<Vec<Vec<u32>>>,
-    },
-    Tokens {
-        /// The class of each token, or `None` without an answer.
-        tokens: Option<Vec<LabelName<'a>>>,
-    },
-}
-
-/// A label by its name, or its number where it has none.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum LabelName<'a> {
-    Name(&'a str),
-    Number(usize),
-}
-
-impl<'a> ReportedAnswer<'a> {
-    fn new(kind: AnswerKind, names: Option<&'a [String]>, row: &'a [f32]) -> Self {
-        let name = |number: usize| names.and_then(|names| Some(names.get(number)?.as_str()));
-        match kind {
-            AnswerKind::Classes { .. } => {
-                let class = label_of(row);
-                ReportedAnswer::Class {
-                    class,
-                    label: class.and_then(name),
-                    scores: row,
-                }
-            }
-            AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
-            AnswerKind::Masks { width, .. } => {
-                let rows = row.chunks_exact(width.get() as usize);
-                let classes = |row: &[f32]| row.iter().map(|kept| class_of(*kept)).collect();
-                ReportedAnswer::Mask {
-                    mask: rows.map(classes).collect(),
-                }
-            }
-            AnswerKind::Tokens { .. } => {
-                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
-                let classes = row
-                    .iter()
-                    .map(|kept| class_of(*kept).map(|n| label(n as usize)));
-                ReportedAnswer::Tokens {
-                    tokens: classes.collect(),
-                }
-            }
-            AnswerKind::Labels { threshold, .. } => {
-                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
-                let given = threshold.labels(row);
-                ReportedAnswer::Labels {
-                    labels: given.map(|given| given.into_iter().map(label).collect()),
-                    scores: row,
-                }
-            }
-        }
-    }
 }
 
 /// The facts about a run that a report contains beside the answers.
@@ -374,46 +277,4 @@ pub(crate) fn summary(report: &AnswersReport<'_>) -> String {
         text += "; simulated devices: answers mean nothing";
     }
     text + &flawed_lines(&report.flawed)
-}
-
-/// The format of a file of answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileFormat {
-    Csv,
-    Json,
-    Npy,
-}
-
-impl FileFormat {
-    /// Returns the format by the extension of `path`; a device or a pipe gets CSV.
-    pub(crate) fn of(path: &Path, output: &OutputFile) -> Result<Self> {
-        let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
-        Ok(match end.as_deref() {
-            Some("csv") => FileFormat::Csv,
-            Some("json") => FileFormat::Json,
-            Some("npy") => FileFormat::Npy,
-            _ if !output.is_file() => FileFormat::Csv,
-            _ => bail!(
-                "--output {}: expected a name that ends in .csv, .json or .npy",
-                path.display()
-            ),
-        })
-    }
-
-    /// Returns the contents of the file.
-    pub(crate) fn bytes(
-        self,
-        answers: &PredictedAnswers,
-        report: &AnswersReport<'_>,
-    ) -> Result<Vec<u8>> {
-        Ok(match self {
-            FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
-            FileFormat::Json => {
-                let mut bytes = serde_json::to_vec_pretty(report)?;
-                bytes.push(b'\n');
-                bytes
-            }
-            FileFormat::Npy => npy(answers),
-        })
-    }
 }

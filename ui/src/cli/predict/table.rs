@@ -4,13 +4,17 @@ use std::fmt::Write as _;
 
 use divisi::device::MemberIndex;
 use divisi::ensemble::samples::{to_npy, to_npy_classes};
-use divisi::ensemble::{AnswerKind, label_of};
+use divisi::ensemble::{AnswerKind, BoxRows, label_of};
 
-use super::report::{PredictedAnswers, class_of};
+use super::answer::class_of;
+use super::report::PredictedAnswers;
 
 /// Returns a CSV row for each sample: its text, if it has one, its class or labels (empty if there is no answer) and
 /// scores, or its values; then the same of each member that was asked for.
 pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
+    if let Some(rows) = answers.kind().boxes() {
+        return boxes(answers, rows, simulated);
+    }
     let heads = heads(answers);
     let mut text = String::from("sample");
     if answers.has_texts() {
@@ -44,6 +48,32 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     text
 }
 
+/// Returns a CSV row for each box: its sample, the member that returned it (nothing for the
+/// ensemble), class, score and corners.
+fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
+    let mut text = String::from("sample,member,class,score,left,top,right,bottom");
+    let end = if simulated { ",yes" } else { "" };
+    text.push_str(if simulated { ",simulated" } else { "" });
+    for (sample, row) in answers.rows().enumerate() {
+        let members = MemberIndex::enumerate(answers.members());
+        let of_members = members.map(|(at, (name, _))| (name, answers.member_row(at, sample)));
+        for (member, row) in std::iter::once(("", row)).chain(of_members) {
+            for found in rows.boxes(row).unwrap_or_default() {
+                let class = labels(answers, &[found.class as usize]);
+                let [left, top, right, bottom] = found.corners;
+                let _ = write!(
+                    text,
+                    "\n{sample},{},{class},{},{left},{top},{right},{bottom}{end}",
+                    quoted(member),
+                    found.score
+                );
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
 /// Returns the heads of the columns of one answer.
 fn heads(answers: &PredictedAnswers) -> Vec<String> {
     let numbered = |name: &str| {
@@ -69,6 +99,8 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
             classes.map(|class| named("share", class)).collect()
         }
         (AnswerKind::Tokens { .. }, _) => numbered("token"),
+        // Boxes have rows of their own.
+        (AnswerKind::Boxes { .. }, _) => Vec::new(),
         (AnswerKind::Classes { .. }, _) => scores("class"),
         (AnswerKind::Labels { .. }, _) => scores("labels"),
         (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
@@ -83,7 +115,10 @@ fn write_row(text: &mut String, answers: &PredictedAnswers, row: &[f32]) {
         _ => {}
     }
     let first = match answers.kind() {
-        AnswerKind::Values { .. } | AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => None,
+        AnswerKind::Values { .. }
+        | AnswerKind::Masks { .. }
+        | AnswerKind::Tokens { .. }
+        | AnswerKind::Boxes { .. } => None,
         AnswerKind::Classes { .. } => {
             let class = label_of(row);
             let number = class.map_or(String::new(), |class| class.to_string());

@@ -1,0 +1,141 @@
+//! Boxes around objects: how they lie in rows, how much they overlap, and which of them stay
+//! where several are about one object.
+
+use super::answers::{BoxCount, Threshold};
+
+/// A box with its class and score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoredBox {
+    /// The number of its class.
+    pub class: u32,
+    /// Its score, from 0 to 1.
+    pub score: f32,
+    /// Left, top, right and bottom, in pixels of the ensemble's input.
+    pub corners: Corners,
+}
+
+/// A box that is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetBox {
+    /// The number of its class.
+    pub class: u32,
+    /// Left, top, right and bottom, in pixels of the ensemble's input.
+    pub corners: Corners,
+    /// Whether it is around many objects: boxes in it count neither as right nor as wrong.
+    pub is_crowd: bool,
+}
+
+/// Left, top, right and bottom of a box.
+pub type Corners = [f32; 4];
+
+/// The numbers of a box in a row: its class, score and corners.
+const NUMBERS: usize = 6;
+
+/// Rows of boxes: their number, then those with the highest scores, the highest first, each as
+/// class, score, left, top, right and bottom, then zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxRows {
+    most: usize,
+}
+
+impl BoxRows {
+    /// Returns rows of so many boxes at most.
+    pub(super) fn of(most: BoxCount) -> Self {
+        BoxRows {
+            most: most.get() as usize,
+        }
+    }
+
+    /// Returns the most boxes of a row.
+    pub(super) fn most(self) -> usize {
+        self.most
+    }
+
+    /// Returns the number of numbers of a row.
+    pub fn width(self) -> usize {
+        1 + NUMBERS * self.most
+    }
+
+    /// Returns the boxes of a row, or `None` if any number is NaN or infinite.
+    pub fn boxes(self, row: &[f32]) -> Option<Vec<ScoredBox>> {
+        if row.iter().any(|number| !number.is_finite()) {
+            return None;
+        }
+        let (count, numbers) = row.split_first()?;
+        let boxes = numbers.chunks_exact(NUMBERS).take(*count as usize);
+        Some(boxes.map(scored_box).collect())
+    }
+
+    /// Writes boxes to a row of zeros. Those beyond the most of a row are left out.
+    pub(super) fn write(self, boxes: &[ScoredBox], row: &mut [f32]) {
+        let Some((count, numbers)) = row.split_first_mut() else {
+            return;
+        };
+        *count = boxes.len().min(self.most) as f32;
+        for (to, found) in numbers.chunks_exact_mut(NUMBERS).zip(boxes) {
+            to[0] = found.class as f32;
+            to[1] = found.score;
+            to[2..].copy_from_slice(&found.corners);
+        }
+    }
+}
+
+fn scored_box(numbers: &[f32]) -> ScoredBox {
+    let corner = |at: usize| numbers[2 + at];
+    ScoredBox {
+        class: numbers[0] as u32,
+        score: numbers[1],
+        corners: [corner(0), corner(1), corner(2), corner(3)],
+    }
+}
+
+/// Returns the area of a box.
+pub(super) fn area([left, top, right, bottom]: Corners) -> f64 {
+    let side = |first: f32, last: f32| (f64::from(last) - f64::from(first)).max(0.0);
+    side(left, right) * side(top, bottom)
+}
+
+/// Returns the area that two boxes share.
+pub(super) fn intersection(a: Corners, b: Corners) -> f64 {
+    area([
+        a[0].max(b[0]),
+        a[1].max(b[1]),
+        a[2].min(b[2]),
+        a[3].min(b[3]),
+    ])
+}
+
+/// Returns the area that two boxes share over that of both together.
+pub(super) fn iou(a: Corners, b: Corners) -> f64 {
+    let shared = intersection(a, b);
+    let all = area(a) + area(b) - shared;
+    if all > 0.0 { shared / all } else { 0.0 }
+}
+
+/// Orders boxes by their scores, the highest first; those of one score stay in their order.
+pub(super) fn sort(boxes: &mut [ScoredBox]) {
+    boxes.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
+/// Returns those boxes that no box of the same class with a higher score overlaps by more than
+/// `overlap`, `most` at most: greedy non-maximum suppression. `boxes` are in the order of their
+/// scores.
+pub(super) fn without_overlaps(
+    boxes: &[ScoredBox],
+    overlap: Threshold,
+    most: usize,
+) -> Vec<ScoredBox> {
+    let mut kept: Vec<ScoredBox> = Vec::new();
+    for found in boxes {
+        if kept.len() == most {
+            break;
+        }
+        let hides = |other: &ScoredBox| {
+            other.class == found.class && iou(other.corners, found.corners) > overlap.get()
+        };
+        if !kept.iter().any(hides) {
+            kept.push(*found);
+        }
+    }
+    kept
+}

@@ -1,0 +1,122 @@
+//! One answer as it is kept and reported.
+
+use divisi::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
+use serde::Serialize;
+
+/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
+pub(super) fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
+    let Some(positions) = kind.positions() else {
+        return to.extend_from_slice(row);
+    };
+    match positions.classes(row) {
+        Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
+        None => to.resize(to.len() + positions.count(), f32::NAN),
+    }
+}
+
+/// Returns the number of a class that was kept, or `None` where there is no answer.
+pub(super) fn class_of(kept: f32) -> Option<u32> {
+    kept.is_finite().then_some(kept as u32)
+}
+
+/// One answer; NaN and infinities are `null`.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum ReportedAnswer<'a> {
+    Class {
+        class: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<&'a str>,
+        scores: &'a [f32],
+    },
+    Values {
+        values: &'a [f32],
+    },
+    Labels {
+        /// The labels that are given, or `None` without an answer.
+        labels: Option<Vec<LabelName<'a>>>,
+        scores: &'a [f32],
+    },
+    Mask {
+        /// The number of the class of each pixel, row by row; `None` without an answer.
+        mask: Option<Vec<Vec<u32>>>,
+    },
+    Tokens {
+        /// The class of each token, or `None` without an answer.
+        tokens: Option<Vec<LabelName<'a>>>,
+    },
+    Boxes {
+        /// The boxes, or `None` without an answer.
+        boxes: Option<Vec<ReportedBox<'a>>>,
+    },
+}
+
+/// A box with its class and score.
+#[derive(Serialize)]
+pub(super) struct ReportedBox<'a> {
+    class: LabelName<'a>,
+    score: f32,
+    /// Left, top, right and bottom.
+    corners: Corners,
+}
+
+/// A label by its name, or its number where it has none.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum LabelName<'a> {
+    Name(&'a str),
+    Number(usize),
+}
+
+impl<'a> ReportedAnswer<'a> {
+    pub(super) fn new(kind: AnswerKind, names: Option<&'a [String]>, row: &'a [f32]) -> Self {
+        let name = |number: usize| names.and_then(|names| Some(names.get(number)?.as_str()));
+        match kind {
+            AnswerKind::Classes { .. } => {
+                let class = label_of(row);
+                ReportedAnswer::Class {
+                    class,
+                    label: class.and_then(name),
+                    scores: row,
+                }
+            }
+            AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
+            AnswerKind::Masks { width, .. } => {
+                let rows = row.chunks_exact(width.get() as usize);
+                let classes = |row: &[f32]| row.iter().map(|kept| class_of(*kept)).collect();
+                ReportedAnswer::Mask {
+                    mask: rows.map(classes).collect(),
+                }
+            }
+            AnswerKind::Tokens { .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let classes = row
+                    .iter()
+                    .map(|kept| class_of(*kept).map(|n| label(n as usize)));
+                ReportedAnswer::Tokens {
+                    tokens: classes.collect(),
+                }
+            }
+            AnswerKind::Boxes { .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let reported = |found: ScoredBox| ReportedBox {
+                    class: label(found.class as usize),
+                    score: found.score,
+                    corners: found.corners,
+                };
+                let boxes = kind.boxes().and_then(|rows| rows.boxes(row));
+                ReportedAnswer::Boxes {
+                    boxes: boxes.map(|boxes| boxes.into_iter().map(reported).collect()),
+                }
+            }
+            AnswerKind::Labels { threshold, .. } => {
+                let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
+                let given = threshold.labels(row);
+                ReportedAnswer::Labels {
+                    labels: given.map(|given| given.into_iter().map(label).collect()),
+                    scores: row,
+                }
+            }
+        }
+    }
+}

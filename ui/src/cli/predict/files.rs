@@ -1,0 +1,109 @@
+//! The files that answers are written to: one of all, or a folder of masks.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use divisi::ensemble::AnswerKind;
+use divisi::ensemble::samples::to_mask_png;
+
+use super::answer::class_of;
+use super::report::{AnswersReport, PredictedAnswers};
+use super::table::{csv, npy};
+use crate::cli::output::OutputFile;
+
+/// Where answers go.
+pub(super) enum AnswerFiles {
+    One(FileFormat, OutputFile),
+    /// A folder, of a PNG for each mask.
+    Masks(PathBuf),
+}
+
+impl AnswerFiles {
+    /// Checks that `path` can be written, as far as that can be known.
+    pub(super) fn at(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(AnswerFiles::Masks(path.to_owned()));
+        }
+        let output = OutputFile::at(path)?;
+        Ok(AnswerFiles::One(FileFormat::of(path, &output)?, output))
+    }
+
+    /// Checks that answers of a kind can go there.
+    pub(super) fn check(&self, kind: AnswerKind) -> Result<()> {
+        match (self, kind) {
+            (AnswerFiles::One(..), _) | (_, AnswerKind::Masks { .. }) => Ok(()),
+            (AnswerFiles::Masks(path), _) => bail!(
+                "--output {}: expected a file, since the answers are {}; a folder is for masks",
+                path.display(),
+                kind.name()
+            ),
+        }
+    }
+
+    /// Writes the answers to samples of these names, or the numbers of those without.
+    pub(super) fn write(
+        &self,
+        answers: &PredictedAnswers,
+        report: &AnswersReport<'_>,
+        names: &[String],
+    ) -> Result<()> {
+        match self {
+            AnswerFiles::One(format, output) => output.write_bytes(&format.bytes(answers, report)?),
+            AnswerFiles::Masks(folder) => write_masks(folder, answers, names),
+        }
+    }
+}
+
+fn write_masks(folder: &Path, answers: &PredictedAnswers, names: &[String]) -> Result<()> {
+    let Some(positions) = answers.kind().positions() else {
+        return Ok(());
+    };
+    for (sample, row) in answers.rows().enumerate() {
+        let name = names
+            .get(sample)
+            .cloned()
+            .unwrap_or_else(|| sample.to_string());
+        let classes: Vec<Option<u32>> = row.iter().map(|kept| class_of(*kept)).collect();
+        let png = to_mask_png(&classes, positions.numbers(), positions.sides())?;
+        OutputFile::at(&folder.join(format!("{name}.png")))?.write_bytes(&png)?;
+    }
+    Ok(())
+}
+
+/// The format of a file of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileFormat {
+    Csv,
+    Json,
+    Npy,
+}
+
+impl FileFormat {
+    /// Returns the format by the extension of `path`; a device or a pipe gets CSV.
+    fn of(path: &Path, output: &OutputFile) -> Result<Self> {
+        let end = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+        Ok(match end.as_deref() {
+            Some("csv") => FileFormat::Csv,
+            Some("json") => FileFormat::Json,
+            Some("npy") => FileFormat::Npy,
+            _ if !output.is_file() => FileFormat::Csv,
+            _ => bail!(
+                "--output {}: expected a name that ends in .csv, .json or .npy, or a folder for masks",
+                path.display()
+            ),
+        })
+    }
+
+    /// Returns the contents of the file.
+    fn bytes(self, answers: &PredictedAnswers, report: &AnswersReport<'_>) -> Result<Vec<u8>> {
+        Ok(match self {
+            FileFormat::Csv => csv(answers, report.simulated).into_bytes(),
+            FileFormat::Json => {
+                let mut bytes = serde_json::to_vec_pretty(report)?;
+                bytes.push(b'\n');
+                bytes
+            }
+            FileFormat::Npy => npy(answers),
+        })
+    }
+}
