@@ -37,7 +37,7 @@ pub(super) fn fold(
             Ok(empty(Some(CandleNode::new(graph, weights, node)?)))
         }
         (_, _, Some(node)) => {
-            let operands = graph.operands(node).into_iter();
+            let operands = graph.operation_parameters(node).into_iter();
             let all = operands.map(|o| graph.values_of(node, o.suffix, weights));
             values(weights, &all.collect::<Vec<_>>(), Vec::new())
         }
