@@ -35,11 +35,14 @@ impl CandleNode {
     /// A tensor cannot be made.
     pub(super) fn new(graph: &Graph, weights: &Weights, index: usize) -> Result<Self> {
         let node = graph.nodes()[index].clone();
-        let parameters = graph.operands(index).into_iter().map(|operand| {
-            let values = graph.values_of(index, operand.suffix, weights);
-            let tensor = Tensor::from_slice(&values, operand.shape, &Device::Cpu)?;
-            Ok((format!("{}.{}", node.name, operand.suffix), tensor))
-        });
+        let parameters = graph
+            .operation_parameters(index)
+            .into_iter()
+            .map(|operand| {
+                let values = graph.values_of(index, operand.suffix, weights);
+                let tensor = Tensor::from_slice(&values, operand.shape, &Device::Cpu)?;
+                Ok((format!("{}.{}", node.name, operand.suffix), tensor))
+            });
         Ok(CandleNode {
             inputs: node.inputs.iter().map(|&i| graph.shape(i)).collect(),
             parameters: Parameters(parameters.collect::<Result<_>>()?),

@@ -31,7 +31,7 @@ pub(super) fn parameters<'w>(
     match (fused.tensors.as_deref(), fused.weights) {
         (Some(TensorForm::Attention(form)), _) => masks(form),
         (_, Some(node)) => {
-            let operands = graph.operands(node).into_iter();
+            let operands = graph.operation_parameters(node).into_iter();
             let all = operands.map(|o| graph.values_of(node, o.suffix, weights));
             all.collect()
         }

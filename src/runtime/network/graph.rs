@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::activation::Activation;
 use super::error::{GraphError, MAX_LAYERS};
 use super::op::Op;
-use super::origin::Origin;
+use super::origin::ParameterOrigin;
 use super::shape::Shape;
 use super::window::Conv2d;
 use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
@@ -40,13 +40,13 @@ pub struct Node {
     /// Where those parameters come from that are no tensors called after the node, by the last
     /// parts of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub origins: Vec<(&'static str, Origin)>,
+    pub origins: Vec<(&'static str, ParameterOrigin)>,
 }
 
 impl Node {
     /// Returns where parameter `suffix` comes from; `None` for the tensor called after the node
     /// and it.
-    pub fn origin(&self, suffix: &str) -> Option<&Origin> {
+    pub fn origin(&self, suffix: &str) -> Option<&ParameterOrigin> {
         let mut origins = self.origins.iter();
         origins.find(|(of, _)| *of == suffix).map(|(_, o)| o)
     }
@@ -320,7 +320,7 @@ impl GraphBuilder {
         name: impl Into<String>,
         op: Op,
         inputs: &[NodeId],
-        origins: Vec<(&'static str, Origin)>,
+        origins: Vec<(&'static str, ParameterOrigin)>,
     ) -> Result<NodeId, GraphError> {
         let id = self.add(name, op, inputs)?;
         if let Some(node) = self.graph.nodes.last_mut() {

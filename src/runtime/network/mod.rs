@@ -25,7 +25,7 @@ pub use dims::{Dims, MAX_RANK};
 pub use error::{GraphError, LayerFault, OpError};
 pub use graph::{Graph, GraphBuilder, Node, NodeId, Norm};
 pub use op::Op;
-pub use origin::{Origin, ShiftMask};
+pub use origin::{ParameterOrigin, ShiftMask};
 pub use parameters::{Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};

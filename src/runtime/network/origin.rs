@@ -7,13 +7,10 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::graph::Graph;
-use super::weights::Weights;
-
 /// The source of a parameter's values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "from", rename_all = "kebab-case")]
-pub enum Origin {
+pub enum ParameterOrigin {
     /// The values of a tensor, in the same order.
     Tensor {
         /// The tensor's full name.
@@ -52,12 +49,12 @@ pub struct ShiftMask {
     pub window: usize,
 }
 
-impl Origin {
+impl ParameterOrigin {
     /// Returns the tensor that the values are taken from, or `None` if there is none.
     pub fn tensor(&self) -> Option<(&str, Vec<usize>)> {
         match self {
-            Origin::Tensor { name, shape } => Some((name, shape.clone())),
-            Origin::RelativeBias {
+            ParameterOrigin::Tensor { name, shape } => Some((name, shape.clone())),
+            ParameterOrigin::RelativeBias {
                 name,
                 window,
                 heads,
@@ -65,42 +62,20 @@ impl Origin {
                 let reach = (2 * window).saturating_sub(1);
                 Some((name, vec![reach * reach, *heads]))
             }
-            Origin::Constant { .. } | Origin::ShiftMask(_) => None,
+            ParameterOrigin::Constant { .. } | ParameterOrigin::ShiftMask(_) => None,
         }
     }
 
     /// Returns `count` values of the parameter, made from those of the tensor.
-    fn values<'a>(&self, tensor: &'a [f32], count: usize) -> Cow<'a, [f32]> {
+    pub(super) fn values<'a>(&self, tensor: &'a [f32], count: usize) -> Cow<'a, [f32]> {
         match *self {
-            Origin::Tensor { .. } => Cow::Borrowed(tensor),
-            Origin::Constant { value } => vec![value; count].into(),
-            Origin::RelativeBias { window, heads, .. } => {
+            ParameterOrigin::Tensor { .. } => Cow::Borrowed(tensor),
+            ParameterOrigin::Constant { value } => vec![value; count].into(),
+            ParameterOrigin::RelativeBias { window, heads, .. } => {
                 relative_bias(tensor, window, heads).into()
             }
-            Origin::ShiftMask(mask) => mask.values().into(),
+            ParameterOrigin::ShiftMask(mask) => mask.values().into(),
         }
-    }
-}
-
-impl Graph {
-    /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
-    /// operation takes them; empty if there is no such parameter.
-    pub fn values_of<'a>(
-        &self,
-        index: usize,
-        suffix: &str,
-        weights: &'a Weights,
-    ) -> Cow<'a, [f32]> {
-        let node = &self.nodes()[index];
-        let Some(origin) = node.origin(suffix) else {
-            return weights.get(&format!("{}.{suffix}", node.name)).into();
-        };
-        let tensor = origin
-            .tensor()
-            .map_or(&[][..], |(name, _)| weights.get(name));
-        let operands = self.operands(index);
-        let count = operands.iter().find(|o| o.suffix == suffix);
-        origin.values(tensor, count.map_or(0, |o| o.shape.iter().product()))
     }
 }
 

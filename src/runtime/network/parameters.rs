@@ -64,14 +64,14 @@ impl Graph {
     /// Returns the tensors of weights that node number `index` needs.
     pub fn node_parameters(&self, index: usize) -> Vec<Parameter> {
         let node = &self.nodes()[index];
-        let operands = self.operands(index).into_iter();
+        let operands = self.operation_parameters(index).into_iter();
         operands
             .filter_map(|operand| stored(node, operand))
             .collect()
     }
 
     /// Returns what the operation of node number `index` takes beside its inputs.
-    pub(crate) fn operands(&self, index: usize) -> Vec<Operand> {
+    pub(crate) fn operation_parameters(&self, index: usize) -> Vec<OperationParameter> {
         let node = &self.nodes()[index];
         operands(node.op, self.shape(node.inputs[0]))
     }
@@ -117,7 +117,7 @@ impl Graph {
 
 /// What an operation takes beside its inputs, in the form in which it takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Operand {
+pub(crate) struct OperationParameter {
     /// The last part of its name.
     pub suffix: &'static str,
     /// Dimensions, the slowest first.
@@ -125,9 +125,9 @@ pub(crate) struct Operand {
     pub role: ParameterRole,
 }
 
-impl Operand {
+impl OperationParameter {
     fn new(suffix: &'static str, shape: Vec<usize>, role: ParameterRole) -> Self {
-        Operand {
+        OperationParameter {
             suffix,
             shape,
             role,
@@ -136,7 +136,7 @@ impl Operand {
 }
 
 /// Returns the tensor that holds an operand, or `None` if the network makes it up.
-fn stored(node: &Node, operand: Operand) -> Option<Parameter> {
+fn stored(node: &Node, operand: OperationParameter) -> Option<Parameter> {
     let (name, shape) = match node.origin(operand.suffix) {
         None => (format!("{}.{}", node.name, operand.suffix), operand.shape),
         Some(origin) => {
@@ -148,7 +148,7 @@ fn stored(node: &Node, operand: Operand) -> Option<Parameter> {
     Some(Parameter { name, shape, role })
 }
 
-fn operands(op: Op, input: Shape) -> Vec<Operand> {
+fn operands(op: Op, input: Shape) -> Vec<OperationParameter> {
     match op {
         Op::Conv2d(conv) => {
             let per_group = input.channels() / conv.groups;
@@ -175,31 +175,35 @@ fn operands(op: Op, input: Shape) -> Vec<Operand> {
         ),
         Op::Tensor(op) => {
             let all = op.parameters().into_iter();
-            all.map(|(suffix, dims, role)| Operand::new(suffix, dims.to_vec(), role))
+            all.map(|(suffix, dims, role)| OperationParameter::new(suffix, dims.to_vec(), role))
                 .collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn weighted(shape: Vec<usize>, bias: bool) -> Vec<Operand> {
+fn weighted(shape: Vec<usize>, bias: bool) -> Vec<OperationParameter> {
     let fan_in = shape[1..].iter().product();
     let outputs = shape[0];
-    let mut all = vec![Operand::new(
+    let mut all = vec![OperationParameter::new(
         "weight",
         shape,
         ParameterRole::Weight { fan_in },
     )];
     if bias {
-        all.push(Operand::new("bias", vec![outputs], ParameterRole::Bias));
+        all.push(OperationParameter::new(
+            "bias",
+            vec![outputs],
+            ParameterRole::Bias,
+        ));
     }
     all
 }
 
-fn normed(channels: usize, parts: &[(&'static str, ParameterRole)]) -> Vec<Operand> {
+fn normed(channels: usize, parts: &[(&'static str, ParameterRole)]) -> Vec<OperationParameter> {
     let parts = parts.iter();
     parts
-        .map(|(suffix, role)| Operand::new(suffix, vec![channels], *role))
+        .map(|(suffix, role)| OperationParameter::new(suffix, vec![channels], *role))
         .collect()
 }
 

@@ -133,7 +133,12 @@ fn fill_tensor(
 
 fn has_bias(graph: &Graph, step: &GpuStep) -> bool {
     let node = step.weights.as_ref().and_then(|f| f.weights);
-    node.is_some_and(|n| graph.operands(n).iter().any(|o| o.suffix == "bias"))
+    node.is_some_and(|n| {
+        graph
+            .operation_parameters(n)
+            .iter()
+            .any(|o| o.suffix == "bias")
+    })
 }
 
 /// Returns the number of values of a step's filters with those of padded channels, or `None`

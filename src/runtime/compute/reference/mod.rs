@@ -64,7 +64,7 @@ impl<'a> Fixed<'a> {
     pub fn new(graph: &'a Graph, weights: &'a Weights) -> Self {
         let nodes = graph.nodes().iter().enumerate();
         let operands = nodes.flat_map(|(index, node)| {
-            let all = graph.operands(index).into_iter();
+            let all = graph.operation_parameters(index).into_iter();
             all.map(move |o| {
                 let name = format!("{}.{}", node.name, o.suffix);
                 (name, (index, o.suffix, o.shape))

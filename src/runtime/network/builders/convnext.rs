@@ -2,8 +2,10 @@
 //! names. Layers over the channels of each pixel are 1×1 convolutions.
 
 use super::plain::linear;
-use super::published::{PublishedRow, row};
-use crate::network::{Activation, Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Origin};
+use super::row::{PublishedRow, row};
+use crate::network::{
+    Activation, Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin,
+};
 
 /// The networks of section 3.
 pub(super) const NETWORKS: [PublishedRow; 4] = [
@@ -73,7 +75,7 @@ fn each_pixel(
     features: usize,
     x: NodeId,
 ) -> Result<NodeId, GraphError> {
-    let weight = Origin::Tensor {
+    let weight = ParameterOrigin::Tensor {
         name: format!("{name}.weight"),
         shape: vec![features, b.shape(x).channels()],
     };
@@ -89,11 +91,11 @@ fn layer_scale(
     width: usize,
     x: NodeId,
 ) -> Result<NodeId, GraphError> {
-    let weight = Origin::Tensor {
+    let weight = ParameterOrigin::Tensor {
         name: name.to_owned(),
         shape: vec![width, 1, 1],
     };
-    let constant = |value| Origin::Constant { value };
+    let constant = |value| ParameterOrigin::Constant { value };
     let origins = vec![
         ("weight", weight),
         ("bias", constant(0.0)),

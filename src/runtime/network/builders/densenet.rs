@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape};
 
 /// A 3×3 stem of `2 × growth` channels, then dense blocks of pre-activated

@@ -3,7 +3,7 @@
 
 use super::inverted::{InvertedBottleneck, SqueezeExcite, divisible, shortcut};
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Activation, Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm};
 
 /// The networks with the factors of width and depth that the first paper's code has, each for

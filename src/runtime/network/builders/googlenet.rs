@@ -5,7 +5,7 @@
 
 use super::inception::{chain, fork, plain, same, strided};
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Graph, GraphBuilder, GraphError, NodeId, Op, Pool};
 
 /// GoogLeNet.

@@ -7,7 +7,7 @@
 //! `transform_input`.
 
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 /// Inception v3.

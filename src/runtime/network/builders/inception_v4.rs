@@ -4,7 +4,7 @@
 
 use super::inception::{Branch, chain, fork, same, shrink, smooth, valid};
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool, Shape};
 
 const AVERAGE: Pool = Pool::new(3, 1).inside();

@@ -2,7 +2,9 @@
 //! (Hu et al., "Squeeze-and-excitation networks", figure 2), of which several families consist.
 
 use super::plain::linear;
-use crate::network::{Activation, Conv2d, GraphBuilder, GraphError, NodeId, Norm, Op, Origin};
+use crate::network::{
+    Activation, Conv2d, GraphBuilder, GraphError, NodeId, Norm, Op, ParameterOrigin,
+};
 
 /// Widen, filter each channel, weight channels, narrow without an activation; beside a shortcut
 /// where the shapes are the same.
@@ -103,7 +105,7 @@ fn pointwise(
     features: usize,
     x: NodeId,
 ) -> Result<NodeId, GraphError> {
-    let weight = Origin::Tensor {
+    let weight = ParameterOrigin::Tensor {
         name: format!("{name}.weight"),
         shape: vec![features, b.shape(x).channels(), 1, 1],
     };

@@ -5,7 +5,7 @@
 
 use super::inverted::{InvertedBottleneck, SqueezeExcite, divisible};
 use super::plain::{classify, linear};
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Activation, Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op};
 
 /// The MobileNets and MNASNets.

@@ -13,6 +13,7 @@ mod plain;
 mod published;
 mod regnet;
 mod resnet;
+mod row;
 mod separable;
 mod shufflenet;
 mod squeezenet;

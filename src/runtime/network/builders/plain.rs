@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{
     Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool, Shape, TensorOp,
 };

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::row::PublishedRow;
 use super::{
     convnext, densenet, efficientnet, googlenet, inception, inception_v4, mobilenet, plain, regnet,
     resnet, separable, shufflenet, squeezenet, swin, vit,
@@ -17,24 +18,6 @@ use crate::network::{Graph, GraphBuilder, GraphError, Shape};
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub struct Published(&'static PublishedRow);
-
-/// One network of a family's table.
-pub(super) struct PublishedRow {
-    name: &'static str,
-    /// The side of the images that it was made for.
-    side: usize,
-    /// Adds its layers for so many classes.
-    build: fn(GraphBuilder, usize) -> Result<Graph, GraphError>,
-}
-
-/// Returns the row of a network made for images of `side × side`.
-pub(super) const fn row(
-    name: &'static str,
-    side: usize,
-    build: fn(GraphBuilder, usize) -> Result<Graph, GraphError>,
-) -> PublishedRow {
-    PublishedRow { name, side, build }
-}
 
 /// The tables of all families.
 const FAMILIES: [&[PublishedRow]; 15] = [

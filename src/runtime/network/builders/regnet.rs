@@ -3,7 +3,7 @@
 
 use super::inverted::SqueezeExcite;
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Activation, Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op};
 
 /// The networks by the multiply-adds that they were made for.

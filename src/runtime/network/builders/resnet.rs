@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plain::{classify, enter};
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{
     Conv2d, Graph, GraphBuilder, GraphError, LayerFault, NodeId, Norm, Op, Pool, Shape,
 };

@@ -2,7 +2,7 @@
 //! figure 5), with names and `eps` as in timm's `legacy_xception`, made for 299×299.
 
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 /// Xception.

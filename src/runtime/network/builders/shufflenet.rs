@@ -1,7 +1,7 @@
 //! ShuffleNet v2 (Ma et al., "ShuffleNet V2", table 5 and figure 3), with torchvision's names.
 
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Norm, Op, Pool};
 
 /// The networks by their width.

@@ -1,7 +1,7 @@
 //! SqueezeNet (Iandola et al., "SqueezeNet", table 1) and its version 1.1, with torchvision's
 //! names.
 
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use crate::network::{Conv2d, Graph, GraphBuilder, GraphError, NodeId, Op, Pool};
 
 /// Both versions.

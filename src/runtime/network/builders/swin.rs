@@ -2,11 +2,11 @@
 //! image may have any sides: windows that reach past its ends are filled up with zeros.
 
 use super::plain::classify;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use super::transformer::{AttentionNames, MlpNames, ScoreMask, attention, mlp, tensor, viewed};
 use crate::network::{
-    Border, Conv2d, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, Origin, Shape, ShiftMask,
-    TensorOp,
+    Border, Conv2d, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,
+    ShiftMask, TensorOp,
 };
 
 /// The networks of section 3.3.
@@ -168,7 +168,7 @@ impl Windows {
         let mut masks = vec![ScoreMask {
             name: "attn.relative_position_bias",
             dims: tensor(&[heads, tokens, tokens])?,
-            origin: Origin::RelativeBias {
+            origin: ParameterOrigin::RelativeBias {
                 name: format!("{name}.attn.relative_position_bias_table"),
                 window: WINDOW,
                 heads,
@@ -178,7 +178,7 @@ impl Windows {
             masks.push(ScoreMask {
                 name: "attn.mask",
                 dims: tensor(&[rows * columns, 1, tokens, tokens])?,
-                origin: Origin::ShiftMask(ShiftMask {
+                origin: ParameterOrigin::ShiftMask(ShiftMask {
                     sides: self.count.map(|n| n * WINDOW),
                     shifts: self.shifts,
                     window: WINDOW,

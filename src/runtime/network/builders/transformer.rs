@@ -3,8 +3,8 @@
 
 use super::plain::linear;
 use crate::network::{
-    Activation, Binary, Dims, GraphBuilder, GraphError, LayerFault, NodeId, Op, Origin, Shape,
-    TensorOp,
+    Activation, Binary, Dims, GraphBuilder, GraphError, LayerFault, NodeId, Op, ParameterOrigin,
+    Shape, TensorOp,
 };
 
 /// The names of the parameters of attention behind the layer's.
@@ -27,7 +27,7 @@ pub(super) struct MlpNames {
 pub(super) struct ScoreMask {
     pub name: &'static str,
     pub dims: Dims,
-    pub origin: Origin,
+    pub origin: ParameterOrigin,
 }
 
 /// Adds attention among the tokens of `x`, `[…, tokens, width]`, each of whose leading positions
@@ -76,7 +76,7 @@ fn projected(
     x: NodeId,
 ) -> Result<NodeId, GraphError> {
     let width = b.shape(x).channels();
-    let stored = |suffix: &str, shape: Vec<usize>| Origin::Tensor {
+    let stored = |suffix: &str, shape: Vec<usize>| ParameterOrigin::Tensor {
         name: format!("{name}{separator}{suffix}"),
         shape,
     };

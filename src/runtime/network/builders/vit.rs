@@ -4,10 +4,11 @@
 //! multiples of a patch: there is a position for each of its patches.
 
 use super::plain::linear;
-use super::published::{PublishedRow, row};
+use super::row::{PublishedRow, row};
 use super::transformer::{AttentionNames, MlpNames, attention, mlp, tensor};
 use crate::network::{
-    Binary, Conv2d, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, Origin, Shape, TensorOp,
+    Binary, Conv2d, Dims, Graph, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,
+    TensorOp,
 };
 
 /// The networks of both papers, by side of a patch.
@@ -182,8 +183,8 @@ impl Vit {
 }
 
 /// Returns the origin of a parameter `value` of `dims` that files hold for a batch of one.
-fn stored(name: &str, dims: &Dims) -> Vec<(&'static str, Origin)> {
-    let tensor = Origin::Tensor {
+fn stored(name: &str, dims: &Dims) -> Vec<(&'static str, ParameterOrigin)> {
+    let tensor = ParameterOrigin::Tensor {
         name: name.to_owned(),
         shape: [&[1], &dims[..]].concat(),
     };

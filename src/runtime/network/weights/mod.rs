@@ -6,6 +6,7 @@ mod fit;
 mod foreign;
 mod naming;
 mod notes;
+mod operands;
 mod source;
 mod synthetic;
 mod tensors;

@@ -1,0 +1,28 @@
+//! The values of parameters as operations take them.
+
+use std::borrow::Cow;
+
+use super::Weights;
+use crate::network::graph::Graph;
+
+impl Graph {
+    /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
+    /// operation takes them; empty if there is no such parameter.
+    pub fn values_of<'a>(
+        &self,
+        index: usize,
+        suffix: &str,
+        weights: &'a Weights,
+    ) -> Cow<'a, [f32]> {
+        let node = &self.nodes()[index];
+        let Some(origin) = node.origin(suffix) else {
+            return weights.get(&format!("{}.{suffix}", node.name)).into();
+        };
+        let tensor = origin
+            .tensor()
+            .map_or(&[][..], |(name, _)| weights.get(name));
+        let all = self.operation_parameters(index);
+        let count = all.iter().find(|p| p.suffix == suffix);
+        origin.values(tensor, count.map_or(0, |p| p.shape.iter().product()))
+    }
+}
