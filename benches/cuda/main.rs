@@ -11,8 +11,8 @@ mod common;
 #[path = "../common/client.rs"]
 mod client;
 
-#[path = "../common/encoder.rs"]
-mod encoder;
+#[path = "../common/transformer.rs"]
+mod transformer;
 
 mod answers;
 mod bare;
@@ -30,8 +30,7 @@ mod weights;
 
 use anyhow::{Result, bail};
 
-const ROWS: &str =
-    "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
+const ROWS: &str = "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
      reloads [COUNT] or ebird";
 
 fn main() -> Result<()> {

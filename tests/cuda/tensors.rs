@@ -5,8 +5,8 @@ use divisi::network::{
 };
 
 use crate::bench::beside_others;
-use crate::encoder::Encoder;
 use crate::geometry::check;
+use crate::transformer::Transformer;
 
 fn dims(sizes: &[usize]) -> Dims {
     Dims::new(sizes).expect("few")
@@ -20,7 +20,11 @@ fn parts(inputs: &[&[usize]]) -> (GraphBuilder, Vec<NodeId>) {
     let mut first = 0;
     let mut parts = Vec::new();
     for &shape in &shapes {
-        parts.push(then(&mut b, TensorOp::Part { first, shape }, &[NodeId::INPUT]));
+        parts.push(then(
+            &mut b,
+            TensorOp::Part { first, shape },
+            &[NodeId::INPUT],
+        ));
         first += shape.elements();
     }
     (b, parts)
@@ -112,7 +116,10 @@ fn reductions_sums_and_lookups() {
     for op in [scan(false, false), scan(true, true)] {
         check(&format!("{op:?}"), &applied(op, &[&[3, 9, 4]]));
     }
-    check("gather", &applied(TensorOp::Gather { axis: 1 }, &[a, &[2, 3]]));
+    check(
+        "gather",
+        &applied(TensorOp::Gather { axis: 1 }, &[a, &[2, 3]]),
+    );
     let take = TensorOp::Take {
         axis: 0,
         indices: dims(&[4]),
@@ -138,7 +145,7 @@ fn products_of_matrices() {
 #[test]
 fn encoders_of_text_and_images() {
     let _others = beside_others();
-    let encoder = |tokens| Encoder {
+    let encoder = |tokens| Transformer {
         tokens,
         width: 16,
         heads: 2,

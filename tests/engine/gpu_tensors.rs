@@ -16,7 +16,9 @@ fn looked_up(rows: usize, before: &[TensorOp]) -> Graph {
     let mut b = GraphBuilder::new(Shape::vector(3));
     let mut x = NodeId::INPUT;
     for (at, op) in before.iter().enumerate() {
-        x = b.add(format!("before{at}"), Op::Tensor(*op), &[x]).expect("fits");
+        x = b
+            .add(format!("before{at}"), Op::Tensor(*op), &[x])
+            .expect("fits");
     }
     let features = 1;
     let table = TensorOp::Embedding { rows, features };
@@ -81,7 +83,9 @@ fn what_has_no_kernel_is_refused_by_name() {
     };
     let mut b = GraphBuilder::new(Shape::vector(3));
     let input = NodeId::INPUT;
-    let x = b.add("backwards", Op::Tensor(backwards), &[input]).expect("fits");
+    let x = b
+        .add("backwards", Op::Tensor(backwards), &[input])
+        .expect("fits");
     let sum = TensorOp::Binary { kind: Binary::Add };
     b.add("sum", Op::Tensor(sum), &[x, input]).expect("fits");
     let graph = b.build().expect("graph");

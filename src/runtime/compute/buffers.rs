@@ -129,7 +129,8 @@ impl ValueBuffers {
         let inside = |v: ValueId| self.buffers[v].root == root;
         // Samples enter a tensor in one piece.
         let in_pieces = self.shapes[value].0 > 1;
-        let makes = |s: &FusedStep| s.output == value && (s.kernel != StepKernel::Enter || in_pieces);
+        let makes =
+            |s: &FusedStep| s.output == value && (s.kernel != StepKernel::Enter || in_pieces);
         let made_here = steps.iter().any(makes);
         made_here
             && steps.iter().all(|s| {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use crate::compute::ComputeError;
-use crate::compute::gpu::{
-    GpuPlan, GpuStep, LaneLayout, LaneProgram, TensorWork, WeightLayout,
-};
+use crate::compute::gpu::{GpuPlan, GpuStep, LaneLayout, LaneProgram, TensorWork, WeightLayout};
 use crate::device::cuda::{CudaGpu, GpuStream, gpu_error};
 use crate::device::gpu::{DeviceMemory, DeviceSlice, Gpu, GpuError, Stream};
 
@@ -15,8 +13,8 @@ use super::dense::Dense;
 use super::dnn::Dnn;
 use super::gemm::Blas;
 use super::graph::Replay;
-use super::kernels::{KernelName, Kernels};
-use super::params::{PLACED, Params, PlaceParams};
+use super::kernels::{KernelName, Kernels, Params};
+use super::params::{PLACED, PlaceParams};
 use super::products::BatchedProduct;
 use super::steps;
 use super::work::{LaneMemory, Queue, QueuedWork, int};

@@ -27,6 +27,7 @@ mod graph;
 mod kernels;
 mod lane;
 mod params;
+mod preference;
 mod products;
 mod program;
 mod steps;

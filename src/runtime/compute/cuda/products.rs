@@ -41,7 +41,11 @@ impl BatchedProduct<'_> {
         let batch = longest.map(|at| axes.swap_remove(at));
         let calls: usize = axes.iter().map(|axis| axis.size).product();
         (calls <= MOST_CALLS).then_some(())?;
-        Some((0..calls).map(|call| self.call(first, batch, &axes, call)).collect())
+        Some(
+            (0..calls)
+                .map(|call| self.call(first, batch, &axes, call))
+                .collect(),
+        )
     }
 
     fn call(
@@ -54,7 +58,9 @@ impl BatchedProduct<'_> {
         let bytes = first.precision.bytes();
         let mut product = first;
         for axis in axes {
-            let [left, right, to] = axis.steps.map(|step| (call % axis.size * step * bytes) as u64);
+            let [left, right, to] = axis
+                .steps
+                .map(|step| (call % axis.size * step * bytes) as u64);
             product.from += left;
             product.filters += right;
             product.to += to;
@@ -75,7 +81,8 @@ impl BatchedProduct<'_> {
     /// Returns the product of the first matrices.
     fn product(&self) -> Option<Product> {
         let rank = self.to.at.rank();
-        let sides = |of: &Strided| [rank - 2, rank - 1].map(|axis| (of.dims[axis], of.stride(axis)));
+        let sides =
+            |of: &Strided| [rank - 2, rank - 1].map(|axis| (of.dims[axis], of.stride(axis)));
         let [(lines, left_line), (depth, left_depth)] = sides(&self.left.at);
         let [(_, right_depth), (columns, right_column)] = sides(&self.right.at);
         let [(_, to_pitch), (_, to_column)] = sides(&self.to.at);
@@ -122,7 +129,10 @@ impl BatchedProduct<'_> {
             steps: all.map(|o| o.row),
         }];
         for axis in (0..MAX_RANK).filter(|&axis| merged.sizes[axis] > 1) {
-            let (size, steps) = (merged.sizes[axis], [0, 1, 2].map(|n| merged.strides[n][axis]));
+            let (size, steps) = (
+                merged.sizes[axis],
+                [0, 1, 2].map(|n| merged.strides[n][axis]),
+            );
             let last = axes[axes.len() - 1];
             let goes_on = (0..3).all(|n| last.steps[n] == steps[n] * size);
             match goes_on || last.size == 1 {

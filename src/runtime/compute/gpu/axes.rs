@@ -78,7 +78,9 @@ mod tests {
 
     #[test]
     fn what_is_repeated_merges_with_what_is_repeated() {
-        let row = whole(&[4]).expanded(&Dims::new(&[2, 3, 4]).unwrap()).unwrap();
+        let row = whole(&[4])
+            .expanded(&Dims::new(&[2, 3, 4]).unwrap())
+            .unwrap();
         let axes = Axes::of(&[row, whole(&[2, 3, 4])], 3, 6);
         assert_eq!(axes.sizes, [1, 1, 1, 1, 6, 4, 1, 1]);
         assert_eq!(axes.positions(), 24);

@@ -114,7 +114,8 @@ fn fill_tensor(
     precision: Precision,
     bytes: &mut [u8],
 ) {
-    if let (Some(at), Some(TensorForm::Attention(form))) = (arrays.scale, fused.tensors.as_deref()) {
+    if let (Some(at), Some(TensorForm::Attention(form))) = (arrays.scale, fused.tensors.as_deref())
+    {
         let scale = constants::score_scale(graph, weights, form);
         write(&mut bytes[at..], &[scale], Precision::F32);
     }

@@ -12,6 +12,8 @@ mod program;
 mod steps;
 mod tensors;
 
+#[cfg(feature = "cuda")]
+pub(in crate::compute) use axes::Axes;
 pub use emulated::Emulated;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use functions::{MapFunction, reduction_code};
@@ -19,14 +21,12 @@ pub(in crate::compute) use functions::{MapFunction, reduction_code};
 pub(in crate::compute) use layout::StepArrays;
 pub(in crate::compute) use layout::{LaneLayout, WeightLayout};
 pub use lower::lower;
-pub use plan::check;
 pub(in crate::compute) use plan::GpuPlan;
+pub use plan::check;
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use plan::{GpuOp, GpuStep};
-#[cfg(feature = "cuda")]
-pub(in crate::compute) use axes::Axes;
+pub use program::{LaneProgram, Precision, PrecisionError, Program};
 #[cfg(feature = "cuda")]
 pub(in crate::compute) use tensors::{
     AttentionWork, LookupWork, MOST_MASKS, OperandSource, ScanWork, TensorOperand, TensorWork,
 };
-pub use program::{LaneProgram, Precision, PrecisionError, Program};

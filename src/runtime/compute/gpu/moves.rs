@@ -17,7 +17,11 @@ pub(super) fn copy(from: TensorOperand, to: TensorOperand) -> TensorWork {
 }
 
 /// Returns the work of an operation by itself.
-pub(super) fn plain(op: TensorOp, from: Vec<TensorOperand>, to: TensorOperand) -> Option<Vec<TensorWork>> {
+pub(super) fn plain(
+    op: TensorOp,
+    from: Vec<TensorOperand>,
+    to: TensorOperand,
+) -> Option<Vec<TensorWork>> {
     let first = *from.first()?;
     let dims = to.at.dims;
     let work = match op {

@@ -56,7 +56,10 @@ fn precision_of(step: &FusedStep, places: &Places<'_>) -> Option<bool> {
     let filtered = matches!(step.kernel, StepKernel::Convolution(_) | StepKernel::Linear);
     let alike = step.reads().all(|v| v == 0 || places.exact[v] == wide);
     // Their first values are found by the plan's precision.
-    let inside = step.reads().chain([step.output]).any(|v| places.view(v).first > 0);
+    let inside = step
+        .reads()
+        .chain([step.output])
+        .any(|v| places.view(v).first > 0);
     let inside = inside || matches!(step.kernel, StepKernel::Channels(_));
     (alike && !(wide && (filtered || inside))).then_some(wide)
 }

@@ -218,7 +218,8 @@ impl Emulated {
         });
         for row in made.chunks_exact_mut(step.input.channels) {
             softmax_row(row);
-            row.iter_mut().for_each(|v| *v = self.rounded(*v, step.wide));
+            row.iter_mut()
+                .for_each(|v| *v = self.rounded(*v, step.wide));
         }
         arena.write(&step.output, &made);
     }

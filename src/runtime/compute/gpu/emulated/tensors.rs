@@ -2,29 +2,29 @@
 
 use candle_core::{Device, Tensor};
 
-use crate::compute::gpu::layout::StepArrays;
-use crate::compute::gpu::program::Precision;
 use crate::compute::gpu::axes::Axes;
 use crate::compute::gpu::functions::MapFunction;
+use crate::compute::gpu::layout::StepArrays;
+use crate::compute::gpu::program::Precision;
 use crate::compute::gpu::tensors::{
     AttentionWork, LookupWork, OperandSource, ScanWork, TensorOperand, TensorWork,
 };
 use crate::compute::kernels::softmax_row;
-use crate::compute::tensors::Strided;
 use crate::compute::reference::arithmetic::{binary, unary};
+use crate::compute::tensors::Strided;
 use crate::network::{MAX_RANK, Reduction};
 
 use super::{Emulated, EmulatedArena};
 
 /// What the operands of a step are read from.
-struct Operands<'a> {
+struct RowOperands<'a> {
     of: &'a Emulated,
     arrays: &'a StepArrays,
     arena: &'a EmulatedArena,
     row: usize,
 }
 
-impl Operands<'_> {
+impl RowOperands<'_> {
     /// Returns the value of an operand so many values after the first of its row.
     fn read(&self, from: &TensorOperand, far: usize) -> f32 {
         let at = self.row * from.row + far;
@@ -60,7 +60,11 @@ fn far(of: &Strided, index: &[usize]) -> usize {
 
 /// Returns how far a position lies along some strides.
 fn along(strides: &[usize], index: &[usize]) -> usize {
-    strides.iter().zip(index).map(|(stride, i)| stride * i).sum()
+    strides
+        .iter()
+        .zip(index)
+        .map(|(stride, i)| stride * i)
+        .sum()
 }
 
 /// Returns position number `number` of some sizes, the last axis fastest.
@@ -79,7 +83,7 @@ fn positions(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
 }
 
 /// Values with the places that they are written to, from the first one of the row on.
-type Written = Vec<(usize, f32)>;
+type RowAnswer = Vec<(usize, f32)>;
 
 impl Emulated {
     pub(super) fn run_tensor(
@@ -90,7 +94,7 @@ impl Emulated {
     ) {
         let to = *work.output();
         for row in 0..arena.rows {
-            let operands = Operands {
+            let operands = RowOperands {
                 of: self,
                 arrays,
                 arena,
@@ -108,12 +112,14 @@ impl Emulated {
 }
 
 /// Returns what a step writes for one row.
-fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
+fn made(operands: &RowOperands<'_>, work: &TensorWork) -> RowAnswer {
     match work {
         TensorWork::Map { function, from, to } => {
             let tensors: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
             let axes = Axes::of(&tensors, to.at.rank(), MAX_RANK);
-            let all: Vec<_> = (0..axes.positions()).map(|n| position(&axes.sizes, n)).collect();
+            let all: Vec<_> = (0..axes.positions())
+                .map(|n| position(&axes.sizes, n))
+                .collect();
             let far = |of: &TensorOperand, n: usize, index: &[usize]| {
                 of.at.offset + along(&axes.strides[n], index)
             };
@@ -136,7 +142,10 @@ fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
                 let first = far(&from.at, &index);
                 let all = positions(&along.dims);
                 let all = all.map(|i| operands.read(from, first + far(along, &i) - along.offset));
-                (far(&to.at, &index), reduced(*kind, &all.collect::<Vec<_>>()))
+                (
+                    far(&to.at, &index),
+                    reduced(*kind, &all.collect::<Vec<_>>()),
+                )
             });
             each.collect()
         }
@@ -158,7 +167,7 @@ fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
     }
 }
 
-fn scanned(operands: &Operands<'_>, work: &ScanWork) -> Written {
+fn scanned(operands: &RowOperands<'_>, work: &ScanWork) -> RowAnswer {
     let ScanWork {
         from,
         to,
@@ -182,7 +191,7 @@ fn scanned(operands: &Operands<'_>, work: &ScanWork) -> Written {
     made
 }
 
-fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
+fn looked_up(operands: &RowOperands<'_>, work: &LookupWork) -> RowAnswer {
     let LookupWork {
         table,
         indices,
@@ -196,7 +205,11 @@ fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
     let each = positions(&sizes).enumerate();
     let each = each.map(|(at, index)| {
         let found = operands.read(indices, indices.at.offset + index[1]);
-        let found = if found < 0.0 { found + *count as f32 } else { found };
+        let found = if found < 0.0 {
+            found + *count as f32
+        } else {
+            found
+        };
         let value = match found >= 0.0 && found < *count as f32 {
             false => f32::NAN,
             true => {
@@ -212,7 +225,7 @@ fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
     each.collect()
 }
 
-fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
+fn attended(operands: &RowOperands<'_>, work: &AttentionWork) -> RowAnswer {
     let AttentionWork {
         query,
         key,
@@ -232,13 +245,16 @@ fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
                 operands.value(query, &at(before, q, d)) * operands.value(key, &at(before, d, k))
             });
             let score = products.sum::<f32>() * operands.scale();
-            masks.iter().fold(score, |score, mask| score + operands.value(mask, &at(before, q, k)))
+            masks.iter().fold(score, |score, mask| {
+                score + operands.value(mask, &at(before, q, k))
+            })
         };
         let mut shares: Vec<f32> = (0..keys).map(score).collect();
         let hidden = *guarded && shares.iter().all(|&s| s == f32::NEG_INFINITY);
         softmax_row(&mut shares);
         for feature in 0..to.at.dims[rank - 1] {
-            let parts = (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));
+            let parts =
+                (0..keys).map(|k| shares[k] * operands.value(value, &at(before, k, feature)));
             let sum = if hidden { 0.0 } else { parts.sum::<f32>() };
             made.push((far(&to.at, &at(before, q, feature)), sum));
         }
@@ -282,8 +298,12 @@ fn reduced(kind: Reduction, values: &[f32]) -> f32 {
     match kind {
         Reduction::Sum => sum(|v| v),
         Reduction::Mean => sum(|v| v) / values.len() as f32,
-        Reduction::Max => values.iter().fold(f32::NEG_INFINITY, |a, &b| extreme(a, b, b > a)),
-        Reduction::Min => values.iter().fold(f32::INFINITY, |a, &b| extreme(a, b, b < a)),
+        Reduction::Max => values
+            .iter()
+            .fold(f32::NEG_INFINITY, |a, &b| extreme(a, b, b > a)),
+        Reduction::Min => values
+            .iter()
+            .fold(f32::INFINITY, |a, &b| extreme(a, b, b < a)),
         Reduction::Product => values.iter().product(),
         Reduction::L1 => sum(f32::abs),
         Reduction::L2 => sum(|v| v * v).sqrt(),
