@@ -11,8 +11,8 @@ mod common;
 #[path = "../common/client.rs"]
 mod client;
 
-#[path = "../common/encoder.rs"]
-mod encoder;
+#[path = "../common/transformer.rs"]
+mod transformer;
 
 mod answers;
 mod bare;

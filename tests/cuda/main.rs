@@ -9,8 +9,8 @@
     reason = "tests, benchmarks and examples stop at the first surprise"
 )]
 
-#[path = "../../benches/common/encoder.rs"]
-mod encoder;
+#[path = "../../benches/common/transformer.rs"]
+mod transformer;
 
 mod bench;
 mod driver;

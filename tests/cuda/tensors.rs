@@ -5,8 +5,8 @@ use divisi::network::{
 };
 
 use crate::bench::beside_others;
-use crate::encoder::Encoder;
 use crate::geometry::check;
+use crate::transformer::Transformer;
 
 fn dims(sizes: &[usize]) -> Dims {
     Dims::new(sizes).expect("few")
@@ -145,7 +145,7 @@ fn products_of_matrices() {
 #[test]
 fn encoders_of_text_and_images() {
     let _others = beside_others();
-    let encoder = |tokens| Encoder {
+    let encoder = |tokens| Transformer {
         tokens,
         width: 16,
         heads: 2,

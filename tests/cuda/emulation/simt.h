@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "cores.h"
 #include "fibers.h"
 
 // The toolkit's headers define these for compilers that know no CUDA, as attributes.

@@ -9,8 +9,8 @@ use crate::network::{Activation, Conv2d};
 #[cfg(feature = "cudnn")]
 use super::dnn::{ALGORITHMS, DnnConvolution, FusedEnds, Operands};
 use super::gemm::{Gemm, MatrixOrder, Product, ProductBatch};
-use super::kernels::{KernelName, Kernels};
-use super::params::{GatherParams, Params, PointwiseParams};
+use super::kernels::{KernelName, Kernels, Params};
+use super::params::{GatherParams, PointwiseParams};
 use super::steps::convolved;
 use super::work::{LaneMemory, Queue, QueuedWork, int};
 

@@ -16,6 +16,8 @@ use crate::compute::ComputeError;
 use crate::compute::gpu::Precision;
 use crate::device::gpu::{DeviceSlice, GpuError};
 
+use super::preference::Preference;
+
 /// The library's handle; it takes calls from any thread.
 pub(super) struct Blas(sys::cublasLtHandle_t);
 
@@ -201,7 +203,7 @@ fn heuristics(
             pixels,
             residual,
             result,
-            preference.0,
+            preference.handle(),
             most as i32,
             found.as_mut_ptr().cast(),
             &raw mut count,
@@ -338,70 +340,6 @@ fn epilogue(p: &Product) -> sys::cublasLtEpilogue_t {
     }
 }
 
-/// The library's assumptions: the bytes of workspace, and the alignment of operands.
-struct Preference(sys::cublasLtMatmulPreference_t);
-
-impl Preference {
-    fn new(p: &Product, workspace: usize) -> Result<Self, ComputeError> {
-        use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
-        let made = Preference(result::create_matmul_pref().map_err(refused)?);
-        let bytes = p.precision.bytes();
-        let added = if p.residual == 0 { p.to } else { p.residual };
-        made.set(
-            Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-            &(workspace as u64),
-        )?;
-        // What divides the first address and the distance divides all.
-        let all = |address: u64, step: usize| address | (step * bytes) as u64;
-        let aligned = [
-            (
-                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                all(p.filters, p.batch.filters),
-            ),
-            (
-                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                all(p.from, p.batch.from),
-            ),
-            (
-                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                all(added, p.batch.to),
-            ),
-            (
-                Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
-                all(p.to, p.batch.to),
-            ),
-        ];
-        for (attribute, address) in aligned {
-            made.set(attribute, &alignment(address).max(bytes as u32))?;
-        }
-        Ok(made)
-    }
-
-    fn set<T>(
-        &self,
-        attribute: sys::cublasLtMatmulPreferenceAttributes_t,
-        value: &T,
-    ) -> Result<(), ComputeError> {
-        let bytes = (&raw const *value).cast();
-        // SAFETY: the attribute takes a value of this type (the library's table of them).
-        let set =
-            unsafe { result::set_matmul_pref_attribute(self.0, attribute, bytes, size_of::<T>()) };
-        set.map_err(refused)
-    }
-}
-
-impl Drop for Preference {
-    fn drop(&mut self) {
-        // SAFETY: created by `new`, destroyed once.
-        let _ = unsafe { result::destroy_matmul_pref(self.0) };
-    }
-}
-
-/// Returns the largest power of two, up to 256, that divides an address.
-fn alignment(address: u64) -> u32 {
-    1 << address.trailing_zeros().min(8)
-}
-
-fn refused(error: result::CublasError) -> ComputeError {
+pub(super) fn refused(error: result::CublasError) -> ComputeError {
     GpuError::Other(format!("cuBLASLt: {error}")).into()
 }

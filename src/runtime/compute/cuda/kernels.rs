@@ -1,6 +1,7 @@
 //! Our own kernels: loaded from PTX once for each GPU, and found by name.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 
 use candle_core::cuda_backend::cudarc::driver::{CudaContext, CudaFunction, CudaStream, result};
 use candle_core::cuda_backend::cudarc::nvrtc::Ptx;
@@ -9,7 +10,12 @@ use crate::compute::ComputeError;
 use crate::compute::gpu::Precision;
 use crate::device::cuda::gpu_error;
 
-use super::params::Params;
+use super::params::{
+    AnswerParams, AttentionParams, EnterParams, FlattenParams, GatherParams, GroupedParams,
+    LayerNormParams, LookupParams, MapParams, MatrixProductParams, PairedParams, PlaceParams,
+    PointwiseParams, PoolingParams, ReduceParams, RegionsParams, ResponseNormParams, ScanParams,
+    ShuffleParams, SoftmaxParams,
+};
 
 /// The kernels, compiled with the crate for the oldest GPU that is supported; the driver
 /// translates them for the one it has and remembers that on disk.
@@ -160,5 +166,59 @@ impl Launch {
             )
         };
         Ok(queued.map_err(gpu_error)?)
+    }
+}
+
+/// The structure of one launch.
+#[derive(Clone, Debug)]
+pub(super) enum Params {
+    Place(Box<PlaceParams>),
+    Enter(EnterParams),
+    Pointwise(PointwiseParams),
+    Pooling(PoolingParams),
+    Regions(RegionsParams),
+    Grouped(GroupedParams),
+    Gather(GatherParams),
+    Flatten(FlattenParams),
+    Paired(PairedParams),
+    Shuffle(ShuffleParams),
+    ResponseNorm(ResponseNormParams),
+    LayerNorm(LayerNormParams),
+    Softmax(SoftmaxParams),
+    Answer(AnswerParams),
+    Map(Box<MapParams>),
+    Reduce(Box<ReduceParams>),
+    Scan(Box<ScanParams>),
+    Lookup(LookupParams),
+    MatrixProduct(Box<MatrixProductParams>),
+    Attention(Box<AttentionParams>),
+}
+
+impl Params {
+    /// Returns the address of the structure for the driver, which copies it at a launch.
+    pub(super) fn pointer(&self) -> *mut c_void {
+        let first = match self {
+            Params::Place(p) => (&raw const **p).cast::<c_void>(),
+            Params::Enter(p) => (&raw const *p).cast(),
+            Params::Pointwise(p) => (&raw const *p).cast(),
+            Params::Pooling(p) => (&raw const *p).cast(),
+            Params::Regions(p) => (&raw const *p).cast(),
+            Params::Grouped(p) => (&raw const *p).cast(),
+            Params::Gather(p) => (&raw const *p).cast(),
+            Params::Flatten(p) => (&raw const *p).cast(),
+            Params::Paired(p) => (&raw const *p).cast(),
+            Params::Shuffle(p) => (&raw const *p).cast(),
+            Params::ResponseNorm(p) => (&raw const *p).cast(),
+            Params::LayerNorm(p) => (&raw const *p).cast(),
+            Params::Softmax(p) => (&raw const *p).cast(),
+            Params::Answer(p) => (&raw const *p).cast(),
+            Params::Map(p) => (&raw const **p).cast(),
+            Params::Reduce(p) => (&raw const **p).cast(),
+            Params::Scan(p) => (&raw const **p).cast(),
+            Params::Lookup(p) => (&raw const *p).cast(),
+            Params::MatrixProduct(p) => (&raw const **p).cast(),
+            Params::Attention(p) => (&raw const **p).cast(),
+        };
+        first.cast_mut()
     }
 }

@@ -8,7 +8,8 @@
 //! tried once for a shape and kept for the GPU (`choices`): a product of cuBLASLt with bias, sum
 //! and ReLU (1×1), cuDNN with or without its fused ends, or windows gathered by our kernel and
 //! then a product. A way that a library refuses is left out. Without the feature `cudnn` the
-//! gathered way computes them all. Everything else is a kernel of ours, CUDA C++ compiled to PTX
+//! gathered way computes them all. Products of activations are cuBLASLt's too, in batches, where
+//! their matrices lie as it takes them (`products`); else they are a kernel's. Everything else is a kernel of ours, CUDA C++ compiled to PTX
 //! with the crate for the oldest GPU supported (Ampere); the driver translates it.
 //!
 //! The first kernel reads samples through a table of addresses in the lane's memory, one for each
@@ -27,6 +28,7 @@ mod graph;
 mod kernels;
 mod lane;
 mod params;
+mod preference;
 mod products;
 mod program;
 mod steps;

@@ -1,8 +1,6 @@
 //! The parameters of the kernels: the structures of `kernels/params.h`, field by field.
 //! Pointers are addresses on the device; views have a pitch, in values, from pixel to pixel.
 
-use std::ffi::c_void;
-
 use crate::compute::gpu::MOST_MASKS;
 use crate::network::Activation;
 
@@ -361,58 +359,4 @@ pub(super) struct AttentionParams {
     pub mask_count: i32,
     pub guarded: i32,
     pub unused: i32,
-}
-
-/// The structure of one launch.
-#[derive(Clone, Debug)]
-pub(super) enum Params {
-    Place(Box<PlaceParams>),
-    Enter(EnterParams),
-    Pointwise(PointwiseParams),
-    Pooling(PoolingParams),
-    Regions(RegionsParams),
-    Grouped(GroupedParams),
-    Gather(GatherParams),
-    Flatten(FlattenParams),
-    Paired(PairedParams),
-    Shuffle(ShuffleParams),
-    ResponseNorm(ResponseNormParams),
-    LayerNorm(LayerNormParams),
-    Softmax(SoftmaxParams),
-    Answer(AnswerParams),
-    Map(Box<MapParams>),
-    Reduce(Box<ReduceParams>),
-    Scan(Box<ScanParams>),
-    Lookup(LookupParams),
-    MatrixProduct(Box<MatrixProductParams>),
-    Attention(Box<AttentionParams>),
-}
-
-impl Params {
-    /// Returns the address of the structure for the driver, which copies it at a launch.
-    pub(super) fn pointer(&self) -> *mut c_void {
-        let first = match self {
-            Params::Place(p) => (&raw const **p).cast::<c_void>(),
-            Params::Enter(p) => (&raw const *p).cast(),
-            Params::Pointwise(p) => (&raw const *p).cast(),
-            Params::Pooling(p) => (&raw const *p).cast(),
-            Params::Regions(p) => (&raw const *p).cast(),
-            Params::Grouped(p) => (&raw const *p).cast(),
-            Params::Gather(p) => (&raw const *p).cast(),
-            Params::Flatten(p) => (&raw const *p).cast(),
-            Params::Paired(p) => (&raw const *p).cast(),
-            Params::Shuffle(p) => (&raw const *p).cast(),
-            Params::ResponseNorm(p) => (&raw const *p).cast(),
-            Params::LayerNorm(p) => (&raw const *p).cast(),
-            Params::Softmax(p) => (&raw const *p).cast(),
-            Params::Answer(p) => (&raw const *p).cast(),
-            Params::Map(p) => (&raw const **p).cast(),
-            Params::Reduce(p) => (&raw const **p).cast(),
-            Params::Scan(p) => (&raw const **p).cast(),
-            Params::Lookup(p) => (&raw const *p).cast(),
-            Params::MatrixProduct(p) => (&raw const **p).cast(),
-            Params::Attention(p) => (&raw const **p).cast(),
-        };
-        first.cast_mut()
-    }
 }

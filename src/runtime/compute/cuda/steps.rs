@@ -5,9 +5,9 @@ use crate::compute::fuse::Pairing;
 use crate::compute::gpu::{GpuOp, GpuStep, Precision, StepArrays};
 use crate::network::{Conv2d, Pool, ResponseNorm};
 
-use super::kernels::{KernelName, Kernels, Launch};
+use super::kernels::{KernelName, Kernels, Launch, Params};
 use super::params::{
-    AnswerParams, EnterParams, FlattenParams, GroupedParams, LayerNormParams, PairedParams, Params,
+    AnswerParams, EnterParams, FlattenParams, GroupedParams, LayerNormParams, PairedParams,
     PointwiseParams, PoolingParams, RegionsParams, ResponseNormParams, ShuffleParams,
     SoftmaxParams, WindowParams,
 };

@@ -7,10 +7,10 @@ use crate::compute::gpu::{
 use crate::compute::tensors::Strided;
 use crate::network::Reduction;
 
-use super::kernels::{KernelName, Kernels, Launch};
+use super::kernels::{KernelName, Kernels, Launch, Params};
 use super::params::{
-    AXES, AttentionParams, LookupParams, MapParams, MatrixProductParams, Params, ReduceParams,
-    ScanParams, TensorParams,
+    AXES, AttentionParams, LookupParams, MapParams, MatrixProductParams, ReduceParams, ScanParams,
+    TensorParams,
 };
 use super::work::{LaneMemory, int};
 

@@ -5,7 +5,7 @@
 // function stands how many threads (or blocks) have something to do.
 // Sums are in float32. To be compiled without --use_fast_math: NaN, infinities and
 // divisions are as on the CPU.
-#include "attention.cuh"
+#include "attention_cores.cuh"
 #include "depthwise.cuh"
 #include "enter.cuh"
 #include "flatten.cuh"

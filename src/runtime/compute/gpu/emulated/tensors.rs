@@ -17,14 +17,14 @@ use crate::network::{MAX_RANK, Reduction};
 use super::{Emulated, EmulatedArena};
 
 /// What the operands of a step are read from.
-struct Operands<'a> {
+struct RowOperands<'a> {
     of: &'a Emulated,
     arrays: &'a StepArrays,
     arena: &'a EmulatedArena,
     row: usize,
 }
 
-impl Operands<'_> {
+impl RowOperands<'_> {
     /// Returns the value of an operand so many values after the first of its row.
     fn read(&self, from: &TensorOperand, far: usize) -> f32 {
         let at = self.row * from.row + far;
@@ -83,7 +83,7 @@ fn positions(sizes: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
 }
 
 /// Values with the places that they are written to, from the first one of the row on.
-type Written = Vec<(usize, f32)>;
+type RowAnswer = Vec<(usize, f32)>;
 
 impl Emulated {
     pub(super) fn run_tensor(
@@ -94,7 +94,7 @@ impl Emulated {
     ) {
         let to = *work.output();
         for row in 0..arena.rows {
-            let operands = Operands {
+            let operands = RowOperands {
                 of: self,
                 arrays,
                 arena,
@@ -112,7 +112,7 @@ impl Emulated {
 }
 
 /// Returns what a step writes for one row.
-fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
+fn made(operands: &RowOperands<'_>, work: &TensorWork) -> RowAnswer {
     match work {
         TensorWork::Map { function, from, to } => {
             let tensors: Vec<Strided> = from.iter().chain([to]).map(|o| o.at).collect();
@@ -167,7 +167,7 @@ fn made(operands: &Operands<'_>, work: &TensorWork) -> Written {
     }
 }
 
-fn scanned(operands: &Operands<'_>, work: &ScanWork) -> Written {
+fn scanned(operands: &RowOperands<'_>, work: &ScanWork) -> RowAnswer {
     let ScanWork {
         from,
         to,
@@ -191,7 +191,7 @@ fn scanned(operands: &Operands<'_>, work: &ScanWork) -> Written {
     made
 }
 
-fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
+fn looked_up(operands: &RowOperands<'_>, work: &LookupWork) -> RowAnswer {
     let LookupWork {
         table,
         indices,
@@ -225,7 +225,7 @@ fn looked_up(operands: &Operands<'_>, work: &LookupWork) -> Written {
     each.collect()
 }
 
-fn attended(operands: &Operands<'_>, work: &AttentionWork) -> Written {
+fn attended(operands: &RowOperands<'_>, work: &AttentionWork) -> RowAnswer {
     let AttentionWork {
         query,
         key,

@@ -10,7 +10,7 @@ use divisi::network::{
 
 /// The sizes of an encoder.
 #[derive(Clone, Copy, Debug)]
-pub struct Encoder {
+pub struct Transformer {
     pub tokens: usize,
     pub width: usize,
     pub heads: usize,
@@ -21,14 +21,14 @@ pub struct Encoder {
 
 /// A graph under construction.
 struct Layers {
-    of: Encoder,
+    of: Transformer,
     b: GraphBuilder,
 }
 
-impl Encoder {
+impl Transformer {
     /// BERT-base over so many tokens.
     pub const fn bert_base(tokens: usize) -> Self {
-        Encoder {
+        Transformer {
             tokens,
             width: 768,
             heads: 12,
@@ -39,7 +39,7 @@ impl Encoder {
 
     /// ViT-B/16: 14 × 14 patches and a token for the class.
     pub const fn vit_base() -> Self {
-        Encoder::bert_base(197)
+        Transformer::bert_base(197)
     }
 
     /// Returns an encoder of text: a row of token ids and one of what is added to the scores of each
@@ -116,7 +116,7 @@ fn tensor(sizes: &[usize]) -> Result<Shape> {
 }
 
 impl Layers {
-    fn new(of: Encoder, input: Shape) -> Self {
+    fn new(of: Transformer, input: Shape) -> Self {
         Layers {
             of,
             b: GraphBuilder::new(input),
@@ -156,7 +156,7 @@ impl Layers {
 
     /// Adds self-attention, with `mask` added to the scores, and the layer behind it.
     fn attention(&mut self, x: NodeId, mask: Option<NodeId>) -> Result<NodeId> {
-        let Encoder {
+        let Transformer {
             tokens,
             width,
             heads,
