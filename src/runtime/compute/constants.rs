@@ -48,9 +48,10 @@ fn values(
     names: &[String],
     bias: Vec<f32>,
 ) -> Result<StepWeights, ComputeError> {
-    let all = || names.iter().flat_map(|name| weights.get(name));
-    let mut packed = Buffer::zeroed(all().count())?;
-    for (to, value) in packed.values_mut().iter_mut().zip(all()) {
+    let read: Vec<_> = names.iter().map(|name| weights.read(name)).collect();
+    let mut packed = Buffer::zeroed(read.iter().map(|values| values.len()).sum())?;
+    let all = read.iter().flat_map(|values| values.iter());
+    for (to, value) in packed.values_mut().iter_mut().zip(all) {
         *to = *value;
     }
     weights.release();

@@ -75,11 +75,7 @@ pub(super) fn fold_all(
 ///
 /// # Errors
 /// [`ComputeError::OutOfMemory`].
-fn fold(
-    graph: &Graph,
-    weights: &Weights,
-    step: &PlannedStep,
-) -> Result<StepWeights, ComputeError> {
+fn fold(graph: &Graph, weights: &Weights, step: &PlannedStep) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
     if let StepKernel::Tensor(_) = fused.kernel {
         return constants::fold(graph, weights, step);
@@ -147,7 +143,7 @@ fn weighted(
     norm: Option<FoldedNorm>,
 ) -> Result<StepWeights, ComputeError> {
     let name = &graph.nodes()[node].name;
-    let raw = weights.get(&format!("{name}.weight"));
+    let raw = weights.read(&format!("{name}.weight"));
     let bias = weights.get(&format!("{name}.bias"));
     let scale = scale(
         &step.placed.fused,
@@ -159,7 +155,7 @@ fn weighted(
             .method
             .conv()
             .unwrap_or(Conv2d::new(step.placed.output.channels, 1)),
-        raw,
+        raw: &raw,
         scale: scale.as_deref(),
         read: &|| weights.release(),
     };

@@ -101,7 +101,8 @@ impl<'a> PartialNetwork<'a> {
         }
         let outputs = self.answer()?;
         let graph = self.builder.build_with(signature(&inputs, &outputs))?;
-        let weights = Weights::from_values(self.weights, &graph)?;
+        let maps = self.model.map.iter().cloned().collect();
+        let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
             graph,
             weights,

@@ -15,7 +15,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::{Constant, are_finite};
-use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape};
+use crate::network::{EncodedValues, GraphBuilder, GraphError, NodeId, Op, Shape};
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -51,12 +51,16 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
+    /// Operations and constants that a file may repeat, as text, and their values.
+    pub(super) repeated: HashMap<String, NodeId>,
     /// Whether the file lets inputs have more than one sample; a single one is seen here.
     pub(super) has_batch: bool,
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) weights: BTreeMap<String, Vec<f32>>,
+    /// Weights that stay in the model's file until a network is lowered.
+    pub(super) encoded: BTreeMap<String, EncodedValues>,
     pub(super) unsupported: Vec<Unsupported>,
 }
 
@@ -79,10 +83,12 @@ impl<'a> PartialNetwork<'a> {
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
+            repeated: HashMap::new(),
             has_batch: false,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
+            encoded: BTreeMap::new(),
             unsupported: Vec::new(),
         }
     }
@@ -118,6 +124,16 @@ impl<'a> PartialNetwork<'a> {
             })
     }
 
+    /// Returns the values of input `n` of a node as they lie in the model's file, or `None` where
+    /// they are no initialiser of floats there.
+    pub(super) fn in_file(&self, node: Node<'a>, n: usize) -> Option<EncodedValues> {
+        let name = node.inputs().get(n)?.as_str();
+        if self.values.contains_key(name) {
+            return None;
+        }
+        self.model.encoded(self.initialisers.get(name)?)
+    }
+
     /// Returns the type of an initialiser or input, by its number in `TensorProto.DataType`.
     pub(super) fn element_type(&self, name: &str) -> Option<i32> {
         let initialiser = self.initialisers.get(name).and_then(|t| t.data_type);
@@ -151,8 +167,23 @@ impl<'a> PartialNetwork<'a> {
         inputs: &[NodeId],
         weights: Vec<(&str, Vec<f32>)>,
     ) -> Result<NodeId, Refusal> {
+        self.layer_of(node, op, inputs, weights, None)
+    }
+
+    /// Adds an operation as [`PartialNetwork::layer`] does, with a tensor of weights that stays in
+    /// the model's file; its values were checked.
+    pub(super) fn layer_of(
+        &mut self,
+        node: Node<'_>,
+        op: Op,
+        inputs: &[NodeId],
+        weights: Vec<(&str, Vec<f32>)>,
+        encoded: Option<EncodedValues>,
+    ) -> Result<NodeId, Refusal> {
         let name = self.free_name(node.name());
         let id = self.builder.add(name.as_str(), op, inputs)?;
+        let encoded = encoded.map(|values| (format!("{name}.weight"), values));
+        self.encoded.extend(encoded);
         for (last, values) in weights {
             let operand = matches!(op, Op::Tensor(_));
             if !(operand || are_finite(&values)) {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 use thiserror::Error;
 
+use super::encoded::EncodedValues;
 use super::error::{Mismatch, WeightsError};
 use super::naming::{Naming, Resolved, resolve};
 use super::notes::{WeightsNote, quoted};
@@ -125,6 +126,8 @@ fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
 #[derive(Clone, Debug)]
 pub(super) enum ParameterValues {
     Owned(Vec<f32>),
+    /// Values that are decoded when they are read.
+    Encoded(EncodedValues),
     /// The number of a mapped file and a range of its bytes, aligned for float32.
     InPlace(usize, Range<usize>),
 }

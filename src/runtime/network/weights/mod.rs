@@ -1,6 +1,7 @@
 //! The trained weights of a network, by name, checked against its graph; read, made up and
 //! written.
 
+mod encoded;
 mod error;
 mod fit;
 mod foreign;
@@ -19,14 +20,16 @@ use safetensors::{Dtype, View, serialize_to_file};
 
 use super::graph::Graph;
 use fit::{ParameterValues, fit};
-use source::{ByteSource, Map};
+use source::ByteSource;
 use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
 
+pub(crate) use encoded::{EncodedValues, transposed};
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
+pub(crate) use source::Map;
 pub use synthetic::{Filling, fillings};
 
 /// The values of every parameter of one network, in float32, row-major.
@@ -124,9 +127,27 @@ impl Weights {
         tensors: BTreeMap<String, Vec<f32>>,
         graph: &Graph,
     ) -> Result<Self, WeightsError> {
+        Self::with_encoded(tensors, BTreeMap::new(), Vec::new(), graph)
+    }
+
+    /// Creates weights of which some stay in the files `maps`, which are looked at no more until
+    /// a network is lowered.
+    ///
+    /// # Errors
+    /// As for [`Weights::from_values`].
+    pub(crate) fn with_encoded(
+        tensors: BTreeMap<String, Vec<f32>>,
+        encoded: BTreeMap<String, EncodedValues>,
+        maps: Vec<Arc<Map>>,
+        graph: &Graph,
+    ) -> Result<Self, WeightsError> {
         let mut wrong = Mismatch::default();
+        let len = |name: &str| {
+            let held = tensors.get(name).map(Vec::len);
+            held.or_else(|| encoded.get(name).map(EncodedValues::len))
+        };
         for p in graph.parameters() {
-            if tensors.get(&p.name).map(Vec::len) != Some(p.elements()) {
+            if len(&p.name) != Some(p.elements()) {
                 let shape = &p.shape;
                 let said = || format!("tensor `{}` needs the shape {shape:?}", p.name);
                 wrong.shapes.push(said);
@@ -136,7 +157,15 @@ impl Weights {
         let owned = tensors
             .into_iter()
             .map(|(n, v)| (n, ParameterValues::Owned(v)));
-        Ok(Weights::held(owned.collect(), Vec::new()))
+        let encoded = encoded
+            .into_iter()
+            .map(|(n, v)| (n, ParameterValues::Encoded(v)));
+        let weights = Weights {
+            maps,
+            ..Weights::held(owned.chain(encoded).collect(), Vec::new())
+        };
+        weights.release();
+        Ok(weights)
     }
 
     /// Creates random weights from a seed, for a network without a file of weights.
@@ -174,6 +203,17 @@ impl Weights {
     /// Returns the values of one parameter; none if the network has no parameter of the name.
     pub fn get(&self, name: &str) -> &[f32] {
         self.all().get(name).map_or(&[], |v| self.values(v))
+    }
+
+    /// Returns the values of one parameter as [`Weights::get`] does, without keeping those that
+    /// had to be decoded.
+    pub(crate) fn read(&self, name: &str) -> Cow<'_, [f32]> {
+        let Some(ParameterValues::Encoded(encoded)) = self.all().get(name) else {
+            return Cow::Borrowed(self.get(name));
+        };
+        let values = encoded.read();
+        self.release();
+        values
     }
 
     /// Iterates over all parameters, by name.
@@ -214,6 +254,7 @@ impl Weights {
     fn values<'a>(&'a self, values: &'a ParameterValues) -> &'a [f32] {
         match values {
             ParameterValues::Owned(values) => values,
+            ParameterValues::Encoded(values) => values.kept(),
             ParameterValues::InPlace(file, place) => {
                 let bytes = self.maps.get(*file).map(|map| map.look(place.clone()));
                 bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()

@@ -277,7 +277,11 @@ impl Convolution {
             last: self.panels.panel(panels.end - 1).last,
         };
         let by_line = self.shares_inputs();
-        let width_of_line = if by_line { self.output.width } else { usize::MAX };
+        let width_of_line = if by_line {
+            self.output.width
+        } else {
+            usize::MAX
+        };
         for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
             let line = line_fn(call.family, self.conv.kernel.width, rows.len());
             let run = line.filter(|_| by_line);
