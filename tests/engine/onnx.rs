@@ -9,7 +9,7 @@ use std::sync::Arc;
 use candle_core::{Device, Tensor};
 use divisi::compute::{Lowered, NetworkOp};
 use divisi::ensemble::{Ensemble, Files};
-use divisi::network::{Activation, Graph, Op, Shape};
+use divisi::network::{Activation, Graph, Op, Shape, WeightsError};
 use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
 use divisi::tensor::TensorSpec;
 use serde::Deserialize;
@@ -101,6 +101,35 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         let ours = answers(&network, &expected.x);
         assert_near(name, &ours, &expected.y.concat());
     }
+}
+
+#[test]
+fn weights_that_stay_in_the_file_are_those_of_the_model_in_memory() {
+    for name in [
+        "encoder.onnx",
+        "attention.onnx",
+        "windows.onnx",
+        "before.onnx",
+    ] {
+        let bytes = fs::read(file(name)).expect(name);
+        let held = OnnxModel::from_bytes(bytes).and_then(|model| model.network(None));
+        let read = network(name, None).expect(name);
+        let held = held.expect(name);
+        assert!(read.weights.iter().eq(held.weights.iter()), "{name}");
+    }
+}
+
+#[test]
+fn a_model_that_is_written_to_after_it_was_opened_is_noticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("model.onnx");
+    fs::copy(file("encoder.onnx"), &path).expect("copies");
+    let network = OnnxModel::open(&path).and_then(|model| model.network(None));
+    let weights = network.expect("loads").weights;
+    weights.check().expect("unchanged");
+    let longer = [fs::read(&path).expect("reads"), vec![0]].concat();
+    fs::write(&path, longer).expect("writes");
+    assert!(matches!(weights.check(), Err(WeightsError::Changed(_))));
 }
 
 #[test]

@@ -233,7 +233,9 @@ impl SampleFileKind {
     /// Returns the kind of a file of targets.
     fn of_labels(name: &str) -> Result<Self, SamplesError> {
         match Self::of(name) {
-            None | Some(SampleFileKind::Image | SampleFileKind::Text) => Err(SamplesError::LabelsKind),
+            None | Some(SampleFileKind::Image | SampleFileKind::Text) => {
+                Err(SamplesError::LabelsKind)
+            }
             Some(kind) => Ok(kind),
         }
     }

@@ -19,6 +19,9 @@ pub(super) enum Rearranged {
     Shuffled(usize),
 }
 
+/// The most values of a constant that is compared with those before it.
+const FEW: usize = 16;
+
 impl From<ShapeError> for Refusal {
     fn from(error: ShapeError) -> Self {
         Refusal::Unsupported(error.to_string())
@@ -123,8 +126,17 @@ impl<'a> PartialNetwork<'a> {
         let op = TensorOp::Constant {
             dims: Dims::new(&sizes)?,
         };
-        let value = ("value", constant.to_floats());
-        let id = self.layer(node, Op::Tensor(op), &[NodeId::INPUT], vec![value])?;
+        let floats = constant.to_floats();
+        let key = (floats.len() <= FEW).then(|| format!("{op:?} {floats:?}"));
+        let made = key.as_ref().and_then(|key| self.repeated.get(key));
+        let id = match made {
+            Some(made) => *made,
+            None => {
+                let value = ("value", floats);
+                self.layer(node, Op::Tensor(op), &[NodeId::INPUT], vec![value])?
+            }
+        };
+        self.repeated.extend(key.map(|key| (key, id)));
         let numbers = (&constant.values).into();
         Ok(Activation {
             id,

@@ -136,7 +136,8 @@ impl<'a> PartialNetwork<'a> {
             true => self.builder.build()?,
             false => self.builder.build_with(signature(&inputs, &outputs))?,
         };
-        let weights = Weights::from_shared(self.weights, &graph)?;
+        let maps = self.model.map.iter().cloned().collect();
+        let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
             graph,
             weights,

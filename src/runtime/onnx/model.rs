@@ -1,17 +1,17 @@
 //! A decoded file, checked as a whole: versions, names and order.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use memmap2::Mmap;
 use prost::Message;
 use prost::bytes::Bytes;
 
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
-use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
-use crate::reading;
+use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
+use super::tensor::{EXTERNAL, FLOATS};
+use crate::network::{EncodedValues, Map, WeightsError};
 
 /// The versions of the operators that are known.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
@@ -26,6 +26,8 @@ pub struct OnnxModel {
     pub(super) opset: i64,
     /// Where files beside the model lie.
     pub(super) folder: Option<PathBuf>,
+    /// The file itself, if the model was not decoded from memory.
+    pub(super) map: Option<Arc<Map>>,
     /// Stands for what takes the inputs apart and joins the outputs.
     ends: NodeProto,
 }
@@ -36,10 +38,17 @@ impl OnnxModel {
     /// # Errors
     /// The file cannot be read, or holds no model that can be served.
     pub fn open(path: &Path) -> Result<Self, OnnxError> {
-        let file = reading::open(path)?;
-        let bytes = Bytes::from_owner(map(&file)?);
+        let map = Arc::new(Map::open(path).map_err(|error| match error {
+            WeightsError::Io(error) => OnnxError::Io(error),
+            other => other.into(),
+        })?);
+        let bytes = Bytes::from_owner(MappedModel(Arc::clone(&map)));
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::decode(bytes, Some(folder.to_owned()))
+        let model = Self::decode(bytes, Some(folder.to_owned()))?;
+        Ok(OnnxModel {
+            map: Some(map),
+            ..model
+        })
     }
 
     /// Decodes a model from memory. Its values lie in it.
@@ -73,6 +82,7 @@ impl OnnxModel {
             graph,
             opset,
             folder,
+            map: None,
             ends: NodeProto {
                 name: Some("ends".to_owned()),
                 ..NodeProto::default()
@@ -80,6 +90,16 @@ impl OnnxModel {
         };
         model.check().map_err(OnnxError::Model)?;
         Ok(model)
+    }
+
+    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they are no
+    /// floats there. What is read in place may change with the file, as of any file of weights.
+    pub(super) fn encoded(&self, tensor: &TensorProto) -> Option<EncodedValues> {
+        self.map.as_ref()?;
+        let elsewhere = tensor.data_location == Some(EXTERNAL);
+        let is_float = tensor.data_type == Some(FLOATS) && !elsewhere;
+        let raw = tensor.raw_data.as_ref().filter(|_| is_float)?;
+        Some(EncodedValues::new(raw.clone()))
     }
 
     /// Returns the nodes in the order of the file, in which they can run.
@@ -142,12 +162,11 @@ impl OnnxModel {
     }
 }
 
-#[allow(
-    unsafe_code,
-    reason = "the system's interface to mapped files is unsafe"
-)]
-fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: the mapping is shared and read-only. What is read from it is copied into values
-    // and checked there; nothing but these copies depends on the bytes staying as they are.
-    unsafe { Mmap::map(file) }
+/// A mapped file as the owner of its bytes.
+struct MappedModel(Arc<Map>);
+
+impl AsRef<[u8]> for MappedModel {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
 }

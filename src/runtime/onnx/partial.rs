@@ -17,7 +17,7 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::{Constant, are_finite};
-use crate::network::{GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
+use crate::network::{EncodedValues, GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
+    /// Operations and constants that a file may repeat, as text, and their values.
+    pub(super) repeated: HashMap<String, NodeId>,
     /// What depends on the batch, where the file takes more than one sample.
     pub(super) batch: Option<BatchTrace<'a>>,
     /// Whether the rows begin with other values than the inputs, so that whoever put them there
@@ -62,6 +64,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
     pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
+    /// Weights that stay in the model's file until a network is lowered.
+    pub(super) encoded: BTreeMap<String, EncodedValues>,
     /// The weights of the same file at another length; those that are equal are shared.
     pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
@@ -86,11 +90,13 @@ impl<'a> PartialNetwork<'a> {
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
+            repeated: HashMap::new(),
             batch: None,
             leads: false,
             fold_budget: FoldBudget::default(),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
+            encoded: BTreeMap::new(),
             known: None,
             unsupported: Vec::new(),
         }
@@ -127,6 +133,16 @@ impl<'a> PartialNetwork<'a> {
             })
     }
 
+    /// Returns the values of input `n` of a node as they lie in the model's file, or `None` where
+    /// they are no initialiser of floats there.
+    pub(super) fn in_file(&self, node: Node<'a>, n: usize) -> Option<EncodedValues> {
+        let name = node.inputs().get(n)?.as_str();
+        if self.values.contains_key(name) {
+            return None;
+        }
+        self.model.encoded(self.initialisers.get(name)?)
+    }
+
     /// Returns the type of an initialiser or input, by its number in `TensorProto.DataType`.
     pub(super) fn element_type(&self, name: &str) -> Option<i32> {
         let initialiser = self.initialisers.get(name).and_then(|t| t.data_type);
@@ -160,8 +176,23 @@ impl<'a> PartialNetwork<'a> {
         inputs: &[NodeId],
         weights: Vec<(&str, Vec<f32>)>,
     ) -> Result<NodeId, Refusal> {
+        self.layer_of(node, op, inputs, weights, None)
+    }
+
+    /// Adds an operation as [`PartialNetwork::layer`] does, with a tensor of weights that stays in
+    /// the model's file; its values were checked.
+    pub(super) fn layer_of(
+        &mut self,
+        node: Node<'_>,
+        op: Op,
+        inputs: &[NodeId],
+        weights: Vec<(&str, Vec<f32>)>,
+        encoded: Option<EncodedValues>,
+    ) -> Result<NodeId, Refusal> {
         let name = self.free_name(node.name());
         let id = self.builder.add(name.as_str(), op, inputs)?;
+        let encoded = encoded.map(|values| (format!("{name}.weight"), values));
+        self.encoded.extend(encoded);
         for (last, values) in weights {
             let operand = matches!(op, Op::Tensor(_));
             if !(operand || are_finite(&values)) {

@@ -117,28 +117,6 @@ pub(super) fn are_finite(values: &[f32]) -> bool {
     runs.all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
 }
 
-/// Lines and columns of a block of a transpose: a cache line of floats.
-const BLOCK: usize = 16;
-
-/// Returns the transpose of a matrix with lines of `columns` values, block by block.
-pub(super) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
-    let lines = matrix.len() / columns.max(1);
-    let mut to = vec![0.0; matrix.len()];
-    for line in (0..lines).step_by(BLOCK) {
-        let block = line..lines.min(line + BLOCK);
-        for column in (0..columns).step_by(BLOCK) {
-            for column in column..columns.min(column + BLOCK) {
-                let values = matrix[block.start * columns + column..].iter();
-                let row = &mut to[column * lines..][block.clone()];
-                for (to, value) in row.iter_mut().zip(values.step_by(columns)) {
-                    *to = *value;
-                }
-            }
-        }
-    }
-    to
-}
-
 /// Returns the dimensions with a product that is no mistake.
 fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
     let wrong = || TensorFault::Dimensions(written.to_vec());
@@ -278,8 +256,11 @@ fn integers<const N: usize>(raw: &[u8], decode: impl Fn([u8; N]) -> i64) -> Valu
     Values::Integers(raw.as_chunks().0.iter().map(|b| decode(*b)).collect())
 }
 
+/// `TensorProto.DataType` of float32.
+pub(super) const FLOATS: i32 = 1;
+
 /// `TensorProto.DataLocation` of values in another file.
-const EXTERNAL: i32 = 1;
+pub(super) const EXTERNAL: i32 = 1;
 
 /// Reads the bytes of `count` values from the file beside the model that the tensor names.
 fn external(

@@ -163,3 +163,18 @@ fn images_smaller_than_the_kernel_are_padding_for_the_most_part() {
         }
     }
 }
+
+#[test]
+fn depthwise_lines_of_any_length_answer_as_plain_candle() {
+    // Tiles end with the line, however few of its outputs are left.
+    for kernel in [3, 5, 7] {
+        for width in 1..=18 {
+            let conv = Conv2d {
+                groups: 21,
+                ..Conv2d::new(21, kernel).padded(kernel / 2).biased()
+            };
+            let graph = Net::new(Shape::image(21, 3, width)).then(Op::Conv2d(conv));
+            check(&graph.build(), 2, 2).expect("as plain");
+        }
+    }
+}

@@ -128,6 +128,8 @@ impl<'a> TextTargets<'a> {
                     columns,
                 })
             }
+            // Boxes stand in JSON alone.
+            TargetForm::Boxes(_) => TextTargets::None,
         }
     }
 

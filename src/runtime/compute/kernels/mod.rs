@@ -6,6 +6,7 @@
 //! | `convolution` | everything else, fully connected layers too | a tile of a few pixels × up to four vectors of channels stays in registers over all taps; its rows are read in place through a table of offsets, with zeros for what lies outside of the image; bias, residual and activation are applied as the tile is stored |
 //! | the same, prepared | first layers, which have few input channels | the input is copied once into padded lines, turned from channels-first on the way, so that a line of the window is one run of floats |
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
+//! | `depthwise` | the same of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share the inputs that they load |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
 //! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
 //! | Candle | what has no kernel | its own operations, on copies |
@@ -26,6 +27,7 @@
 mod activations;
 mod channels;
 mod convolution;
+mod depthwise;
 mod elementwise;
 mod functions;
 mod memory;

@@ -99,21 +99,9 @@ unsafe fn run<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
     // SAFETY: as `TileFn` says, for each vector.
     unsafe {
         for at in 1..=tile.vectors {
-            one.last = if at == tile.vectors {
-                tile.last
-            } else {
-                V::LANES
-            };
+            one.last = tile.lanes_of(at, V::LANES);
             vector::<V, W, M>(&one);
-            one.base = one.base.wrapping_add(V::LANES);
-            one.panel = one.panel.wrapping_add(lines);
-            one.out = one.out.wrapping_add(V::LANES);
-            if !one.bias.is_null() {
-                one.bias = one.bias.wrapping_add(V::LANES);
-            }
-            if !one.residual.is_null() {
-                one.residual = one.residual.wrapping_add(V::LANES);
-            }
+            one.advance(V::LANES, lines);
         }
     }
 }

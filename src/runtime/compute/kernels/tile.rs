@@ -57,6 +57,26 @@ impl Tile {
         self
     }
 
+    /// Returns the columns that vector `at`, counted from 1, of all vectors writes.
+    #[inline(always)]
+    pub(super) fn lanes_of(&self, at: usize, lanes: usize) -> usize {
+        if at == self.vectors { self.last } else { lanes }
+    }
+
+    /// Moves on to the next vector of channels, whose panel begins `panel` floats further on.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, lanes: usize, panel: usize) {
+        self.base = self.base.wrapping_add(lanes);
+        self.panel = self.panel.wrapping_add(panel);
+        self.out = self.out.wrapping_add(lanes);
+        if !self.bias.is_null() {
+            self.bias = self.bias.wrapping_add(lanes);
+        }
+        if !self.residual.is_null() {
+            self.residual = self.residual.wrapping_add(lanes);
+        }
+    }
+
     /// Applies an activation that is not applied in registers to the `rows` rows written.
     ///
     /// # Safety

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use thiserror::Error;
 
+use super::encoded::EncodedValues;
 use super::error::{Mismatch, WeightsError};
 use super::naming::{Naming, Resolved, resolve};
 use super::notes::{WeightsNote, quoted};
@@ -127,6 +128,8 @@ fn hint(resolved: &Resolved<'_>, wanted: &BTreeSet<&str>) -> Option<String> {
 pub(super) enum ParameterValues {
     /// Shared by the networks of several lengths that have the same.
     Owned(Arc<Vec<f32>>),
+    /// Values that are decoded when they are read.
+    Encoded(EncodedValues),
     /// The number of a mapped file and a range of its bytes, aligned for float32.
     InPlace(usize, Range<usize>),
 }

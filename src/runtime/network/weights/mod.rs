@@ -1,6 +1,7 @@
 //! The trained weights of a network, by name, checked against its graph; read, made up and
 //! written.
 
+mod encoded;
 mod error;
 mod fit;
 mod foreign;
@@ -20,14 +21,16 @@ use safetensors::{Dtype, View, serialize_to_file};
 
 use super::graph::Graph;
 use fit::{ParameterValues, fit};
-use source::{ByteSource, Map};
+use source::ByteSource;
 use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
 
+pub(crate) use encoded::{EncodedValues, transposed};
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
+pub(crate) use source::Map;
 pub use synthetic::{Filling, fillings};
 
 /// The values of every parameter of one network, in float32, row-major.
@@ -126,20 +129,27 @@ impl Weights {
         graph: &Graph,
     ) -> Result<Self, WeightsError> {
         let shared = tensors.into_iter().map(|(n, v)| (n, Arc::new(v)));
-        Self::from_shared(shared.collect(), graph)
+        Self::with_encoded(shared.collect(), BTreeMap::new(), Vec::new(), graph)
     }
 
-    /// Creates weights from values in memory that other networks may have, too.
+    /// Creates weights of values that other networks may have, too, and of some that stay in the
+    /// files `maps`, which are looked at no more until a network is lowered.
     ///
     /// # Errors
     /// As for [`Weights::from_values`].
-    pub fn from_shared(
+    pub(crate) fn with_encoded(
         tensors: BTreeMap<String, Arc<Vec<f32>>>,
+        encoded: BTreeMap<String, EncodedValues>,
+        maps: Vec<Arc<Map>>,
         graph: &Graph,
     ) -> Result<Self, WeightsError> {
         let mut wrong = Mismatch::default();
+        let len = |name: &str| {
+            let held = tensors.get(name).map(|values| values.len());
+            held.or_else(|| encoded.get(name).map(EncodedValues::len))
+        };
         for p in graph.parameters() {
-            if tensors.get(&p.name).map(|v| v.len()) != Some(p.elements()) {
+            if len(&p.name) != Some(p.elements()) {
                 let shape = &p.shape;
                 let said = || format!("tensor `{}` needs the shape {shape:?}", p.name);
                 wrong.shapes.push(said);
@@ -149,7 +159,15 @@ impl Weights {
         let owned = tensors
             .into_iter()
             .map(|(n, v)| (n, ParameterValues::Owned(v)));
-        Ok(Weights::held(owned.collect(), Vec::new()))
+        let encoded = encoded
+            .into_iter()
+            .map(|(n, v)| (n, ParameterValues::Encoded(v)));
+        let weights = Weights {
+            maps,
+            ..Weights::held(owned.chain(encoded).collect(), Vec::new())
+        };
+        weights.release();
+        Ok(weights)
     }
 
     /// Creates random weights from a seed, for a network without a file of weights.
@@ -193,14 +211,30 @@ impl Weights {
     pub fn shared(&self, name: &str) -> Option<Arc<Vec<f32>>> {
         match self.all().get(name)? {
             ParameterValues::Owned(values) => Some(Arc::clone(values)),
-            ParameterValues::InPlace(..) => None,
+            ParameterValues::Encoded(_) | ParameterValues::InPlace(..) => None,
         }
     }
 
-    /// Whether both have one parameter of that name, in one place of memory.
+    /// Whether both have one parameter of that name, in one place of memory or of a file.
     pub fn share(&self, other: &Weights, name: &str) -> bool {
-        let (own, other) = (self.get(name), other.get(name));
+        if let (Some(ParameterValues::Encoded(own)), Some(ParameterValues::Encoded(other))) =
+            (self.all().get(name), other.all().get(name))
+        {
+            return own.is_at_place_of(other);
+        }
+        let (own, other) = (self.read(name), other.read(name));
         own.len() == other.len() && (own.is_empty() || own.as_ptr() == other.as_ptr())
+    }
+
+    /// Returns the values of one parameter as [`Weights::get`] does, without keeping those that
+    /// had to be decoded.
+    pub(crate) fn read(&self, name: &str) -> Cow<'_, [f32]> {
+        let Some(ParameterValues::Encoded(encoded)) = self.all().get(name) else {
+            return Cow::Borrowed(self.get(name));
+        };
+        let values = encoded.read();
+        self.release();
+        values
     }
 
     /// Iterates over all parameters, by name.
@@ -241,6 +275,7 @@ impl Weights {
     fn values<'a>(&'a self, values: &'a ParameterValues) -> &'a [f32] {
         match values {
             ParameterValues::Owned(values) => values,
+            ParameterValues::Encoded(values) => values.kept(),
             ParameterValues::InPlace(file, place) => {
                 let bytes = self.maps.get(*file).map(|map| map.look(place.clone()));
                 bytemuck::try_cast_slice(bytes.unwrap_or_default()).unwrap_or_default()

@@ -24,7 +24,7 @@ use crate::reading;
 
 /// A mapped file, and its state when it was opened.
 #[derive(Debug)]
-pub(super) struct Map {
+pub(crate) struct Map {
     map: Mmap,
     file: File,
     path: PathBuf,
@@ -49,7 +49,7 @@ impl Map {
         unsafe_code,
         reason = "the system's interface to mapped files is unsafe"
     )]
-    pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, WeightsError> {
         let file = reading::open(path)?;
         let was = FileState::of(&file)?;
         // SAFETY: the mapping is shared and read-only, and lives as long as `self`. That
@@ -69,7 +69,7 @@ impl Map {
     }
 
     /// Returns the whole file, to read its header.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.map
     }
 

@@ -3,18 +3,20 @@
 use std::borrow::Cow;
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp};
+use crate::network::{Binary, Conv2d, EncodedValues, Op, Shape, Sides, TensorOp, transposed};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
-use crate::onnx::tensor::{Constant, Values, are_finite, transposed};
+use crate::onnx::tensor::{Constant, Values, are_finite};
 
 /// A fully connected layer, its weights `[features, inputs]`.
 pub(super) struct Dense {
     pub(super) values: Vec<f32>,
+    /// Where the values stay in the file instead.
+    pub(super) encoded: Option<EncodedValues>,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) inputs: usize,
     pub(super) features: usize,
@@ -22,7 +24,7 @@ pub(super) struct Dense {
 
 impl Dense {
     /// Creates a layer from a constant matrix, whose rows are the features if `rows`.
-    fn new(matrix: &Constant, rows: bool) -> Option<Self> {
+    fn new(matrix: &Constant, rows: bool, encoded: Option<EncodedValues>) -> Option<Self> {
         let leading = matrix.dims.len().checked_sub(2)?;
         let &[one, other] = matrix.dims.get(leading..)? else {
             return None;
@@ -33,12 +35,18 @@ impl Dense {
         let held = matrix
             .as_floats()
             .map_or_else(|| Cow::Owned(matrix.to_floats()), Cow::Borrowed);
-        let (features, inputs, values) = match rows {
-            true => (one, other, held.into_owned()),
-            false => (other, one, transposed(&held, other)),
+        if !are_finite(&held) {
+            return None;
+        }
+        let (features, inputs, values, encoded) = match (rows, encoded) {
+            (true, Some(encoded)) => (one, other, Vec::new(), Some(encoded)),
+            (false, Some(encoded)) => (other, one, Vec::new(), Some(encoded.transposed(other))),
+            (true, None) => (one, other, held.into_owned(), None),
+            (false, None) => (other, one, transposed(&held, other, |v| *v), None),
         };
-        are_finite(&values).then_some(Dense {
+        Some(Dense {
             values,
+            encoded,
             bias: None,
             inputs,
             features,
@@ -54,6 +62,7 @@ impl Dense {
     ) -> Added {
         let Dense {
             values,
+            encoded,
             bias,
             inputs,
             features,
@@ -67,7 +76,7 @@ impl Dense {
             let why = format!("{dims:?} meets a matrix for {inputs}");
             return Err(NodeFault::Shapes(why).into());
         };
-        if features.checked_mul(inputs) != Some(values.len()) {
+        if encoded.is_none() && features.checked_mul(inputs) != Some(values.len()) {
             let why = format!(
                 "{} weights for {inputs} inputs and {features} features",
                 values.len()
@@ -79,7 +88,8 @@ impl Dense {
             if channels == inputs && inputs > 1 && x.layout.lies_as(&axes));
         let has_bias = bias.is_some();
         let bias = bias.map(|b| ("bias", b));
-        let weights = [("weight", values)].into_iter().chain(bias).collect();
+        let held = encoded.is_none().then_some(("weight", values));
+        let weights = held.into_iter().chain(bias).collect();
         let (op, from) = match is_image {
             // A product with each pixel.
             true => (Op::Conv2d(point(features, has_bias)), x.id),
@@ -89,7 +99,7 @@ impl Dense {
                 (Op::Linear { features, bias }, from)
             }
         };
-        let id = network.layer(node, op, &[from], weights)?;
+        let id = network.layer_of(node, op, &[from], weights, encoded)?;
         dims[last] = features;
         Ok(Activation {
             id,
@@ -125,7 +135,11 @@ pub(super) fn gemm<'a>(
     let alpha = node.float("alpha").unwrap_or(1.0);
     let beta = node.float("beta").unwrap_or(1.0);
     if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
-        && let Some(mut dense) = Dense::new(matrix, turned("transB"))
+        && let Some(mut dense) = Dense::new(
+            matrix,
+            turned("transB"),
+            network.in_file(node, 1).filter(|_| alpha == 1.0),
+        )
     {
         let x = if turned("transA") {
             x.turned()
@@ -203,7 +217,7 @@ pub(super) fn matmul<'a>(
         (Value::Activation(x), Value::Constant(matrix))
             if matrix.dims.len() <= x.dims().len().max(2) =>
         {
-            if let Some(dense) = Dense::new(matrix, false) {
+            if let Some(dense) = Dense::new(matrix, false, network.in_file(node, 1)) {
                 return with_bias(network, node, x, dense);
             }
         }
@@ -211,7 +225,7 @@ pub(super) fn matmul<'a>(
         (Value::Constant(matrix), Value::Activation(x))
             if x.dims().len() >= matrix.dims.len().max(2) =>
         {
-            if let Some(dense) = Dense::new(matrix, true) {
+            if let Some(dense) = Dense::new(matrix, true, network.in_file(node, 0)) {
                 return Ok(dense.add(network, node, &x.turned())?.turned());
             }
         }

@@ -1,5 +1,7 @@
 //! Positions of a tensor that indices name.
 
+use std::borrow::Cow;
+
 use super::inputs::{Added, Inputs, unsupported};
 use super::select::{place, replaced, spread};
 use crate::network::{Binary, Op, Reduction, TensorOp};
@@ -74,20 +76,27 @@ fn embedding<'a>(
     let rank = table.dims.len();
     let along = axis(along, rank)?;
     let others: Vec<usize> = (0..rank).filter(|a| *a != along).collect();
-    let table = permuted(table, &[vec![along], others].concat());
+    let encoded = network.in_file(node, 0).filter(|_| along == 0);
+    let numbers = (&table.values).into();
+    let table = match &encoded {
+        Some(_) => Cow::Borrowed(table),
+        None => Cow::Owned(permuted(table, &[vec![along], others].concat())),
+    };
     let (rows, rest) = (table.dims[0], table.dims[1..].to_vec());
     let features = rest.iter().product();
     let order = which.layout.order().to_vec();
     let from = network.stored(node, which, &order)?;
     let op = Op::Tensor(TensorOp::Embedding { rows, features });
-    let id = network.layer(node, op, &[from], vec![("weight", table.to_floats())])?;
+    let held = encoded.is_none().then(|| ("weight", table.to_floats()));
+    let held = held.into_iter().collect();
+    let id = network.layer_of(node, op, &[from], held, encoded)?;
     let width = which.dims().len();
     let dims = [which.dims(), &rest].concat();
     let axes: Vec<usize> = order.into_iter().chain(width..dims.len()).collect();
     let made = Activation {
         id,
         layout: Layout::new(dims, &axes),
-        numbers: (&table.values).into(),
+        numbers,
     };
     // The axes of the table before the one that was looked up come first.
     let mut file: Vec<usize> = (width..width + along).collect();

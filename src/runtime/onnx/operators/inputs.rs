@@ -90,14 +90,25 @@ impl<'a> PartialNetwork<'a> {
         self.operand(node, inputs.value(n)?)
     }
 
-    /// Adds an operation on tensors without parameters.
+    /// Adds an operation on tensors without parameters. What exporters write in each layer anew,
+    /// such as masks, is computed once.
     pub(super) fn tensor(
         &mut self,
         node: Node<'a>,
         op: TensorOp,
         inputs: &[NodeId],
     ) -> Result<NodeId, Refusal> {
-        self.layer(node, Op::Tensor(op), inputs, Vec::new())
+        let repeats = matches!(
+            op,
+            TensorOp::Where | TensorOp::Unary { .. } | TensorOp::Binary { .. }
+        );
+        let key = repeats.then(|| format!("{op:?} {inputs:?}"));
+        if let Some(made) = key.as_ref().and_then(|key| self.repeated.get(key)) {
+            return Ok(*made);
+        }
+        let id = self.layer(node, Op::Tensor(op), inputs, Vec::new())?;
+        self.repeated.extend(key.map(|key| (key, id)));
+        Ok(id)
     }
 
     /// Adds an operation on each value by itself.

@@ -78,6 +78,7 @@ fn mixed<'a>(
     order.push(along);
     let dense = Dense {
         values,
+        encoded: None,
         bias: None,
         inputs: x.dims()[along],
         features,

@@ -36,6 +36,7 @@ pub(super) fn conv<'a>(
         // One pixel under a kernel of one pixel is a fully connected layer.
         let dense = Dense {
             values,
+            encoded: None,
             bias,
             inputs: c,
             features: channels,

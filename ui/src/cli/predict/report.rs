@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use divisi::device::MemberIndex;
-use divisi::ensemble::{AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets};
+use divisi::ensemble::{
+    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets,
+};
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 

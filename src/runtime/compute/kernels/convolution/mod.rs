@@ -9,6 +9,7 @@ mod reads;
 use std::ops::Range;
 
 use super::activations::RowActivation;
+use super::depthwise::line_fn;
 use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
@@ -257,6 +258,11 @@ impl Convolution {
         }
     }
 
+    /// Whether neighbouring outputs of a line read the same inputs, a column of the kernel apart.
+    fn shares_inputs(&self) -> bool {
+        self.narrow == Some(1) && self.conv.stride == 1 && self.conv.dilation == 1
+    }
+
     /// Computes a few pixels at a time, all channels of each.
     ///
     /// # Safety
@@ -276,8 +282,16 @@ impl Convolution {
             vectors: panels.len(),
             last: self.panels.panel(panels.end - 1).last,
         };
-        for rows in even_tiles(block.rows.len(), self.panels.shape.rows(1)) {
-            let run = narrow_fn(call.family, width, rows.len());
+        let by_line = self.shares_inputs();
+        let width_of_line = if by_line {
+            self.output.width
+        } else {
+            usize::MAX
+        };
+        for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
+            let line = line_fn(call.family, self.conv.kernel.width, rows.len());
+            let run = line.filter(|_| by_line);
+            let run = run.unwrap_or_else(|| narrow_fn(call.family, width, rows.len()));
             let tile = self.tile(call, block, rows.start, columns);
             // SAFETY: as for wide panels, for each vector of channels.
             unsafe {
@@ -316,6 +330,17 @@ impl Convolution {
             activation: call.step.fused.activation,
         }
     }
+}
+
+/// Splits `rows` into tiles of at most `most` rows of one line, counted from the first row.
+fn line_tiles(rows: &Range<usize>, line: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let (start, end) = (rows.start, rows.end);
+    let lines = start / line..end.div_ceil(line);
+    lines.flat_map(move |at| {
+        let first = start.max(at * line);
+        let last = end.min((at + 1).saturating_mul(line));
+        even_tiles(last - first, most).map(move |r| r.start + first - start..r.end + first - start)
+    })
 }
 
 /// Rows of one task.

@@ -1,0 +1,127 @@
+//! Parameters that stay in their file until they are read: as float32, in the order of the file,
+//! at any address.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use prost::bytes::Bytes;
+
+/// The bytes of a float32.
+type FloatBytes = [u8; 4];
+
+/// The values of a parameter as a file holds them.
+#[derive(Clone, Debug)]
+pub(crate) struct EncodedValues {
+    /// In little-endian order.
+    bytes: Bytes,
+    /// The values of a line, if the parameter is the transpose of the file's matrix.
+    columns: Option<usize>,
+    decoded: OnceLock<Vec<f32>>,
+}
+
+impl EncodedValues {
+    /// Takes the bytes of values that lie in the order of the parameter.
+    pub(crate) fn new(bytes: Bytes) -> Self {
+        EncodedValues {
+            bytes,
+            columns: None,
+            decoded: OnceLock::new(),
+        }
+    }
+
+    /// Returns the transpose, of a matrix with lines of `columns` values.
+    pub(crate) fn transposed(self, columns: usize) -> Self {
+        EncodedValues {
+            columns: Some(columns),
+            ..self
+        }
+    }
+
+    /// Whether these are the same values of one file.
+    pub(super) fn is_at_place_of(&self, other: &EncodedValues) -> bool {
+        let place = |of: &EncodedValues| (of.bytes.as_ptr(), of.bytes.len(), of.columns);
+        place(self) == place(other)
+    }
+
+    /// Returns the number of values.
+    pub(super) fn len(&self) -> usize {
+        self.floats().len()
+    }
+
+    fn floats(&self) -> &[FloatBytes] {
+        self.bytes.as_chunks().0
+    }
+
+    fn decode(&self) -> Vec<f32> {
+        let value = |bytes: &FloatBytes| f32::from_le_bytes(*bytes);
+        match self.columns {
+            Some(columns) => transposed(self.floats(), columns, value),
+            None => self.floats().iter().map(value).collect(),
+        }
+    }
+
+    /// Returns the values, which are kept from now on.
+    pub(super) fn kept(&self) -> &[f32] {
+        self.decoded.get_or_init(|| self.decode())
+    }
+
+    /// Returns the values, which are read anew unless they are kept.
+    pub(super) fn read(&self) -> Cow<'_, [f32]> {
+        match self.decoded.get() {
+            Some(values) => Cow::Borrowed(values),
+            None => Cow::Owned(self.decode()),
+        }
+    }
+}
+
+/// Lines and columns of a block of a transpose: a cache line of floats.
+const BLOCK: usize = 16;
+
+/// Returns the transpose of a matrix with lines of `columns` values, block by block.
+pub(crate) fn transposed<T>(
+    matrix: &[T],
+    columns: usize,
+    value: impl Fn(&T) -> f32 + Copy,
+) -> Vec<f32> {
+    let lines = matrix.len() / columns.max(1);
+    let mut to = vec![0.0; matrix.len()];
+    for line in (0..lines).step_by(BLOCK) {
+        let block = line..lines.min(line + BLOCK);
+        for first in (0..columns).step_by(BLOCK) {
+            for column in first..columns.min(first + BLOCK) {
+                let values = matrix[block.start * columns + column..].iter();
+                let row = &mut to[column * lines..][block.clone()];
+                for (to, from) in row.iter_mut().zip(values.step_by(columns)) {
+                    *to = value(from);
+                }
+            }
+        }
+    }
+    to
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::bytes::Bytes;
+
+    use super::EncodedValues;
+
+    #[test]
+    fn a_transpose_is_read_from_the_bytes_of_a_matrix() {
+        for (lines, columns) in [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)] {
+            let matrix: Vec<f32> = (0..lines * columns).map(|v| v as f32).collect();
+            let bytes: Vec<u8> = matrix.iter().flat_map(|v| v.to_le_bytes()).collect();
+            let as_it_is = EncodedValues::new(Bytes::from(bytes));
+            assert_eq!(as_it_is.read(), matrix);
+            let turned = as_it_is.transposed(columns);
+            let at = |i: usize| matrix[i % lines * columns + i / lines];
+            let expected: Vec<f32> = (0..lines * columns).map(at).collect();
+            assert_eq!(turned.read(), expected, "{lines} lines of {columns}");
+            assert_eq!(turned.kept(), expected);
+            assert_eq!(
+                (turned.read(), turned.len()),
+                (expected.into(), matrix.len())
+            );
+        }
+    }
+}
