@@ -13,6 +13,7 @@ programs in turns; a ratio above 1 says that Divisi is faster. The machine shoul
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -31,6 +32,22 @@ IMAGES = [
     "vit_b_32",
 ]
 SIDES = {"inception_v3": 299, "swin_v2_t": 256}
+# The smallest of many families of timm.
+FAMILIES = [
+    "bat_resnext26ts", "botnet26t_256", "cait_xxs24_224", "caformer_s18", "coat_lite_tiny", "coatnet_nano_rw_224",
+    "convmixer_768_32", "convnextv2_atto", "crossvit_tiny_240", "cs3darknet_s", "deit_tiny_patch16_224", "dla34",
+    "dpn48b", "eca_nfnet_l0", "edgenext_xx_small", "efficientformer_l1", "efficientvit_b0", "efficientvit_m0",
+    "eva02_tiny_patch14_224", "fastvit_t8", "focalnet_tiny_srf", "gcresnet33ts", "gcvit_xxtiny", "gernet_s",
+    "ghostnet_050", "gmlp_ti16_224", "hardcorenas_a", "haloregnetz_b", "hgnetv2_b0", "hiera_tiny_224",
+    "hrnet_w18_small", "inception_next_atto", "lambda_resnet26t", "lcnet_035", "legacy_senet18", "levit_128s",
+    "mambaout_femto", "mixer_s32_224", "mobilenetv4_conv_small", "mobileone_s0", "mobilevit_xxs", "mobilevitv2_050",
+    "mvitv2_tiny", "nest_tiny", "nextvit_small", "pit_ti_224", "poolformer_s12", "pvt_v2_b0", "regnetx_002",
+    "regnetz_b16", "repghostnet_050", "repvgg_a0", "repvit_m0_9", "res2net50_14w_8s", "resmlp_12_224", "resnest14d",
+    "resnetv2_50", "rexnet_100", "seresnet18", "selecsls42", "sequencer2d_s", "shvit_s1", "skresnet18",
+    "starnet_s1", "swiftformer_xs", "swin_tiny_patch4_window7_224", "swinv2_cr_tiny_224", "tf_mixnet_s",
+    "tiny_vit_5m_224", "tinynet_e", "tresnet_m", "twins_svt_small", "vgg11", "visformer_tiny",
+    "vit_tiny_patch16_224", "vit_tiny_r_s16_p8_224", "volo_d1_224", "vovnet39a", "xcit_nano_12_p16_224",
+]
 TYPES = {
     "tensor(float)": ("FP32", np.float32), "tensor(int64)": ("INT64", np.int64),
     "tensor(int32)": ("INT32", np.int32), "tensor(bool)": ("BOOL", np.bool_),
@@ -54,6 +71,20 @@ def images(torch):
                 torch.nn.init.normal_(module.weight, 0, 0.02)
         side = SIDES.get(name, 224)
         yield name, model, (torch.randn(1, 3, side, side),), ["input"]
+
+
+def families(torch):
+    """The smallest networks of timm's families, with random weights everywhere."""
+    import timm
+
+    known = set(timm.list_models())
+    for name in [*timm.list_models("test_*"), *(f for f in FAMILIES if f in known)]:
+        model = timm.create_model(name, pretrained=False, num_classes=100, exportable=True).eval()
+        for parameter in model.parameters():
+            if parameter.abs().max() == 0:
+                torch.nn.init.normal_(parameter, 0, 0.02)
+        side = model.default_cfg["input_size"][-1]
+        yield f"timm_{name}", model, (torch.randn(1, 3, side, side),), ["input"]
 
 
 def texts(torch):
@@ -91,16 +122,21 @@ def texts(torch):
         yield name, Answer(model, names).eval(), tuple(inputs[: len(names)]), names
 
 
-def make(folder: Path) -> None:
+def make(folder: Path, only: str, kinds: list[str]) -> None:
     import torch
 
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, model, inputs, names in [*images(torch), *texts(torch)]:
-        for kind in ("legacy", "dynamo"):
+    for name, model, inputs, names in itertools.chain(images(torch), texts(torch), families(torch)):
+        if only not in name:
+            continue
+        for kind in kinds:
             path = folder / f"{name}_{kind}.onnx"
             how = {"dynamo": True} if kind == "dynamo" else {"dynamo": False, "opset_version": 17}
+            # The older exporter leaves the batch open, today's fixes it to 1.
+            if kind == "legacy":
+                how["dynamic_axes"] = {n: {0: "N"} for n in [*names, "output"]}
             try:
                 torch.onnx.export(model, inputs, str(path), input_names=names, output_names=["output"], **how)
                 print(f"{path.name}")
@@ -205,10 +241,11 @@ def main() -> None:
     options.add_argument("what", choices=["make", "compare", "speed"])
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
-    options.add_argument("--only", default="", help="files whose name holds this text")
+    options.add_argument("--only", default="", help="networks whose name holds this text")
+    options.add_argument("--exporters", nargs="+", default=["legacy", "dynamo"], help="for `make`")
     asked = options.parse_args()
     if asked.what == "make":
-        return make(asked.folder)
+        return make(asked.folder, asked.only, asked.exporters)
     files = sorted(f for f in asked.folder.glob("*.onnx") if asked.only in f.name)
     {"compare": compare, "speed": speed}[asked.what](files, asked.divisi)
 

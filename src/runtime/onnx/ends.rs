@@ -2,7 +2,7 @@
 //! answers.
 
 use super::activation::{Activation, NumberType, Value};
-use super::batch::{ANY_BATCH, BatchTrace};
+use super::batch::BatchTrace;
 use super::error::{ModelFault, OnnxError};
 use super::layout::Layout;
 use super::model::OnnxModel;
@@ -209,7 +209,7 @@ fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrac
     let several: Vec<(&str, Option<usize>)> = firsts.filter(|(_, d)| *d != Some(1)).collect();
     let fixed = several.iter().find_map(|(_, size)| *size);
     let names = several.iter().map(|(name, _)| *name);
-    (!several.is_empty()).then(|| BatchTrace::new(fixed.unwrap_or(ANY_BATCH), names))
+    (!several.is_empty()).then(|| BatchTrace::new(fixed, names))
 }
 
 impl<'a> PartialNetwork<'a> {

@@ -22,8 +22,11 @@ pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
         "LpNormalization" | "TopK" | "CumSum" | "CumProd" => along(of, written_axis(of, -1)?),
         "LayerNormalization" | "RMSNormalization" => from_axis(of),
         "DynamicQuantizeLinear" => {
-            // A scale for each sample is finer than one for all.
-            Ok(vec![of.operand(0)?.batched.cloned()])
+            // A scale for each sample is finer than one for all, but for a batch of a fixed size.
+            match of.is_fixed {
+                true => mixes(0),
+                false => Ok(vec![of.operand(0)?.batched.cloned()]),
+            }
         }
         "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
         _ if operator.starts_with("Reduce") => {
@@ -34,6 +37,12 @@ pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
             }
         }
         "LSTM" | "GRU" | "RNN" => sequence(of),
+        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss(of),
+        // Sizes may name that of the batch, which stays.
+        "Resize" | "Upsample" => match of.sample_place(0)? {
+            place if place.axis == 0 => of.all_at(place),
+            place => mixes(place.axis),
+        },
         _ if is_elementwise(operator) => of.all_at(together(of)?),
         _ => match moves::answers(operator, of) {
             Some(answers) => answers,
@@ -263,6 +272,14 @@ fn first_axis(of: &Followed<'_, '_>) -> Answers {
         found = Some(place);
     }
     of.all_at(found.ok_or(BatchFault::Single)?)
+}
+
+/// Losses of all samples are one number unless they are not summed up.
+fn loss(of: &Followed<'_, '_>) -> Answers {
+    match of.node.text("reduction") {
+        Some(b"none") => first_axis(of),
+        _ => mixes(0),
+    }
 }
 
 /// Recurrent layers, whose sequences go on along the first axis and are a batch along the
