@@ -122,13 +122,119 @@ def texts(torch):
         yield name, Answer(model, names).eval(), tuple(inputs[: len(names)]), names
 
 
+def more_texts(torch):
+    """Further encoders, each in a small configuration with what all of them call their sizes."""
+    import transformers as hf
+
+    sizes = dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128, vocab_size=1000)
+    made = {
+        "albert": (hf.AlbertModel, hf.AlbertConfig(**sizes, embedding_size=32)),
+        "camembert": (hf.CamembertModel, hf.CamembertConfig(**sizes)),
+        "convbert": (hf.ConvBertModel, hf.ConvBertConfig(**sizes, embedding_size=64)),
+        "data2vec_text": (hf.Data2VecTextModel, hf.Data2VecTextConfig(**sizes)),
+        "deberta": (hf.DebertaModel, hf.DebertaConfig(**sizes)),
+        "electra": (hf.ElectraModel, hf.ElectraConfig(**sizes, embedding_size=32)),
+        "ernie": (hf.ErnieModel, hf.ErnieConfig(**sizes)),
+        "fnet": (hf.FNetModel, hf.FNetConfig(num_hidden_layers=2, hidden_size=64, intermediate_size=128, vocab_size=1000)),
+        "gpt2": (hf.GPT2Model, hf.GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=1000, use_cache=False)),
+        "ibert": (hf.IBertModel, hf.IBertConfig(**sizes)),
+        "layoutlm": (hf.LayoutLMModel, hf.LayoutLMConfig(**sizes)),
+        "mobilebert": (hf.MobileBertModel, hf.MobileBertConfig(num_hidden_layers=2, hidden_size=64, vocab_size=1000,
+                       num_attention_heads=4, intermediate_size=64, embedding_size=32, true_hidden_size=32,
+                       intra_bottleneck_size=32)),
+        "modernbert": (hf.ModernBertModel, hf.ModernBertConfig(**sizes, pad_token_id=0)),
+        "nystromformer": (hf.NystromformerModel, hf.NystromformerConfig(**sizes)),
+        "rembert": (hf.RemBertModel, hf.RemBertConfig(**sizes)),
+        "roformer": (hf.RoFormerModel, hf.RoFormerConfig(**sizes)),
+        "squeezebert": (hf.SqueezeBertModel, hf.SqueezeBertConfig(**sizes, embedding_size=64)),
+        "t5_encoder": (hf.T5EncoderModel, hf.T5Config(num_layers=2, d_model=64, d_ff=128, num_heads=4, d_kv=16, vocab_size=1000)),
+        "xlm_roberta": (hf.XLMRobertaModel, hf.XLMRobertaConfig(**sizes)),
+        "yoso": (hf.YosoModel, hf.YosoConfig(**sizes, use_expectation=True)),
+    }
+
+    class Answer(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, attention_mask):
+            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    for name, (kind, config) in made.items():
+        inputs = (torch.randint(2, 900, (1, 12)), torch.ones(1, 12, dtype=torch.long))
+        yield f"hf_{name}", Answer(kind(config)).eval(), inputs, ["input_ids", "attention_mask"]
+
+
+def more_images(torch):
+    """Vision models of Hugging Face in small configurations; the first tensor of their answers."""
+    import transformers as hf
+
+    small = dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128)
+    side = dict(image_size=64, patch_size=16)
+    made = {
+        "beit": (hf.BeitModel, hf.BeitConfig(**small, **side)),
+        "clip_vision": (hf.CLIPVisionModel, hf.CLIPVisionConfig(**small, **side)),
+        "convnext": (hf.ConvNextModel, hf.ConvNextConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "convnextv2": (hf.ConvNextV2Model, hf.ConvNextV2Config(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "cvt": (hf.CvtModel, hf.CvtConfig(embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 1], drop_path_rate=[0.0, 0.0, 0.0])),
+        "deit": (hf.DeiTModel, hf.DeiTConfig(**small, **side)),
+        "dinov2": (hf.Dinov2Model, hf.Dinov2Config(**small, **side)),
+        "dpt": (hf.DPTForDepthEstimation, hf.DPTConfig(**small, **side, backbone_out_indices=[0, 1, 1, 1],
+                neck_hidden_sizes=[16, 32, 48, 64], fusion_hidden_size=32)),
+        "focalnet": (hf.FocalNetModel, hf.FocalNetConfig(image_size=64, embed_dim=16, depths=[1, 1, 1, 1])),
+        "glpn": (hf.GLPNForDepthEstimation, hf.GLPNConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
+                 num_attention_heads=[1, 1, 2, 4], decoder_hidden_size=16)),
+        "levit": (hf.LevitModel, hf.LevitConfig(image_size=64, hidden_sizes=[32, 48, 64], num_attention_heads=[2, 3, 4],
+                  depths=[1, 1, 1], key_dim=[8, 8, 8])),
+        "mobilenet_v2": (hf.MobileNetV2Model, hf.MobileNetV2Config(depth_multiplier=0.35)),
+        "mobilevit": (hf.MobileViTModel, hf.MobileViTConfig(image_size=64, hidden_sizes=[32, 48, 64],
+                      neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64])),
+        "poolformer": (hf.PoolFormerModel, hf.PoolFormerConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "pvt": (hf.PvtModel, hf.PvtConfig(image_size=64, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "regnet": (hf.RegNetModel, hf.RegNetConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1], groups_width=8)),
+        "resnet": (hf.ResNetModel, hf.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "segformer": (hf.SegformerForSemanticSegmentation, hf.SegformerConfig(hidden_sizes=[16, 32, 48, 64],
+                      depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 4], decoder_hidden_size=32)),
+        "siglip_vision": (hf.SiglipVisionModel, hf.SiglipVisionConfig(**small, **side)),
+        "swin": (hf.SwinModel, hf.SwinConfig(image_size=64, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 4], window_size=4)),
+        "swin2sr": (hf.Swin2SRForImageSuperResolution, hf.Swin2SRConfig(image_size=64, embed_dim=16, depths=[2],
+                    num_heads=[2], window_size=4, upscale=2)),
+        "swinv2": (hf.Swinv2Model, hf.Swinv2Config(image_size=64, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 4], window_size=4)),
+        "upernet": (hf.UperNetForSemanticSegmentation, hf.UperNetConfig(hidden_size=32, auxiliary_in_channels=48,
+                    backbone_config=hf.ConvNextConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
+                    out_features=["stage1", "stage2", "stage3", "stage4"]))),
+        "vit": (hf.ViTModel, hf.ViTConfig(**small, **side)),
+        "vit_msn": (hf.ViTMSNModel, hf.ViTMSNConfig(**small, **side)),
+        "vitdet": (hf.VitDetModel, hf.VitDetConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, **side)),
+        "yolos": (hf.YolosForObjectDetection, hf.YolosConfig(**small, image_size=[64, 64], patch_size=16, num_detection_tokens=10)),
+    }
+
+    class First(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, pixel_values):
+            return self.model(pixel_values, return_dict=False)[0]
+
+    for name, (kind, config) in made.items():
+        try:
+            model = kind(config)
+        except Exception as error:  # The sizes do not suit it.
+            print(f"hf_{name}: not made: {error}")
+            continue
+        yield f"hf_{name}", First(model).eval(), (torch.randn(1, 3, 64, 64),), ["pixel_values"]
+
+
 def make(folder: Path, only: str, kinds: list[str]) -> None:
     import torch
 
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, model, inputs, names in itertools.chain(images(torch), texts(torch), families(torch)):
+    for name, model, inputs, names in itertools.chain(
+        images(torch), texts(torch), more_texts(torch), more_images(torch), families(torch)
+    ):
         if only not in name:
             continue
         for kind in kinds:

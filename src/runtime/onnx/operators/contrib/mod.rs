@@ -90,7 +90,7 @@ fn fused_matmul<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    let set = |name| node.integer(name).unwrap_or(0) != 0;
+    let set = |name: &str| node.integer(name).unwrap_or(0) != 0;
     if set("transBatchA") || set("transBatchB") {
         return unsupported("matrices whose rows lie before the batch");
     }

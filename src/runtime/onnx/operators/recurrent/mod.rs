@@ -183,7 +183,7 @@ fn functions(node: Node<'_>, kind: Kind, n: usize) -> Result<Vec<Function>, Refu
     let written = node.attribute("activations").map(|a| a.strings.as_slice());
     let each = default.iter().enumerate().map(|(at, default)| {
         let written = written.and_then(|w| w.get(n * default_count(kind) + at));
-        let name = written.map_or(*default, |name| name.as_ref());
+        let name = written.map_or(*default, |name| name.as_slice());
         match name.to_ascii_lowercase().as_slice() {
             b"sigmoid" => Ok(Function::Sigmoid),
             b"tanh" => Ok(Function::Tanh),
