@@ -1,6 +1,6 @@
 //! Where values that indices name hold the samples of a batch.
 
-use super::place::Place;
+use super::place::{Place, grown};
 use super::rules::Answers;
 use super::{BatchFault, Batched, Followed, mixes};
 use crate::onnx::indices;
@@ -74,10 +74,42 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
         None if place.axis >= batch + depth => {
             of.all_at(place.along(place.axis + rank - 1 - batch - depth))
         }
+        Some(Batched::Constant(_)) => match moved(of, place, batch as i64)? {
+            Some(place) => of.all_at(place),
+            None => mixes(place.axis),
+        },
         Some(Batched::Numbered(own)) if place == Place::FIRST && batch == 0 => of.all_at(*own),
         Some(_) if place.axis < batch && of.sample_place(1)? == place => of.all_at(place),
         _ => mixes(place.axis),
     }
+}
+
+/// Returns where the answer of `GatherND` holds samples if its constant positions, which are
+/// others for the batch, are each sample's own.
+fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place>, BatchFault> {
+    let (data, which) = (of.operand(0)?, of.operand(1)?);
+    let (Some(one), Some(all)) = (which.constant, which.of_all()) else {
+        return Ok(None);
+    };
+    let (dims, one) = indices::nd(data.dims, one, batch)?;
+    let (all_dims, all) = indices::nd(&data.all_dims(of.batch), all, batch)?;
+    let Some(axis) = grown(&dims, &all_dims, of.batch) else {
+        return Ok(None);
+    };
+    let fits = |answer: &Place| {
+        all.iter().enumerate().all(|(n, &position)| {
+            let (sample, own) = answer.split(n, &dims, of.batch);
+            let (of_sample, inside) = place.split(position, data.dims, of.batch);
+            sample == of_sample && one.get(own) == Some(&inside)
+        })
+    };
+    let outers = (1..=dims[axis]).filter(|outer| dims[axis].is_multiple_of(*outer));
+    let mut places = outers.map(|outer| Place {
+        axis,
+        outer,
+        inner: dims[axis] / outer,
+    });
+    Ok(places.find(fits))
 }
 
 /// Updates have to lie in the sample that they are made of.

@@ -185,13 +185,10 @@ fn split(of: &Followed<'_, '_>) -> Answers {
     let along = axis(of.node.integer("axis").unwrap_or(0), dims.len())?;
     let given = of.operands.get(1).and_then(Option::as_ref);
     let all = split_sizes(of.node, given.and_then(|o| o.of_all()), dims[along])?;
-    let one: Vec<usize> = of
-        .answers
-        .iter()
-        .map(|a| a.get(along).copied().unwrap_or(0))
-        .collect();
+    let single = of.operand(0)?.dims[along];
+    let one = split_sizes(of.node, given.and_then(|o| o.constant), single)?;
     if along != place.axis {
-        return match all.starts_with(&one) {
+        return match all == one {
             true => of.all_at(place),
             false => Err(depends()),
         };

@@ -266,6 +266,14 @@ fn first_axis(of: &Followed<'_, '_>) -> Answers {
             continue;
         }
         let place = of.sample_place(n)?;
+        // More channels than the file has weights for.
+        let weighed = matches!(
+            of.node.operator(),
+            Some("Conv" | "ConvTranspose" | "BatchNormalization" | "InstanceNormalization")
+        );
+        if place.axis == 1 && weighed {
+            return Err(BatchFault::Single);
+        }
         if place.axis != 0 || found.is_some_and(|found| found != place) {
             return mixes(place.axis);
         }
