@@ -11,6 +11,7 @@ mod elementwise;
 mod extend;
 mod functions;
 mod gather;
+mod images;
 mod inputs;
 mod layer_norm;
 mod losses;
