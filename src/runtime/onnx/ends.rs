@@ -115,6 +115,9 @@ impl OnnxModel {
     }
 }
 
+/// The largest fixed first dimension that is taken for a batch.
+const MOST_FIXED: usize = 1 << 16;
+
 /// Returns the size of the batch that all inputs take, if it is fixed to more than one sample.
 /// Rows of single numbers are one sample.
 fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> {
@@ -122,7 +125,7 @@ fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> 
     let mut rank = 0;
     for input in inputs {
         let dims = type_of(input).1?;
-        let first = size(dims.first()?).filter(|size| *size > 1)?;
+        let first = size(dims.first()?).filter(|size| (2..=MOST_FIXED).contains(size))?;
         if found.is_some_and(|found| found != first) {
             return None;
         }

@@ -32,6 +32,7 @@ pub(super) fn gather(of: &Followed<'_, '_>) -> Answers {
 
 /// Positions along the axis that holds the samples.
 fn picked(of: &Followed<'_, '_>, place: Place) -> Answers {
+    of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let listed = |constant: Option<&Constant>, size: usize| {
         let listed = constant.filter(|c| c.dims.len() == 1)?.as_integers()?;
@@ -87,6 +88,7 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
 /// Returns where the answer of `GatherND` holds samples if its constant positions, which are
 /// others for the batch, are each sample's own.
 fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place>, BatchFault> {
+    of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let (Some(one), Some(all)) = (which.constant, which.of_all()) else {
         return Ok(None);

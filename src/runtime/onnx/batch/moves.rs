@@ -181,6 +181,7 @@ fn stacked(of: &Followed<'_, '_>, parts: &[usize], place: Place) -> Answers {
 
 fn split(of: &Followed<'_, '_>) -> Answers {
     let place = of.sample_place(0)?;
+    of.is_short(place)?;
     let dims = of.operand(0)?.all_dims(of.batch);
     let along = axis(of.node.integer("axis").unwrap_or(0), dims.len())?;
     let given = of.operands.get(1).and_then(Option::as_ref);
@@ -208,6 +209,7 @@ fn split(of: &Followed<'_, '_>) -> Answers {
 
 fn slice(of: &Followed<'_, '_>) -> Answers {
     let mut place = of.sample_place(0)?;
+    of.is_short(place)?;
     let x = of.operand(0)?;
     let one = taken(x.dims, of.node, &of.constants())?;
     let all = taken(&x.all_dims(of.batch), of.node, &of.all_constants())?;
@@ -243,11 +245,9 @@ fn tile(of: &Followed<'_, '_>) -> Answers {
     if of.operand(0)?.batched.is_some() {
         let place = of.sample_place(0)?;
         let times = repeats.get(place.axis).copied().unwrap_or(1);
+        let outer = place.outer.saturating_mul(times);
         let answer = of.answers.first().ok_or(BatchFault::Single)?;
-        let place = Place {
-            outer: place.outer * times,
-            ..place
-        };
+        let place = Place { outer, ..place };
         return match place.dims(answer, of.batch) == all {
             true => of.all_at(place),
             false => Err(depends()),

@@ -77,6 +77,17 @@ impl<'v> Followed<'v, '_> {
         place.ok_or_else(depends)
     }
 
+    /// Checks that the axis which holds samples is short enough to be followed position by
+    /// position.
+    pub(super) fn is_short(&self, place: Place) -> Result<(), BatchFault> {
+        const LONGEST: usize = 1 << 22;
+        let longest = (place.outer * place.inner).saturating_mul(self.batch);
+        match longest <= LONGEST {
+            true => Ok(()),
+            false => Err(BatchFault::Mixes("too many rows to follow".into())),
+        }
+    }
+
     pub(super) fn constants(&self) -> Vec<Option<&Constant>> {
         let operands = self.operands.iter();
         operands.map(|o| o.as_ref()?.constant).collect()

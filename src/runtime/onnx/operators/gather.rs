@@ -44,6 +44,9 @@ pub(super) fn gathered<'a>(
     which: &Activation,
     along: usize,
 ) -> Added {
+    if along >= x.dims().len() {
+        return Err(NodeFault::Shapes(format!("no axis {along} of {:?}", x.dims())).into());
+    }
     let axes = x.layout.axes_with(&[along]);
     let order = which.layout.order().to_vec();
     let ids = [

@@ -35,6 +35,7 @@ pub(super) fn scatter<'a>(
     let updates = network.reshaped(node, &updates, &[at.len()])?;
     let made = match combination(node)? {
         None => {
+            network.fold_budget.spend(count)?;
             let both = network.join(node, &[flat, updates], 0)?;
             let order = indices::overwritten(count, &at);
             network.at(node, &both, (vec![count], order))?
@@ -73,7 +74,7 @@ fn combined<'a>(
     let neutral = network.operand(node, &Value::Constant(neutral))?;
     let numbers = x.numbers;
     let both = network.join(node, &[updates, neutral.typed(numbers)], 0)?;
-    for round in rounds(count, at)? {
+    for round in rounds(network, count, at)? {
         let update = network.at(node, &both, (vec![count], round))?;
         x = network.pair(node, kind, &x, &update)?;
     }
@@ -81,7 +82,11 @@ fn combined<'a>(
 }
 
 /// Returns for each round which update every position takes, or their number for none.
-fn rounds(count: usize, at: &[usize]) -> Result<Vec<Vec<usize>>, Refusal> {
+fn rounds(
+    network: &mut PartialNetwork<'_>,
+    count: usize,
+    at: &[usize],
+) -> Result<Vec<Vec<usize>>, Refusal> {
     let mut rounds: Vec<Vec<usize>> = Vec::new();
     let mut seen = vec![0; count];
     for (update, &position) in at.iter().enumerate() {
@@ -89,6 +94,7 @@ fn rounds(count: usize, at: &[usize]) -> Result<Vec<Vec<usize>>, Refusal> {
             if rounds.len() == MOST_UPDATES {
                 return unsupported(format!("more than {MOST_UPDATES} updates of a position"));
             }
+            network.fold_budget.spend(count)?;
             rounds.push(vec![at.len(); count]);
         }
         rounds[seen[position]][position] = update;

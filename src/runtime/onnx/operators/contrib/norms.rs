@@ -115,6 +115,9 @@ pub(super) fn embed<'a>(
     let counted = match inputs.has(7) {
         true => {
             let mask = network.input(node, inputs, 7)?;
+            if mask.dims().len() != 2 {
+                return unsupported(format!("a mask of {:?}", mask.dims()));
+            }
             let count = network.reduce(node, Reduction::Sum, &mask, &[1])?;
             let batch = count.dims()[0];
             network.reshaped(node, &count, &[batch])?
