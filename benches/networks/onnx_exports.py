@@ -13,6 +13,7 @@ programs in turns; a ratio above 1 says that Divisi is faster. The machine shoul
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -31,6 +32,22 @@ IMAGES = [
     "vit_b_32",
 ]
 SIDES = {"inception_v3": 299, "swin_v2_t": 256}
+# The smallest of many families of timm.
+FAMILIES = [
+    "bat_resnext26ts", "botnet26t_256", "cait_xxs24_224", "caformer_s18", "coat_lite_tiny", "coatnet_nano_rw_224",
+    "convmixer_768_32", "convnextv2_atto", "crossvit_tiny_240", "cs3darknet_s", "deit_tiny_patch16_224", "dla34",
+    "dpn48b", "eca_nfnet_l0", "edgenext_xx_small", "efficientformer_l1", "efficientvit_b0", "efficientvit_m0",
+    "eva02_tiny_patch14_224", "fastvit_t8", "focalnet_tiny_srf", "gcresnet33ts", "gcvit_xxtiny", "gernet_s",
+    "ghostnet_050", "gmlp_ti16_224", "hardcorenas_a", "haloregnetz_b", "hgnetv2_b0", "hiera_tiny_224",
+    "hrnet_w18_small", "inception_next_atto", "lambda_resnet26t", "lcnet_035", "legacy_senet18", "levit_128s",
+    "mambaout_femto", "mixer_s32_224", "mobilenetv4_conv_small", "mobileone_s0", "mobilevit_xxs", "mobilevitv2_050",
+    "mvitv2_tiny", "nest_tiny", "nextvit_small", "pit_ti_224", "poolformer_s12", "pvt_v2_b0", "regnetx_002",
+    "regnetz_b16", "repghostnet_050", "repvgg_a0", "repvit_m0_9", "res2net50_14w_8s", "resmlp_12_224", "resnest14d",
+    "resnetv2_50", "rexnet_100", "seresnet18", "selecsls42", "sequencer2d_s", "shvit_s1", "skresnet18",
+    "starnet_s1", "swiftformer_xs", "swin_tiny_patch4_window7_224", "swinv2_cr_tiny_224", "tf_mixnet_s",
+    "tiny_vit_5m_224", "tinynet_e", "tresnet_m", "twins_svt_small", "vgg11", "visformer_tiny",
+    "vit_tiny_patch16_224", "vit_tiny_r_s16_p8_224", "volo_d1_224", "vovnet39a", "xcit_nano_12_p16_224",
+]
 TYPES = {
     "tensor(float)": ("FP32", np.float32), "tensor(int64)": ("INT64", np.int64),
     "tensor(int32)": ("INT32", np.int32), "tensor(bool)": ("BOOL", np.bool_),
@@ -54,6 +71,20 @@ def images(torch):
                 torch.nn.init.normal_(module.weight, 0, 0.02)
         side = SIDES.get(name, 224)
         yield name, model, (torch.randn(1, 3, side, side),), ["input"]
+
+
+def families(torch):
+    """The smallest networks of timm's families, with random weights everywhere."""
+    import timm
+
+    known = set(timm.list_models())
+    for name in [*timm.list_models("test_*"), *(f for f in FAMILIES if f in known)]:
+        model = timm.create_model(name, pretrained=False, num_classes=100, exportable=True).eval()
+        for parameter in model.parameters():
+            if parameter.abs().max() == 0:
+                torch.nn.init.normal_(parameter, 0, 0.02)
+        side = model.default_cfg["input_size"][-1]
+        yield f"timm_{name}", model, (torch.randn(1, 3, side, side),), ["input"]
 
 
 def texts(torch):
@@ -91,16 +122,127 @@ def texts(torch):
         yield name, Answer(model, names).eval(), tuple(inputs[: len(names)]), names
 
 
-def make(folder: Path) -> None:
+def more_texts(torch):
+    """Further encoders, each in a small configuration with what all of them call their sizes."""
+    import transformers as hf
+
+    sizes = dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128, vocab_size=1000)
+    made = {
+        "albert": (hf.AlbertModel, hf.AlbertConfig(**sizes, embedding_size=32)),
+        "camembert": (hf.CamembertModel, hf.CamembertConfig(**sizes)),
+        "convbert": (hf.ConvBertModel, hf.ConvBertConfig(**sizes, embedding_size=64)),
+        "data2vec_text": (hf.Data2VecTextModel, hf.Data2VecTextConfig(**sizes)),
+        "deberta": (hf.DebertaModel, hf.DebertaConfig(**sizes)),
+        "electra": (hf.ElectraModel, hf.ElectraConfig(**sizes, embedding_size=32)),
+        "ernie": (hf.ErnieModel, hf.ErnieConfig(**sizes)),
+        "fnet": (hf.FNetModel, hf.FNetConfig(num_hidden_layers=2, hidden_size=64, intermediate_size=128, vocab_size=1000)),
+        "gpt2": (hf.GPT2Model, hf.GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=1000, use_cache=False)),
+        "ibert": (hf.IBertModel, hf.IBertConfig(**sizes)),
+        "layoutlm": (hf.LayoutLMModel, hf.LayoutLMConfig(**sizes)),
+        "mobilebert": (hf.MobileBertModel, hf.MobileBertConfig(num_hidden_layers=2, hidden_size=64, vocab_size=1000,
+                       num_attention_heads=4, intermediate_size=64, embedding_size=32, true_hidden_size=32,
+                       intra_bottleneck_size=32)),
+        "modernbert": (hf.ModernBertModel, hf.ModernBertConfig(**sizes, pad_token_id=0)),
+        "nystromformer": (hf.NystromformerModel, hf.NystromformerConfig(**sizes)),
+        "rembert": (hf.RemBertModel, hf.RemBertConfig(**sizes)),
+        "roformer": (hf.RoFormerModel, hf.RoFormerConfig(**sizes)),
+        "squeezebert": (hf.SqueezeBertModel, hf.SqueezeBertConfig(**sizes, embedding_size=64)),
+        "t5_encoder": (hf.T5EncoderModel, hf.T5Config(num_layers=2, d_model=64, d_ff=128, num_heads=4, d_kv=16, vocab_size=1000)),
+        "xlm_roberta": (hf.XLMRobertaModel, hf.XLMRobertaConfig(**sizes)),
+        "yoso": (hf.YosoModel, hf.YosoConfig(**sizes, use_expectation=True)),
+    }
+
+    class Answer(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids, attention_mask):
+            return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    for name, (kind, config) in made.items():
+        inputs = (torch.randint(2, 900, (1, 12)), torch.ones(1, 12, dtype=torch.long))
+        yield f"hf_{name}", Answer(kind(config)).eval(), inputs, ["input_ids", "attention_mask"]
+
+
+def more_images(torch):
+    """Vision models of Hugging Face in small configurations; the first tensor of their answers."""
+    import transformers as hf
+
+    small = dict(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128)
+    side = dict(image_size=64, patch_size=16)
+    made = {
+        "beit": (hf.BeitModel, hf.BeitConfig(**small, **side)),
+        "clip_vision": (hf.CLIPVisionModel, hf.CLIPVisionConfig(**small, **side)),
+        "convnext": (hf.ConvNextModel, hf.ConvNextConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "convnextv2": (hf.ConvNextV2Model, hf.ConvNextV2Config(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "cvt": (hf.CvtModel, hf.CvtConfig(embed_dim=[16, 32, 48], num_heads=[1, 2, 3], depth=[1, 1, 1], drop_path_rate=[0.0, 0.0, 0.0])),
+        "deit": (hf.DeiTModel, hf.DeiTConfig(**small, **side)),
+        "dinov2": (hf.Dinov2Model, hf.Dinov2Config(**small, **side)),
+        "dpt": (hf.DPTForDepthEstimation, hf.DPTConfig(**small, **side, backbone_out_indices=[0, 1, 1, 1],
+                neck_hidden_sizes=[16, 32, 48, 64], fusion_hidden_size=32)),
+        "focalnet": (hf.FocalNetModel, hf.FocalNetConfig(image_size=64, embed_dim=16, depths=[1, 1, 1, 1])),
+        "glpn": (hf.GLPNForDepthEstimation, hf.GLPNConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
+                 num_attention_heads=[1, 1, 2, 4], decoder_hidden_size=16)),
+        "levit": (hf.LevitModel, hf.LevitConfig(image_size=64, hidden_sizes=[32, 48, 64], num_attention_heads=[2, 3, 4],
+                  depths=[1, 1, 1], key_dim=[8, 8, 8])),
+        "mobilenet_v2": (hf.MobileNetV2Model, hf.MobileNetV2Config(depth_multiplier=0.35)),
+        "mobilevit": (hf.MobileViTModel, hf.MobileViTConfig(image_size=64, hidden_sizes=[32, 48, 64],
+                      neck_hidden_sizes=[8, 16, 24, 32, 40, 48, 64])),
+        "poolformer": (hf.PoolFormerModel, hf.PoolFormerConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "pvt": (hf.PvtModel, hf.PvtConfig(image_size=64, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "regnet": (hf.RegNetModel, hf.RegNetConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1], groups_width=8)),
+        "resnet": (hf.ResNetModel, hf.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1])),
+        "segformer": (hf.SegformerForSemanticSegmentation, hf.SegformerConfig(hidden_sizes=[16, 32, 48, 64],
+                      depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 4], decoder_hidden_size=32)),
+        "siglip_vision": (hf.SiglipVisionModel, hf.SiglipVisionConfig(**small, **side)),
+        "swin": (hf.SwinModel, hf.SwinConfig(image_size=64, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 4], window_size=4)),
+        "swin2sr": (hf.Swin2SRForImageSuperResolution, hf.Swin2SRConfig(image_size=64, embed_dim=16, depths=[2],
+                    num_heads=[2], window_size=4, upscale=2)),
+        "swinv2": (hf.Swinv2Model, hf.Swinv2Config(image_size=64, patch_size=4, embed_dim=16, depths=[1, 2], num_heads=[2, 4], window_size=4)),
+        "upernet": (hf.UperNetForSemanticSegmentation, hf.UperNetConfig(hidden_size=32, auxiliary_in_channels=48,
+                    backbone_config=hf.ConvNextConfig(hidden_sizes=[16, 32, 48, 64], depths=[1, 1, 1, 1],
+                    out_features=["stage1", "stage2", "stage3", "stage4"]))),
+        "vit": (hf.ViTModel, hf.ViTConfig(**small, **side)),
+        "vit_msn": (hf.ViTMSNModel, hf.ViTMSNConfig(**small, **side)),
+        "vitdet": (hf.VitDetModel, hf.VitDetConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, **side)),
+        "yolos": (hf.YolosForObjectDetection, hf.YolosConfig(**small, image_size=[64, 64], patch_size=16, num_detection_tokens=10)),
+    }
+
+    class First(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, pixel_values):
+            return self.model(pixel_values, return_dict=False)[0]
+
+    for name, (kind, config) in made.items():
+        try:
+            model = kind(config)
+        except Exception as error:  # The sizes do not suit it.
+            print(f"hf_{name}: not made: {error}")
+            continue
+        yield f"hf_{name}", First(model).eval(), (torch.randn(1, 3, 64, 64),), ["pixel_values"]
+
+
+def make(folder: Path, only: str, kinds: list[str]) -> None:
     import torch
 
     warnings.filterwarnings("ignore")
     torch.manual_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, model, inputs, names in [*images(torch), *texts(torch)]:
-        for kind in ("legacy", "dynamo"):
+    for name, model, inputs, names in itertools.chain(
+        images(torch), texts(torch), more_texts(torch), more_images(torch), families(torch)
+    ):
+        if only not in name:
+            continue
+        for kind in kinds:
             path = folder / f"{name}_{kind}.onnx"
             how = {"dynamo": True} if kind == "dynamo" else {"dynamo": False, "opset_version": 17}
+            # The older exporter leaves the batch open, today's fixes it to 1.
+            if kind == "legacy":
+                how["dynamic_axes"] = {n: {0: "N"} for n in [*names, "output"]}
             try:
                 torch.onnx.export(model, inputs, str(path), input_names=names, output_names=["output"], **how)
                 print(f"{path.name}")
@@ -205,10 +347,11 @@ def main() -> None:
     options.add_argument("what", choices=["make", "compare", "speed"])
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
-    options.add_argument("--only", default="", help="files whose name holds this text")
+    options.add_argument("--only", default="", help="networks whose name holds this text")
+    options.add_argument("--exporters", nargs="+", default=["legacy", "dynamo"], help="for `make`")
     asked = options.parse_args()
     if asked.what == "make":
-        return make(asked.folder)
+        return make(asked.folder, asked.only, asked.exporters)
     files = sorted(f for f in asked.folder.glob("*.onnx") if asked.only in f.name)
     {"compare": compare, "speed": speed}[asked.what](files, asked.divisi)
 

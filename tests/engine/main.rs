@@ -53,6 +53,7 @@ mod normalisation;
 #[path = "../support/npy.rs"]
 mod npy;
 mod onnx;
+mod onnx_batches;
 mod owed;
 mod papers;
 mod papers_search;

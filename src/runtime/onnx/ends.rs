@@ -2,7 +2,7 @@
 //! answers.
 
 use super::activation::{Activation, NumberType, Value};
-use super::batch::{ANY_BATCH, BatchTrace};
+use super::batch::BatchTrace;
 use super::error::{ModelFault, OnnxError};
 use super::layout::Layout;
 use super::model::OnnxModel;
@@ -141,6 +141,9 @@ impl OnnxModel {
     }
 }
 
+/// The largest fixed first dimension that is taken for a batch.
+const MOST_FIXED: usize = 1 << 16;
+
 /// Returns the size of the batch that all inputs take, if it is fixed to more than one sample.
 /// Rows of single numbers are one sample.
 fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> {
@@ -148,7 +151,7 @@ fn fixed<'v>(inputs: impl Iterator<Item = &'v ValueInfoProto>) -> Option<usize> 
     let mut rank = 0;
     for input in inputs {
         let dims = type_of(input).1?;
-        let first = size(dims.first()?).filter(|size| *size > 1)?;
+        let first = size(dims.first()?).filter(|size| (2..=MOST_FIXED).contains(size))?;
         if found.is_some_and(|found| found != first) {
             return None;
         }
@@ -235,7 +238,7 @@ fn batch_of<'a>(model: &'a OnnxModel, inputs: &[OnnxTensor]) -> Option<BatchTrac
     let several: Vec<(&str, Option<usize>)> = firsts.filter(|(_, d)| *d != Some(1)).collect();
     let fixed = several.iter().find_map(|(_, size)| *size);
     let names = several.iter().map(|(name, _)| *name);
-    (!several.is_empty()).then(|| BatchTrace::new(fixed.unwrap_or(ANY_BATCH), names))
+    (!several.is_empty()).then(|| BatchTrace::new(fixed, names))
 }
 
 impl<'a> PartialNetwork<'a> {

@@ -216,11 +216,13 @@ impl<'a> PartialNetwork<'a> {
                 }
             }
             self.follow_folded(node, &inputs, &constants)?;
+            self.keep_type(node);
             self.set(node, constants.into_iter().map(Value::Constant).collect());
             return Ok(());
         }
         let added = operators::add(self, node, &inputs);
         self.keep(node, added, &inputs)?;
+        self.keep_type(node);
         self.follow(node, &inputs);
         Ok(())
     }

@@ -22,6 +22,13 @@ impl<'a> Node<'a> {
         own.then(|| self.proto.op_type.as_deref().unwrap_or_default())
     }
 
+    /// Returns the operator's name if it is one of ONNX Runtime's own.
+    pub(super) fn contrib(&self) -> Option<&'a str> {
+        let domain = self.proto.domain.as_deref();
+        let name = || self.proto.op_type.as_deref().unwrap_or_default();
+        (domain == Some("com.microsoft")).then(name)
+    }
+
     /// Returns the names of the inputs, without those left out at the end.
     pub(super) fn inputs(&self) -> &'a [String] {
         let all = &self.proto.input;

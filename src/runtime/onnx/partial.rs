@@ -13,6 +13,7 @@ use super::batch::BatchTrace;
 use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
+use super::kinds::answered_type;
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
@@ -47,6 +48,9 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) outputs: Vec<&'a str>,
     pub(super) initialisers: HashMap<&'a str, &'a TensorProto>,
     pub(super) values: HashMap<&'a str, Value>,
+    /// The element types of values, by their numbers in `TensorProto.DataType`, as far as they
+    /// are known.
+    types: HashMap<&'a str, i32>,
     /// The nodes that read each value, by position.
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
     /// Nodes that became part of another one's operation.
@@ -87,6 +91,7 @@ impl<'a> PartialNetwork<'a> {
             outputs: model.outputs().collect(),
             initialisers: initialisers.collect(),
             values: HashMap::new(),
+            types: HashMap::new(),
             readers,
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
@@ -143,8 +148,23 @@ impl<'a> PartialNetwork<'a> {
         self.model.encoded(self.initialisers.get(name)?)
     }
 
-    /// Returns the type of an initialiser or input, by its number in `TensorProto.DataType`.
+    /// Keeps the type of a node's answers.
+    pub(super) fn keep_type(&mut self, node: Node<'a>) {
+        let first = node
+            .inputs()
+            .first()
+            .and_then(|name| self.element_type(name));
+        let found = answered_type(node, first);
+        for name in node.outputs() {
+            self.types.extend(found.map(|found| (name.as_str(), found)));
+        }
+    }
+
+    /// Returns the type of a value by its number in `TensorProto.DataType`, if it is known.
     pub(super) fn element_type(&self, name: &str) -> Option<i32> {
+        if let Some(found) = self.types.get(name) {
+            return Some(*found);
+        }
         let initialiser = self.initialisers.get(name).and_then(|t| t.data_type);
         let mut inputs = self.model.graph.input.iter();
         let input = || {

@@ -158,12 +158,13 @@ def unknown():
     model("unknown", nodes, [], (4,), 4)
 
 
-def tensors(name, nodes, constants, inputs, outputs, opset=17, rows=3):
+def tensors(name, nodes, constants, inputs, outputs, opset=17, rows=3, own=False):
     """A model of named inputs, of which each sample is one, and what ONNX Runtime answers."""
     ends = [helper.make_tensor_value_info(n, kind, ["N", *dims]) for n, (kind, dims, _) in inputs.items()]
     answers = [helper.make_tensor_value_info(n, kind, None) for n, kind in outputs.items()]
     graph = helper.make_graph(nodes, name, ends, answers, constants)
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    sets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid("com.microsoft", 1)] if own else [])
+    made = helper.make_model(graph, opset_imports=sets, ir_version=8)
     path = HERE / f"{name}.onnx"
     onnx.save(made, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -542,12 +543,224 @@ def sizes():
 
 
 def mixed():
-    """A mean over the samples of a batch, and a softmax along them."""
+    """Nodes that mix the samples of a batch, or depend on how many there are."""
+    constants = [constant("zero", np.array([0])), constant("one", np.array([1])), constant("two", np.array([2])),
+                 constant("pair", np.array([-1, 2, 4])), constant("first", np.int64(0))]
     nodes = [
         node("ReduceMean", ["x"], "mean", axes=[0], keepdims=1), node("Softmax", ["x"], "share", axis=0),
-        node("Mul", ["mean", "share"], "y"),
+        node("Transpose", ["x"], "turned", perm=[1, 0]), node("MatMul", ["x", "turned"], "all"),
+        node("Slice", ["x", "zero", "one", "zero"], "head"), node("Gather", ["x", "first"], "row", axis=0),
+        node("CumSum", ["x", "first"], "sum"), node("Shape", ["x"], "shape"), node("Gather", ["shape", "zero"], "size"),
+        node("Cast", ["size"], "count", to=TensorProto.FLOAT), node("Div", ["x", "count"], "shared"),
+        node("Reshape", ["turned", "shape"], "torn"), node("TopK", ["x", "one"], ["best", "where"], axis=0),
+        node("Sum", ["mean", "share", "head", "row", "sum", "shared", "torn", "best"], "part"),
+        node("MatMul", ["all", "part"], "y"),
     ]
-    model("mixed", nodes, [], (4,), 4)
+    model("mixed", nodes, constants, (4,), 4)
+
+
+def kept():
+    """What exporters write for an open batch: shapes that are put together, rows that are folded and unfolded,
+    a token for each sample, the sample's own number among indices, a squeeze of whatever is 1."""
+    constants = [
+        constant("0", np.array([0])), constant("1", np.array([1])), constant("5", np.array([5])),
+        constant("8", np.array([8])), constant("-1", np.array([-1])), constant("rows", np.array([-1, 8])),
+        constant("first", np.int64(0)), constant("step", np.int64(1)), constant("token", values(1, 1, 8)),
+        constant("w", values(8, 6)), constant("v", values(6, 1)), constant("ahead", np.array([[1]])),
+    ]
+    nodes = [
+        node("Shape", ["x"], "shape"), node("Gather", ["shape", "first"], "batch"), node("Unsqueeze", ["batch", "0"], "n"),
+        node("Concat", ["n", "1", "8"], "one", axis=0), node("Expand", ["token", "one"], "tokens"),
+        node("Concat", ["tokens", "x"], "a", axis=1),
+        node("Reshape", ["a", "rows"], "b"), node("MatMul", ["b", "w"], "c"), node("Relu", ["c"], "d"),
+        node("Concat", ["n", "5", "-1"], "back", axis=0), node("Reshape", ["d", "back"], "e"),
+        node("Transpose", ["e"], "f", perm=[1, 0, 2]), node("Softmax", ["f"], "g", axis=0),
+        node("Transpose", ["g"], "h", perm=[1, 0, 2]),
+        node("ReduceSum", ["h", "-1"], "i", keepdims=0), node("ArgMax", ["i"], "best", axis=1, keepdims=0),
+        node("Range", ["first", "batch", "step"], "numbers"),
+        node("Unsqueeze", ["numbers", "1"], "number"), node("Unsqueeze", ["best", "1"], "place"),
+        node("Concat", ["number", "place"], "at", axis=1), node("GatherND", ["e", "at"], "j"),
+        node("MatMul", ["j", "v"], "k"), node("Squeeze", ["k"], "y"),
+    ]
+    tensors("kept", nodes, constants, {"x": (FLOATS, [4, 8], some)}, {"y": FLOATS})
+
+
+def fixed():
+    """Batches of two in the file: one of rows by themselves, one that is a sample as a whole."""
+    row = [node("Conv", ["x", "w"], "a"), node("Relu", ["a"], "b"), node("GlobalAveragePool", ["b"], "c"),
+           node("Reshape", ["c", "shape"], "y")]
+    constants = [constant("w", values(4, 3, 3, 3)), constant("shape", np.array([0, -1]))]
+    asked_at_once(model("rows", row, constants, (3, 5, 5), 4, batch=2), (3, 5, 5), 2)
+    whole = [node("Conv", ["x", "w"], "a"), node("Relu", ["a"], "b"), node("GlobalAveragePool", ["b"], "c"),
+             node("ReduceMax", ["c"], "m", axes=[0], keepdims=1), node("Sub", ["c", "m"], "d"),
+             node("Reshape", ["d", "shape"], "y")]
+    asked_at_once(model("whole", whole, constants, (3, 5, 5), 4, batch=2), (3, 5, 5), 2)
+
+
+def asked_at_once(path, sample, rows):
+    """Runs a model with all rows in one batch."""
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x = values(rows, *sample)
+    y = session.run(["y"], {"x": x})[0]
+    written = {"inputs": [["x", [rows, *sample]]], "x": [x.reshape(-1).tolist()], "y": [y.reshape(-1).tolist()]}
+    path.with_suffix(".json").write_text(json.dumps(written))
+
+
+def recurrent():
+    """Sequences forwards, backwards and both, with first states and peepholes."""
+    constants = []
+
+    def weights(name, gates, directions, hidden=3, width=4, peepholes=False):
+        made = {"w": values(directions, gates * hidden, width), "r": values(directions, gates * hidden, hidden),
+                "b": values(directions, 2 * gates * hidden)}
+        if peepholes:
+            made["p"] = values(directions, 3 * hidden)
+        constants.extend(constant(f"{name}.{n}", v) for n, v in made.items())
+        return [f"{name}.{n}" for n in "wrb"]
+
+    nodes = [
+        node("Transpose", ["x"], "s", perm=[1, 0, 2]),
+        node("LSTM", ["s", *weights("a", 4, 2)], ["a", "a.h", "a.c"], hidden_size=3, direction="bidirectional"),
+        node("LSTM", ["s", *weights("b", 4, 1, peepholes=True), "", "h", "c", "b.p"], ["b"], hidden_size=3,
+             direction="reverse"),
+        node("GRU", ["s", *weights("g", 3, 2)], ["g", "g.h"], hidden_size=3, direction="bidirectional"),
+        node("GRU", ["s", *weights("l", 3, 1), "", "h"], ["l"], hidden_size=3, linear_before_reset=1),
+        node("RNN", ["s", *weights("r", 1, 1)], ["", "r.h"], hidden_size=3, activations=["Relu"]),
+        node("Transpose", ["first"], "h", perm=[1, 0, 2]), node("Neg", ["h"], "c"),
+    ]
+    nodes = nodes[:1] + nodes[-2:] + nodes[1:-2]
+    turned = {"a": [2, 0, 1, 3], "b": [2, 0, 1, 3], "g": [2, 0, 1, 3], "l": [2, 0, 1, 3], "a.c": [1, 0, 2],
+              "g.h": [1, 0, 2], "r.h": [1, 0, 2]}
+    nodes += [node("Transpose", [name], f"{name}.t", perm=perm) for name, perm in turned.items()]
+    outputs = {f"{name}.t": FLOATS for name in turned}
+    inputs = {"x": (FLOATS, [6, 4], some), "first": (FLOATS, [1, 3], some)}
+    tensors("recurrent", nodes, constants, inputs, outputs, opset=17)
+
+
+def ranks():
+    """The largest values, updates that are added up, angles, losses of each sample."""
+    constants = [
+        constant("three", np.array([3])), constant("which", np.array([[[0, 2], [1, 1], [0, 2]]])),
+        constant("more", values(1, 3, 2)), constant("at", np.array([[0, 1], [0, 1], [2, 0]])),
+        constant("mask", np.array([True, False, True, True])), constant("weight", np.abs(values(4))),
+    ]
+    nodes = [
+        node("TopK", ["x", "three"], ["best", "place"], axis=2),
+        node("TopK", ["x", "three"], ["least", "low"], axis=1, largest=0),
+        node("Tanh", ["x"], "t"), node("Asin", ["t"], "asin"), node("Acos", ["t"], "acos"), node("Atan", ["x"], "atan"),
+        node("Asinh", ["x"], "asinh"), node("Exp", ["t"], "e"), node("Acosh", ["e"], "acosh"),
+        node("Compress", ["x", "mask"], "some", axis=2),
+        node("LogSoftmax", ["x"], "log", axis=1),
+        node("NegativeLogLikelihoodLoss", ["log", "classes", "weight"], "nll", reduction="none"),
+        node("SoftmaxCrossEntropyLoss", ["x", "classes"], ["cross", "logs"], reduction="none", ignore_index=2),
+    ]
+    outputs = {name: FLOATS for name in ["best", "least", "asin", "acos", "atan", "asinh", "acosh", "some", "nll", "cross", "logs"]}
+    outputs |= {name: INTS for name in ["place", "low"]}
+    inputs = {"x": (FLOATS, [4, 4], some), "classes": (INTS, [4], ids(4))}
+    tensors("ranks", nodes, constants, inputs, outputs, opset=18)
+
+
+def scattered():
+    """Updates of positions that come several times."""
+    constants = [constant("which", np.array([[0, 2, 2], [1, 1, 1], [0, 2, 0]])), constant("at", np.array([[1], [3], [1]])),
+                 constant("rows", values(3, 3))]
+    nodes = [node("Reshape", ["x", "matrix"], "m"), node("Reshape", ["u", "small"], "v")]
+    constants += [constant("matrix", np.array([4, 3])), constant("small", np.array([3, 3]))]
+    for kind in ["add", "mul", "max", "min"]:
+        nodes.append(node("ScatterElements", ["m", "which", "v"], f"e.{kind}", axis=1, reduction=kind))
+        nodes.append(node("ScatterND", ["m", "at", "v"], f"n.{kind}", reduction=kind))
+    outputs = {f"{part}.{kind}": FLOATS for kind in ["add", "mul", "max", "min"] for part in "en"}
+    tensors("scattered", nodes, constants, {"x": (FLOATS, [4, 3], some), "u": (FLOATS, [3, 3], some)}, outputs, opset=18)
+
+
+def bytes_of(low, high, kind):
+    return lambda dims: random.integers(low, high, dims).astype(kind)
+
+
+def integers():
+    """Integers that are cut to fewer bits, and layers of integers."""
+    constants = [
+        constant("big", np.array([300], np.int64)), constant("w", random.integers(-9, 9, (3, 2, 3, 3)).astype(np.int8)),
+        constant("xs", np.float32(0.05)), constant("xz", np.uint8(100)), constant("ws", np.array([0.1, 0.2, 0.05], np.float32)),
+        constant("wz", np.zeros(3, np.int8)), constant("ys", np.float32(0.3)), constant("yz", np.uint8(120)),
+        constant("b", np.array([40, -30, 5], np.int32)), constant("m", random.integers(0, 255, (4, 3)).astype(np.uint8)),
+        constant("mz", np.uint8(9)), constant("ms", np.float32(0.02)), constant("w8", random.integers(0, 255, (3, 2, 3, 3)).astype(np.uint8)),
+        constant("seven", np.array([7], np.int64)), constant("two", np.array([2], np.uint8)),
+    ]
+    nodes = [
+        node("Mul", ["n", "big"], "wide"), node("Cast", ["wide"], "i8", to=TensorProto.INT8),
+        node("Cast", ["wide"], "u8", to=TensorProto.UINT8), node("Cast", ["wide"], "i16", to=TensorProto.INT16),
+        node("Add", ["q", "q"], "sum"), node("Sub", ["q", "i"], "less"), node("Div", ["wide", "seven"], "whole"),
+        node("BitShift", ["q", "two"], "left", direction="LEFT"), node("BitwiseAnd", ["q", "i"], "and"),
+        node("BitwiseXor", ["q", "i"], "xor"), node("BitwiseNot", ["q"], "not"),
+        node("QLinearConv", ["image", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"], "conv", pads=[1, 1, 1, 1]),
+        node("ConvInteger", ["image", "w8", "xz"], "ints"),
+        node("QLinearMatMul", ["q", "xs", "xz", "m", "ms", "mz", "ys", "yz"], "product"),
+    ]
+    U8 = TensorProto.UINT8
+    inputs = {"n": (INTS, [3], bytes_of(-9, 9, np.int64)), "q": (U8, [2, 4], bytes_of(0, 255, np.uint8)),
+              "i": (U8, [2, 4], bytes_of(0, 255, np.uint8)), "image": (U8, [2, 4, 4], bytes_of(0, 255, np.uint8))}
+    outputs = {"i8": TensorProto.INT8, "u8": U8, "i16": TensorProto.INT16, "sum": U8, "less": U8, "whole": INTS,
+               "left": U8, "and": U8, "xor": U8, "not": U8, "conv": U8, "ints": TensorProto.INT32, "product": U8}
+    tensors("integers", nodes, constants, inputs, outputs, opset=18)
+
+
+def fused():
+    """What ONNX Runtime's optimiser writes in place of several nodes."""
+    def own(kind, inputs, output, **attributes):
+        made = node(kind, inputs, output, **attributes)
+        made.domain = "com.microsoft"
+        return made
+
+    constants = [
+        constant("w", values(3, 3, 3, 3)), constant("b", values(3)), constant("m", values(5, 5)), constant("c", values(5)),
+        constant("words", values(9, 8)), constant("places", values(7, 8)), constant("segments", values(2, 8)),
+        constant("scale", values(8)), constant("shift", values(8)), constant("bias", values(8)),
+        constant("qkv", values(8, 24)), constant("qkv.b", values(24)), constant("flat", np.array([0, -1])),
+        constant("g", values(75, 4)), constant("g.b", values(4)),
+    ]
+    nodes = [
+        own("FusedConv", ["x", "w", "b", "x"], "a", activation="LeakyRelu", activation_params=[0.2], pads=[1, 1, 1, 1]),
+        own("FusedMatMul", ["a", "m"], "d", transB=1, alpha=0.5), own("FusedMatMul", ["a", "d"], "e", transA=1, alpha=2.0),
+        own("BiasGelu", ["e", "c"], "f"), own("FastGelu", ["f", "c"], "g1"), own("QuickGelu", ["g1"], "h", alpha=1.5),
+        node("Reshape", ["h", "flat"], "i"), own("FusedGemm", ["i", "g", "g.b"], "j", activation="Relu"),
+        own("EmbedLayerNormalization", ["ids", "types", "words", "places", "segments", "scale", "shift", "mask"],
+            ["k", "count"], epsilon=1e-5),
+        own("Attention", ["k", "qkv", "qkv.b", "count"], "l", num_heads=2),
+        own("SkipLayerNormalization", ["l", "k", "scale", "shift", "bias"], ["n", "", "", "sum"], epsilon=1e-5),
+        own("SkipSimplifiedLayerNormalization", ["n", "k", "scale"], "o", epsilon=1e-5),
+        own("MultiHeadAttention", ["n", "o", "k", "qkv.b", "mask"], "p", num_heads=4),
+    ]
+    INT32 = TensorProto.INT32
+
+    def mask(dims):
+        made = np.ones(dims, np.int32)
+        made[..., -2:] = 0
+        return made
+
+    inputs = {"x": (FLOATS, [3, 5, 5], some), "ids": (INT32, [6], bytes_of(0, 9, np.int32)),
+              "types": (INT32, [6], bytes_of(0, 2, np.int32)), "mask": (INT32, [6], mask)}
+    outputs = {name: FLOATS for name in ["h", "j", "l", "n", "sum", "o", "p"]}
+    tensors("fused", nodes, constants, inputs, outputs, own=True)
+
+
+def faults():
+    """Files that contradict themselves."""
+    zero = constant("zero", np.array([0]))
+    start, end = constant("start", np.int64(0)), constant("end", np.int64(4))
+    none = constant("none", np.int64(0))
+    model("range", [node("Range", ["start", "end", "none"], "r"), node("Cast", ["r"], "f", to=FLOATS), node("Add", ["x", "f"], "y")],
+          [start, end, none], (4,), 4)
+    model("mod", [node("Cast", ["x"], "i", to=INTS), node("Mod", ["i", "zero"], "m"), node("Cast", ["m"], "y", to=FLOATS)],
+          [zero], (4,), 4)
+    graph = helper.make_graph([node("Neg", ["c"], "y")], "nothing", [], [floats("y", [1, 4])], [constant("c", values(1, 4))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "nothing.onnx")
+
+
+def scalars():
+    """Inputs that are one number each."""
+    graph = helper.make_graph([node("Mul", ["a", "b"], "y")], "scalars", [floats("a", []), floats("b", [])], [floats("y", [])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "scalars.onnx")
 
 
 def doubled():
@@ -556,7 +769,6 @@ def doubled():
     nodes += [node("Concat", [f"k{n}", f"k{n}"], f"k{n + 1}", axis=0) for n in range(1, 40)]
     nodes += [node("Gather", ["k40", "at"], "one"), node("Add", ["x", "one"], "y")]
     model("doubled", nodes, [constant("k0", values(4)), constant("at", np.array([0]))], (4,), 4)
-
 
 
 image_of_today()
@@ -576,3 +788,12 @@ versions()
 sizes()
 doubled()
 mixed()
+kept()
+fixed()
+recurrent()
+ranks()
+scattered()
+integers()
+fused()
+faults()
+scalars()

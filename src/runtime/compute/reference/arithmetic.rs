@@ -27,7 +27,7 @@ pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result
         Binary::Mul => a * b,
         Binary::Div => a / b,
         Binary::IntegerDiv => truncated(&(a / b)?),
-        Binary::Pow => power(a, b),
+        Binary::Pow => each_pair(a, b, f32::powf),
         Binary::Min => a.minimum(b),
         Binary::Max => a.maximum(b),
         Binary::Mod => a - (b * (a / b)?.floor()?)?,
@@ -39,14 +39,17 @@ pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result
         Binary::And => logic(|a, b| a * b),
         Binary::Or => logic(|a, b| a.maximum(b)),
         Binary::Xor => logic(|a, b| a.ne(b)),
+        Binary::BitAnd => each_pair(a, b, |a, b| (a as i64 & b as i64) as f32),
+        Binary::BitOr => each_pair(a, b, |a, b| (a as i64 | b as i64) as f32),
+        Binary::BitXor => each_pair(a, b, |a, b| (a as i64 ^ b as i64) as f32),
     }
 }
 
-/// Candle's power is by logarithms, which negative bases have not; ONNX's is C's.
-fn power(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let (base, exponents): (Vec<f32>, Vec<f32>) =
+/// Candle's power is by logarithms, which negative bases have not, and it has no bits.
+fn each_pair(a: &Tensor, b: &Tensor, f: fn(f32, f32) -> f32) -> Result<Tensor> {
+    let (first, second): (Vec<f32>, Vec<f32>) =
         (a.flatten_all()?.to_vec1()?, b.flatten_all()?.to_vec1()?);
-    let values = base.into_iter().zip(exponents).map(|(a, b)| a.powf(b));
+    let values = first.into_iter().zip(second).map(|(a, b)| f(a, b));
     Tensor::from_iter(values, a.device())?.reshape(a.shape())
 }
 
@@ -66,6 +69,7 @@ pub(in crate::compute) fn unary(kind: Unary, x: &Tensor) -> Result<Tensor> {
         Unary::Erf => x.erf(),
         Unary::Sin => x.sin(),
         Unary::Cos => x.cos(),
+        Unary::Atan => each(x, f32::atan),
         Unary::Floor => x.floor(),
         Unary::Ceil => x.ceil(),
         Unary::Round => each(x, f32::round_ties_even),

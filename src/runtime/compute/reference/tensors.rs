@@ -87,6 +87,11 @@ pub(super) fn apply(
             let x = with_rank(x, dims.rank() + 1)?;
             x.broadcast_as(batched(batch, &dims))?.contiguous()
         }
+        TensorOp::TopK {
+            count,
+            largest,
+            positions,
+        } => best(x, count, largest, positions),
         TensorOp::CumSum {
             axis,
             exclusive,
@@ -230,6 +235,28 @@ fn pad(x: &Tensor, axis: usize, before: usize, after: usize, border: Border) -> 
                 .collect(),
         ),
     }
+}
+
+/// Returns the first `count` of each row in their order, or where they are. NaN counts as the
+/// largest.
+fn best(x: &Tensor, count: usize, largest: bool, positions: bool) -> Result<Tensor> {
+    let size = x.dim(D::Minus1)?;
+    let values: Vec<f32> = x.flatten_all()?.to_vec1()?;
+    let mut best = Vec::with_capacity(values.len() / size.max(1) * count);
+    for row in values.chunks_exact(size) {
+        let mut order: Vec<usize> = (0..size).collect();
+        order.sort_by(|&a, &b| match largest {
+            true => (row[b] + 0.0).total_cmp(&(row[a] + 0.0)),
+            false => (row[a] + 0.0).total_cmp(&(row[b] + 0.0)),
+        });
+        let first = order.into_iter().take(count);
+        best.extend(first.map(|at| if positions { at as f32 } else { row[at] }));
+    }
+    Tensor::from_vec(
+        best,
+        [&x.dims()[..x.rank() - 1], &[count]].concat(),
+        x.device(),
+    )
 }
 
 /// Returns sums by a product with a triangle of ones.

@@ -72,6 +72,12 @@ impl TensorOp {
                 border,
             } => padded(&first, &before, &after, border),
             TensorOp::Expand { dims } => (first.broadcast(&dims) == Some(dims)).then_some(dims),
+            TensorOp::TopK { count, .. } => {
+                let last = first.rank().checked_sub(1)?;
+                (1..=first[last])
+                    .contains(&count)
+                    .then(|| first.with(last, count))
+            }
             TensorOp::CumSum { axis, .. } => (axis < first.rank()).then_some(first),
         }
     }

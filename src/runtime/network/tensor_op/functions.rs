@@ -26,6 +26,10 @@ pub enum Binary {
     And,
     Or,
     Xor,
+    /// Of the bits of whole numbers, negative ones in two's complement.
+    BitAnd,
+    BitOr,
+    BitXor,
 }
 
 impl Binary {
@@ -48,6 +52,9 @@ impl Binary {
             Binary::And => "and",
             Binary::Or => "or",
             Binary::Xor => "xor",
+            Binary::BitAnd => "bit-and",
+            Binary::BitOr => "bit-or",
+            Binary::BitXor => "bit-xor",
         }
     }
 }
@@ -67,6 +74,7 @@ pub enum Unary {
     Erf,
     Sin,
     Cos,
+    Atan,
     Floor,
     Ceil,
     /// To the nearest integer, halves to the even one.
@@ -95,6 +103,7 @@ impl Unary {
             Unary::Erf => "erf",
             Unary::Sin => "sin",
             Unary::Cos => "cos",
+            Unary::Atan => "atan",
             Unary::Floor => "floor",
             Unary::Ceil => "ceil",
             Unary::Round => "round",

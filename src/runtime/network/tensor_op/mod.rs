@@ -127,6 +127,16 @@ pub enum TensorOp {
         /// Dimensions of the answer.
         dims: Dims,
     },
+    /// The largest or the least values of each row along the last axis, in their order; of
+    /// equal ones the first comes first.
+    TopK {
+        /// Values of each row.
+        count: usize,
+        /// Whether the largest ones are taken.
+        largest: bool,
+        /// Whether their positions are the answer, not the values.
+        positions: bool,
+    },
     /// Sums of all values up to each one along an axis.
     CumSum {
         /// The axis.
@@ -159,6 +169,7 @@ impl TensorOp {
             TensorOp::Embedding { .. } => "embedding",
             TensorOp::Pad { .. } => "pad",
             TensorOp::Expand { .. } => "expand",
+            TensorOp::TopK { .. } => "top-k",
             TensorOp::CumSum { .. } => "cum-sum",
         }
     }
@@ -203,7 +214,9 @@ impl TensorOp {
         match self {
             TensorOp::MatMul => 2 * out * input.channels() as u64,
             TensorOp::Binary { .. } | TensorOp::With { .. } | TensorOp::Unary { .. } => out,
-            TensorOp::Reduce { .. } | TensorOp::CumSum { .. } => input.elements() as u64,
+            TensorOp::Reduce { .. } | TensorOp::CumSum { .. } | TensorOp::TopK { .. } => {
+                input.elements() as u64
+            }
             _ => 0,
         }
     }

@@ -7,6 +7,7 @@
 //! Nodes that make no sense for a larger batch say that the file takes single samples alone;
 //! nothing can be mixed then.
 
+mod lookups;
 mod moves;
 mod place;
 mod products;
@@ -24,7 +25,7 @@ use super::tensor::Constant;
 use place::Place;
 
 /// The size of a batch that stands for all others.
-pub(super) const ANY_BATCH: usize = 3;
+const ANY_BATCH: usize = 3;
 
 /// A value that is another one for a batch than for one sample.
 #[derive(Clone, Debug)]
@@ -62,15 +63,18 @@ fn mixes<T>(axis: usize) -> Result<T, BatchFault> {
 #[derive(Debug)]
 pub(super) struct BatchTrace<'a> {
     size: usize,
+    /// Whether the file takes this many samples and no others.
+    is_fixed: bool,
     values: HashMap<&'a str, Batched>,
 }
 
 impl<'a> BatchTrace<'a> {
-    /// Starts with inputs whose first axis is a batch of `size` samples.
-    pub(super) fn new(size: usize, inputs: impl Iterator<Item = &'a str>) -> Self {
+    /// Starts with inputs whose first axis is a batch, of a `fixed` size or of any.
+    pub(super) fn new(fixed: Option<usize>, inputs: impl Iterator<Item = &'a str>) -> Self {
         let values = inputs.map(|name| (name, Batched::Samples(Place::FIRST)));
         BatchTrace {
-            size,
+            size: fixed.unwrap_or(ANY_BATCH),
+            is_fixed: fixed.is_some(),
             values: values.collect(),
         }
     }
@@ -141,6 +145,7 @@ impl Operand<'_> {
 struct Followed<'v, 'a> {
     node: Node<'a>,
     batch: usize,
+    is_fixed: bool,
     operands: Vec<Option<Operand<'v>>>,
     answers: Vec<Vec<usize>>,
 }
@@ -183,6 +188,7 @@ impl<'a> PartialNetwork<'a> {
         let followed = Followed {
             node,
             batch: trace.size,
+            is_fixed: trace.is_fixed,
             operands: operands.collect(),
             answers: answers.collect(),
         };

@@ -2,9 +2,8 @@
 
 use super::place::{Place, grown};
 use super::rules::{Answers, depends};
-use super::{BatchFault, Batched, Followed, mixes};
+use super::{BatchFault, Batched, Followed, lookups, mixes};
 use crate::onnx::fold::{axes, order, taken};
-use crate::onnx::indices;
 use crate::onnx::node::axis;
 use crate::onnx::shapes::{broadcast_dims, reshape_dims, reshape_kept, sizes, split_sizes};
 use crate::onnx::tensor::{Constant, Values};
@@ -20,10 +19,10 @@ pub(super) fn answers(operator: &str, of: &Followed<'_, '_>) -> Option<Answers> 
         "Concat" => concat(of),
         "Split" => split(of),
         "Slice" => slice(of),
-        "Gather" => gather(of),
-        "GatherElements" => gather_elements(of),
-        "GatherND" => gather_nd(of),
-        "ScatterElements" | "ScatterND" => scatter(of),
+        "Gather" => lookups::gather(of),
+        "GatherElements" => lookups::gather_elements(of),
+        "GatherND" => lookups::gather_nd(of),
+        "Scatter" | "ScatterElements" | "ScatterND" => lookups::scatter(of),
         "Expand" => expand(of),
         "Tile" => tile(of),
         "Pad" => pad(of),
@@ -182,17 +181,15 @@ fn stacked(of: &Followed<'_, '_>, parts: &[usize], place: Place) -> Answers {
 
 fn split(of: &Followed<'_, '_>) -> Answers {
     let place = of.sample_place(0)?;
+    of.is_short(place)?;
     let dims = of.operand(0)?.all_dims(of.batch);
     let along = axis(of.node.integer("axis").unwrap_or(0), dims.len())?;
     let given = of.operands.get(1).and_then(Option::as_ref);
     let all = split_sizes(of.node, given.and_then(|o| o.of_all()), dims[along])?;
-    let one: Vec<usize> = of
-        .answers
-        .iter()
-        .map(|a| a.get(along).copied().unwrap_or(0))
-        .collect();
+    let single = of.operand(0)?.dims[along];
+    let one = split_sizes(of.node, given.and_then(|o| o.constant), single)?;
     if along != place.axis {
-        return match all.starts_with(&one) {
+        return match all == one {
             true => of.all_at(place),
             false => Err(depends()),
         };
@@ -212,6 +209,7 @@ fn split(of: &Followed<'_, '_>) -> Answers {
 
 fn slice(of: &Followed<'_, '_>) -> Answers {
     let mut place = of.sample_place(0)?;
+    of.is_short(place)?;
     let x = of.operand(0)?;
     let one = taken(x.dims, of.node, &of.constants())?;
     let all = taken(&x.all_dims(of.batch), of.node, &of.all_constants())?;
@@ -227,107 +225,6 @@ fn slice(of: &Followed<'_, '_>) -> Answers {
         }
     }
     of.all_at(place)
-}
-
-fn gather(of: &Followed<'_, '_>) -> Answers {
-    let (data, which) = (of.operand(0)?, of.operand(1)?);
-    let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
-    let rank = which.dims.len();
-    match (data.batched, which.batched) {
-        (None, Some(_)) => {
-            let place = of.sample_place(1)?;
-            of.all_at(place.along(place.axis + along))
-        }
-        (Some(_), None) => {
-            let place = of.sample_place(0)?;
-            if place.axis < along {
-                return of.all_at(place);
-            } else if place.axis > along {
-                return of.all_at(place.along(place.axis + rank - 1));
-            }
-            picked(of, place)
-        }
-        _ if of.sample_place(0)?.axis == along && rank == 1 => picked(of, of.sample_place(0)?),
-        _ => mixes(along),
-    }
-}
-
-/// Positions along the axis that holds the samples.
-fn picked(of: &Followed<'_, '_>, place: Place) -> Answers {
-    let (data, which) = (of.operand(0)?, of.operand(1)?);
-    let listed = |constant: Option<&Constant>, size: usize| {
-        let listed = constant.filter(|c| c.dims.len() == 1)?.as_integers()?;
-        let each = listed.iter().map(|i| axis(*i, size).ok());
-        each.collect::<Option<Vec<usize>>>()
-    };
-    let one = listed(which.constant, data.dims[place.axis]);
-    let all = listed(which.of_all(), data.all_dims(of.batch)[place.axis]);
-    let taken = one
-        .zip(all)
-        .and_then(|(one, all)| place.taken(&one, &all, of.batch));
-    match taken {
-        Some(place) => of.all_at(place),
-        None => mixes(place.axis),
-    }
-}
-
-fn gather_elements(of: &Followed<'_, '_>) -> Answers {
-    let (data, which) = (of.operand(0)?, of.operand(1)?);
-    let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
-    if data.batched.is_none() {
-        return Err(BatchFault::Single);
-    }
-    let place = of.sample_place(0)?;
-    match which.batched {
-        Some(_) if place.axis != along && of.sample_place(1)? == place => of.all_at(place),
-        _ => mixes(place.axis),
-    }
-}
-
-fn gather_nd(of: &Followed<'_, '_>) -> Answers {
-    let (data, which) = (of.operand(0)?, of.operand(1)?);
-    let batch = usize::try_from(of.node.integer("batch_dims").unwrap_or(0)).unwrap_or(0);
-    let (rank, depth) = (which.dims.len(), which.dims.last().copied().unwrap_or(1));
-    if data.batched.is_none() {
-        return of.all_at(of.sample_place(1)?);
-    }
-    let place = of.sample_place(0)?;
-    match which.batched {
-        None if place.axis >= batch + depth => {
-            of.all_at(place.along(place.axis + rank - 1 - batch - depth))
-        }
-        Some(Batched::Numbered(own)) if place == Place::FIRST && batch == 0 => of.all_at(*own),
-        Some(_) if place.axis < batch && of.sample_place(1)? == place => of.all_at(place),
-        _ => mixes(place.axis),
-    }
-}
-
-/// Updates have to lie in the sample that they are made of.
-fn scatter(of: &Followed<'_, '_>) -> Answers {
-    let (data, which, updates) = (of.operand(0)?, of.operand(1)?, of.operand(2)?);
-    let place = of.sample_place(0)?;
-    let at = |dims: &[usize], which: Option<&Constant>| {
-        let which = which.ok_or(BatchFault::Single)?;
-        Ok::<_, BatchFault>(match of.node.operator() {
-            Some("ScatterND") => indices::nd(dims, which, 0)?.1,
-            _ => indices::elements(dims, which, of.node.integer("axis"))?.1,
-        })
-    };
-    let one = at(data.dims, which.constant)?;
-    let all = at(&data.all_dims(of.batch), which.of_all())?;
-    let own = match updates.batched {
-        Some(_) => of.sample_place(2)?,
-        None => return mixes(place.axis),
-    };
-    let fits = |(n, &position): (usize, &usize)| {
-        let (sample, update) = own.split(n, updates.dims, of.batch);
-        let (of_sample, inside) = place.split(position, data.dims, of.batch);
-        sample == of_sample && one.get(update) == Some(&inside)
-    };
-    match all.iter().enumerate().all(fits) {
-        true => of.all_at(place),
-        false => mixes(place.axis),
-    }
 }
 
 fn expand(of: &Followed<'_, '_>) -> Answers {
@@ -348,11 +245,9 @@ fn tile(of: &Followed<'_, '_>) -> Answers {
     if of.operand(0)?.batched.is_some() {
         let place = of.sample_place(0)?;
         let times = repeats.get(place.axis).copied().unwrap_or(1);
+        let outer = place.outer.saturating_mul(times);
         let answer = of.answers.first().ok_or(BatchFault::Single)?;
-        let place = Place {
-            outer: place.outer * times,
-            ..place
-        };
+        let place = Place { outer, ..place };
         return match place.dims(answer, of.batch) == all {
             true => of.all_at(place),
             false => Err(depends()),

@@ -53,6 +53,9 @@ impl Place {
     /// those of a batch. `None` where they are not each sample's own.
     pub(super) fn taken(self, of_one: &[usize], of_all: &[usize], batch: usize) -> Option<Self> {
         let count = of_one.len();
+        if count == 0 {
+            return None;
+        }
         let samples = 0..batch;
         let inner = self.inner;
         let (expected, place): (Vec<usize>, Place) = if inner == 1 {

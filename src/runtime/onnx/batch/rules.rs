@@ -22,8 +22,11 @@ pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
         "LpNormalization" | "TopK" | "CumSum" | "CumProd" => along(of, written_axis(of, -1)?),
         "LayerNormalization" | "RMSNormalization" => from_axis(of),
         "DynamicQuantizeLinear" => {
-            // A scale for each sample is finer than one for all.
-            Ok(vec![of.operand(0)?.batched.cloned()])
+            // A scale for each sample is finer than one for all, but for a batch of a fixed size.
+            match of.is_fixed {
+                true => mixes(0),
+                false => Ok(vec![of.operand(0)?.batched.cloned()]),
+            }
         }
         "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
         _ if operator.starts_with("Reduce") => {
@@ -34,6 +37,12 @@ pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
             }
         }
         "LSTM" | "GRU" | "RNN" => sequence(of),
+        "NegativeLogLikelihoodLoss" | "SoftmaxCrossEntropyLoss" => loss(of),
+        // Sizes may name that of the batch, which stays.
+        "Resize" | "Upsample" => match of.sample_place(0)? {
+            place if place.axis == 0 => of.all_at(place),
+            place => mixes(place.axis),
+        },
         _ if is_elementwise(operator) => of.all_at(together(of)?),
         _ => match moves::answers(operator, of) {
             Some(answers) => answers,
@@ -66,6 +75,17 @@ impl<'v> Followed<'v, '_> {
             _ => return Err(BatchFault::Single),
         };
         place.ok_or_else(depends)
+    }
+
+    /// Checks that the axis which holds samples is short enough to be followed position by
+    /// position.
+    pub(super) fn is_short(&self, place: Place) -> Result<(), BatchFault> {
+        const LONGEST: usize = 1 << 22;
+        let longest = (place.outer * place.inner).saturating_mul(self.batch);
+        match longest <= LONGEST {
+            true => Ok(()),
+            false => Err(BatchFault::Mixes("too many rows to follow".into())),
+        }
     }
 
     pub(super) fn constants(&self) -> Vec<Option<&Constant>> {
@@ -257,12 +277,28 @@ fn first_axis(of: &Followed<'_, '_>) -> Answers {
             continue;
         }
         let place = of.sample_place(n)?;
+        // More channels than the file has weights for.
+        let weighed = matches!(
+            of.node.operator(),
+            Some("Conv" | "ConvTranspose" | "BatchNormalization" | "InstanceNormalization")
+        );
+        if place.axis == 1 && weighed {
+            return Err(BatchFault::Single);
+        }
         if place.axis != 0 || found.is_some_and(|found| found != place) {
             return mixes(place.axis);
         }
         found = Some(place);
     }
     of.all_at(found.ok_or(BatchFault::Single)?)
+}
+
+/// Losses of all samples are one number unless they are not summed up.
+fn loss(of: &Followed<'_, '_>) -> Answers {
+    match of.node.text("reduction") {
+        Some(b"none") => first_axis(of),
+        _ => mixes(0),
+    }
 }
 
 /// Recurrent layers, whose sequences go on along the first axis and are a batch along the

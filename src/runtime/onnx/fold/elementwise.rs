@@ -101,6 +101,9 @@ fn integers(kind: Binary, a: &[i64], b: &[i64]) -> Result<Values, NodeFault> {
         Binary::Pow => a.checked_pow(u32::try_from(b).ok()?),
         Binary::Min => Some(a.min(b)),
         Binary::Max => Some(a.max(b)),
+        Binary::BitAnd => Some(a & b),
+        Binary::BitOr => Some(a | b),
+        Binary::BitXor => Some(a ^ b),
         Binary::Mod => a
             .checked_rem(b)
             .map(|r| match r != 0 && (r < 0) != (b < 0) {
@@ -109,9 +112,17 @@ fn integers(kind: Binary, a: &[i64], b: &[i64]) -> Result<Values, NodeFault> {
             }),
         _ => a.checked_add(b),
     });
+    if matches!(kind, Binary::Div | Binary::Mod) && b.contains(&0) {
+        return Err(by_zero());
+    }
     let values: Option<Vec<i64>> = each.collect();
     let overflow = || NodeFault::Shapes("its integers leave their range".into());
     Ok(Values::Integers(values.ok_or_else(overflow)?))
+}
+
+/// The fault of integers that are divided by 0.
+pub(in crate::onnx) fn by_zero() -> NodeFault {
+    NodeFault::Shapes("its integers are divided by 0".into())
 }
 
 fn booleans(kind: Binary, a: &[bool], b: &[bool]) -> Result<Values, NodeFault> {
@@ -146,8 +157,7 @@ fn remainder(inputs: &[Option<&Constant>]) -> FoldedConstant {
         }
         (Values::Integers(a), Values::Integers(b)) => {
             let each = a.iter().zip(b).map(|(a, b)| a.checked_rem(*b));
-            let zero = || NodeFault::Shapes("a division by 0".into());
-            Values::Integers(each.collect::<Option<_>>().ok_or_else(zero)?)
+            Values::Integers(each.collect::<Option<_>>().ok_or_else(by_zero)?)
         }
         _ => return Err(different()),
     };
@@ -228,7 +238,7 @@ pub(super) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     Ok(Constant { dims, values })
 }
 
-/// Returns an integer in the bits of an element type.
+/// Returns an integer in the bits of an element type, the upper ones left out as ONNX Runtime does.
 fn narrowed(value: i64, to: i64) -> i64 {
     match to {
         2 => i64::from(value as u8),

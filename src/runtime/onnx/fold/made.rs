@@ -32,7 +32,13 @@ pub(super) fn range(inputs: &[Option<&Constant>]) -> FoldedConstant {
     let [start, limit, delta] = [0, 1, 2].map(|n| input(inputs, n));
     let (start, limit, delta) = (start?, limit?, delta?);
     let whole = |c: &Constant| c.as_integers().and_then(|v| v.first().copied());
-    let number = |c: &Constant| c.as_scalar().ok_or_else(|| integers("bound"));
+    let number = |c: &Constant| {
+        let why = || NodeFault::Shapes("its bounds and its step are no single numbers".into());
+        c.as_scalar().ok_or_else(why)
+    };
+    if delta.as_scalar() == Some(0.0) {
+        return Err(NodeFault::Shapes("a range in steps of 0".into()));
+    }
     let count = |steps: f64| {
         let count = steps.ceil().max(0.0);
         let count = if count.is_finite() {

@@ -16,6 +16,7 @@ use super::shapes::{
 use super::tensor::Constant;
 use select::{gathered, joined, picked, run, sliced, transposed};
 
+pub(super) use elementwise::by_zero;
 pub(super) use made::{eye, kept};
 pub(super) use select::{order, permuted, taken};
 

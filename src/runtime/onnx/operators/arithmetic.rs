@@ -3,8 +3,8 @@
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Dims, NodeId, Op, Shape, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
-use crate::onnx::fold::permuted;
-use crate::onnx::kinds::{answers_booleans, binary};
+use crate::onnx::fold::{by_zero, permuted};
+use crate::onnx::kinds::{answers_booleans, binary, narrow};
 use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -35,6 +35,12 @@ impl<'a> PartialNetwork<'a> {
     /// Adds a function of two values, of which one may be constant.
     pub(super) fn binary(&mut self, node: Node<'a>, kind: Binary, a: &Value, b: &Value) -> Added {
         match (a, b) {
+            (Value::Activation(_), Value::Constant(c))
+                if matches!(kind, Binary::Div | Binary::Mod)
+                    && c.as_integers().is_some_and(|c| c.contains(&0)) =>
+            {
+                Err(by_zero().into())
+            }
             (Value::Activation(x), Value::Constant(c)) => self.with(node, kind, x, c, false),
             (Value::Constant(c), Value::Activation(x)) => self.with(node, kind, x, c, true),
             (a, b) => {
@@ -283,6 +289,13 @@ pub(super) fn many<'a>(
     }
     match operator {
         "Mean" => network.by(node, Binary::Div, &all, inputs.0.len() as f32, false),
+        "Add" | "Sub" | "Mul" | "Pow" | "Div" if all.numbers == NumberType::Integers => {
+            let first = node
+                .inputs()
+                .first()
+                .and_then(|name| network.element_type(name));
+            network.wrapped(node, &all, first.and_then(narrow))
+        }
         _ => Ok(all),
     }
 }

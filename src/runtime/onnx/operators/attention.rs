@@ -2,7 +2,7 @@
 
 use super::elementwise::choice;
 use super::inputs::{Inputs, unsupported};
-use crate::network::{Activation as ActivationFunction, Binary, Op};
+use crate::network::{Activation as ActivationFunction, Binary, Border, Op};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::kept;
@@ -11,7 +11,7 @@ use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::{Constant, Values};
 
 /// Returns a value as `[batch, heads, tokens, features]`.
-fn heads<'a>(
+pub(super) fn heads<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
@@ -58,7 +58,20 @@ fn masked<'a>(
     scores: Activation,
     mask: &Value,
 ) -> Result<Activation, Refusal> {
-    let mask = network.operand(node, mask)?;
+    let mut mask = network.operand(node, mask)?;
+    // A mask of fewer keys leaves the others out.
+    let (Some(&seen), Some(&all)) = (mask.dims().last(), scores.dims().last()) else {
+        return unsupported("a mask without an axis");
+    };
+    if seen > 1 && seen < all {
+        let mut pads = vec![(0, 0); mask.dims().len()];
+        pads[mask.dims().len() - 1].1 = all - seen;
+        let out = match mask.numbers {
+            NumberType::Booleans => 0.0,
+            _ => f32::NEG_INFINITY,
+        };
+        mask = network.pad(node, &mask, &pads, Border::Constant(out))?;
+    }
     if mask.numbers != NumberType::Booleans {
         return network.pair(node, Binary::Add, &scores, &mask);
     }
@@ -70,20 +83,33 @@ fn masked<'a>(
     choice(network, node, [&mask, &scores, &lowest])
 }
 
-/// Keys and values that were there before are joined before the new ones, and answered.
+/// Returns scores with those of keys behind each sample's own number of them far below all
+/// others.
+fn unpadded<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    scores: &Activation,
+    inputs: &Inputs<'_>,
+) -> Result<Activation, Refusal> {
+    let lengths = network.input(node, inputs, 6)?;
+    let &[batch] = lengths.dims() else {
+        return unsupported(format!("lengths of {:?}", lengths.dims()));
+    };
+    let lengths = network.reshaped(node, &lengths, &[batch, 1, 1, 1])?;
+    let keys = scores.dims().last().copied().unwrap_or(1);
+    let mut places = Constant::integers((0..keys as i64).collect());
+    places.dims = vec![1, 1, 1, keys];
+    let seen = network.with(node, Binary::Greater, &lengths, &places, false)?;
+    masked(network, node, scores.clone(), &seen.into())
+}
+
+/// Keys and values that were there before are joined before the new ones, and answered, as are
+/// the scores: as they are, capped, masked, or as shares.
 pub(super) fn attention<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Result<Vec<Activation>, Refusal> {
-    if inputs.has(6)
-        || node
-            .outputs()
-            .get(3)
-            .is_some_and(|name| network.is_read(name))
-    {
-        return unsupported("lengths of padded keys, or scores as an answer");
-    }
     let [q, k, v] = [0, 1, 2].map(|n| network.input(node, inputs, n));
     let (q, k, v) = (q?, k?, v?);
     let rank = q.dims().len();
@@ -109,6 +135,7 @@ pub(super) fn attention<'a>(
     let scale = node.float("scale").unwrap_or((width as f32).sqrt().recip());
     let scores = network.product(node, &q, &k.turned())?;
     let mut scores = network.by(node, Binary::Mul, &scores, scale, false)?;
+    let mut stages = vec![scores.clone()];
     let cap = node.float("softcap").unwrap_or(0.0);
     if cap > 0.0 {
         let small = network.by(node, Binary::Div, &scores, cap, false)?;
@@ -116,6 +143,7 @@ pub(super) fn attention<'a>(
         let small = network.each(node, tanh, &small)?;
         scores = network.by(node, Binary::Mul, &small, cap, false)?;
     }
+    stages.push(scores.clone());
     if node.integer("is_causal") == Some(1) {
         let seen = kept(&[tokens, all], before as i64, false);
         let below = |seen: bool| if seen { 0.0 } else { f32::NEG_INFINITY };
@@ -128,11 +156,16 @@ pub(super) fn attention<'a>(
     if inputs.has(3) {
         scores = masked(network, node, scores, inputs.value(3)?)?;
     }
+    if inputs.has(6) {
+        scores = unpadded(network, node, &scores, inputs)?;
+    }
+    stages.push(scores.clone());
     let rows: Vec<usize> = scores.layout.ending_in(&[3]);
     let shares = network.laid(node, &scores, &rows)?;
     let from = network.stored(node, &shares, &rows)?;
     let id = network.layer(node, Op::Softmax, &[from], Vec::new())?;
     let shares = Activation { id, ..shares };
+    stages.push(shares.clone());
     let mut made = network.product(node, &shares, &v)?;
     if rank == 3 {
         let &[batch, count, tokens, width] = made.dims() else {
@@ -142,5 +175,10 @@ pub(super) fn attention<'a>(
         made = network.reshaped(node, &made, &[batch, tokens, count * width])?;
     }
     let [keys, values] = present;
-    Ok(vec![made, keys, values])
+    let mode = node.integer("qk_matmul_output_mode").unwrap_or(0);
+    let stage = usize::try_from(mode).ok().and_then(|mode| stages.get(mode));
+    match stage {
+        Some(stage) => Ok(vec![made, keys, values, stage.clone()]),
+        None => unsupported("scores of a stage that is not known"),
+    }
 }

@@ -236,6 +236,26 @@ pub(super) fn matmul<'a>(
     network.product(node, &a, &b)
 }
 
+/// The product of two values as matrices, times a number.
+pub(super) fn scaled_matmul<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+    by: f32,
+) -> Added {
+    let (a, b) = (inputs.value(0)?, inputs.value(1)?);
+    if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
+        && let Some(mut dense) = Dense::new(matrix, false, None)
+    {
+        dense.values.iter_mut().for_each(|v| *v *= by);
+        return dense.add(network, node, x);
+    }
+    let a = network.input(node, inputs, 0)?;
+    let b = network.input(node, inputs, 1)?;
+    let made = network.product(node, &a, &b)?;
+    network.by(node, Binary::Mul, &made, by, false)
+}
+
 fn with_bias<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,

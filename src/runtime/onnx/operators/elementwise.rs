@@ -4,7 +4,7 @@ use super::activations;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
-use crate::onnx::kinds;
+use crate::onnx::kinds::{self, narrow};
 use crate::onnx::layout::{Layout, common};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -53,6 +53,23 @@ pub(super) fn unary<'a>(
     })
 }
 
+impl<'a> PartialNetwork<'a> {
+    /// Adds integers in the bits of a narrow type, the upper ones left out as ONNX Runtime does.
+    pub(super) fn wrapped(
+        &mut self,
+        node: Node<'a>,
+        x: &Activation,
+        bits: Option<(f32, f32)>,
+    ) -> Added {
+        let Some((least, count)) = bits else {
+            return Ok(x.clone());
+        };
+        let x = self.by(node, Binary::Sub, x, least, false)?;
+        let x = self.by(node, Binary::Mod, &x, count, false)?;
+        self.by(node, Binary::Add, &x, least, false)
+    }
+}
+
 pub(super) fn is_infinite<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
@@ -89,8 +106,17 @@ pub(super) fn cast<'a>(
             to => return unsupported(format!("a cast to element type {to}")),
         },
     };
+    let bits = node
+        .integer("to")
+        .and_then(|to| narrow(i32::try_from(to).ok()?));
     let made = match (x.numbers, to) {
-        (NumberType::Floats, NumberType::Integers) => network.unary(node, Unary::Truncate, &x)?,
+        (NumberType::Floats | NumberType::Integers, NumberType::Integers) => {
+            let whole = match x.numbers {
+                NumberType::Floats => network.unary(node, Unary::Truncate, &x)?,
+                _ => x,
+            };
+            network.wrapped(node, &whole, bits)?
+        }
         (NumberType::Floats | NumberType::Integers, NumberType::Booleans) => {
             network.unary(node, Unary::NotZero, &x)?
         }
@@ -99,20 +125,31 @@ pub(super) fn cast<'a>(
     Ok(made.typed(to))
 }
 
-/// Returns its input; a dropout while training is refused.
+/// Returns its input, and that all of it is kept; a dropout while training is refused.
 pub(super) fn dropout<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
-) -> Added {
+) -> Result<Vec<Activation>, Refusal> {
     let trains = match inputs.has(2) {
         true => inputs.number(2)? != Some(0.0),
         false => false,
     };
-    match trains {
-        true => unsupported("a dropout while training"),
-        false => network.input(node, inputs, 0),
+    let x = match trains {
+        true => return unsupported("a dropout while training"),
+        false => network.input(node, inputs, 0)?,
+    };
+    if !node
+        .outputs()
+        .get(1)
+        .is_some_and(|name| network.is_read(name))
+    {
+        return Ok(vec![x]);
     }
+    // Equal to itself, which all but NaN are.
+    let kept = network.unary(node, Unary::IsNaN, &x)?;
+    let kept = network.unary(node, Unary::Not, &kept)?;
+    Ok(vec![x, kept.typed(NumberType::Booleans)])
 }
 
 pub(super) fn choose<'a>(

@@ -93,6 +93,40 @@ pub(super) fn activation<'a>(
             let (sin, cos) = (f.of(Unary::Sin, x)?, f.of(Unary::Cos, x)?);
             f.pair(&sin, Binary::Div, &cos)
         }
+        // By half the angle, which keeps what is near 1 exact.
+        "Asin" => {
+            let square = f.pair(x, Binary::Mul, x)?;
+            let side = f.from(1.0, Binary::Sub, &square)?;
+            let side = f.of(Unary::Sqrt, &side)?;
+            let side = f.by(&side, Binary::Add, 1.0)?;
+            let half = f.pair(x, Binary::Div, &side)?;
+            let half = f.of(Unary::Atan, &half)?;
+            f.by(&half, Binary::Mul, 2.0)
+        }
+        "Acos" => {
+            let (above, below) = (f.from(1.0, Binary::Sub, x)?, f.by(x, Binary::Add, 1.0)?);
+            let half = f.pair(&above, Binary::Div, &below)?;
+            let half = f.of(Unary::Sqrt, &half)?;
+            let half = f.of(Unary::Atan, &half)?;
+            f.by(&half, Binary::Mul, 2.0)
+        }
+        "Asinh" => {
+            let size = f.of(Unary::Abs, x)?;
+            let square = f.pair(x, Binary::Mul, x)?;
+            let side = f.by(&square, Binary::Add, 1.0)?;
+            let side = f.of(Unary::Sqrt, &side)?;
+            let all = f.pair(&size, Binary::Add, &side)?;
+            let all = f.of(Unary::Log, &all)?;
+            let sign = f.of(Unary::Sign, x)?;
+            f.pair(&all, Binary::Mul, &sign)
+        }
+        "Acosh" => {
+            let square = f.pair(x, Binary::Mul, x)?;
+            let side = f.by(&square, Binary::Sub, 1.0)?;
+            let side = f.of(Unary::Sqrt, &side)?;
+            let all = f.pair(x, Binary::Add, &side)?;
+            f.of(Unary::Log, &all)
+        }
         "Sinh" | "Cosh" => {
             let up = f.of(Unary::Exp, x)?;
             let down = f.of(Unary::Reciprocal, &up)?;

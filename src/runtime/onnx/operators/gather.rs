@@ -39,13 +39,16 @@ pub(super) fn gather<'a>(
 }
 
 /// Adds the positions along an axis that computed indices name.
-fn gathered<'a>(
+pub(super) fn gathered<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
     which: &Activation,
     along: usize,
 ) -> Added {
+    if along >= x.dims().len() {
+        return Err(NodeFault::Shapes(format!("no axis {along} of {:?}", x.dims())).into());
+    }
     let axes = x.layout.axes_with(&[along]);
     let order = which.layout.order().to_vec();
     let ids = [
@@ -66,7 +69,7 @@ fn gathered<'a>(
 }
 
 /// Rows of a constant table, which lie as their indices do.
-fn embedding<'a>(
+pub(super) fn embedding<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     table: &Constant,
@@ -125,7 +128,12 @@ pub(super) fn positions<'a>(
         Value::Activation(which) if is_nd => {
             computed_rows(network, node, inputs.value(0)?, which, batch)
         }
-        Value::Activation(which) => computed_elements(network, node, inputs.value(0)?, which),
+        Value::Activation(which) => {
+            let data = inputs.value(0)?;
+            let rank = data.dims().map_or(0, <[usize]>::len);
+            let along = axis(node.integer("axis").unwrap_or(0), rank)?;
+            computed_elements(network, node, data, which, along)
+        }
         Value::Unknown => unsupported(""),
     }
 }
@@ -171,14 +179,15 @@ fn integers(dims: Vec<usize>, values: impl Iterator<Item = usize>) -> Constant {
     Constant { dims, values }
 }
 
-fn computed_elements<'a>(
+/// Adds the values along an axis that computed indices name, each in its own row.
+pub(super) fn computed_elements<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     data: &Value,
     which: &Activation,
+    along: usize,
 ) -> Added {
     let dims = data.dims().unwrap_or_default().to_vec();
-    let along = axis(node.integer("axis").unwrap_or(0), dims.len())?;
     // Where constant indices of 0 would lie is where the others are counted from.
     let count: usize = which.dims().iter().product();
     let zeros = integers(which.dims().to_vec(), std::iter::repeat_n(0, count));

@@ -3,19 +3,27 @@
 mod activations;
 mod arithmetic;
 mod attention;
+mod bits;
+mod contrib;
 mod dense;
 mod einsum;
 mod elementwise;
 mod extend;
 mod functions;
 mod gather;
+mod images;
 mod inputs;
 mod layer_norm;
+mod losses;
 mod norms;
 mod pools;
 mod quantised;
+mod ranked;
+mod recurrent;
 mod reduce;
 mod resize;
+mod rotary;
+mod scatter;
 mod select;
 mod softmax;
 mod transposed;
@@ -38,7 +46,10 @@ pub(super) fn add<'a>(
     inputs: &[Option<Value>],
 ) -> Result<Vec<Activation>, Refusal> {
     let operator = node.operator().unwrap_or_default();
-    let (one, many) = (handler(operator), handler_of_many(operator));
+    let (one, many) = match node.contrib() {
+        Some(own) => (contrib::handler(own), contrib::handler_of_many(own)),
+        None => (handler(operator), handler_of_many(operator)),
+    };
     let unknown = |value: &Value| matches!(value, Value::Unknown);
     let follows = inputs.iter().flatten().any(unknown);
     match operator {
@@ -71,6 +82,10 @@ type HandlerOfMany =
 fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {
     Some(match operator {
         "Split" => select::split,
+        "TopK" => ranked::top_k,
+        "RNN" | "GRU" | "LSTM" => recurrent::layer,
+        "Dropout" => elementwise::dropout,
+        "SoftmaxCrossEntropyLoss" => losses::cross_entropy,
         "LayerNormalization" => layer_norm::layer_norm,
         "DynamicQuantizeLinear" => quantised::dynamic,
         "Attention" => attention::attention,
@@ -96,18 +111,24 @@ fn layers(operator: &str) -> Option<Handler> {
         "MatMul" => dense::matmul,
         "Einsum" => einsum::einsum,
         "MatMulInteger" => quantised::product,
+        "ConvInteger" => quantised::convolution,
+        "QLinearMatMul" => quantised::linear_product,
+        "QLinearConv" => quantised::linear_convolution,
+        "NegativeLogLikelihoodLoss" => losses::negative_log_likelihood,
+        "RotaryEmbedding" => rotary::embed,
         "QuantizeLinear" => quantised::quantize,
         "DequantizeLinear" => quantised::dequantize,
         "BatchNormalization" => norms::batch_norm,
         "InstanceNormalization" | "GroupNormalization" => norms::group_norm,
         "LRN" => norms::response_norm,
-        "RMSNormalization" => layer_norm::rms_norm,
+        "RMSNormalization" | "SimplifiedLayerNormalization" => layer_norm::rms_norm,
         "LpNormalization" => norms::lp_norm,
         "Softmax" => softmax::softmax,
         "LogSoftmax" => softmax::log_softmax,
         "Hardmax" => softmax::hardmax,
         "ArgMax" | "ArgMin" => reduce::extreme,
         "CumSum" => reduce::cumulative_sum,
+        "CumProd" => ranked::cumulative_product,
         "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1"
         | "ReduceL2" | "ReduceSumSquare" | "ReduceLogSum" | "ReduceLogSumExp" => reduce::reduce,
         _ => return None,
@@ -124,7 +145,9 @@ fn numbers(operator: &str) -> Option<Handler> {
         "Where" => elementwise::choose,
         "IsInf" => elementwise::is_infinite,
         "Celu" | "Selu" | "Softsign" | "Swish" | "ThresholdedRelu" | "Shrink" | "Tan" | "Sinh"
-        | "Cosh" | "Atanh" => functions::activation,
+        | "Cosh" | "Asinh" | "Acosh" | "Atanh" | "Asin" | "Acos" => functions::activation,
+        "BitwiseNot" => bits::inverted,
+        "BitShift" => bits::shifted,
         "PRelu" => functions::parametric_relu,
         _ if super::kinds::binary(operator).is_some() => arithmetic::many,
         _ if super::kinds::unary(operator).is_some() => elementwise::unary,
@@ -136,7 +159,6 @@ fn numbers(operator: &str) -> Option<Handler> {
 fn arrangements(operator: &str) -> Option<Handler> {
     Some(match operator {
         "Identity" => |network, node, inputs| network.input(node, inputs, 0),
-        "Dropout" => elementwise::dropout,
         "Flatten" => views::flatten,
         "Reshape" => views::reshape,
         "Squeeze" => views::squeeze,
@@ -148,7 +170,8 @@ fn arrangements(operator: &str) -> Option<Handler> {
         "Concat" => select::concat,
         "Gather" => gather::gather,
         "GatherElements" | "GatherND" => gather::positions,
-        "ScatterElements" | "ScatterND" => select::scatter,
+        "Scatter" | "ScatterElements" | "ScatterND" => scatter::scatter,
+        "Compress" => ranked::compressed,
         "OneHot" => gather::one_hot,
         "Expand" => extend::expand,
         "Tile" => extend::tile,

@@ -1,5 +1,6 @@
 //! Values brought to mean 0 and variance 1 in each channel, or by their neighbours.
 
+use super::images::of_each;
 use super::inputs::{Added, Inputs, like, pixels, unsupported};
 use crate::network::{Binary, Op, Reduction, ResponseNorm, Shape, Unary};
 use crate::onnx::activation::{Activation, Value};
@@ -106,6 +107,14 @@ impl<'a> PartialNetwork<'a> {
 }
 
 pub(super) fn response_norm<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    of_each(network, node, inputs, response_norm_of_one)
+}
+
+fn response_norm_of_one<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,

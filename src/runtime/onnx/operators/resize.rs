@@ -207,11 +207,12 @@ impl<'a> Attributes<'a> {
         self.filter == Filter::Linear && half && !self.antialias
     }
 
-    /// Returns the position in the input of each one of the answer.
+    /// Returns the position in the input of each one of the answer. They are computed in float32
+    /// as ONNX Runtime's, since rounding decides which value is nearest.
     fn places(&self, from: usize, to: AxisSize) -> Result<Vec<f64>, Refusal> {
-        let (inside, size, scale) = (from as f64, to.size as f64, to.scale);
+        let (inside, size, scale) = (from as f32, to.size as f32, to.scale as f32);
         let place = |i: usize| {
-            let i = i as f64;
+            let i = i as f32;
             Some(match self.coordinates {
                 b"half_pixel" => (i + 0.5) / scale - 0.5,
                 b"pytorch_half_pixel" if to.size == 1 => 0.0,
@@ -222,11 +223,12 @@ impl<'a> Attributes<'a> {
                 }
                 b"asymmetric" => i / scale,
                 b"align_corners" if to.size == 1 => 0.0,
-                b"align_corners" => i * (inside - 1.0) / (scale * inside - 1.0),
+                b"align_corners" => i * (inside - 1.0) / (size - 1.0),
                 _ => return None,
             })
         };
-        let places: Option<Vec<f64>> = (0..to.size).map(place).collect();
+        let places = (0..to.size).map(|i| place(i).map(f64::from));
+        let places: Option<Vec<f64>> = places.collect();
         let mode = String::from_utf8_lossy(self.coordinates);
         places.map_or_else(|| unsupported(format!("coordinates by {mode}")), Ok)
     }
@@ -235,7 +237,7 @@ impl<'a> Attributes<'a> {
         let round = |x: f64| match self.rounding {
             b"floor" => x.floor(),
             b"ceil" => x.ceil(),
-            b"round_prefer_ceil" => (x + 0.5).floor(),
+            b"round_prefer_ceil" => x.round(),
             _ => (x - 0.5).ceil(),
         };
         let places = self.places(from, to)?.into_iter();

@@ -5,7 +5,7 @@ use crate::network::{Dims, Op, Shape, TensorOp};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
 use crate::onnx::fold::taken;
-use crate::onnx::indices::{self, Positions};
+use crate::onnx::indices::Positions;
 use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -164,35 +164,6 @@ impl<'a> PartialNetwork<'a> {
             ..parts[0].under(layout)
         })
     }
-}
-
-/// `ScatterElements` and `ScatterND` at constant positions: updates behind the data, of which
-/// the last that was written is taken.
-pub(super) fn scatter<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    if !matches!(node.text("reduction"), None | Some(b"none")) {
-        return unsupported("updates that are combined with what is there");
-    }
-    let x = network.input(node, inputs, 0)?;
-    let updates = network.input(node, inputs, 2)?;
-    let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let (dims, at) = match node.operator() {
-        Some("ScatterND") => indices::nd(x.dims(), which, 0)?,
-        _ => indices::elements(x.dims(), which, node.integer("axis"))?,
-    };
-    if dims != updates.dims() {
-        let why = format!("updates of {:?} for {dims:?}", updates.dims());
-        return Err(NodeFault::Shapes(why).into());
-    }
-    let count = x.dims().iter().product();
-    let flat = network.reshaped(node, &x, &[count])?;
-    let updates = network.reshaped(node, &updates, &[at.len()])?;
-    let both = network.join(node, &[flat, updates], 0)?;
-    let order = indices::overwritten(count, &at);
-    network.at(node, &both, (x.dims().to_vec(), order))
 }
 
 pub(super) fn slice<'a>(

@@ -48,13 +48,23 @@ pub(super) fn log_softmax<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let (rows, along) = rows(network, node, &x)?;
-    let most = network.reduce(node, Reduction::Max, &rows, &[along])?;
-    let rows = network.pair(node, Binary::Sub, &rows, &most)?;
+    let made = log_shares(network, node, &rows, along)?;
+    network.reshaped(node, &made, x.dims())
+}
+
+/// Adds the logarithms of the shares along an axis.
+pub(super) fn log_shares<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    along: usize,
+) -> Added {
+    let most = network.reduce(node, Reduction::Max, x, &[along])?;
+    let rows = network.pair(node, Binary::Sub, x, &most)?;
     let all = network.unary(node, Unary::Exp, &rows)?;
     let all = network.reduce(node, Reduction::Sum, &all, &[along])?;
     let all = network.unary(node, Unary::Log, &all)?;
-    let made = network.pair(node, Binary::Sub, &rows, &all)?;
-    network.reshaped(node, &made, x.dims())
+    network.pair(node, Binary::Sub, &rows, &all)
 }
 
 /// 1 at the first of the largest values, else 0.

@@ -1,5 +1,6 @@
 //! Transposed convolutions: a convolution over the image with zeros between its pixels.
 
+use super::images::of_each;
 use super::inputs::{Added, Inputs, image, like, unsupported};
 use crate::network::{Border, Conv2d, Op, Sides};
 use crate::onnx::activation::Activation;
@@ -133,6 +134,14 @@ fn growth(
 }
 
 pub(super) fn convolution<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    of_each(network, node, inputs, convolution_of_one)
+}
+
+fn convolution_of_one<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,

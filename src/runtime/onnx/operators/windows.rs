@@ -1,6 +1,7 @@
 //! Convolutions, pools and means over images.
 
 use super::dense::Dense;
+use super::images::of_each;
 use super::inputs::{Added, Inputs, image, like, pixels, unsupported};
 use crate::network::{Border, Conv2d, Op, Pool, Sides};
 use crate::onnx::activation::Activation;
@@ -13,6 +14,10 @@ pub(super) fn conv<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
+    of_each(network, node, inputs, conv_of_one)
+}
+
+fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let x = network.input(node, inputs, 0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
     let (channels, per_group, kernel) = match weight.dims[..] {

@@ -73,6 +73,9 @@ pub(super) fn binary(kind: Binary, from: [&[f32]; 2], steps: [usize; 2], out: &m
         Binary::And => pairs(from, steps, out, |a, b| bit((a != 0.0) & (b != 0.0))),
         Binary::Or => pairs(from, steps, out, |a, b| bit((a != 0.0) | (b != 0.0))),
         Binary::Xor => pairs(from, steps, out, |a, b| bit((a != 0.0) ^ (b != 0.0))),
+        Binary::BitAnd => pairs(from, steps, out, |a, b| (a as i64 & b as i64) as f32),
+        Binary::BitOr => pairs(from, steps, out, |a, b| (a as i64 | b as i64) as f32),
+        Binary::BitXor => pairs(from, steps, out, |a, b| (a as i64 ^ b as i64) as f32),
     }
 }
 
@@ -116,6 +119,7 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
         Unary::Erf => {}
         Unary::Sin => each(a, step, out, f32::sin),
         Unary::Cos => each(a, step, out, f32::cos),
+        Unary::Atan => each(a, step, out, f32::atan),
         Unary::Floor => each(a, step, out, f32::floor),
         Unary::Ceil => each(a, step, out, f32::ceil),
         Unary::Round => each(a, step, out, f32::round_ties_even),

@@ -1,0 +1,42 @@
+//! Layers of images where a sample holds several of them.
+
+use super::Handler;
+use super::inputs::{Added, Inputs, unsupported};
+use crate::onnx::activation::Value;
+use crate::onnx::node::Node;
+use crate::onnx::partial::PartialNetwork;
+
+/// The most images of a sample; the layer is there once for each.
+const MOST_IMAGES: usize = 64;
+
+/// Adds a layer for each image of the first input, and joins the answers. The weights count as
+/// values that are made of constants.
+pub(super) fn of_each<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+    layer: Handler,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let count = match *x.dims() {
+        [count, _, _, ..] if count > 1 => count,
+        _ => return layer(network, node, inputs),
+    };
+    if count > MOST_IMAGES {
+        return unsupported(format!("more than {MOST_IMAGES} images in a sample"));
+    }
+    let weights = match inputs.0.get(1) {
+        Some(Some(Value::Constant(weights))) => weights.values.len(),
+        _ => 0,
+    };
+    network
+        .fold_budget
+        .spend(weights.saturating_mul(count - 1))?;
+    let mut parts = Vec::new();
+    for image in 0..count {
+        let mut own = inputs.0.to_vec();
+        own[0] = Some(network.slice(node, &x, 0, image, 1, 1)?.into());
+        parts.push(layer(network, node, &Inputs(&own))?);
+    }
+    network.join(node, &parts, 0)
+}

@@ -1,0 +1,118 @@
+//! Some values of an axis by their rank or a mask, and products up to each one.
+
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::{Binary, TensorOp};
+use crate::onnx::activation::{Activation, NumberType};
+use crate::onnx::layout::Layout;
+use crate::onnx::node::{Node, axis};
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::tensor::Constant;
+
+/// How many are taken is an attribute before opset 10, and a constant input after.
+pub(super) fn top_k<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Result<Vec<Activation>, Refusal> {
+    let x = network.input(node, inputs, 0)?;
+    let along = axis(node.integer("axis").unwrap_or(-1), x.dims().len())?;
+    let written = match node.integer("k") {
+        Some(count) => Some(count),
+        None => inputs.integers(1)?.and_then(|k| k.first().copied()),
+    };
+    let size = x.dims()[along];
+    let count = written.and_then(|k| usize::try_from(k).ok());
+    let Some(count) = count.filter(|k| (1..=size).contains(k)) else {
+        return unsupported(format!("{written:?} values of {size}"));
+    };
+    let largest = node.integer("largest").unwrap_or(1) != 0;
+    let axes = x.layout.ending_in(&[along]);
+    let from = network.stored(node, &x, &axes)?;
+    let mut dims = x.dims().to_vec();
+    dims[along] = count;
+    let mut best = |positions: bool| {
+        let op = TensorOp::TopK {
+            count,
+            largest,
+            positions,
+        };
+        let id = network.tensor(node, op, &[from])?;
+        Ok::<_, Refusal>(Activation {
+            id,
+            ..x.under(Layout::new(dims.clone(), &axes))
+        })
+    };
+    let values = best(false)?;
+    match node.outputs().get(1) {
+        Some(name) if !name.is_empty() => Ok(vec![values, best(true)?.typed(NumberType::Integers)]),
+        _ => Ok(vec![values]),
+    }
+}
+
+/// Products of all values up to each one along an axis, one after the other.
+pub(super) fn cumulative_product<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    const MOST: usize = 512;
+    let x = network.input(node, inputs, 0)?;
+    let along = inputs.integers(1)?.and_then(|a| a.first().copied());
+    let along = axis(along.unwrap_or(0), x.dims().len())?;
+    let size = x.dims()[along];
+    if size > MOST {
+        return unsupported(format!("products of more than {MOST} values"));
+    }
+    let reverse = node.integer("reverse") == Some(1);
+    let exclusive = node.integer("exclusive") == Some(1);
+    let mut order: Vec<usize> = (0..size).collect();
+    if reverse {
+        order.reverse();
+    }
+    let mut all: Option<Activation> = None;
+    let mut parts = Vec::new();
+    for at in order {
+        let own = network.slice(node, &x, along, at, 1, 1)?;
+        let next = match &all {
+            Some(all) => network.pair(node, Binary::Mul, all, &own)?,
+            None => own.clone(),
+        };
+        parts.push(match (exclusive, all) {
+            (false, _) => next.clone(),
+            (true, Some(before)) => before,
+            (true, None) => network.by(node, Binary::Pow, &own, 0.0, false)?,
+        });
+        all = Some(next);
+    }
+    if reverse {
+        parts.reverse();
+    }
+    network.join(node, &parts, along)
+}
+
+/// `Compress`: the positions along an axis at which a constant is true.
+pub(super) fn compressed<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let mut x = network.input(node, inputs, 0)?;
+    let condition = inputs
+        .constant(1)?
+        .map(Constant::to_floats)
+        .unwrap_or_default();
+    let along = match node.integer("axis") {
+        Some(along) => axis(along, x.dims().len())?,
+        None => {
+            let count = x.dims().iter().product();
+            x = network.reshaped(node, &x, &[count])?;
+            0
+        }
+    };
+    let kept = condition
+        .iter()
+        .enumerate()
+        .filter(|(_, holds)| **holds != 0.0);
+    let kept = kept.map(|(at, _)| at as i64).collect();
+    network.take(node, &x, along, &Constant::integers(kept))
+}

@@ -1,0 +1,104 @@
+//! Updates written over values at constant positions.
+
+use super::inputs::{Added, Inputs, unsupported};
+use crate::network::Binary;
+use crate::onnx::activation::{Activation, Value};
+use crate::onnx::error::NodeFault;
+use crate::onnx::indices;
+use crate::onnx::node::Node;
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::tensor::{Constant, Values};
+
+/// The most updates of one position that are combined one after the other.
+const MOST_UPDATES: usize = 64;
+
+/// `ScatterElements` and `ScatterND`. The last of several updates of a position stays, or all
+/// are combined with what is there.
+pub(super) fn scatter<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let updates = network.input(node, inputs, 2)?;
+    let which = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
+    let (dims, at) = match node.operator() {
+        Some("ScatterND") => indices::nd(x.dims(), which, 0)?,
+        _ => indices::elements(x.dims(), which, node.integer("axis"))?,
+    };
+    if dims != updates.dims() {
+        let why = format!("updates of {:?} for {dims:?}", updates.dims());
+        return Err(NodeFault::Shapes(why).into());
+    }
+    let count = x.dims().iter().product();
+    let flat = network.reshaped(node, &x, &[count])?;
+    let updates = network.reshaped(node, &updates, &[at.len()])?;
+    let made = match combination(node)? {
+        None => {
+            network.fold_budget.spend(count)?;
+            let both = network.join(node, &[flat, updates], 0)?;
+            let order = indices::overwritten(count, &at);
+            network.at(node, &both, (vec![count], order))?
+        }
+        Some((kind, neutral)) => combined(network, node, (flat, updates), &at, (kind, neutral))?,
+    };
+    network.reshaped(node, &made, x.dims())
+}
+
+/// Returns the function that combines an update with what is there, and the number that it
+/// leaves as it is; `None` where updates replace.
+fn combination(node: Node<'_>) -> Result<Option<(Binary, f32)>, Refusal> {
+    Ok(match node.text("reduction") {
+        None | Some(b"none") => None,
+        Some(b"add") => Some((Binary::Add, 0.0)),
+        Some(b"mul") => Some((Binary::Mul, 1.0)),
+        Some(b"max") => Some((Binary::Max, f32::NEG_INFINITY)),
+        Some(b"min") => Some((Binary::Min, f32::INFINITY)),
+        Some(_) => return unsupported("a reduction that is not known"),
+    })
+}
+
+/// Combines updates in rounds, in each of which a position is updated at most once.
+fn combined<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    (mut x, updates): (Activation, Activation),
+    at: &[usize],
+    (kind, neutral): (Binary, f32),
+) -> Added {
+    let count = x.dims()[0];
+    let neutral = Constant {
+        dims: vec![1],
+        values: Values::Floats(vec![neutral]),
+    };
+    let neutral = network.operand(node, &Value::Constant(neutral))?;
+    let numbers = x.numbers;
+    let both = network.join(node, &[updates, neutral.typed(numbers)], 0)?;
+    for round in rounds(network, count, at)? {
+        let update = network.at(node, &both, (vec![count], round))?;
+        x = network.pair(node, kind, &x, &update)?;
+    }
+    Ok(x)
+}
+
+/// Returns for each round which update every position takes, or their number for none.
+fn rounds(
+    network: &mut PartialNetwork<'_>,
+    count: usize,
+    at: &[usize],
+) -> Result<Vec<Vec<usize>>, Refusal> {
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut seen = vec![0; count];
+    for (update, &position) in at.iter().enumerate() {
+        if seen[position] == rounds.len() {
+            if rounds.len() == MOST_UPDATES {
+                return unsupported(format!("more than {MOST_UPDATES} updates of a position"));
+            }
+            network.fold_budget.spend(count)?;
+            rounds.push(vec![at.len(); count]);
+        }
+        rounds[seen[position]][position] = update;
+        seen[position] += 1;
+    }
+    Ok(rounds)
+}
