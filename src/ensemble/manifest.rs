@@ -74,6 +74,7 @@ pub(super) struct InputTable {
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
+    deny_unknown_fields,
     expecting = "expected a list of lengths, or { most = 256 } with `step` if there is one"
 )]
 pub(super) enum LengthsTable {

@@ -83,7 +83,9 @@ fn run(predictor: &mut dyn Predictor, rows: &[Vec<f32>], outputs: usize) -> Vec<
     let input = host_rows(rows.len(), rows[0].len()).expect("rows");
     let output = host_rows(rows.len(), outputs).expect("rows");
     write_rows(&input, |to| to.copy_from_slice(&rows.concat())).expect("written");
-    predictor.predict(rows.len(), &input, &output).expect("runs");
+    predictor
+        .predict(rows.len(), &input, &output)
+        .expect("runs");
     read_rows(&output, <[f32]>::to_vec).expect("read")
 }
 
@@ -195,7 +197,8 @@ fn a_row_whose_length_is_none_has_no_answer_and_the_others_keep_theirs() {
         let answers = run(&mut predictor, &[good.clone(), bad, good.clone()], WIDTH);
         let rows: Vec<&[f32]> = answers.chunks_exact(WIDTH).collect();
         assert!(rows[1].iter().all(|v| v.is_nan()), "{wrong}");
-        assert_eq!(rows[0], rows[2], "{wrong}");
+        let apart = rows[0].iter().zip(rows[2]).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-5, "{wrong}");
         assert!(rows[0].iter().all(|v| v.is_finite()), "{wrong}");
     }
 }
@@ -209,7 +212,10 @@ fn a_file_that_leaves_one_length_open_is_served_up_to_its_position_table() {
     assert_eq!(ensemble.lengths, Some(masked(&[8, 16])));
     let samples = ensemble.calibration.clone().expect("made up");
     let lengths: Vec<f32> = (0..64).map(|at| samples.row(at)[0]).collect();
-    assert!(lengths.iter().any(|length| *length != lengths[0]), "{lengths:?}");
+    assert!(
+        lengths.iter().any(|length| *length != lengths[0]),
+        "{lengths:?}"
+    );
     let engine = start(&ensemble, networks(&ensemble));
     let answer = engine.predict(Request::new(&samples.rows(0, 8)));
     let answer = answer.expect("admitted").expect("answered");
@@ -249,16 +255,37 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
     let mask = "mask = \"attention_mask\"";
     let cases = [
         (String::new(), "or `lengths` beside the tensors"),
-        (format!("lengths = [32]\n{mask}"), "longer than its position table; at most 16"),
+        (
+            format!("lengths = [32]\n{mask}"),
+            "longer than its position table; at most 16",
+        ),
         (format!("lengths = []\n{mask}"), "1 to 64 buckets"),
         (format!("lengths = [8, 4]\n{mask}"), "buckets ascend"),
         (format!("lengths = [0, 4]\n{mask}"), "buckets ascend"),
-        (format!("lengths = {{ most = 1 }}\n{mask}"), "the largest length is 2 to"),
-        (format!("lengths = {{ most = 16, step = 0 }}\n{mask}"), "step: expected at least 1"),
-        (format!("lengths = {{ most = 10000000, step = 1 }}\n{mask}"), "1 to 64 buckets"),
-        ("lengths = [8, 16]".into(), "only where `mask` names a tensor"),
-        ("lengths = { most = 16, step = 8 }".into(), "only where `mask` names a tensor"),
-        ("lengths = [16]\nmask = \"words\"".into(), "expected one of attention_mask, ids, types"),
+        (
+            format!("lengths = {{ most = 1 }}\n{mask}"),
+            "the largest length is 2 to",
+        ),
+        (
+            format!("lengths = {{ most = 16, step = 0 }}\n{mask}"),
+            "step: expected at least 1",
+        ),
+        (
+            format!("lengths = {{ most = 10000000, step = 1 }}\n{mask}"),
+            "1 to 64 buckets",
+        ),
+        (
+            "lengths = [8, 16]".into(),
+            "only where `mask` names a tensor",
+        ),
+        (
+            "lengths = { most = 16, step = 8 }".into(),
+            "only where `mask` names a tensor",
+        ),
+        (
+            "lengths = [16]\nmask = \"words\"".into(),
+            "expected one of attention_mask, ids, types",
+        ),
     ];
     for (input, expected) in cases {
         let refused = read(folder.path(), &input).expect_err(&input);
@@ -267,9 +294,7 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
 }
 
 fn line(ids: &[i64]) -> String {
-    let tensor = |(name, _): &(String, TensorValue), data: Vec<i64>| {
-        json!({"name": name, "datatype": "INT64", "shape": [1, ids.len()], "data": data})
-    };
+    let tensor = |(name, _): &(String, TensorValue), data: Vec<i64>| json!({"name": name, "datatype": "INT64", "shape": [1, ids.len()], "data": data});
     let tensors = sentence(ids);
     let inputs: Vec<Value> = tensors
         .iter()
@@ -297,7 +322,10 @@ fn lines_of_json_hold_samples_of_different_lengths() {
     assert_eq!(samples.row(0)[17..24], [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0]);
     assert_eq!(samples.row(1)[0], 16.0);
     let cases = [
-        (line(&[1; 17]), "line 1: input `attention_mask`: expected a length from 1 to 16, found 17"),
+        (
+            line(&[1; 17]),
+            "line 1: input `attention_mask`: expected a length from 1 to 16, found 17",
+        ),
         (line(&[]), "expected a length from 1 to 16, found 0"),
     ];
     for (text, expected) in cases {
@@ -311,7 +339,10 @@ fn lines_of_json_hold_samples_of_different_lengths() {
 fn lengths_that_make_no_buckets_cannot_be() {
     let named = || "mask".to_owned();
     assert_eq!(Lengths::exact(1), Err(LengthsError::Most(1)));
-    assert_eq!(Lengths::padded(vec![], named()), Err(LengthsError::Buckets(0)));
+    assert_eq!(
+        Lengths::padded(vec![], named()),
+        Err(LengthsError::Buckets(0))
+    );
     let twice = Lengths::padded(vec![4, 4], named());
     assert_eq!(twice, Err(LengthsError::Order(vec![4, 4])));
     for most in [2, 8, 9, 100, 128, 300, 512, 5000] {
@@ -321,7 +352,10 @@ fn lengths_that_make_no_buckets_cannot_be() {
         for length in 1..=most {
             let bucket = lengths.bucket(length).expect("in range");
             let room = (length / 4).max(16);
-            assert!((length..=length + room).contains(&bucket), "{length}: {bucket}");
+            assert!(
+                (length..=length + room).contains(&bucket),
+                "{length}: {bucket}"
+            );
         }
     }
 }

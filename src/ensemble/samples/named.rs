@@ -1,7 +1,9 @@
 //! Samples of several named tensors: JSON as in a request of the Open Inference Protocol, a line of
 //! it for each request, or an `.npz` with an array for each tensor.
 
-use crate::tensor::{Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor};
+use crate::tensor::{
+    Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+};
 
 use super::error::{JsonError, SamplesError};
 use super::form::MOST_BYTES;
@@ -104,7 +106,9 @@ pub(super) fn joined(
     check_size(samples, width)?;
     let mut rows = vec![0.0; samples * width];
     for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
-        signature.fill(row, (lengths[at], held), |input| parts[input].samples.row(at));
+        signature.fill(row, (lengths[at], held), |input| {
+            parts[input].samples.row(at)
+        });
     }
     Samples::new(rows, width, None)
 }

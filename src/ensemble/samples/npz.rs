@@ -9,10 +9,10 @@ use crate::tensor::{Signature, TensorSpec};
 
 use super::error::{NpzError, SamplesError};
 use super::form::{MOST_BYTES, SampleForm};
-use super::rows::Samples;
-use super::targets::{TargetForm, Targets};
 use super::named::{self, TensorArray};
 use super::npy;
+use super::rows::Samples;
+use super::targets::{TargetForm, Targets};
 
 /// The names of an array of samples, in any case.
 const SAMPLES: [&str; 2] = ["samples", "x"];

@@ -106,7 +106,13 @@ fn lengths(
         (LengthsTable::UpTo { step: Some(0), .. }, _) => {
             return Err(wrong("step: expected at least 1, found 0".into()));
         }
-        (LengthsTable::UpTo { most, step: Some(step) }, Some(mask)) => {
+        (
+            LengthsTable::UpTo {
+                most,
+                step: Some(step),
+            },
+            Some(mask),
+        ) => {
             // One more than can be kept, so that it is refused.
             let below = (1..=MOST_STEPS).map(|n| n.saturating_mul(*step));
             let buckets = below.take_while(|bucket| bucket < most).chain([*most]);
@@ -157,11 +163,14 @@ pub(super) fn network(model: OnnxModel, sample: &Signature) -> Result<TakenNetwo
     let in_words = |error: OnnxError| error.to_string();
     let taken = sample.inputs.iter();
     let taken = taken.filter(|spec| model.input_names().any(|name| name == spec.name));
-    let given: Vec<(String, Vec<Dimension>)> =
-        taken.map(|spec| (spec.name.clone(), batched(spec))).collect();
+    let given: Vec<(String, Vec<Dimension>)> = taken
+        .map(|spec| (spec.name.clone(), batched(spec)))
+        .collect();
     let mask = sample.lengths.as_ref().and_then(Lengths::mask);
     if let Some(mask) = mask.filter(|mask| !given.iter().any(|(name, _)| name == mask)) {
-        return Err(format!("it does not take `{mask}`, the mask of what is padded"));
+        return Err(format!(
+            "it does not take `{mask}`, the mask of what is padded"
+        ));
     }
     let open = OpenLengths::new(given);
     let (network, by_length) = match &sample.lengths {

@@ -9,9 +9,7 @@ use rayon::ThreadPool;
 use super::ComputeError;
 use super::buffers::ValuePlace;
 use super::family::Family;
-use super::kernels::{
-    ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape,
-};
+use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape};
 use super::plan::ArenaPlan;
 use super::shared::KnownWeights;
 use super::team::PhaseBarrier;

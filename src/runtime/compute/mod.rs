@@ -33,8 +33,8 @@ use crate::network::LengthError;
 
 pub use costs::{Footprint, FootprintModel, footprint, work};
 pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
-pub use kernels::{resize_planes, softmax_row};
 pub use groups::{LengthCost, LengthGroup, length_groups};
+pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,

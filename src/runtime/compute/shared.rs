@@ -85,4 +85,3 @@ fn same(
     let shared = parameters.iter().all(|p| weights.share(held, &p.name));
     own.name == known.name && own.op == known.op && shared
 }
-

@@ -83,11 +83,7 @@ impl Graph {
     pub fn with_signature(self, signature: Signature) -> Result<Graph, GraphError> {
         let most = signature.most();
         let ends = [
-            (
-                &signature.inputs,
-                signature.input_width(most),
-                self.input(),
-            ),
+            (&signature.inputs, signature.input_width(most), self.input()),
             (
                 &signature.outputs,
                 signature.output_width(most),

@@ -239,7 +239,10 @@ impl Profiler<'_> {
 
 /// Returns the lengths of the calibration samples, where these vary.
 fn lengths(ensemble: &Ensemble) -> Vec<f32> {
-    let samples = ensemble.calibration.iter().filter(|_| ensemble.lengths.is_some());
+    let samples = ensemble
+        .calibration
+        .iter()
+        .filter(|_| ensemble.lengths.is_some());
     let rows = samples.flat_map(|s| s.values().chunks_exact(s.width()));
     rows.filter_map(|row| row.first().copied()).collect()
 }

@@ -141,9 +141,7 @@ impl PredictorFactory for NetworkFactory {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         Ok(match self.lowered(member)? {
-            LoweredNetwork::One(lowered) => {
-                Box::new(CpuPredictor::new(lowered, size.get(), pool)?)
-            }
+            LoweredNetwork::One(lowered) => Box::new(CpuPredictor::new(lowered, size.get(), pool)?),
             LoweredNetwork::Varying(lowered) => {
                 Box::new(VaryingPredictor::new(lowered, size.get(), pool)?)
             }

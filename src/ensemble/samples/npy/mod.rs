@@ -41,7 +41,9 @@ pub(super) fn samples(bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Samples, 
 pub(super) fn sample_dims(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
     let dims = read(bytes)?.dims;
     let rest = dims.get(1..).unwrap_or_default().iter();
-    Ok(rest.map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect())
+    Ok(rest
+        .map(|&d| usize::try_from(d).unwrap_or(usize::MAX))
+        .collect())
 }
 
 /// Reads targets alone.
