@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::network::{Graph, NodeId, Op, TensorOp};
-use crate::tensor::{DataType, Signature, TensorSpec};
+use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
 
 use super::samples::{Samples, SamplesError};
 
@@ -20,7 +20,8 @@ impl Samples {
     /// Creates `rows` samples of the inputs of a signature that all of `graphs` can take, the same
     /// each time: floats from −1 to 1; integers that are rows of the smallest table that a graph
     /// looks them up in, or 1 where there is none, as in masks; booleans that are true. Where
-    /// lengths vary, each is equally likely.
+    /// lengths vary, all that a mask allows are equally likely, and some up to the largest where
+    /// there is none.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row.
@@ -39,9 +40,9 @@ impl Samples {
         let width = signature.input_width(signature.most());
         let mut values = vec![0.0; rows * width];
         for row in values.chunks_exact_mut(width.max(1)) {
-            let length = match signature.most() {
-                0 => 0,
-                most => random.random_range(1..=most),
+            let length = match &signature.lengths {
+                None => 0,
+                Some(lengths) => length(lengths, &mut random),
             };
             let tensors = signature.inputs.iter().zip(&bounds);
             let tensors: Vec<Vec<f32>> = tensors
@@ -51,6 +52,17 @@ impl Samples {
         }
         Samples::new(values, width, None)
     }
+}
+
+/// Returns the length of a made-up sample. Where none is padded there are few, since the network is
+/// lowered for each.
+fn length(lengths: &Lengths, random: &mut ChaCha8Rng) -> usize {
+    let most = lengths.most();
+    if lengths.mask().is_some() {
+        return random.random_range(1..=most);
+    }
+    let few = Lengths::usual_buckets(most);
+    few[random.random_range(0..few.len())]
 }
 
 /// Returns the values of a tensor in a sample of `length`; `bound` is the rows of its table.

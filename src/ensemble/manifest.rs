@@ -15,6 +15,7 @@ use crate::words;
 use super::alone::{is_network, manifest};
 use super::answers_table::{AnswersTable, WrittenOutputs};
 use super::input::PerChannel;
+use super::lengths_table::LengthsTable;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
 use super::text_table::TextTable;
@@ -71,21 +72,6 @@ pub(super) struct InputTable {
     /// In units of scaled and shifted values, as `std`.
     pub mean: Option<Spanned<PerChannel>>,
     pub std: Option<Spanned<PerChannel>>,
-}
-
-/// The buckets that lengths are padded to, or the largest length.
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a list of lengths, or { most = 256 } with `step` if there is one"
-)]
-pub(super) enum LengthsTable {
-    Buckets(Vec<usize>),
-    #[serde(rename_all = "kebab-case")]
-    UpTo {
-        most: usize,
-        step: Option<usize>,
-    },
 }
 
 /// A side, or a height and a width.

@@ -13,6 +13,7 @@ mod evaluation;
 mod input;
 mod label_reading;
 mod label_rules;
+mod lengths_table;
 mod made_up;
 mod manifest;
 mod measure;

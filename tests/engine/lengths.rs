@@ -197,7 +197,8 @@ fn a_row_whose_length_is_none_has_no_answer_and_the_others_keep_theirs() {
         let answers = run(&mut predictor, &[good.clone(), bad, good.clone()], WIDTH);
         let rows: Vec<&[f32]> = answers.chunks_exact(WIDTH).collect();
         assert!(rows[1].iter().all(|v| v.is_nan()), "{wrong}");
-        assert_eq!(rows[0], rows[2], "{wrong}");
+        let apart = rows[0].iter().zip(rows[2]).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f32::max) < 1e-5, "{wrong}");
         assert!(rows[0].iter().all(|v| v.is_finite()), "{wrong}");
     }
 }

@@ -134,7 +134,8 @@ fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
         (&twice, "input.tensors: two are named `ids`"),
         (
             &open,
-            "input.tensors: `mask`: expected dimensions of at least 1, found INT64 [-1]",
+            "input.tensors: `mask`: expected dimensions of at least 1, or `lengths` beside the \
+             tensors, found INT64 [-1]",
         ),
         (&strings, "input.tensors: `mask`: no network takes BYTES"),
         (

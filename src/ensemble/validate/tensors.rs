@@ -7,7 +7,8 @@ use std::sync::Arc;
 use toml::Spanned;
 
 use crate::ensemble::Input;
-use crate::ensemble::manifest::{EnsembleError, InputTable, LengthsTable, ManifestSource};
+use crate::ensemble::lengths_table::LengthsTable;
+use crate::ensemble::manifest::{EnsembleError, InputTable, ManifestSource};
 use crate::network::{NetworkByLength, Shape};
 use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork, OpenLengths};
 use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};

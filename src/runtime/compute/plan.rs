@@ -119,6 +119,12 @@ impl ArenaPlan {
         together(batch, late.map(|s| self.slots[s]).sum())
     }
 
+    /// Returns the floats of the weights that are multiplied with every sample: not those of tables,
+    /// of which a sample reads some rows.
+    pub(super) fn multiplied_floats(&self) -> usize {
+        self.steps.iter().map(|s| s.method.weight_floats()).sum()
+    }
+
     /// Returns the floats of all weights once they are folded and laid out.
     pub(super) fn weight_floats(&self) -> usize {
         self.steps.iter().map(super::fold::floats).sum()

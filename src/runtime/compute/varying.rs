@@ -139,7 +139,7 @@ impl VaryingNetwork {
         let known = kept.iter().find(|(of, _)| *of == length);
         let flops = known.map_or(f64::MAX.sqrt(), |(_, lowered)| lowered.flops());
         LengthCost {
-            group: FLOPS_PER_WEIGHT * self.largest.plan().weight_floats() as f64,
+            group: FLOPS_PER_WEIGHT * self.largest.plan().multiplied_floats() as f64,
             sample: flops,
         }
     }

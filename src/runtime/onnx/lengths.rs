@@ -31,7 +31,6 @@ pub struct OpenLengths {
 pub struct VaryingModel {
     model: OnnxModel,
     inputs: Vec<(String, Vec<Dimension>)>,
-    signature: Signature,
 }
 
 impl OpenLengths {
@@ -122,13 +121,12 @@ impl OnnxModel {
             ..varying_signature((&largest, most), (&other, another), &open.inputs)?
         };
         let network = OnnxNetwork {
-            graph: largest.graph.with_signature(signature.clone())?,
+            graph: largest.graph.with_signature(signature)?,
             ..largest
         };
         let model = VaryingModel {
             model: self,
             inputs: open.inputs.clone(),
-            signature,
         };
         Ok((network, Arc::new(model)))
     }
@@ -158,13 +156,6 @@ impl OnnxModel {
             }
         }
         fits
-    }
-}
-
-impl VaryingModel {
-    /// Returns the tensors of samples and answers.
-    pub fn signature(&self) -> &Signature {
-        &self.signature
     }
 }
 

@@ -83,8 +83,8 @@ impl Lengths {
         })
     }
 
-    /// Returns buckets up to `most` of which each is at most an eighth of its octave above the
-    /// one before, from 16 on: 8, 16, 32, … 128, 160, … 256, 320, …
+    /// Returns buckets up to `most`: 8, then 16 by 16 up to 128, then four for each doubling, so
+    /// that little of a sample is padding.
     pub fn usual_buckets(most: usize) -> Vec<usize> {
         let next = |&last: &usize| match last {
             8 => Some(16),
@@ -188,25 +188,24 @@ impl TensorSpec {
     }
 }
 
-/// Copies the values of a tensor between rows of samples of different lengths: as many as both
-/// have along each axis.
-pub(super) fn copy_block((from, of): (&[f32], &[usize]), (to, into): (&mut [f32], &[usize])) {
-    match (of, into) {
-        _ if of == into => {
-            let values: usize = of.iter().product();
-            to[..values].copy_from_slice(&from[..values]);
-        }
-        ([few], [many]) => {
-            let values = *few.min(many);
-            to[..values].copy_from_slice(&from[..values]);
-        }
-        ([first, of @ ..], [other, into @ ..]) => {
-            let steps: [usize; 2] = [of.iter().product(), into.iter().product()];
-            for at in 0..*first.min(other) {
-                let (from, to) = (&from[at * steps[0]..], &mut to[at * steps[1]..]);
-                copy_block((from, of), (to, into));
-            }
-        }
-        _ => {}
+/// Copies the first `part` values along each axis of a tensor of dimensions `of` into one of
+/// dimensions `into`.
+pub(super) fn copy_part(
+    (from, of): (&[f32], &[usize]),
+    part: &[usize],
+    (to, into): (&mut [f32], &[usize]),
+) {
+    let ([_, of @ ..], [count, part @ ..], [_, into @ ..]) = (of, part, into) else {
+        to[0] = from[0];
+        return;
+    };
+    let steps: [usize; 2] = [of, into].map(|dims| dims.iter().product());
+    if of == part && part == into {
+        let values = count * steps[0];
+        return to[..values].copy_from_slice(&from[..values]);
+    }
+    for at in 0..*count {
+        let (from, to) = (&from[at * steps[0]..], &mut to[at * steps[1]..]);
+        copy_part((from, of), part, (to, into));
     }
 }

@@ -4,7 +4,7 @@
 //! is its first value, and every tensor lies as one of the largest length, with zeros behind what
 //! the sample has.
 
-use super::lengths::copy_block;
+use super::lengths::copy_part;
 use super::signature::{Dimension, Signature, SignatureError, TensorSpec};
 use super::value::{TensorError, TensorValue};
 
@@ -147,7 +147,8 @@ impl Signature {
         to[..at[0]].copy_from_slice(&row[..at[0]]);
         for spec in &self.inputs {
             let dims = [spec.dims_at(self.most()), spec.dims_at(length)];
-            copy_block((&row[at[0]..], &dims[0]), (&mut to[at[1]..], &dims[1]));
+            let from = (&row[at[0]..], &dims[0][..]);
+            copy_part(from, &dims[1], (&mut to[at[1]..], &dims[1]));
             at = [0, 1].map(|i| at[i] + dims[i].iter().product::<usize>());
         }
     }
@@ -201,7 +202,7 @@ impl Signature {
             let mut values = vec![0.0; batch * size];
             let each = rows.chunks_exact(width.max(1)).take(batch);
             for (row, to) in each.zip(values.chunks_exact_mut(size.max(1))) {
-                copy_block((&row[first..], &most), (to, &dims));
+                copy_part((&row[first..], &most), &dims, (to, &dims));
             }
             let dims = std::iter::once(batch).chain(dims).collect();
             let value = TensorValue::of_floats(spec.data_type, dims, &values)?;
@@ -217,16 +218,6 @@ fn width(specs: &[TensorSpec], length: usize) -> usize {
     sizes.fold(0, |all, size| {
         all.saturating_add(size.unwrap_or(usize::MAX))
     })
-}
-
-/// Copies the first `part` values along each axis from one tensor to a larger one.
-fn copy_part((from, of): (&[f32], &[usize]), part: &[usize], (to, into): (&mut [f32], &[usize])) {
-    if part == of || part == into {
-        return copy_block((from, of), (to, into));
-    }
-    let mut values = vec![0.0; part.iter().product()];
-    copy_block((from, of), (&mut values, part));
-    copy_block((&values, part), (to, into));
 }
 
 /// One input of all samples.

@@ -28,7 +28,8 @@ pub(crate) struct NetworkChoice {
     #[arg(value_name = "NAME")]
     name: String,
     /// A sample: channels,height,width or features (default: what the network was made
-    /// for; 3,224,224 for a file of layers; the file's own for .onnx)
+    /// for; 3,224,224 for a file of layers; the file's own for .onnx, of any length where it
+    /// leaves one open)
     #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
     shape: Option<Shape>,
     /// Classes that a published network tells apart
