@@ -24,8 +24,8 @@ struct RequestField {
 pub(super) fn is_request(bytes: &[u8]) -> bool {
     // An array of one text would do as the fields of a struct, too.
     let is_object = bytes.trim_ascii_start().starts_with(b"{");
-    let read = || serde_json::from_slice::<RequestField>(bytes);
-    is_object && read().is_ok_and(|document| document.inputs.is_some())
+    let has_inputs = |document: RequestField| document.inputs.is_some();
+    is_object && serde_json::from_slice(bytes).is_ok_and(has_inputs)
 }
 
 /// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.
