@@ -146,7 +146,7 @@ fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
         (&both, "input: expected `shape` or `tensors`, found both"),
         (
             "[input]\n",
-            "input: expected `shape`, or `tensors` with names, types and shapes",
+            "input: expected `shape`, `text` (a tokenizer), or `tensors` with names, types and shapes",
         ),
     ];
     for (tensors, expected) in cases {

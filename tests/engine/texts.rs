@@ -136,6 +136,25 @@ fn every_kind_of_file_holds_the_same_texts() {
 }
 
 #[test]
+fn one_text_is_a_set_of_one() {
+    let ensemble = snippets();
+    let files = [
+        ("x.json", "[\"one\"]"),
+        ("x.json", "[{\"text\": \"one\"}]"),
+        ("x.jsonl", "\"one\""),
+        ("x.txt", "one"),
+        ("x.csv", "text\none\n"),
+    ];
+    for (name, text) in files {
+        let samples = parse(&ensemble, name, text.as_bytes()).expect(name);
+        assert_eq!(
+            (samples.len(), samples.texts()[0].text.as_str()),
+            (1, "one")
+        );
+    }
+}
+
+#[test]
 fn tensors_of_tokens_are_samples_too() {
     let ensemble = snippets();
     let tensor = |name: &str, first: i64| {

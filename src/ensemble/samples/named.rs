@@ -23,8 +23,10 @@ struct RequestField {
 
 /// Whether a document is an object with `inputs`.
 pub(super) fn is_request(bytes: &[u8]) -> bool {
-    let read = serde_json::from_slice::<RequestField>(bytes);
-    read.is_ok_and(|document| document.inputs.is_some())
+    // An array of one text would do as the fields of a struct, too.
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    let has_inputs = |document: RequestField| document.inputs.is_some();
+    is_object && serde_json::from_slice(bytes).is_ok_and(has_inputs)
 }
 
 /// Reads `{"inputs": [{"name", "datatype", "shape", "data"}, …]}`.

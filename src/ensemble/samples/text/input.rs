@@ -7,7 +7,7 @@ use tokenizers::Encoding;
 use super::error::TextError;
 use super::tokenizer::TextTokenizer;
 
-/// What a tensor of a sample holds of each token.
+/// A kind of tensor, by what it holds of each token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenTensor {
     /// Its number in the vocabulary.
