@@ -49,7 +49,7 @@ pub use measure::{Measure, Quality};
 pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
-pub use positions::Positions;
+pub use positions::PositionRows;
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };

@@ -12,7 +12,7 @@ use super::rule::{CombinationRule, label_of};
 
 /// The positions of a sample, and how the scores of their classes lie in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Positions {
+pub struct PositionRows {
     classes: usize,
     sides: [usize; 2],
     /// Whether all positions of a class lie one after another, not all classes of a position.
@@ -22,10 +22,10 @@ pub struct Positions {
 /// The positions that are copied and combined together: few enough to stay in cache.
 const BLOCK: usize = 256;
 
-impl Positions {
+impl PositionRows {
     /// Returns the pixels of a mask of height and width: `[classes, height, width]`.
     pub(super) fn pixels(classes: usize, sides: [usize; 2]) -> Self {
-        Positions {
+        PositionRows {
             classes,
             sides,
             in_planes: true,
@@ -34,7 +34,7 @@ impl Positions {
 
     /// Returns the tokens of a text: `[length, classes]`.
     pub(super) fn tokens(classes: usize, length: usize) -> Self {
-        Positions {
+        PositionRows {
             classes,
             sides: [1, length],
             in_planes: false,
@@ -150,7 +150,7 @@ impl Positions {
 
 /// A rule for classes, at each position by itself.
 pub(super) struct AtPositions {
-    pub(super) positions: Positions,
+    pub(super) positions: PositionRows,
     /// The kind of numbers that each member returns.
     pub(super) outputs: Vec<OutputKind>,
     /// The rule for the classes of one position.
