@@ -195,6 +195,13 @@ fn targets_are_cocos_annotations_or_lists_of_boxes() {
             "expected a row of targets for each of 2 samples, found 1",
         ),
         ("y.json", "{\"images\": []}", "missing field `annotations`"),
+        (
+            "y.json",
+            r#"{"images": [{"id": 1, "file_name": "a", "width": 9000000000, "height": 1}],
+                "categories": [{"id": 1, "name": "cat"}],
+                "annotations": [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}]}"#,
+            "expected at most 32768 pixels a side",
+        ),
         ("y.jsonl", "[[0, 1, 2, 3]]\n[]\n", "row 0: expected COCO's"),
     ] {
         let found = targeted(name, text).expect_err(text);
