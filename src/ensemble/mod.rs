@@ -20,6 +20,7 @@ mod measure_counts;
 mod measure_tally;
 mod member;
 mod own_answers;
+mod position_rules;
 mod positions;
 mod rule;
 mod rule_kind;

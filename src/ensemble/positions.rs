@@ -1,14 +1,10 @@
 //! Classes at each position of a sample, the pixels of a mask or the tokens of a text: how their
-//! scores lie in rows, and the rules for classes at each of them.
+//! scores lie in rows.
 
 use std::ops::Range;
-use std::sync::Arc;
-
-use crate::device::MemberIndex;
 
 use super::answers::Threshold;
-use super::member::OutputKind;
-use super::rule::{CombinationRule, label_of};
+use super::rule::label_of;
 
 /// The positions of a sample, and how the scores of their classes lie in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +16,7 @@ pub struct PositionRows {
 }
 
 /// The positions that are copied and combined together: few enough to stay in cache.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 
 impl PositionRows {
     /// Returns the pixels of a mask of height and width: `[classes, height, width]`.
@@ -70,6 +66,11 @@ impl PositionRows {
         self.classes.max(2)
     }
 
+    /// Returns the number of classes that have scores.
+    pub(super) fn scores(self) -> usize {
+        self.classes
+    }
+
     /// Whether positions belong to a single class or not.
     pub fn is_binary(self) -> bool {
         self.classes == 1
@@ -108,7 +109,7 @@ impl PositionRows {
     }
 
     /// Copies the scores of some positions to rows of classes.
-    fn gather(self, row: &[f32], range: Range<usize>, to: &mut Vec<f32>) {
+    pub(super) fn gather(self, row: &[f32], range: Range<usize>, to: &mut Vec<f32>) {
         to.clear();
         if !self.in_planes {
             to.extend_from_slice(&row[range.start * self.classes..range.end * self.classes]);
@@ -123,7 +124,7 @@ impl PositionRows {
     }
 
     /// Returns rows of classes for each position as rows of the answers.
-    fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
+    pub(super) fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
         if !self.in_planes || self.classes == 1 {
             return rows;
         }
@@ -146,58 +147,4 @@ impl PositionRows {
         }
         to
     }
-}
-
-/// A rule for classes, at each position by itself.
-pub(super) struct AtPositions {
-    pub(super) positions: PositionRows,
-    /// The kind of numbers that each member returns.
-    pub(super) outputs: Vec<OutputKind>,
-    /// The rule for the classes of one position.
-    pub(super) rule: Arc<dyn CombinationRule>,
-}
-
-impl CombinationRule for AtPositions {
-    fn state_width(&self) -> usize {
-        self.positions.count() * self.rule.state_width()
-    }
-
-    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
-        if !self.counts(member) {
-            return;
-        }
-        let (positions, of_one) = (self.positions, self.rule.state_width());
-        let are_logits = self.outputs[member] == OutputKind::PositionLogits;
-        let mut block = Vec::with_capacity(BLOCK * positions.classes);
-        let states = state.chunks_exact_mut(self.state_width());
-        for (row, state) in rows.chunks_exact(positions.width()).zip(states) {
-            for (first, state) in (0..).step_by(BLOCK).zip(state.chunks_mut(BLOCK * of_one)) {
-                positions.gather(row, first..first + state.len() / of_one, &mut block);
-                if are_logits {
-                    block.chunks_exact_mut(positions.classes).for_each(softmax);
-                }
-                self.rule.fold(member, &block, state);
-            }
-        }
-    }
-
-    fn finish(&self, state: Vec<f32>, _width: usize) -> Vec<f32> {
-        let rows = self.rule.finish(state, self.positions.classes);
-        self.positions.scatter(rows)
-    }
-
-    fn counts(&self, member: MemberIndex) -> bool {
-        self.rule.counts(member)
-    }
-}
-
-/// Turns logits into probabilities.
-fn softmax(scores: &mut [f32]) {
-    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sum = 0.0;
-    for score in scores.iter_mut() {
-        *score = (*score - most).exp();
-        sum += *score;
-    }
-    scores.iter_mut().for_each(|score| *score /= sum);
 }

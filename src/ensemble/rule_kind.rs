@@ -10,7 +10,8 @@ use super::boxes::BoxRows;
 use super::label_reading::readings;
 use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
 use super::member::OutputKind;
-use super::positions::{AtPositions, PositionRows};
+use super::position_rules::AtPositions;
+use super::positions::PositionRows;
 use super::rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
 };
