@@ -205,7 +205,8 @@ fn in_sample(
     };
     let (size, sample) = ([image.height, image.width], [height, width]);
     if size.contains(&0) {
-        return Err(BoxError::NoImage(image.file_name.clone()).into());
+        let name = image.file_name.escape_debug().to_string();
+        return Err(BoxError::NoImage(name).into());
     }
     let place = ImageFit::place(form.image_fit, size, sample)?;
     let moved = [0, 1, 0, 1].map(|axis| place[1 - axis]);
