@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ranged::ranged;
 
 use super::boxes::BoxRows;
-use super::positions::Positions;
+use super::positions::PositionRows;
 use super::tags::TagScheme;
 
 ranged! {
@@ -137,15 +137,15 @@ impl AnswerKind {
     }
 
     /// Returns the positions of a sample that have a class each, or `None` for other answers.
-    pub fn positions(self) -> Option<Positions> {
+    pub fn positions(self) -> Option<PositionRows> {
         let classes = self.count();
         match self {
             AnswerKind::Masks { height, width, .. } => {
                 let sides = [height, width].map(|side| side.get() as usize);
-                Some(Positions::pixels(classes, sides))
+                Some(PositionRows::pixels(classes, sides))
             }
             AnswerKind::Tokens { length, .. } => {
-                Some(Positions::tokens(classes, length.get() as usize))
+                Some(PositionRows::tokens(classes, length.get() as usize))
             }
             AnswerKind::Classes { .. }
             | AnswerKind::Values { .. }

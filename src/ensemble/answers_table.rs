@@ -46,7 +46,7 @@ pub(super) enum CountOrNames {
                  (\"cxcywh\" or \"xyxy\"), `scores` (\"probabilities\" or \"logits\"), `relative`, \
                  `objectness` and `background` (\"first\" or \"last\")"
 )]
-pub(super) enum WrittenOutputs {
+pub(super) enum MemberOutputs {
     Kind(WrittenOutputKind),
     Boxes(BoxesTable),
 }

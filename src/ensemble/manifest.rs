@@ -13,7 +13,7 @@ use crate::tensor::TensorSpec;
 use crate::words;
 
 use super::alone::{is_network, manifest};
-use super::answers_table::{AnswersTable, WrittenOutputs};
+use super::answers_table::{AnswersTable, MemberOutputs};
 use super::input::PerChannel;
 use super::lengths_table::LengthsTable;
 use super::rule_kind::RuleKind;
@@ -128,7 +128,7 @@ pub(super) struct MemberTable {
     /// The network's input, if it is not the ensemble's.
     pub input: Option<MemberInput>,
     /// As a rule logits, values for an ensemble of values, or boxes.
-    pub outputs: Option<Spanned<WrittenOutputs>>,
+    pub outputs: Option<Spanned<MemberOutputs>>,
     /// The vote weight; with 0 the member runs and does not vote.
     pub vote_weight: Option<Spanned<f64>>,
     pub temperature: Option<Spanned<f64>>,

@@ -3,7 +3,7 @@
 use super::answers::AnswerKind;
 use super::measure::Measure;
 use super::samples::IGNORED;
-use super::tags::{Span, TagScheme, TokenTags};
+use super::tags::{TagScheme, TokenSpan, TokenTags};
 
 /// Of one label, how often it was given rightly, given wrongly and not given.
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,7 +150,7 @@ impl PositionCounts {
 }
 
 /// Counts spans, which both lists have in order, as right where both have them.
-fn count_spans(found: &[Span], expected: &[Span], count: &mut LabelCount) {
+fn count_spans(found: &[TokenSpan], expected: &[TokenSpan], count: &mut LabelCount) {
     let right = found.iter().filter(|span| {
         let place = expected.binary_search_by_key(&span.1, |other| other.1);
         place.is_ok_and(|at| expected[at] == **span)

@@ -21,6 +21,7 @@ mod measure_counts;
 mod measure_tally;
 mod member;
 mod own_answers;
+mod position_rules;
 mod positions;
 mod rule;
 mod rule_kind;
@@ -51,7 +52,7 @@ pub use measure::{Measure, Quality};
 pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
-pub use positions::Positions;
+pub use positions::PositionRows;
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };

@@ -1,18 +1,14 @@
 //! Classes at each position of a sample, the pixels of a mask or the tokens of a text: how their
-//! scores lie in rows, and the rules for classes at each of them.
+//! scores lie in rows.
 
 use std::ops::Range;
-use std::sync::Arc;
-
-use crate::device::MemberIndex;
 
 use super::answers::Threshold;
-use super::member::OutputKind;
-use super::rule::{CombinationRule, label_of};
+use super::rule::label_of;
 
 /// The positions of a sample, and how the scores of their classes lie in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Positions {
+pub struct PositionRows {
     classes: usize,
     sides: [usize; 2],
     /// Whether all positions of a class lie one after another, not all classes of a position.
@@ -20,12 +16,12 @@ pub struct Positions {
 }
 
 /// The positions that are copied and combined together: few enough to stay in cache.
-const BLOCK: usize = 256;
+pub(super) const BLOCK: usize = 256;
 
-impl Positions {
+impl PositionRows {
     /// Returns the pixels of a mask of height and width: `[classes, height, width]`.
     pub(super) fn pixels(classes: usize, sides: [usize; 2]) -> Self {
-        Positions {
+        PositionRows {
             classes,
             sides,
             in_planes: true,
@@ -34,7 +30,7 @@ impl Positions {
 
     /// Returns the tokens of a text: `[length, classes]`.
     pub(super) fn tokens(classes: usize, length: usize) -> Self {
-        Positions {
+        PositionRows {
             classes,
             sides: [1, length],
             in_planes: false,
@@ -68,6 +64,11 @@ impl Positions {
     /// it is not.
     pub fn numbers(self) -> usize {
         self.classes.max(2)
+    }
+
+    /// Returns the number of classes that have scores.
+    pub(super) fn scores(self) -> usize {
+        self.classes
     }
 
     /// Whether positions belong to a single class or not.
@@ -108,7 +109,7 @@ impl Positions {
     }
 
     /// Copies the scores of some positions to rows of classes.
-    fn gather(self, row: &[f32], range: Range<usize>, to: &mut Vec<f32>) {
+    pub(super) fn gather(self, row: &[f32], range: Range<usize>, to: &mut Vec<f32>) {
         to.clear();
         if !self.in_planes {
             to.extend_from_slice(&row[range.start * self.classes..range.end * self.classes]);
@@ -123,7 +124,7 @@ impl Positions {
     }
 
     /// Returns rows of classes for each position as rows of the answers.
-    fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
+    pub(super) fn scatter(self, rows: Vec<f32>) -> Vec<f32> {
         if !self.in_planes || self.classes == 1 {
             return rows;
         }
@@ -146,58 +147,4 @@ impl Positions {
         }
         to
     }
-}
-
-/// A rule for classes, at each position by itself.
-pub(super) struct AtPositions {
-    pub(super) positions: Positions,
-    /// The kind of numbers that each member returns.
-    pub(super) outputs: Vec<OutputKind>,
-    /// The rule for the classes of one position.
-    pub(super) rule: Arc<dyn CombinationRule>,
-}
-
-impl CombinationRule for AtPositions {
-    fn state_width(&self) -> usize {
-        self.positions.count() * self.rule.state_width()
-    }
-
-    fn fold(&self, member: MemberIndex, rows: &[f32], state: &mut [f32]) {
-        if !self.counts(member) {
-            return;
-        }
-        let (positions, of_one) = (self.positions, self.rule.state_width());
-        let are_logits = self.outputs[member] == OutputKind::PositionLogits;
-        let mut block = Vec::with_capacity(BLOCK * positions.classes);
-        let states = state.chunks_exact_mut(self.state_width());
-        for (row, state) in rows.chunks_exact(positions.width()).zip(states) {
-            for (first, state) in (0..).step_by(BLOCK).zip(state.chunks_mut(BLOCK * of_one)) {
-                positions.gather(row, first..first + state.len() / of_one, &mut block);
-                if are_logits {
-                    block.chunks_exact_mut(positions.classes).for_each(softmax);
-                }
-                self.rule.fold(member, &block, state);
-            }
-        }
-    }
-
-    fn finish(&self, state: Vec<f32>, _width: usize) -> Vec<f32> {
-        let rows = self.rule.finish(state, self.positions.classes);
-        self.positions.scatter(rows)
-    }
-
-    fn counts(&self, member: MemberIndex) -> bool {
-        self.rule.counts(member)
-    }
-}
-
-/// Turns logits into probabilities.
-fn softmax(scores: &mut [f32]) {
-    let most = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sum = 0.0;
-    for score in scores.iter_mut() {
-        *score = (*score - most).exp();
-        sum += *score;
-    }
-    scores.iter_mut().for_each(|score| *score /= sum);
 }

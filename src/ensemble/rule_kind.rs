@@ -10,7 +10,8 @@ use super::boxes::BoxRows;
 use super::label_reading::readings;
 use super::label_rules::{AverageLabelLogits, LabelMajority, LabelProbabilities};
 use super::member::OutputKind;
-use super::positions::{AtPositions, Positions};
+use super::position_rules::AtPositions;
+use super::positions::PositionRows;
 use super::rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, Tempered, VoteWeight,
 };
@@ -225,7 +226,7 @@ impl RuleKind {
     /// A single class at each position is as a label.
     fn of_positions(
         self,
-        positions: Positions,
+        positions: PositionRows,
         members: MemberParts<'_>,
     ) -> Arc<dyn CombinationRule> {
         if positions.is_binary() {

@@ -62,7 +62,7 @@ impl<'a> Tag<&'a str> {
 }
 
 /// A run of tokens: the kind of what they name, the first token and the one after the last.
-pub(super) type Span = (usize, usize, usize);
+pub(super) type TokenSpan = (usize, usize, usize);
 
 /// The tags of all classes.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,7 @@ impl TokenTags {
 
     /// Returns the spans of a sequence of classes, as seqeval finds them in its default mode
     /// (and CoNLL's script `conlleval`): `I-` begins a span where none of its kind goes on.
-    pub(super) fn spans(&self, classes: &[u32]) -> Vec<Span> {
+    pub(super) fn spans(&self, classes: &[u32]) -> Vec<TokenSpan> {
         let mut spans = Vec::new();
         let mut open: Option<(usize, usize)> = None;
         for (at, class) in classes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Answers that are values or labels, as commands and panel 7 show them.
+//! Answers that are no class scores, as commands and panel 7 show them.
 
 use crossterm::event::KeyCode;
 use divisi::ensemble::{AnswerKind, AnswerWidth, Measure, Quality, RuleKind, Threshold};
@@ -135,6 +135,146 @@ fn check_says_what_is_answered() {
     let report = json(&["check", &at, "--devices", "cpu:0", "--format", "json"]);
     assert_eq!(report["answers"]["labels"]["count"], 2);
     assert!(report.get("classes").is_none());
+}
+
+const MASKS: &str = "answers = { masks = [\"sky\", \"road\"], size = [1, 2] }";
+const TOKENS: &str = "answers = { tokens = [\"O\", \"B-PER\"], length = 2 }";
+
+/// An ensemble of four numbers, samples and their targets.
+fn positions(answers: &str, targets: &str) -> (Answering, String, String, String) {
+    let folder = Answering::new(answers, 4, "");
+    let samples = folder.write("x.json", b"[[9, 0, 0, 9], [0, 0, 9, 9]]");
+    let targets = folder.write("y.json", targets.as_bytes());
+    let at = folder.0.to_string_lossy().into_owned();
+    (folder, at, samples, targets)
+}
+
+#[test]
+fn masks_are_predicted_as_numbers_of_classes_and_compared_by_iou() {
+    let (folder, at, samples, targets) = positions(MASKS, "[[[0, 1]], [[1, 255]]]");
+    let ask = [
+        "--input",
+        &samples,
+        "--targets",
+        &targets,
+        "--devices",
+        "cpu:0",
+    ];
+    let predict = [&["predict", &at], &ask[..]].concat();
+    let csv = out(&predict);
+    assert_eq!(csv, "sample,share_sky,share_road\n0,0.5,0.5\n1,0,1\n");
+    let report = json(&[&predict[..], &["--format", "json", "--members"]].concat());
+    assert_eq!(report["answers"][0]["mask"], serde_json::json!([[0, 1]]));
+    assert_eq!(report["answers"][1]["members"][0]["mask"][0][0], 1);
+    assert_eq!(
+        (&report["mean_iou"], &report["pixel_accuracy"]),
+        (&1.0.into(), &1.0.into())
+    );
+    let (array, masks) = (folder.0.join("a.npy"), folder.0.join("masks"));
+    std::fs::create_dir(&masks).expect("creates");
+    for to in [&array, &masks] {
+        out(&[&predict[..], &["--output", &to.to_string_lossy()]].concat());
+    }
+    let array = std::fs::read(array).expect("written");
+    assert!(
+        array.ends_with(&[0, 1, 1, 1]) && array.len() == 132,
+        "{array:?}"
+    );
+    assert!(
+        String::from_utf8_lossy(&array)
+            .contains("'|u1', 'fortran_order': False, 'shape': (2, 1, 2)")
+    );
+    assert!(masks.join("0.png").is_file() && masks.join("1.png").is_file());
+    let text = out(&[&["accuracy", &at], &ask[..]].concat());
+    assert!(
+        text.contains("mean IoU") && text.contains("weighted-average"),
+        "{text}"
+    );
+}
+
+#[test]
+fn tokens_are_predicted_by_their_names_and_compared_by_spans() {
+    let (_folder, at, samples, targets) = positions(TOKENS, "[[\"O\", \"B-PER\"], [\"O\", -100]]");
+    let ask = [
+        "--input",
+        &samples,
+        "--targets",
+        &targets,
+        "--devices",
+        "cpu:0",
+    ];
+    let predict = [&["predict", &at], &ask[..]].concat();
+    assert_eq!(out(&predict), "sample,token_0,token_1\n0,O,B-PER\n1,O,O\n");
+    let report = json(&[&predict[..], &["--format", "json"]].concat());
+    assert_eq!(
+        report["answers"][0]["tokens"],
+        serde_json::json!(["O", "B-PER"])
+    );
+    assert_eq!(
+        (&report["span_f1"], &report["token_accuracy"]),
+        (&1.0.into(), &1.0.into())
+    );
+    let (code, error) = fails(&[&predict[..], &["--output", "/tmp"]].concat());
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("expected a file, since the answers are tokens"),
+        "{error}"
+    );
+}
+
+#[test]
+fn boxes_are_predicted_a_row_each_and_compared_as_coco_does() {
+    let folder = Answering::new("answers = { values = 2 }", 2, "");
+    let network = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/engine/answers/onnx_files/yolo8.onnx"
+    );
+    let network = std::fs::read(network).expect("a network");
+    folder.write("yolo8.onnx", &network);
+    let manifest = "name = \"boxes\"\nanswers = { boxes = [\"cat\", \"dog\"], most = 4 }\n\
+                    input = { shape = [1, 4, 6] }\n[[members]]\nname = \"m\"\n\
+                    network = { file = \"yolo8.onnx\" }\n";
+    folder.write("ensemble.toml", manifest.as_bytes());
+    // Four candidates, number by number, each twice: one box of a dog.
+    let numbers = [
+        4.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0,
+    ];
+    let scores = [0.0, 0.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0];
+    let row: Vec<f64> = numbers.into_iter().chain(scores).collect();
+    let samples = folder.write("x.json", format!("[{row:?}]").as_bytes());
+    let targets = folder.write("y.jsonl", b"[[\"dog\", 1, 1, 2, 1]]\n");
+    let at = folder.0.to_string_lossy().into_owned();
+    let ask = [
+        "--input",
+        &samples,
+        "--targets",
+        &targets,
+        "--devices",
+        "cpu:0",
+    ];
+    let csv = out(&[&["predict", &at], &ask[..]].concat());
+    assert_eq!(
+        csv,
+        "sample,member,class,score,left,top,right,bottom\n0,,dog,0.75,1,1.5,3,2.5\n"
+    );
+    let report = json(&[&["predict", &at, "--format", "json"], &ask[..]].concat());
+    let found = &report["answers"][0]["boxes"][0];
+    assert_eq!(
+        (&found["class"], &found["score"]),
+        (&"dog".into(), &0.75.into())
+    );
+    // The boxes share a third: less than a half.
+    assert_eq!(
+        (&report["map_50"], &report["map"]),
+        (&0.0.into(), &0.0.into())
+    );
+    let text = out(&[&["accuracy", &at], &ask[..]].concat());
+    assert!(
+        text.contains("mAP@[.5:.95]") && text.contains("weighted-boxes-fusion"),
+        "{text}"
+    );
+    let text = out(&["check", &at, "--devices", "cpu:0"]);
+    assert!(text.contains("up to 4 boxes of 2 classes"), "{text}");
 }
 
 fn quality(measure: Measure, value: f64) -> Quality {

@@ -10,27 +10,27 @@ use crate::network::Shape;
 use super::error::{BoxError, SamplesError};
 use super::form::{Classes, SampleForm};
 use super::images::{self, ImageFit};
-use super::json;
-use super::targets::{TargetForm, Targets};
+use super::targets::Targets;
 
-/// Reads targets from the bytes of a file called `name`, for samples of files called `names`.
+/// Reads COCO's annotations, or lines of boxes, from the bytes of a file called `name`, for samples
+/// of files called `names`. Returns `None` for other files.
 pub(super) fn targets(
     name: &str,
     bytes: &[u8],
     names: &[String],
     form: &SampleForm<'_>,
-) -> Result<Targets, SamplesError> {
+) -> Result<Option<Targets>, SamplesError> {
     let classes = form.boxes.unwrap_or(Classes::any());
     let end = name
         .rsplit_once('.')
         .map(|(_, end)| end.to_ascii_lowercase());
     let text = bytes.trim_ascii_start();
-    match (end.as_deref(), text.first()) {
-        (Some("jsonl"), _) => lines(bytes, &classes).map(Targets::Boxes),
-        (Some("json"), Some(b'{')) => coco(text, names, form, &classes).map(Targets::Boxes),
-        (Some("json"), _) => json::targets(bytes, TargetForm::Boxes(classes)),
-        _ => Err(BoxError::Kind.into()),
-    }
+    let boxes = match (end.as_deref(), text.first()) {
+        (Some("jsonl"), _) => lines(bytes, &classes)?,
+        (Some("json"), Some(b'{')) => coco(text, names, form, &classes)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(Targets::Boxes(boxes)))
 }
 
 fn parse<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, BoxError> {
@@ -205,7 +205,8 @@ fn in_sample(
     };
     let (size, sample) = ([image.height, image.width], [height, width]);
     if size.contains(&0) {
-        return Err(BoxError::NoImage(image.file_name.clone()).into());
+        let name = image.file_name.escape_debug().to_string();
+        return Err(BoxError::NoImage(name).into());
     }
     let place = ImageFit::place(form.image_fit, size, sample)?;
     let moved = [0, 1, 0, 1].map(|axis| place[1 - axis]);

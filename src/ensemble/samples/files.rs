@@ -147,8 +147,12 @@ impl Samples {
         bytes: Vec<u8>,
         form: &SampleForm<'_>,
     ) -> Result<Self, SamplesError> {
-        let targets = match form.boxes {
+        let boxes = match form.boxes {
             Some(_) => boxes::targets(name, &bytes, self.names(), form)?,
+            None => None,
+        };
+        let targets = match boxes {
+            Some(targets) => targets,
             None => read_targets(name, bytes, form.targets())?,
         };
         self.with_targets(targets)

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::ensemble::answers_table::{
-    BoxesTable, WrittenOutputKind, WrittenOutputs, WrittenScores,
-};
+use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKind, WrittenScores};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
 use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
@@ -111,9 +109,9 @@ fn outputs(
         return boxes.map(OutputKind::Boxes).map_err(named);
     }
     let found = match outputs {
-        Some(WrittenOutputs::Kind(kind)) => Some(kind),
+        Some(MemberOutputs::Kind(kind)) => Some(kind),
         None => None,
-        Some(WrittenOutputs::Boxes(_)) => {
+        Some(MemberOutputs::Boxes(_)) => {
             let at = written.map_or(0, |w| w.span().start);
             let kind = answers.name();
             let why = format!("members.outputs: expected no table, since the answers are {kind}");
@@ -164,7 +162,7 @@ fn outputs(
 fn boxes_table(
     source: &ManifestSource<'_>,
     table: &MemberTable,
-    outputs: Option<WrittenOutputs>,
+    outputs: Option<MemberOutputs>,
 ) -> Result<(usize, BoxesTable), EnsembleError> {
     let at = table.outputs.as_ref().map(|w| w.span().start);
     let at = at.unwrap_or(table.network.span().start);
@@ -174,14 +172,14 @@ fn boxes_table(
     };
     match outputs {
         None => Ok((at, BoxesTable::default())),
-        Some(WrittenOutputs::Boxes(boxes)) => Ok((at, boxes)),
-        Some(WrittenOutputs::Kind(WrittenOutputKind::Logits)) => {
+        Some(MemberOutputs::Boxes(boxes)) => Ok((at, boxes)),
+        Some(MemberOutputs::Kind(WrittenOutputKind::Logits)) => {
             Ok((at, of_scores(WrittenScores::Logits)))
         }
-        Some(WrittenOutputs::Kind(WrittenOutputKind::Probabilities)) => {
+        Some(MemberOutputs::Kind(WrittenOutputKind::Probabilities)) => {
             Ok((at, of_scores(WrittenScores::Probabilities)))
         }
-        Some(WrittenOutputs::Kind(WrittenOutputKind::Values)) => {
+        Some(MemberOutputs::Kind(WrittenOutputKind::Values)) => {
             let why = "members.outputs: expected `logits`, `probabilities` or a table, since the \
                        answers are boxes";
             Err(source.wrong(at, why))
@@ -202,8 +200,13 @@ fn temperature(
     };
     let at = written.span().start;
     if values {
-        let why = "members.temperature: expected none, since `outputs = \"values\"` are no \
-                   probabilities";
+        let why = match outputs {
+            OutputKind::Boxes(_) => "members.temperature: expected none, since boxes have none",
+            _ => {
+                "members.temperature: expected none, since `outputs = \"values\"` are no \
+                 probabilities"
+            }
+        };
         return Err(source.wrong(at, why));
     }
     let parsed = Temperature::new(*written.get_ref());

@@ -63,9 +63,9 @@ pub(crate) struct MemberSampler {
 /// Samples of one request at most.
 const MOST: usize = 8;
 
-/// The most values of members that are kept of a request, 8 MiB: of larger answers, as masks of
+/// The most values of members that are kept of a request, 16 MiB: of larger answers, as masks of
 /// many classes and pixels, nothing is weighed.
-const MOST_VALUES: usize = 2 << 20;
+const MOST_VALUES: usize = 4 << 20;
 
 /// Samples a second at most, and the share of a core that weighing may take.
 const RATE: f64 = 200.0;

@@ -73,11 +73,11 @@ fn what_is_wrong_with_answers_is_said_with_its_field() {
         ),
         (
             "answers = {}",
-            "answers: expected one of `classes`, `values` and `labels`",
+            "answers: expected one of `classes`, `values`, `labels`, `masks`, `tokens` and `boxes`",
         ),
         (
             "answers = { values = 2, labels = 2 }",
-            "answers: expected one of `classes`, `values` and `labels`",
+            "answers: expected one of `classes`, `values`, `labels`, `masks`, `tokens` and `boxes`",
         ),
         (
             "answers = { values = 0 }",

@@ -1,5 +1,6 @@
 //! Answers that are no class scores, from the manifest to the figures.
 
+mod box_measures;
 mod boxes;
 mod live;
 mod manifest;
@@ -10,7 +11,14 @@ mod samples;
 mod samples_packed;
 mod weighed;
 
-use divisi::ensemble::{AnswerKind, AnswerWidth, MaskSide, TagScheme, Threshold, TokenCount};
+use std::sync::Arc;
+
+use divisi::ensemble::{
+    AnswerKind, AnswerWidth, Ensemble, Files, MaskSide, TagScheme, Threshold, TokenCount,
+};
+use divisi::serving::Request;
+
+use crate::common::{networks, start};
 
 /// So many values.
 fn values(count: u32) -> AnswerKind {
@@ -56,4 +64,46 @@ fn tokens(count: usize, length: usize, scheme: TagScheme) -> AnswerKind {
 
 fn is_near(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-5 * expected.abs().max(1e-3)
+}
+
+/// A folder with a manifest of networks of `onnx_files`.
+struct Exported(tempfile::TempDir);
+
+impl Exported {
+    /// Members of files, each with more lines, whose ensemble has this input.
+    fn new(answers: &str, input: &str, members: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/engine/answers/onnx_files"
+        );
+        let mut text = format!(
+            "name = \"exported\"\nanswers = {answers}\nbatch_sizes = [1, 8]\n\
+             segment_size = 4\ninput = {input}\n"
+        );
+        for (number, (file, rest)) in members.iter().enumerate() {
+            let name = format!("{file}.onnx");
+            let from = std::path::Path::new(files).join(&name);
+            std::fs::copy(from, folder.path().join(&name)).expect("copies");
+            text += &format!(
+                "[[members]]\nname = \"m{number}\"\nnetwork = {{ file = \"{name}\" }}\n{rest}\n"
+            );
+        }
+        std::fs::write(folder.path().join("ensemble.toml"), text).expect("writes");
+        Exported(folder)
+    }
+
+    fn read(&self) -> Result<Ensemble, String> {
+        Ensemble::read(&Files::at(self.0.path())).map_err(|e| e.to_string())
+    }
+
+    /// The answer to one sample, served.
+    fn answer(&self, sample: &[f32]) -> (Arc<Ensemble>, Vec<f32>) {
+        let ensemble = Arc::new(self.read().expect("valid"));
+        let engine = start(&ensemble, networks(&ensemble));
+        let answer = engine.predict(Request::new(sample)).expect("let in");
+        let answer = answer.expect("answered");
+        let row = answer.rows().next().expect("a row").to_vec();
+        (ensemble, row)
+    }
 }

@@ -12,7 +12,7 @@ use divisi::network::Shape;
 use divisi::serving::Request;
 use proptest::prelude::*;
 
-use super::{is_near, masks, tokens};
+use super::{Exported, is_near, masks, tokens};
 use crate::answering::Answering;
 use crate::common::{networks, start};
 
@@ -395,4 +395,32 @@ fn masks_are_served() {
             .all(|(a, b)| is_near((*a).into(), b)),
         "{row:?}"
     );
+}
+
+#[test]
+fn segmentation_and_token_networks_are_served_as_exported() {
+    let answers = "{ masks = [\"dark\", \"light\"], size = [4, 6] }";
+    let folder = Exported::new(answers, "{ shape = [1, 2, 3] }", &[("segmentation", "")]);
+    let (ensemble, row) = folder.answer(&[0.0, 1.0, 0.2, 0.9, 0.1, 0.8]);
+    let positions = ensemble.answers.positions().expect("positions");
+    let classes = positions.classes(&row).expect("finite");
+    let lines: Vec<&[u32]> = classes.chunks(6).collect();
+    assert_eq!(lines[0], [0, 0, 1, 1, 0, 0]);
+    assert_eq!(
+        (lines[1], lines[3]),
+        (lines[0], lines[2]),
+        "each pixel is four"
+    );
+    assert_eq!(lines[2], [1, 1, 0, 0, 1, 1]);
+    // Logits of 2 and -2 at brightness 0.
+    assert!(
+        is_near(row[0].into(), 1.0 / (1.0 + (-4.0f64).exp())),
+        "{row:?}"
+    );
+    let tensors = "{ tensors = [{ name = \"x\", datatype = \"FP32\", shape = [4, 2] }] }";
+    let answers = "{ tokens = [\"O\", \"B-X\", \"I-X\"], length = 4 }";
+    let folder = Exported::new(answers, tensors, &[("tokens", "")]);
+    let (ensemble, row) = folder.answer(&[1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0, 0.5]);
+    let positions = ensemble.answers.positions().expect("positions");
+    assert_eq!(positions.classes(&row), Some(vec![0, 1, 2, 0]));
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::decode::check_size;
 use super::error::ImageError;
 
 /// How an image of another size becomes a sample.
@@ -58,12 +59,13 @@ impl ImageFit {
     /// how many pixels are then cut off before the first.
     ///
     /// # Errors
-    /// As for the image itself.
+    /// As for the image itself: it is too large, or too small for what is cut out.
     pub(in crate::ensemble::samples) fn place(
         self,
         image: [usize; 2],
         sample: [usize; 2],
     ) -> Result<[(f64, f64); 2], ImageError> {
+        check_size(image[1], image[0])?;
         let window = self.window(image, sample)?;
         let of = |axis: usize| {
             let factor = window.size[axis] as f64 / image[axis] as f64;

@@ -152,6 +152,7 @@ impl ClassImage {
         if !matches!(info.color_type, ColorType::Grayscale | ColorType::Indexed) {
             return Err(ImageError::Colours);
         }
+        let (height, width) = (info.height as usize, info.width as usize);
         let rows = packed.chunks_exact(info.line_size.max(1)).take(height);
         let bits = info.bit_depth as usize;
         Ok(ClassImage {

@@ -276,8 +276,9 @@ fn expected(ensemble: &Ensemble) -> Vec<f32> {
     let width = ensemble.answer_width();
     let rule = ensemble.rule_of(&ensemble.combination());
     let mut state = vec![0.0; rule.state_width()];
-    for member in MemberIndex::all(ensemble.members.len()) {
-        rule.fold(member, &constant_row(member, width), &mut state);
+    for (member, served) in MemberIndex::enumerate(&ensemble.members) {
+        let row = constant_row(member, served.row_width());
+        rule.fold(member, &row, &mut state);
     }
     rule.finish(state, width)
 }
