@@ -14,7 +14,6 @@ samples and prints by how much they differ.
 import argparse
 import importlib
 import json
-import operator
 import subprocess
 import sys
 import tempfile
@@ -124,7 +123,9 @@ class Layers:
             return None
         if node.op == "call_module":
             return self.module(node, self.traced.get_submodule(node.target))
-        name = node.target if node.op == "call_method" else node.target.__name__
+        name = name_of(node)
+        if self.is_constant(node):
+            return self.computed(node)
         if not self.is_tensor(node):
             if name in ("chunk", "split"):
                 return self.parts(node)
@@ -137,6 +138,29 @@ class Layers:
         answer = self.answers[node]
         sizes = isinstance(answer, tuple) and all(isinstance(size, int) for size in answer)
         return sizes and name_of(node) not in ("size", "shape", "getattr")
+
+    def is_constant(self, node):
+        """Whether a node computes with constants alone."""
+        values = [self.values[n] for n in node.all_input_nodes]
+        return bool(values) and all(isinstance(value, torch.Tensor) for value in values)
+
+    def computed(self, node):
+        args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: self.values[n])
+        with torch.no_grad():
+            if node.op == "call_method":
+                return getattr(args[0], node.target)(*args[1:], **kwargs)
+            return node.target(*args, **kwargs)
+
+    def parameters_of(self, node, names):
+        """The arguments of a function after its input, which are constants."""
+        found = {name: self.argument(node, at + 1, name) for at, name in enumerate(names)}
+        need(all(not isinstance(value, Value) for value in found.values()), "computed weights")
+        return found
+
+    def owner(self, node, name):
+        """The module whose parameter `name` a function takes, so that weights keep their names."""
+        at = [n for n in node.all_input_nodes if n.op == "get_attr" and n.target.endswith("." + name)]
+        return at[0].target.removesuffix("." + name) if at else None
 
     # Layers.
 
@@ -183,7 +207,7 @@ class Layers:
                 return function(self, node, module)
         raise Inexpressible("no layer stands for it")
 
-    def convolution(self, node, module):
+    def convolution(self, node, module, name=None):
         need(module.padding_mode == "zeros", f"padding by {module.padding_mode}")
         value = self.source(node)
         weights = present(weight=module.weight, bias=module.bias)
@@ -192,9 +216,8 @@ class Layers:
             # Of one pixel.
             need(set(module.kernel_size) == {1} and module.groups == 1, "windows of one pixel")
             weights["weight"] = weights["weight"].flatten(1)
-            return self.apply(
-                node, "linear", weights=weights, features=module.out_channels, bias=bias
-            )
+            fields = {"features": module.out_channels, "bias": bias}
+            return self.apply(node, "linear", weights=weights, name=name, **fields)
         self.image(node)
         padding = module.padding
         if isinstance(padding, str):
@@ -205,6 +228,7 @@ class Layers:
             node,
             "conv2d",
             weights=weights,
+            name=name,
             channels=module.out_channels,
             kernel=both(module.kernel_size),
             stride=one(module.stride, "a stride"),
@@ -214,21 +238,22 @@ class Layers:
             bias=bias,
         )
 
-    def linear(self, node, module):
+    def linear(self, node, module, name=None):
         weights = present(weight=module.weight, bias=module.bias)
         bias = module.bias is not None
         if self.source(node).form == PIXELS:
             weights["weight"] = weights["weight"][:, :, None, None]
             fields = {"channels": module.out_features, "kernel": 1, "bias": bias}
-            return self.apply(node, "conv2d", weights=weights, **fields)
+            return self.apply(node, "conv2d", weights=weights, name=name, **fields)
         self.rows(node)
-        return self.apply(node, "linear", weights=weights, features=module.out_features, bias=bias)
+        fields = {"features": module.out_features, "bias": bias}
+        return self.apply(node, "linear", weights=weights, name=name, **fields)
 
     def rows(self, node):
         shape = self.answers[node.args[0]]
         need(self.source(node).form == ROW and len(shape) == 2, f"an input of {list(shape)}")
 
-    def batch_norm(self, node, module):
+    def batch_norm(self, node, module, name=None):
         need(module.running_mean is not None, "no running statistics")
         ones = torch.ones_like(module.running_mean)
         weights = {
@@ -237,9 +262,9 @@ class Layers:
             "running_mean": module.running_mean,
             "running_var": module.running_var,
         }
-        return self.apply(node, "batch-norm", weights=weights, eps=module.eps)
+        return self.apply(node, "batch-norm", weights=weights, name=name, eps=module.eps)
 
-    def layer_norm(self, node, module):
+    def layer_norm(self, node, module, name=None):
         value, shape = self.source(node), self.answers[node.args[0]]
         # Subclasses named so norm over the channels of images.
         across = value.form == IMAGE and type(module).__name__ == "LayerNorm2d"
@@ -247,7 +272,7 @@ class Layers:
         need(across or value.form == PIXELS or len(shape) == 2 or is_pixel(shape), "another axis")
         need(module.weight is not None and module.bias is not None, "no weights")
         weights = {"weight": module.weight, "bias": module.bias}
-        return self.apply(node, "layer-norm", weights=weights, eps=module.eps)
+        return self.apply(node, "layer-norm", weights=weights, name=name, eps=module.eps)
 
     def pool(self, node, module, op):
         self.image(node)
@@ -288,6 +313,40 @@ class Layers:
         return self.apply(node, "upscale", height=height, width=width)
 
     # Functions.
+
+    def batch_norm_function(self, node):
+        names = ["running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"]
+        given = self.parameters_of(node, names)
+        need(not given["training"] and given["running_mean"] is not None, "no running statistics")
+        norm = nn.BatchNorm2d(len(given["running_mean"]), eps=given["eps"] or 1e-5, affine=False)
+        for name in names[:4]:
+            setattr(norm, name, given[name])
+        return self.batch_norm(node, norm, self.owner(node, "running_mean"))
+
+    def linear_function(self, node):
+        given = self.parameters_of(node, ["weight", "bias"])
+        need(isinstance(given["weight"], torch.Tensor), "no constant weights")
+        outputs, inputs = given["weight"].shape
+        layer = nn.Linear(inputs, outputs, device="meta")
+        layer.weight, layer.bias = frozen(given["weight"]), frozen(given["bias"])
+        return self.linear(node, layer, self.owner(node, "weight"))
+
+    def convolution_function(self, node):
+        names = ["weight", "bias", "stride", "padding", "dilation", "groups"]
+        given = self.parameters_of(node, names)
+        need(isinstance(given["weight"], torch.Tensor), "no constant weights")
+        outputs, inputs, *kernel = given["weight"].shape
+        groups = given["groups"] or 1
+        options = {key: given[key] for key in names[2:5] if given[key] is not None}
+        layer = nn.Conv2d(inputs * groups, outputs, kernel, groups=groups, device="meta", **options)
+        layer.weight, layer.bias = frozen(given["weight"]), frozen(given["bias"])
+        return self.convolution(node, layer, self.owner(node, "weight"))
+
+    def layer_norm_function(self, node):
+        given = self.parameters_of(node, ["normalized_shape", "weight", "bias", "eps"])
+        norm = nn.LayerNorm(list(given["normalized_shape"]), eps=given["eps"] or 1e-5)
+        norm.weight, norm.bias = frozen(given["weight"]), frozen(given["bias"])
+        return self.layer_norm(node, norm, self.owner(node, "weight"))
 
     def arithmetic(self, node, kind):
         a, b = self.argument(node, 0), self.argument(node, 1)
@@ -428,6 +487,11 @@ def attribute(module, path):
     return module
 
 
+def frozen(values):
+    """Values as a parameter that is not trained, or nothing."""
+    return None if values is None else nn.Parameter(values.detach(), requires_grad=False)
+
+
 def present(**weights):
     return {key: value for key, value in weights.items() if value is not None}
 
@@ -527,6 +591,10 @@ FUNCTIONS = {
     **{name: Layers.flatten for name in ("flatten", "view", "reshape", "squeeze")},
     **{name: clamp for name in ("clamp", "clip", "hardtanh")},
     **{name: same for name in ("contiguous", "dropout", "stochastic_depth", "drop_path", "float")},
+    "batch_norm": Layers.batch_norm_function,
+    "conv2d": Layers.convolution_function,
+    "linear": Layers.linear_function,
+    "layer_norm": Layers.layer_norm_function,
     "mean": Layers.mean,
     "transpose": Layers.transpose,
     "permute": Layers.permute,
@@ -606,7 +674,10 @@ def main():
     if args.state:
         network.load_state_dict(torch.load(args.state, map_location="cpu", weights_only=True))
     shape = [int(size) for size in args.input.split(",")]
-    layers = Layers(network, torch.zeros(2, *shape))
+    try:
+        layers = Layers(network, torch.zeros(2, *shape))
+    except fx.proxy.TraceError as fault:
+        sys.exit(f"torch.fx cannot trace it: {fault}; it can be exported to ONNX")
     layers.write()
     if layers.faults:
         print(f"a file of layers cannot express {len(layers.faults)} nodes:", *layers.faults, sep="\n  ")

@@ -13,6 +13,7 @@ compares; of the larger ones of a family `tests/engine/networks.rs` compares the
 import json
 import subprocess
 import sys
+from collections import OrderedDict
 from pathlib import Path
 
 import timm
@@ -137,7 +138,8 @@ def shaken(tensor):
     made = values(tensor)
     if "constant" in tensor:
         shift = np.float32(0.5 if tensor["name"].endswith("running_var") else 0.1)
-        made += shift * (np.arange(made.size) % 5).astype(np.float32) / np.float32(5)
+        steps = shift * (np.arange(made.size) % 5).astype(np.float32) / np.float32(5)
+        made += steps.reshape(made.shape)
     return torch.from_numpy(made)
 
 
@@ -158,7 +160,9 @@ def empty(library, name, sides=None):
 
 def model(library, name, sides, tensors):
     made = empty(library, name, sides)
-    state = {tensor["name"]: shaken(tensor) for tensor in tensors}
+    state = OrderedDict((tensor["name"], shaken(tensor)) for tensor in tensors)
+    # Some ask for the version of what they load.
+    state._metadata = made.state_dict()._metadata
     for key, buffer in made.state_dict().items():
         if key.endswith(".num_batches_tracked"):
             state[key] = torch.tensor(0)
