@@ -5,7 +5,7 @@ use divisi::network::{
 };
 
 use crate::bench::beside_others;
-use crate::geometry::check;
+use crate::geometry::{check, check_layers};
 use crate::transformer::Transformer;
 
 fn dims(sizes: &[usize]) -> Dims {
@@ -142,6 +142,9 @@ fn products_of_matrices() {
     }
 }
 
+/// Some fifteen products behind each other round that much more than one.
+const LAYERS: f32 = 4.0;
+
 #[test]
 fn encoders_of_text_and_images() {
     let _others = beside_others();
@@ -155,9 +158,9 @@ fn encoders_of_text_and_images() {
     for tokens in [5, 70] {
         // Ids beyond 256 are no bfloat16.
         let graph = encoder(tokens).text(400).expect("fits");
-        check(&format!("{tokens} tokens"), &graph);
+        check_layers(&format!("{tokens} tokens"), &graph, LAYERS);
     }
     let images = encoder(10).image(12, 4, 7).expect("fits");
     let scores = images.with_softmax().expect("softmax");
-    check("patches", &scores);
+    check_layers("patches", &scores, LAYERS);
 }

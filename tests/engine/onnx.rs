@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
+use divisi::compute::gpu::{self, Emulated, Precision};
 use divisi::compute::{Lowered, NetworkOp};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::network::{Activation, Graph, Op, Shape, WeightsError};
@@ -113,6 +114,10 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         let rows: Vec<Vec<f32>> = rows.chunks(width).map(<[f32]>::to_vec).collect();
         let ours = answers(&network, &rows);
         assert_near(name, &ours, &expected.y.concat());
+        gpu::check(&network.graph, Precision::F32).expect(name);
+        let emulated = Emulated::new(&network.graph, &network.weights, Precision::F32);
+        let on_gpu = emulated.answer(&expected.x.concat());
+        assert_near(&format!("{name} on a GPU"), &on_gpu, &expected.y.concat());
     }
 }
 

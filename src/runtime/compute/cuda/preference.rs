@@ -1,4 +1,4 @@
-//! What cuBLASLt may assume as it proposes algorithms for a product.
+//! The assumptions that cuBLASLt makes as it proposes a product's algorithms.
 
 use candle_core::cuda_backend::cudarc::cublaslt::{result, sys};
 

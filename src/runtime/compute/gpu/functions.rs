@@ -3,7 +3,7 @@
 
 use crate::network::{Binary, Reduction, Unary};
 
-/// What a pass over values computes.
+/// The function that a pass over values computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) enum MapFunction {
     /// One value everywhere.

@@ -43,7 +43,13 @@ pub(super) fn plain(
         TensorOp::Where => mapped(MapFunction::Choice, from, to)?,
         TensorOp::Expand { .. } => mapped(MapFunction::Copy, from, to)?,
         TensorOp::Constant { .. } => copy(TensorOperand::parameters(Strided::whole(dims)), to),
-        // Where the values lie was found with the steps; backwards there are no strides.
+        TensorOp::Slice {
+            axis,
+            start,
+            count,
+            step,
+        } if step < 0 => return backwards(first, to, axis, start, count, step.unsigned_abs()),
+        // Where the values lie was found with the steps.
         TensorOp::Slice { .. } | TensorOp::Transpose { .. } if first.at.dims == dims => {
             copy(first, to)
         }
@@ -119,6 +125,28 @@ fn channels_slowest(shape: Shape, first: usize) -> Strided {
         }
         _ => Strided::whole(dims).moved(first),
     }
+}
+
+/// The most positions of a slice backwards, which are copied one by one.
+const MOST_BACKWARDS: usize = 32;
+
+/// Returns copies of single positions, since there are no strides backwards.
+fn backwards(
+    from: TensorOperand,
+    to: TensorOperand,
+    axis: usize,
+    start: usize,
+    count: usize,
+    step: usize,
+) -> Option<Vec<TensorWork>> {
+    let place = |i: usize| start.checked_sub(i * step);
+    let one = |i: usize| {
+        Some(copy(
+            from.sliced(axis, place(i)?, 1)?,
+            to.sliced(axis, i, 1)?,
+        ))
+    };
+    (count <= MOST_BACKWARDS).then(|| (0..count).map(one).collect())?
 }
 
 /// Returns copies into one row; an image's channels are its slowest already.

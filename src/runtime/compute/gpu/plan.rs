@@ -54,7 +54,7 @@ pub(in crate::compute) enum GpuOp {
     SoftmaxAnswer,
     /// The answer as float32, channels slowest.
     Answer,
-    /// What the step's `tensor` says.
+    /// The work that the step's `tensor` describes.
     Tensor,
 }
 

@@ -16,7 +16,7 @@ use crate::network::{MAX_RANK, Reduction};
 
 use super::{Emulated, EmulatedArena};
 
-/// What the operands of a step are read from.
+/// The memory that the operands of a step are read from.
 struct RowOperands<'a> {
     of: &'a Emulated,
     arrays: &'a StepArrays,
