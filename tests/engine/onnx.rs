@@ -105,7 +105,12 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
 
 #[test]
 fn weights_that_stay_in_the_file_are_those_of_the_model_in_memory() {
-    for name in ["encoder.onnx", "attention.onnx", "windows.onnx", "before.onnx"] {
+    for name in [
+        "encoder.onnx",
+        "attention.onnx",
+        "windows.onnx",
+        "before.onnx",
+    ] {
         let bytes = fs::read(file(name)).expect(name);
         let held = OnnxModel::from_bytes(bytes).and_then(|model| model.network(None));
         let read = network(name, None).expect(name);
