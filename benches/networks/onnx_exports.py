@@ -1,24 +1,20 @@
 #!/usr/bin/env python3
-"""Networks as PyTorch exports them today, answered and timed beside ONNX Runtime.
+"""Networks as PyTorch exports them today, answered beside ONNX Runtime.
 
     python3 -m venv exports && exports/bin/pip install torch torchvision transformers onnx onnxscript onnxruntime
     exports/bin/python benches/networks/onnx_exports.py make FOLDER
     exports/bin/python benches/networks/onnx_exports.py compare FOLDER --divisi target/release/divisi
-    exports/bin/python benches/networks/onnx_exports.py speed FOLDER --divisi target/release/divisi
 
 `make` writes each network twice, by the older exporter (`NAME_legacy.onnx`) and by today's
 (`NAME_dynamo.onnx`), with random weights. `compare` says how far the answers are apart as a share
-of the largest value; 1e-4 is the most. `speed` runs batch 1 on one thread and on two, the two
-programs in turns; a ratio above 1 says that Divisi is faster. The machine should be idle.
+of the largest value; 1e-4 is the most. `onnx_speed.py` beside this times them.
 """
 
 import argparse
 import itertools
 import json
-import statistics
 import subprocess
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
@@ -87,9 +83,8 @@ def families(torch):
         yield f"timm_{name}", model, (torch.randn(1, 3, side, side),), ["input"]
 
 
-def texts(torch):
-    """Encoders of Hugging Face: small ones for answers, two of the usual size for speed."""
-    import transformers as hf
+def first_answer(torch):
+    """Returns the module that answers with a Hugging Face model's first output alone."""
 
     class Answer(torch.nn.Module):
         def __init__(self, model, names):
@@ -100,6 +95,14 @@ def texts(torch):
             answer = self.model(**dict(zip(self.names, inputs)))
             return answer.logits if hasattr(answer, "logits") else answer.last_hidden_state
 
+    return Answer
+
+
+def texts(torch):
+    """Encoders of Hugging Face: small ones for answers, two of the usual size."""
+    import transformers as hf
+
+    Answer = first_answer(torch)
     small = dict(num_hidden_layers=2, hidden_size=128, num_attention_heads=4, intermediate_size=256, vocab_size=1000)
     three = ["input_ids", "attention_mask", "token_type_ids"]
     two = three[:2]
@@ -311,40 +314,9 @@ def compare(files: list[Path], divisi: str) -> None:
     print(f"{good} of {len(files)} within {MOST}")
 
 
-def ours_ms(file: Path, divisi: str, threads: int) -> float:
-    command = [divisi, "network", "bench", str(file), "--batch", "1", "--threads", str(threads), "--format", "json"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(ran.stdout)["ms_per_batch"]
-
-
-def theirs_ms(file: Path, threads: int) -> float:
-    made, feed = session(file, threads)
-    for _ in range(3):
-        made.run(None, feed)
-    times, end = [], time.perf_counter() + 2
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        made.run(None, feed)
-        times.append(time.perf_counter() - start)
-    return 1e3 * statistics.median(times)
-
-
-def speed(files: list[Path], divisi: str) -> None:
-    ratios = []
-    for file in files:
-        for threads in (1, 2):
-            turns = [(ours_ms(file, divisi, threads), theirs_ms(file, threads)) for _ in range(3)]
-            ours, theirs = (statistics.median(side) for side in zip(*turns))
-            ratios.append(theirs / ours)
-            print(f"{file.stem:30} {threads} threads: {ours:8.2f} ms, ONNX Runtime {theirs:8.2f} ms, "
-                  f"ratio {theirs / ours:.2f}", flush=True)
-    mean = statistics.geometric_mean(ratios)
-    print(f"geometric mean {mean:.2f}, least {min(ratios):.2f}, over {len(ratios)}")
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("what", choices=["make", "compare", "speed"])
+    options.add_argument("what", choices=["make", "compare"])
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
     options.add_argument("--only", default="", help="networks whose name holds this text")
@@ -353,7 +325,7 @@ def main() -> None:
     if asked.what == "make":
         return make(asked.folder, asked.only, asked.exporters)
     files = sorted(f for f in asked.folder.glob("*.onnx") if asked.only in f.name)
-    {"compare": compare, "speed": speed}[asked.what](files, asked.divisi)
+    compare(files, asked.divisi)
 
 
 if __name__ == "__main__":

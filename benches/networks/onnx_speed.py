@@ -4,16 +4,16 @@
     exports/bin/pip install openvino timm
     exports/bin/python benches/networks/onnx_speed.py make FOLDER
     exports/bin/python benches/networks/onnx_speed.py speed FOLDER --divisi target/release/divisi
-    exports/bin/python benches/networks/onnx_speed.py memory FOLDER --divisi target/release/divisi --batches 8
-    exports/bin/python benches/networks/onnx_speed.py load FOLDER --divisi target/release/divisi --only bert_base
+    exports/bin/python benches/networks/onnx_speed.py costs FOLDER --divisi target/release/divisi --batches 8
 
 `make` exports the networks with random weights and a batch that varies; texts once for each
 number of tokens. `speed` runs all in turns, each at least half a second, every other round in the
 opposite order; a ratio is the median of the rounds', of the faster of the other two over Divisi:
-above 1 Divisi is faster. `memory` is a process's peak (VmHWM) less what was resident before the
-file was opened, `load` the time from the opened process to the first answer of a file in cache,
-without imports. `--kernels avx2` holds Divisi and OpenVINO to AVX2; ONNX Runtime cannot be held
-to it and is left out. The machine should be idle.
+above 1 Divisi is faster. `costs` runs each in a process of its own: seconds from before the file is
+opened to the first answer, imports left out, of a file in cache; and the peak of memory (VmHWM) over
+what was resident before. `--kernels avx2` holds Divisi and OpenVINO to AVX2; ONNX Runtime cannot be
+held to it and is left out. The machine should be idle, and the program built with `--release`:
+kernels of other builds check their pointers.
 """
 
 import argparse
@@ -58,8 +58,9 @@ def images(torch):
 
 def texts(torch):
     import transformers as hf
-    from onnx_exports import Answer
+    from onnx_exports import first_answer
 
+    answer = first_answer(torch)
     small = hf.BertConfig(num_hidden_layers=6, hidden_size=384, num_attention_heads=12, intermediate_size=1536)
     three = ["input_ids", "attention_mask", "token_type_ids"]
     models = [
@@ -70,7 +71,7 @@ def texts(torch):
         for length in TOKENS:
             ids, ones = torch.randint(2, 900, (1, length)), torch.ones(1, length, dtype=torch.long)
             inputs = (ids, ones, torch.zeros(1, length, dtype=torch.long))[: len(names)]
-            yield f"{name}_{length}", Answer(model, names).eval(), inputs, names
+            yield f"{name}_{length}", answer(model, names).eval(), inputs, names
 
 
 def feed(inputs, batch: int) -> dict:

@@ -138,8 +138,10 @@ unsafe fn vector<V: Vector, const K: usize, const M: usize>(tile: &Tile) {
                     V::load_part(from, tile.last)
                 };
                 for (m, sum) in sums.iter_mut().enumerate() {
-                    if m <= AT && AT - m < K {
-                        sum[0] = sum[0].mul_add(value, weights[AT - m]);
+                    // No column of the kernel where output `m` lies behind the input.
+                    let column = AT.wrapping_sub(m);
+                    if column < K {
+                        sum[0] = sum[0].mul_add(value, weights[column]);
                     }
                 }
             });

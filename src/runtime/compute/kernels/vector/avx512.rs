@@ -26,7 +26,7 @@ const fn first(n: usize) -> __mmask16 {
 
 impl Vector for Avx512 {
     const LANES: usize = 16;
-    const TILE_VECTORS: usize = 2;
+    const TILE_VECTORS: usize = 4;
     const TILE_ROWS: [usize; 5] = [0, 12, 12, 8, 6];
 
     #[inline(always)]
