@@ -174,11 +174,7 @@ impl<'a> PartialNetwork<'a> {
                 .dims()
                 .map(<[usize]>::to_vec)
         };
-        if node
-            .outputs()
-            .first()
-            .is_none_or(|name| dims(name).is_none())
-        {
+        if !node.outputs().iter().any(|name| dims(name).is_some()) {
             return;
         }
         let answers = node
@@ -282,7 +278,8 @@ impl<'a> PartialNetwork<'a> {
         match found {
             Ok(found) => {
                 let names = node.outputs().iter().map(String::as_str);
-                let pairs = names.zip(found).filter_map(|(n, b)| Some((n, b?)));
+                let named = names.zip(found).filter(|(name, _)| !name.is_empty());
+                let pairs = named.filter_map(|(n, b)| Some((n, b?)));
                 if let Some(trace) = &mut self.batch {
                     trace.values.extend(pairs);
                 }
