@@ -1,13 +1,12 @@
 //! Where values that indices name hold the samples of a batch.
 
-use super::place::{Place, grown};
-use super::rules::Answers;
-use super::{BatchFault, Batched, Followed, mixes};
+use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, mixes};
+use super::place::{SamplePlace, grown};
 use crate::onnx::indices;
 use crate::onnx::node::axis;
 use crate::onnx::tensor::Constant;
 
-pub(super) fn gather(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
     let rank = which.dims.len();
@@ -31,7 +30,7 @@ pub(super) fn gather(of: &Followed<'_, '_>) -> Answers {
 }
 
 /// Positions along the axis that holds the samples.
-fn picked(of: &Followed<'_, '_>, place: Place) -> Answers {
+fn picked(of: &Followed<'_, '_>, place: SamplePlace) -> FollowedAnswers {
     of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let listed = |constant: Option<&Constant>, size: usize| {
@@ -50,7 +49,7 @@ fn picked(of: &Followed<'_, '_>, place: Place) -> Answers {
     }
 }
 
-pub(super) fn gather_elements(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather_elements(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
     if data.batched.is_none() {
@@ -63,7 +62,7 @@ pub(super) fn gather_elements(of: &Followed<'_, '_>) -> Answers {
     }
 }
 
-pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather_nd(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let batch = usize::try_from(of.node.integer("batch_dims").unwrap_or(0)).unwrap_or(0);
     let (rank, depth) = (which.dims.len(), which.dims.last().copied().unwrap_or(1));
@@ -79,7 +78,9 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
             Some(place) => of.all_at(place),
             None => mixes(place.axis),
         },
-        Some(Batched::Numbered(own)) if place == Place::FIRST && batch == 0 => of.all_at(*own),
+        Some(Batched::Numbered(own)) if place == SamplePlace::FIRST && batch == 0 => {
+            of.all_at(*own)
+        }
         Some(_) if place.axis < batch && of.sample_place(1)? == place => of.all_at(place),
         _ => mixes(place.axis),
     }
@@ -87,7 +88,11 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
 
 /// Returns where the answer of `GatherND` holds samples if its constant positions, which are
 /// others for the batch, are each sample's own.
-fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place>, BatchFault> {
+fn moved(
+    of: &Followed<'_, '_>,
+    place: SamplePlace,
+    batch: i64,
+) -> Result<Option<SamplePlace>, BatchFault> {
     of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let (Some(one), Some(all)) = (which.constant, which.of_all()) else {
@@ -98,7 +103,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
     let Some(axis) = grown(&dims, &all_dims, of.batch) else {
         return Ok(None);
     };
-    let fits = |answer: &Place| {
+    let fits = |answer: &SamplePlace| {
         all.iter().enumerate().all(|(n, &position)| {
             let (sample, own) = answer.split(n, &dims, of.batch);
             let (of_sample, inside) = place.split(position, data.dims, of.batch);
@@ -106,7 +111,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
         })
     };
     let outers = (1..=dims[axis]).filter(|outer| dims[axis].is_multiple_of(*outer));
-    let mut places = outers.map(|outer| Place {
+    let mut places = outers.map(|outer| SamplePlace {
         axis,
         outer,
         inner: dims[axis] / outer,
@@ -115,7 +120,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
 }
 
 /// Updates have to lie in the sample that they are made of.
-pub(super) fn scatter(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn scatter(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which, updates) = (of.operand(0)?, of.operand(1)?, of.operand(2)?);
     let place = of.sample_place(0)?;
     let at = |dims: &[usize], which: Option<&Constant>| {
