@@ -4,7 +4,7 @@ use crate::onnx::tensor::{Constant, Values};
 
 /// The samples of a batch along one axis, which has `outer · batch · inner` positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SamplePlace {
+pub(in crate::onnx) struct SamplePlace {
     pub(super) axis: usize,
     pub(super) outer: usize,
     pub(super) inner: usize,

@@ -11,7 +11,7 @@ use crate::onnx::node::axis;
 use crate::onnx::shapes::reduced_axes;
 use crate::onnx::tensor::Constant;
 
-pub(super) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
+pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
     let operator = of.node.operator().unwrap_or_default();
     match operator {
         "Identity" | "Cast" => Ok(vec![of.operand(0)?.batched.cloned()]),
