@@ -24,7 +24,7 @@ impl SamplePlace {
     }
 
     /// Returns dimensions of one sample as those of a batch.
-    pub(super) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
+    pub(in crate::onnx) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
         let mut dims = of_one.to_vec();
         if let Some(size) = dims.get_mut(self.axis) {
             *size = size.saturating_mul(batch);
