@@ -24,7 +24,9 @@ pub(super) fn gather(of: &Followed<'_, '_>) -> FollowedAnswers {
             }
             picked(of, place)
         }
-        _ if of.sample_place(0)?.axis == along && rank == 1 => picked(of, of.sample_place(0)?),
+        _ if of.sample_place(0)?.axis == along && which.differs() => {
+            picked(of, of.sample_place(0)?)
+        }
         _ => mixes(along),
     }
 }
@@ -34,17 +36,37 @@ fn picked(of: &Followed<'_, '_>, place: SamplePlace) -> FollowedAnswers {
     of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let listed = |constant: Option<&Constant>, size: usize| {
-        let listed = constant.filter(|c| c.dims.len() == 1)?.as_integers()?;
+        let listed = constant?.as_integers()?;
         let each = listed.iter().map(|i| axis(*i, size).ok());
         each.collect::<Option<Vec<usize>>>()
     };
     let one = listed(which.constant, data.dims[place.axis]);
     let all = listed(which.of_all(), data.all_dims(of.batch)[place.axis]);
-    let taken = one
-        .zip(all)
-        .and_then(|(one, all)| place.taken(&one, &all, of.batch));
-    match taken {
-        Some(place) => of.all_at(place),
+    let (Some(one), Some(all)) = (one, all) else {
+        return mixes(place.axis);
+    };
+    if which.dims.len() == 1 {
+        return match place.taken(&one, &all, of.batch) {
+            Some(place) => of.all_at(place),
+            None => mixes(place.axis),
+        };
+    }
+    let of_all = which.of_all().map_or(&[][..], |c| c.dims.as_slice());
+    let Some(longer) = grown(which.dims, of_all, of.batch) else {
+        return mixes(place.axis);
+    };
+    let along = place.along(0);
+    let rows = [place.outer * place.inner];
+    let fits = |answer: &SamplePlace| {
+        all.iter().enumerate().all(|(n, &position)| {
+            let (sample, own) = answer.split(n, which.dims, of.batch);
+            let (of_sample, inside) = along.split(position, &rows, of.batch);
+            sample == of_sample && one.get(own) == Some(&inside)
+        })
+    };
+    let mut places = SamplePlace::along_of(longer, which.dims[longer]);
+    match places.find(fits) {
+        Some(answer) => of.all_at(answer.along(place.axis + longer)),
         None => mixes(place.axis),
     }
 }

@@ -23,6 +23,16 @@ impl SamplePlace {
         SamplePlace { axis, ..self }
     }
 
+    /// Returns all places along an axis that has `size` positions for one sample.
+    pub(super) fn along_of(axis: usize, size: usize) -> impl Iterator<Item = SamplePlace> {
+        let outers = (1..=size).filter(move |outer| size.is_multiple_of(*outer));
+        outers.map(move |outer| SamplePlace {
+            axis,
+            outer,
+            inner: size / outer,
+        })
+    }
+
     /// Returns dimensions of one sample as those of a batch.
     pub(in crate::onnx) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
         let mut dims = of_one.to_vec();
