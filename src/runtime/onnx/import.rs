@@ -205,6 +205,10 @@ impl<'a> PartialNetwork<'a> {
             match (node.operator(), node.outputs().first()) {
                 // Its values are the file's own.
                 (Some("Constant"), Some(name)) => self.fold_budget.count(name, made),
+                (Some("ConstantOfShape"), _) => {
+                    let filled = self.fold_budget.fill(made);
+                    filled.map_err(|fault| failed(node, fault))?;
+                }
                 _ => {
                     let spent = self.fold_budget.spend(made);
                     spent.map_err(|fault| failed(node, fault))?;
