@@ -99,6 +99,32 @@ fn every_operation_answers_as_its_definition_says() {
             &[0., 2., -2.],
         ),
         (one(Unary::Truncate), &[&[2]], &[-1.7, 1.7], &[-1., 1.]),
+        (
+            two(Binary::BitAnd),
+            &[&[2], &[2]],
+            &[6., -1., 3., 5.],
+            &[2., 5.],
+        ),
+        (
+            T::TopK {
+                count: 2,
+                largest: true,
+                positions: false,
+            },
+            &[&[2, 3]],
+            &[1., 3., 3., 2., 0., 5.],
+            &[3., 3., 5., 2.],
+        ),
+        (
+            T::TopK {
+                count: 2,
+                largest: false,
+                positions: true,
+            },
+            &[&[2, 3]],
+            &[1., 3., 3., 2., 0., 5.],
+            &[0., 1., 1., 0.],
+        ),
         (one(Unary::Not), &[&[2]], &[0., 3.], &[1., 0.]),
         (
             T::Transpose {

@@ -11,10 +11,14 @@ const FREE: usize = 1 << 24;
 /// Values that may be made for each that a file holds: transposed, converted, cut and joined.
 const FOR_EACH: usize = 4;
 
+/// Values that may be filled with one number, as files without weights do.
+const FILLED: usize = 1 << 28;
+
 /// The values that may still be made.
 #[derive(Debug)]
 pub(super) struct FoldBudget<'a> {
     left: usize,
+    filled: usize,
     /// The initialisers that are counted.
     counted: HashSet<&'a str>,
 }
@@ -23,6 +27,7 @@ impl Default for FoldBudget<'_> {
     fn default() -> Self {
         FoldBudget {
             left: FREE,
+            filled: FILLED,
             counted: HashSet::new(),
         }
     }
@@ -33,6 +38,20 @@ impl<'a> FoldBudget<'a> {
     pub(super) fn count(&mut self, name: &'a str, values: usize) {
         if self.counted.insert(name) {
             self.left = self.left.saturating_add(values.saturating_mul(FOR_EACH));
+        }
+    }
+
+    /// Takes values that a node fills with one number.
+    ///
+    /// # Errors
+    /// They are more than a file may fill.
+    pub(super) fn fill(&mut self, values: usize) -> Result<(), NodeFault> {
+        match self.filled.checked_sub(values) {
+            Some(left) => {
+                self.filled = left;
+                Ok(())
+            }
+            None => self.spend(values),
         }
     }
 

@@ -110,7 +110,7 @@ pub(super) fn order(keys: &[u8], rank: usize) -> Dims {
 }
 
 // Pow, Sqrt and Log have NaN below 0, and IntegerDiv and Mod jump where rounding differs.
-const PAIRS: [Binary; 13] = [
+const PAIRS: [Binary; 16] = [
     Binary::Add,
     Binary::Sub,
     Binary::Mul,
@@ -124,9 +124,12 @@ const PAIRS: [Binary; 13] = [
     Binary::GreaterOrEqual,
     Binary::And,
     Binary::Xor,
+    Binary::BitAnd,
+    Binary::BitOr,
+    Binary::BitXor,
 ];
 
-const ONES: [Unary; 12] = [
+const ONES: [Unary; 13] = [
     Unary::Abs,
     Unary::Neg,
     Unary::Sign,
@@ -134,6 +137,7 @@ const ONES: [Unary; 12] = [
     Unary::Erf,
     Unary::Sin,
     Unary::Cos,
+    Unary::Atan,
     Unary::Floor,
     Unary::Ceil,
     Unary::Round,

@@ -1,13 +1,12 @@
 //! Where values that indices name hold the samples of a batch.
 
-use super::place::{Place, grown};
-use super::rules::Answers;
-use super::{BatchFault, Batched, Followed, mixes};
+use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, mixes};
+use super::place::{SamplePlace, grown};
 use crate::onnx::indices;
 use crate::onnx::node::axis;
 use crate::onnx::tensor::Constant;
 
-pub(super) fn gather(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
     let rank = which.dims.len();
@@ -25,32 +24,54 @@ pub(super) fn gather(of: &Followed<'_, '_>) -> Answers {
             }
             picked(of, place)
         }
-        _ if of.sample_place(0)?.axis == along && rank == 1 => picked(of, of.sample_place(0)?),
+        _ if of.sample_place(0)?.axis == along && which.differs() => {
+            picked(of, of.sample_place(0)?)
+        }
         _ => mixes(along),
     }
 }
 
 /// Positions along the axis that holds the samples.
-fn picked(of: &Followed<'_, '_>, place: Place) -> Answers {
+fn picked(of: &Followed<'_, '_>, place: SamplePlace) -> FollowedAnswers {
     of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let listed = |constant: Option<&Constant>, size: usize| {
-        let listed = constant.filter(|c| c.dims.len() == 1)?.as_integers()?;
+        let listed = constant?.as_integers()?;
         let each = listed.iter().map(|i| axis(*i, size).ok());
         each.collect::<Option<Vec<usize>>>()
     };
     let one = listed(which.constant, data.dims[place.axis]);
     let all = listed(which.of_all(), data.all_dims(of.batch)[place.axis]);
-    let taken = one
-        .zip(all)
-        .and_then(|(one, all)| place.taken(&one, &all, of.batch));
-    match taken {
-        Some(place) => of.all_at(place),
+    let (Some(one), Some(all)) = (one, all) else {
+        return mixes(place.axis);
+    };
+    if which.dims.len() == 1 {
+        return match place.taken(&one, &all, of.batch) {
+            Some(place) => of.all_at(place),
+            None => mixes(place.axis),
+        };
+    }
+    let of_all = which.of_all().map_or(&[][..], |c| c.dims.as_slice());
+    let Some(longer) = grown(which.dims, of_all, of.batch) else {
+        return mixes(place.axis);
+    };
+    let along = place.along(0);
+    let rows = [place.outer * place.inner];
+    let fits = |answer: &SamplePlace| {
+        all.iter().enumerate().all(|(n, &position)| {
+            let (sample, own) = answer.split(n, which.dims, of.batch);
+            let (of_sample, inside) = along.split(position, &rows, of.batch);
+            sample == of_sample && one.get(own) == Some(&inside)
+        })
+    };
+    let mut places = SamplePlace::along_of(longer, which.dims[longer]);
+    match places.find(fits) {
+        Some(answer) => of.all_at(answer.along(place.axis + longer)),
         None => mixes(place.axis),
     }
 }
 
-pub(super) fn gather_elements(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather_elements(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let along = axis(of.node.integer("axis").unwrap_or(0), data.dims.len())?;
     if data.batched.is_none() {
@@ -63,7 +84,7 @@ pub(super) fn gather_elements(of: &Followed<'_, '_>) -> Answers {
     }
 }
 
-pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gather_nd(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let batch = usize::try_from(of.node.integer("batch_dims").unwrap_or(0)).unwrap_or(0);
     let (rank, depth) = (which.dims.len(), which.dims.last().copied().unwrap_or(1));
@@ -79,7 +100,9 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
             Some(place) => of.all_at(place),
             None => mixes(place.axis),
         },
-        Some(Batched::Numbered(own)) if place == Place::FIRST && batch == 0 => of.all_at(*own),
+        Some(Batched::Numbered(own)) if place == SamplePlace::FIRST && batch == 0 => {
+            of.all_at(*own)
+        }
         Some(_) if place.axis < batch && of.sample_place(1)? == place => of.all_at(place),
         _ => mixes(place.axis),
     }
@@ -87,7 +110,11 @@ pub(super) fn gather_nd(of: &Followed<'_, '_>) -> Answers {
 
 /// Returns where the answer of `GatherND` holds samples if its constant positions, which are
 /// others for the batch, are each sample's own.
-fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place>, BatchFault> {
+fn moved(
+    of: &Followed<'_, '_>,
+    place: SamplePlace,
+    batch: i64,
+) -> Result<Option<SamplePlace>, BatchFault> {
     of.is_short(place)?;
     let (data, which) = (of.operand(0)?, of.operand(1)?);
     let (Some(one), Some(all)) = (which.constant, which.of_all()) else {
@@ -98,7 +125,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
     let Some(axis) = grown(&dims, &all_dims, of.batch) else {
         return Ok(None);
     };
-    let fits = |answer: &Place| {
+    let fits = |answer: &SamplePlace| {
         all.iter().enumerate().all(|(n, &position)| {
             let (sample, own) = answer.split(n, &dims, of.batch);
             let (of_sample, inside) = place.split(position, data.dims, of.batch);
@@ -106,7 +133,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
         })
     };
     let outers = (1..=dims[axis]).filter(|outer| dims[axis].is_multiple_of(*outer));
-    let mut places = outers.map(|outer| Place {
+    let mut places = outers.map(|outer| SamplePlace {
         axis,
         outer,
         inner: dims[axis] / outer,
@@ -115,7 +142,7 @@ fn moved(of: &Followed<'_, '_>, place: Place, batch: i64) -> Result<Option<Place
 }
 
 /// Updates have to lie in the sample that they are made of.
-pub(super) fn scatter(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn scatter(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (data, which, updates) = (of.operand(0)?, of.operand(1)?, of.operand(2)?);
     let place = of.sample_place(0)?;
     let at = |dims: &[usize], which: Option<&Constant>| {

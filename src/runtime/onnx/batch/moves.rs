@@ -1,15 +1,15 @@
 //! Where values hold the samples of a batch after they were moved, cut and joined.
 
-use super::place::{Place, grown};
-use super::rules::{Answers, depends};
-use super::{BatchFault, Batched, Followed, lookups, mixes};
+use super::followed::{BatchFault, Batched, Followed, FollowedAnswers, depends, mixes};
+use super::lookups;
+use super::place::{SamplePlace, grown};
 use crate::onnx::fold::{axes, order, taken};
 use crate::onnx::node::axis;
 use crate::onnx::shapes::{broadcast_dims, reshape_dims, reshape_kept, sizes, split_sizes};
 use crate::onnx::tensor::{Constant, Values};
 
 /// Returns the answers of an operator that moves values, or `None` if it is another one.
-pub(super) fn answers(operator: &str, of: &Followed<'_, '_>) -> Option<Answers> {
+pub(super) fn answers(operator: &str, of: &Followed<'_, '_>) -> Option<FollowedAnswers> {
     Some(match operator {
         "Reshape" => reshape(of),
         "Flatten" => flatten(of),
@@ -38,7 +38,7 @@ fn apart<T>() -> Result<T, BatchFault> {
 }
 
 /// The place after a view, whose dimensions for the batch are `of_all`.
-fn viewed(of: &Followed<'_, '_>, of_all: &[usize]) -> Answers {
+fn viewed(of: &Followed<'_, '_>, of_all: &[usize]) -> FollowedAnswers {
     let x = of.operand(0)?;
     let answer = of.answers.first().ok_or(BatchFault::Single)?;
     match of
@@ -50,14 +50,14 @@ fn viewed(of: &Followed<'_, '_>, of_all: &[usize]) -> Answers {
     }
 }
 
-fn reshape(of: &Followed<'_, '_>) -> Answers {
+fn reshape(of: &Followed<'_, '_>) -> FollowedAnswers {
     let target = of.operand(1)?.of_all().and_then(Constant::as_integers);
     let from = of.operand(0)?.all_dims(of.batch);
     let target = target.ok_or(BatchFault::Single)?;
     viewed(of, &reshape_dims(&from, target, reshape_kept(of.node))?)
 }
 
-fn flatten(of: &Followed<'_, '_>) -> Answers {
+fn flatten(of: &Followed<'_, '_>) -> FollowedAnswers {
     let from = of.operand(0)?.all_dims(of.batch);
     let at = match of.node.integer("axis").unwrap_or(1) {
         at if at == from.len() as i64 => from.len(),
@@ -68,7 +68,7 @@ fn flatten(of: &Followed<'_, '_>) -> Answers {
 }
 
 /// Where no axis is named, that of the batch stays.
-fn squeeze(of: &Followed<'_, '_>) -> Answers {
+fn squeeze(of: &Followed<'_, '_>) -> FollowedAnswers {
     let (place, dims) = (of.sample_place(0)?, of.operand(0)?.dims);
     let gone: Vec<usize> = match axes(of.node, &of.constants()) {
         Some(written) => {
@@ -86,7 +86,7 @@ fn squeeze(of: &Followed<'_, '_>) -> Answers {
     of.all_at(place.along(place.axis - before))
 }
 
-fn unsqueeze(of: &Followed<'_, '_>) -> Answers {
+fn unsqueeze(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     let written = axes(of.node, &of.constants()).unwrap_or_default();
     let rank = of.rank(0)? + written.len();
@@ -97,14 +97,14 @@ fn unsqueeze(of: &Followed<'_, '_>) -> Answers {
     of.all_at(place.along(axis))
 }
 
-fn transpose(of: &Followed<'_, '_>) -> Answers {
+fn transpose(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     let order = order(of.rank(0)?, of.node.integers("perm"))?;
     let axis = order.iter().position(|a| *a == place.axis);
     of.all_at(place.along(axis.unwrap_or(0)))
 }
 
-fn concat(of: &Followed<'_, '_>) -> Answers {
+fn concat(of: &Followed<'_, '_>) -> FollowedAnswers {
     let parts: Vec<usize> = (0..of.operands.len())
         .filter(|&n| of.operands[n].is_some())
         .collect();
@@ -148,7 +148,7 @@ fn concat(of: &Followed<'_, '_>) -> Answers {
 fn numbers(
     of_one: Option<&Constant>,
     of_all: Option<&Constant>,
-    place: Place,
+    place: SamplePlace,
     batch: usize,
 ) -> bool {
     let (Some(one), Some(all)) = (of_one, of_all) else {
@@ -167,7 +167,7 @@ fn numbers(
 }
 
 /// Parts one after another along the axis that holds the samples.
-fn stacked(of: &Followed<'_, '_>, parts: &[usize], place: Place) -> Answers {
+fn stacked(of: &Followed<'_, '_>, parts: &[usize], place: SamplePlace) -> FollowedAnswers {
     let mut outer = 0;
     for &n in parts {
         let own = of.sample_place(n);
@@ -176,10 +176,10 @@ fn stacked(of: &Followed<'_, '_>, parts: &[usize], place: Place) -> Answers {
             _ => return mixes(place.axis),
         }
     }
-    of.all_at(Place { outer, ..place })
+    of.all_at(SamplePlace { outer, ..place })
 }
 
-fn split(of: &Followed<'_, '_>) -> Answers {
+fn split(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     of.is_short(place)?;
     let dims = of.operand(0)?.all_dims(of.batch);
@@ -207,7 +207,7 @@ fn split(of: &Followed<'_, '_>) -> Answers {
     parts.collect()
 }
 
-fn slice(of: &Followed<'_, '_>) -> Answers {
+fn slice(of: &Followed<'_, '_>) -> FollowedAnswers {
     let mut place = of.sample_place(0)?;
     of.is_short(place)?;
     let x = of.operand(0)?;
@@ -227,14 +227,14 @@ fn slice(of: &Followed<'_, '_>) -> Answers {
     of.all_at(place)
 }
 
-fn expand(of: &Followed<'_, '_>) -> Answers {
+fn expand(of: &Followed<'_, '_>) -> FollowedAnswers {
     let x = of.operand(0)?;
     let target = of.operand(1)?.of_all().ok_or(BatchFault::Single)?;
     let all = broadcast_dims(&x.all_dims(of.batch), &sizes(target)?)?;
     repeated(of, &all)
 }
 
-fn tile(of: &Followed<'_, '_>) -> Answers {
+fn tile(of: &Followed<'_, '_>) -> FollowedAnswers {
     let repeats = sizes(of.operand(1)?.of_all().ok_or(BatchFault::Single)?)?;
     let dims = of.operand(0)?.all_dims(of.batch);
     let all: Vec<usize> = dims
@@ -247,7 +247,7 @@ fn tile(of: &Followed<'_, '_>) -> Answers {
         let times = repeats.get(place.axis).copied().unwrap_or(1);
         let outer = place.outer.saturating_mul(times);
         let answer = of.answers.first().ok_or(BatchFault::Single)?;
-        let place = Place { outer, ..place };
+        let place = SamplePlace { outer, ..place };
         return match place.dims(answer, of.batch) == all {
             true => of.all_at(place),
             false => Err(depends()),
@@ -257,7 +257,7 @@ fn tile(of: &Followed<'_, '_>) -> Answers {
 }
 
 /// The place of a value that is repeated, perhaps for each sample.
-fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> Answers {
+fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> FollowedAnswers {
     let (x, answer) = (
         of.operand(0)?,
         of.answers.first().ok_or(BatchFault::Single)?,
@@ -272,7 +272,7 @@ fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> Answers {
         };
     }
     match own.is_none_or(|own| x.dims[own] == 1) {
-        true => of.all_at(Place {
+        true => of.all_at(SamplePlace {
             axis,
             outer: 1,
             inner: answer[axis],
@@ -281,7 +281,7 @@ fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> Answers {
     }
 }
 
-fn pad(of: &Followed<'_, '_>) -> Answers {
+fn pad(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     let x = of.operand(0)?;
     let answer = of.answers.first().ok_or(BatchFault::Single)?;
@@ -298,14 +298,14 @@ fn pad(of: &Followed<'_, '_>) -> Answers {
     }
 }
 
-fn one_hot(of: &Followed<'_, '_>) -> Answers {
+fn one_hot(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     let along = axis(of.node.integer("axis").unwrap_or(-1), of.rank(0)? + 1)?;
     let behind = usize::from(along <= place.axis);
     of.all_at(place.along(place.axis + behind))
 }
 
-fn triangle(of: &Followed<'_, '_>) -> Answers {
+fn triangle(of: &Followed<'_, '_>) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     match place.axis + 2 >= of.rank(0)? && of.rank(0)? >= 2 {
         true => mixes(place.axis),

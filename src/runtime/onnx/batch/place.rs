@@ -4,15 +4,15 @@ use crate::onnx::tensor::{Constant, Values};
 
 /// The samples of a batch along one axis, which has `outer · batch · inner` positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(in crate::onnx) struct SamplePlace {
     pub(super) axis: usize,
     pub(super) outer: usize,
     pub(super) inner: usize,
 }
 
-impl Place {
+impl SamplePlace {
     /// The first axis, which is the batch's alone.
-    pub(super) const FIRST: Place = Place {
+    pub(super) const FIRST: SamplePlace = SamplePlace {
         axis: 0,
         outer: 1,
         inner: 1,
@@ -20,11 +20,21 @@ impl Place {
 
     /// Returns the place along another axis.
     pub(super) const fn along(self, axis: usize) -> Self {
-        Place { axis, ..self }
+        SamplePlace { axis, ..self }
+    }
+
+    /// Returns all places along an axis that has `size` positions for one sample.
+    pub(super) fn along_of(axis: usize, size: usize) -> impl Iterator<Item = SamplePlace> {
+        let outers = (1..=size).filter(move |outer| size.is_multiple_of(*outer));
+        outers.map(move |outer| SamplePlace {
+            axis,
+            outer,
+            inner: size / outer,
+        })
     }
 
     /// Returns dimensions of one sample as those of a batch.
-    pub(super) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
+    pub(in crate::onnx) fn dims(self, of_one: &[usize], batch: usize) -> Vec<usize> {
         let mut dims = of_one.to_vec();
         if let Some(size) = dims.get_mut(self.axis) {
             *size = size.saturating_mul(batch);
@@ -46,7 +56,7 @@ impl Place {
         let outer = before.checked_div(outside)?;
         let inner = of_one[axis].checked_div(outer)?;
         let fits = outer * outside == before && outer * inner == of_one[axis];
-        fits.then_some(Place { axis, outer, inner })
+        fits.then_some(SamplePlace { axis, outer, inner })
     }
 
     /// Returns the place after positions along its axis were taken: those of one sample, and
@@ -58,13 +68,13 @@ impl Place {
         }
         let samples = 0..batch;
         let inner = self.inner;
-        let (expected, place): (Vec<usize>, Place) = if inner == 1 {
+        let (expected, place): (Vec<usize>, SamplePlace) = if inner == 1 {
             let runs = of_one
                 .iter()
                 .flat_map(|p| samples.clone().map(move |s| p * batch + s));
             (
                 runs.collect(),
-                Place {
+                SamplePlace {
                     outer: count,
                     ..self
                 },
@@ -73,7 +83,7 @@ impl Place {
             let runs = samples.flat_map(|s| of_one.iter().map(move |p| s * inner + p));
             (
                 runs.collect(),
-                Place {
+                SamplePlace {
                     inner: count,
                     ..self
                 },
@@ -107,7 +117,7 @@ impl Place {
         let axis = grown(&of_one.dims, &of_all.dims, batch)?;
         let size = of_one.dims[axis];
         let outers = (1..=size).filter(|outer| size.is_multiple_of(*outer));
-        let mut places = outers.map(|outer| Place {
+        let mut places = outers.map(|outer| SamplePlace {
             axis,
             outer,
             inner: size / outer,

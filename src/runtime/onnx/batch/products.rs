@@ -1,12 +1,11 @@
 //! Where products hold the samples of a batch.
 
-use super::place::Place;
-use super::rules::{Answers, depends};
-use super::{BatchFault, Followed, mixes};
+use super::followed::{BatchFault, Followed, FollowedAnswers, depends, mixes};
+use super::place::SamplePlace;
 
 /// An axis of a factor, as the answer sees it.
 #[derive(Clone, Copy, PartialEq)]
-enum Role {
+enum AxisRole {
     /// It is summed over.
     Summed,
     /// It is this axis of the answer.
@@ -14,8 +13,8 @@ enum Role {
 }
 
 /// Returns the place of the answer, given that of each factor and what its axis becomes.
-fn met(factors: &[Option<(Place, Role)>]) -> Result<Place, BatchFault> {
-    let mut found: Option<(Place, Role)> = None;
+fn met(factors: &[Option<(SamplePlace, AxisRole)>]) -> Result<SamplePlace, BatchFault> {
+    let mut found: Option<(SamplePlace, AxisRole)> = None;
     for &(place, role) in factors.iter().flatten() {
         match found {
             None => found = Some((place, role)),
@@ -29,9 +28,9 @@ fn met(factors: &[Option<(Place, Role)>]) -> Result<Place, BatchFault> {
     }
     let several = factors.iter().flatten().count() > 1;
     match found {
-        Some((place, Role::Kept(axis))) => Ok(place.along(axis)),
+        Some((place, AxisRole::Kept(axis))) => Ok(place.along(axis)),
         // With one factor alone the other's axis is too short for a larger batch.
-        Some((place, Role::Summed)) if several => mixes(place.axis),
+        Some((place, AxisRole::Summed)) if several => mixes(place.axis),
         _ => Err(BatchFault::Single),
     }
 }
@@ -40,8 +39,8 @@ fn met(factors: &[Option<(Place, Role)>]) -> Result<Place, BatchFault> {
 fn factor(
     of: &Followed<'_, '_>,
     n: usize,
-    role: impl Fn(usize) -> Role,
-) -> Result<Option<(Place, Role)>, BatchFault> {
+    role: impl Fn(usize) -> AxisRole,
+) -> Result<Option<(SamplePlace, AxisRole)>, BatchFault> {
     let Some(operand) = of.operands.get(n).and_then(Option::as_ref) else {
         return Ok(None);
     };
@@ -53,21 +52,21 @@ fn factor(
 }
 
 /// Products of matrices, many at once where there are more axes.
-pub(super) fn matmul(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn matmul(of: &Followed<'_, '_>) -> FollowedAnswers {
     let rank = of.answers.first().map_or(0, Vec::len);
     let (a, b) = (of.rank(0)?, of.rank(1)?);
     // Vectors have no row, or no column, and neither has the answer.
     let (row, column) = (usize::from(a > 1), usize::from(b > 1));
-    let before = |axis: usize, own: usize| Role::Kept(axis + (rank - row - column) + 2 - own);
+    let before = |axis: usize, own: usize| AxisRole::Kept(axis + (rank - row - column) + 2 - own);
     let left = factor(of, 0, |axis| match own_axis(axis, a) {
-        0 => Role::Summed,
-        1 => Role::Kept(rank - 1 - column),
+        0 => AxisRole::Summed,
+        1 => AxisRole::Kept(rank - 1 - column),
         _ => before(axis, a),
     })?;
     let right = factor(of, 1, |axis| match own_axis(axis, b) {
-        0 if b == 1 => Role::Summed,
-        0 => Role::Kept(rank - 1),
-        1 => Role::Summed,
+        0 if b == 1 => AxisRole::Summed,
+        0 => AxisRole::Kept(rank - 1),
+        1 => AxisRole::Summed,
         _ => before(axis, b),
     })?;
     let place = met(&[left, right])?;
@@ -81,7 +80,7 @@ fn own_axis(axis: usize, rank: usize) -> usize {
 }
 
 /// Checks that a factor without samples is repeated along the axis that holds them.
-fn short(of: &Followed<'_, '_>, factors: &[usize], place: Place) -> Result<(), BatchFault> {
+fn short(of: &Followed<'_, '_>, factors: &[usize], place: SamplePlace) -> Result<(), BatchFault> {
     let rank = of.answers.first().map_or(0, Vec::len);
     if place.axis + 2 >= rank {
         return Ok(());
@@ -97,11 +96,11 @@ fn short(of: &Followed<'_, '_>, factors: &[usize], place: Place) -> Result<(), B
     Ok(())
 }
 
-pub(super) fn gemm(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn gemm(of: &Followed<'_, '_>) -> FollowedAnswers {
     let turned = |name| of.node.integer(name).unwrap_or(0) != 0;
     let role = |axis: usize, kept: usize, at: usize| match axis == kept {
-        true => Role::Kept(at),
-        false => Role::Summed,
+        true => AxisRole::Kept(at),
+        false => AxisRole::Summed,
     };
     let left = factor(of, 0, |axis| role(axis, usize::from(turned("transA")), 0))?;
     let right = factor(of, 1, |axis| role(axis, usize::from(!turned("transB")), 1))?;
@@ -110,15 +109,15 @@ pub(super) fn gemm(of: &Followed<'_, '_>) -> Answers {
         .get(2)
         .and_then(Option::as_ref)
         .map_or(2, |c| c.dims.len());
-    let addend = factor(of, 2, |axis| Role::Kept(axis + 2 - rank.min(2)))?;
-    if let (None, None, Some((place, Role::Kept(axis)))) = (left, right, addend) {
+    let addend = factor(of, 2, |axis| AxisRole::Kept(axis + 2 - rank.min(2)))?;
+    if let (None, None, Some((place, AxisRole::Kept(axis)))) = (left, right, addend) {
         return of.all_at(place.along(axis));
     }
     of.all_at(met(&[left, right, addend])?)
 }
 
 /// Letters of both inputs that are one axis of the answer hold the samples of both.
-pub(super) fn einsum(of: &Followed<'_, '_>) -> Answers {
+pub(super) fn einsum(of: &Followed<'_, '_>) -> FollowedAnswers {
     let equation = of.node.text("equation").unwrap_or_default();
     let equation = String::from_utf8_lossy(equation).replace(' ', "");
     let Some((read, written)) = equation.split_once("->") else {
@@ -130,8 +129,8 @@ pub(super) fn einsum(of: &Followed<'_, '_>) -> Answers {
         let answer = of.answers.first().map_or(0, Vec::len);
         factors.push(factor(of, n, |axis| {
             match at(letters, axis, rank).and_then(|letter| place_of(written, letter, answer)) {
-                Some(axis) => Role::Kept(axis),
-                None => Role::Summed,
+                Some(axis) => AxisRole::Kept(axis),
+                None => AxisRole::Summed,
             }
         })?);
     }
@@ -140,30 +139,33 @@ pub(super) fn einsum(of: &Followed<'_, '_>) -> Answers {
 
 /// A letter of an equation, or an axis of its ellipsis, counted from the last one.
 #[derive(Clone, Copy)]
-enum Letter {
+enum AxisLetter {
     Named(char),
     Dots(usize),
 }
 
-fn at(letters: &str, axis: usize, rank: usize) -> Option<Letter> {
+fn at(letters: &str, axis: usize, rank: usize) -> Option<AxisLetter> {
     let Some((before, behind)) = letters.split_once("...") else {
-        return letters.chars().nth(axis).map(Letter::Named);
+        return letters.chars().nth(axis).map(AxisLetter::Named);
     };
     let (first, last) = (before.chars().count(), behind.chars().count());
     let dots = rank.checked_sub(first + last)?;
     if axis < first {
-        before.chars().nth(axis).map(Letter::Named)
+        before.chars().nth(axis).map(AxisLetter::Named)
     } else if axis < first + dots {
-        Some(Letter::Dots(first + dots - 1 - axis))
+        Some(AxisLetter::Dots(first + dots - 1 - axis))
     } else {
-        behind.chars().nth(axis - first - dots).map(Letter::Named)
+        behind
+            .chars()
+            .nth(axis - first - dots)
+            .map(AxisLetter::Named)
     }
 }
 
-fn place_of(written: &str, letter: Letter, rank: usize) -> Option<usize> {
+fn place_of(written: &str, letter: AxisLetter, rank: usize) -> Option<usize> {
     (0..rank).find(|&axis| match (at(written, axis, rank), letter) {
-        (Some(Letter::Named(a)), Letter::Named(b)) => a == b,
-        (Some(Letter::Dots(a)), Letter::Dots(b)) => a == b,
+        (Some(AxisLetter::Named(a)), AxisLetter::Named(b)) => a == b,
+        (Some(AxisLetter::Dots(a)), AxisLetter::Dots(b)) => a == b,
         _ => false,
     })
 }

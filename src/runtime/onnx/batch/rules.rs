@@ -1,17 +1,17 @@
 //! Where the answers of each operator hold the samples of a batch.
 
-use super::place::Place;
-use super::{BatchFault, Batched, Followed, Operand, mixes, moves, products};
+use super::followed::{
+    BatchFault, Batched, Followed, FollowedAnswers, FollowedOperand, depends, mixes,
+};
+use super::place::SamplePlace;
+use super::{moves, products};
 use crate::onnx::fold::axes;
 use crate::onnx::kinds;
 use crate::onnx::node::axis;
 use crate::onnx::shapes::reduced_axes;
 use crate::onnx::tensor::Constant;
 
-/// How each answer of a node depends on the batch; `None` for one that does not.
-pub(super) type Answers = Result<Vec<Option<Batched>>, BatchFault>;
-
-pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
+pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
     let operator = of.node.operator().unwrap_or_default();
     match operator {
         "Identity" | "Cast" => Ok(vec![of.operand(0)?.batched.cloned()]),
@@ -49,64 +49,6 @@ pub(super) fn answers(of: &Followed<'_, '_>) -> Answers {
             None => first_axis(of),
         },
     }
-}
-
-impl<'v> Followed<'v, '_> {
-    pub(super) fn operand(&self, n: usize) -> Result<&Operand<'v>, BatchFault> {
-        let operand = self.operands.get(n).and_then(Option::as_ref);
-        operand.ok_or(BatchFault::Single)
-    }
-
-    pub(super) fn rank(&self, n: usize) -> Result<usize, BatchFault> {
-        Ok(self.operand(n)?.dims.len())
-    }
-
-    /// Returns where an operand, also a constant one, holds samples.
-    pub(super) fn sample_place(&self, n: usize) -> Result<Place, BatchFault> {
-        let operand = self.operand(n)?;
-        if let Some(place) = operand.place() {
-            return Ok(place);
-        }
-        let place = match (operand.constant, operand.batched) {
-            (Some(of_one), Some(Batched::Constant(of_all))) => {
-                Place::of_constant(of_one, of_all, self.batch)
-            }
-            // Another operand depends on the batch, which this one knows nothing of.
-            _ => return Err(BatchFault::Single),
-        };
-        place.ok_or_else(depends)
-    }
-
-    /// Checks that the axis which holds samples is short enough to be followed position by
-    /// position.
-    pub(super) fn is_short(&self, place: Place) -> Result<(), BatchFault> {
-        const LONGEST: usize = 1 << 22;
-        let longest = (place.outer * place.inner).saturating_mul(self.batch);
-        match longest <= LONGEST {
-            true => Ok(()),
-            false => Err(BatchFault::Mixes("too many rows to follow".into())),
-        }
-    }
-
-    pub(super) fn constants(&self) -> Vec<Option<&Constant>> {
-        let operands = self.operands.iter();
-        operands.map(|o| o.as_ref()?.constant).collect()
-    }
-
-    /// Returns the constants as they are for the batch.
-    pub(super) fn all_constants(&self) -> Vec<Option<&Constant>> {
-        let operands = self.operands.iter();
-        operands.map(|o| o.as_ref()?.of_all()).collect()
-    }
-
-    /// Returns that all answers hold samples at one place.
-    pub(super) fn all_at(&self, place: Place) -> Answers {
-        Ok(vec![Some(Batched::Samples(place)); self.answers.len()])
-    }
-}
-
-pub(super) fn depends() -> BatchFault {
-    BatchFault::Mixes("its values depend on the size of the batch".into())
 }
 
 fn is_elementwise(operator: &str) -> bool {
@@ -159,9 +101,9 @@ fn is_elementwise(operator: &str) -> bool {
 }
 
 /// Returns the place of values that are repeated as in NumPy.
-pub(super) fn together(of: &Followed<'_, '_>) -> Result<Place, BatchFault> {
+pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault> {
     let rank = of.answers.first().map_or(0, Vec::len);
-    let raised = |operand: &Operand<'_>, place: Place| {
+    let raised = |operand: &FollowedOperand<'_>, place: SamplePlace| {
         place.along((place.axis + rank).saturating_sub(operand.dims.len()))
     };
     let mut placed = of.operands.iter().flatten();
@@ -171,7 +113,7 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<Place, BatchFault> {
             let n = of
                 .operands
                 .iter()
-                .position(|o| o.as_ref().is_some_and(Operand::differs));
+                .position(|o| o.as_ref().is_some_and(FollowedOperand::differs));
             let n = n.unwrap_or_default();
             raised(of.operand(n)?, of.sample_place(n)?)
         }
@@ -197,8 +139,8 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<Place, BatchFault> {
 /// which is its axis `own`.
 fn agrees(
     of: &Followed<'_, '_>,
-    operand: &Operand<'_>,
-    place: Place,
+    operand: &FollowedOperand<'_>,
+    place: SamplePlace,
     own: Option<usize>,
 ) -> Result<(), BatchFault> {
     match (operand.constant, operand.batched) {
@@ -226,7 +168,7 @@ fn written_axis(of: &Followed<'_, '_>, default: i64) -> Result<usize, BatchFault
 }
 
 /// Works along one axis, which stays.
-fn along(of: &Followed<'_, '_>, axis: usize) -> Answers {
+fn along(of: &Followed<'_, '_>, axis: usize) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     match place.axis == axis {
         true => mixes(axis),
@@ -235,7 +177,7 @@ fn along(of: &Followed<'_, '_>, axis: usize) -> Answers {
 }
 
 /// Before opset 13 everything behind the axis is one row.
-fn shares(of: &Followed<'_, '_>) -> Answers {
+fn shares(of: &Followed<'_, '_>) -> FollowedAnswers {
     if of.node.opset >= 13 {
         return along(of, written_axis(of, -1)?);
     }
@@ -247,7 +189,7 @@ fn shares(of: &Followed<'_, '_>) -> Answers {
     }
 }
 
-fn from_axis(of: &Followed<'_, '_>) -> Answers {
+fn from_axis(of: &Followed<'_, '_>) -> FollowedAnswers {
     let first = written_axis(of, -1)?;
     let place = of.sample_place(0)?;
     match place.axis >= first {
@@ -256,7 +198,7 @@ fn from_axis(of: &Followed<'_, '_>) -> Answers {
     }
 }
 
-fn reduced(of: &Followed<'_, '_>, over: &[usize]) -> Answers {
+fn reduced(of: &Followed<'_, '_>, over: &[usize]) -> FollowedAnswers {
     let place = of.sample_place(0)?;
     if over.contains(&place.axis) {
         return mixes(place.axis);
@@ -270,7 +212,7 @@ fn reduced(of: &Followed<'_, '_>, over: &[usize]) -> Answers {
 
 /// Layers that take a batch of images or sequences: all inputs hold samples along the first
 /// axis.
-fn first_axis(of: &Followed<'_, '_>) -> Answers {
+fn first_axis(of: &Followed<'_, '_>) -> FollowedAnswers {
     let mut found = None;
     for n in 0..of.operands.len() {
         if of.operands[n].as_ref().is_none_or(|o| o.batched.is_none()) {
@@ -294,7 +236,7 @@ fn first_axis(of: &Followed<'_, '_>) -> Answers {
 }
 
 /// Losses of all samples are one number unless they are not summed up.
-fn loss(of: &Followed<'_, '_>) -> Answers {
+fn loss(of: &Followed<'_, '_>) -> FollowedAnswers {
     match of.node.text("reduction") {
         Some(b"none") => first_axis(of),
         _ => mixes(0),
@@ -303,7 +245,7 @@ fn loss(of: &Followed<'_, '_>) -> Answers {
 
 /// Recurrent layers, whose sequences go on along the first axis and are a batch along the
 /// second, or the other way around (`layout = 1`).
-fn sequence(of: &Followed<'_, '_>) -> Answers {
+fn sequence(of: &Followed<'_, '_>) -> FollowedAnswers {
     let by_row = of.node.integer("layout") == Some(1);
     let own = usize::from(!by_row);
     for operand in of.operands.iter().flatten() {
@@ -317,6 +259,6 @@ fn sequence(of: &Followed<'_, '_>) -> Answers {
         }
     }
     let axes = if by_row { [0, 0, 0] } else { [2, 1, 1] };
-    let at = |axis| Some(Batched::Samples(Place::FIRST.along(axis)));
+    let at = |axis| Some(Batched::Samples(SamplePlace::FIRST.along(axis)));
     Ok(axes.into_iter().map(at).collect())
 }

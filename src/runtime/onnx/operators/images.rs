@@ -1,7 +1,6 @@
 //! Layers of images where a sample holds several of them.
 
-use super::Handler;
-use super::inputs::{Added, Inputs, unsupported};
+use super::inputs::{Added, Handler, Inputs, unsupported};
 use crate::onnx::activation::Value;
 use crate::onnx::node::Node;
 use crate::onnx::partial::PartialNetwork;

@@ -10,6 +10,13 @@ use crate::onnx::tensor::Constant;
 
 pub(super) type Added = Result<Activation, Refusal>;
 
+/// Adds an operator of one answer.
+pub(super) type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Added;
+
+/// Adds an operator of several answers.
+pub(super) type HandlerOfMany =
+    for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Result<Vec<Activation>, Refusal>;
+
 pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Unsupported(why.into()))
 }

@@ -31,7 +31,7 @@ mod views;
 mod windows;
 
 pub(super) use activations::{add_activation, add_unary};
-use inputs::{Added, Inputs, unsupported};
+use inputs::{Handler, HandlerOfMany, Inputs, unsupported};
 pub(super) use layer_norm::add_norm;
 
 use super::activation::{Activation, Value};
@@ -72,11 +72,6 @@ pub(super) fn add<'a>(
         _ => unsupported("the operator is not known"),
     }
 }
-
-type Handler = for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Added;
-
-type HandlerOfMany =
-    for<'a> fn(&mut PartialNetwork<'a>, Node<'a>, &Inputs<'_>) -> Result<Vec<Activation>, Refusal>;
 
 /// Returns what adds an operator of several answers.
 fn handler_of_many(operator: &str) -> Option<HandlerOfMany> {

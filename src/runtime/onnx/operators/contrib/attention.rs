@@ -24,7 +24,7 @@ pub(super) fn attention<'a>(
         inputs.0.first().cloned().flatten(),
         inputs.0.get(1).cloned().flatten(),
     ];
-    let mut all = dense::matmul(network, node, &Inputs(&operands))?;
+    let mut all = dense::scaled_matmul(network, node, &Inputs(&operands), 1.0)?;
     if inputs.has(2) {
         all = network.binary(node, Binary::Add, &all.into(), inputs.value(2)?)?;
     }

@@ -4,8 +4,8 @@
 mod attention;
 mod norms;
 
-use super::inputs::{Added, Inputs, unsupported};
-use super::{Handler, HandlerOfMany, dense, windows};
+use super::inputs::{Added, Handler, HandlerOfMany, Inputs, unsupported};
+use super::{dense, windows};
 use crate::network::{Activation as Function, Binary, Op};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::fold::permuted;

@@ -14,33 +14,33 @@ use crate::onnx::tensor::{Constant, Values};
 const MOST_STEPS: usize = 512;
 
 /// A layer with what its node says.
-struct Layer<'n, 'a> {
+struct RecurrentLayer<'n, 'a> {
     network: &'n mut PartialNetwork<'a>,
     node: Node<'a>,
-    kind: Kind,
+    kind: RecurrentKind,
     hidden: usize,
     clip: Option<f32>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum RecurrentKind {
     Rnn,
     Gru,
     Lstm,
 }
 
-impl Kind {
+impl RecurrentKind {
     const fn gates(self) -> usize {
         match self {
-            Kind::Rnn => 1,
-            Kind::Gru => 3,
-            Kind::Lstm => 4,
+            RecurrentKind::Rnn => 1,
+            RecurrentKind::Gru => 3,
+            RecurrentKind::Lstm => 4,
         }
     }
 }
 
 /// One direction of a layer.
-struct Direction {
+struct LayerDirection {
     /// `[hidden, gates · hidden]`.
     recurrent: Activation,
     /// The part of the bias that a GRU adds before its reset gate.
@@ -53,7 +53,7 @@ struct Direction {
 
 /// The state between steps; nothing stands for zeros.
 #[derive(Clone, Default)]
-struct State {
+struct RecurrentState {
     hidden: Option<Activation>,
     cell: Option<Activation>,
 }
@@ -65,9 +65,9 @@ pub(super) fn layer<'a>(
     inputs: &Inputs<'_>,
 ) -> Result<Vec<Activation>, Refusal> {
     let kind = match node.operator() {
-        Some("LSTM") => Kind::Lstm,
-        Some("GRU") => Kind::Gru,
-        _ => Kind::Rnn,
+        Some("LSTM") => RecurrentKind::Lstm,
+        Some("GRU") => RecurrentKind::Gru,
+        _ => RecurrentKind::Rnn,
     };
     let by_row = node.integer("layout") == Some(1);
     let mut x = network.input(node, inputs, 0)?;
@@ -86,7 +86,7 @@ pub(super) fn layer<'a>(
     }
     whole_sequences(inputs, steps)?;
     let clip = node.float("clip");
-    let mut layer = Layer {
+    let mut layer = RecurrentLayer {
         network,
         node,
         kind,
@@ -174,11 +174,11 @@ fn row(constant: &Constant, n: usize, width: usize) -> Result<Vec<f32>, Refusal>
 }
 
 /// Returns the functions of one direction by the names in the node.
-fn functions(node: Node<'_>, kind: Kind, n: usize) -> Result<Vec<Function>, Refusal> {
+fn functions(node: Node<'_>, kind: RecurrentKind, n: usize) -> Result<Vec<Function>, Refusal> {
     let default: &[&[u8]] = match kind {
-        Kind::Rnn => &[b"Tanh"],
-        Kind::Gru => &[b"Sigmoid", b"Tanh"],
-        Kind::Lstm => &[b"Sigmoid", b"Tanh", b"Tanh"],
+        RecurrentKind::Rnn => &[b"Tanh"],
+        RecurrentKind::Gru => &[b"Sigmoid", b"Tanh"],
+        RecurrentKind::Lstm => &[b"Sigmoid", b"Tanh", b"Tanh"],
     };
     let written = node.attribute("activations").map(|a| a.strings.as_slice());
     let each = default.iter().enumerate().map(|(at, default)| {
@@ -194,17 +194,22 @@ fn functions(node: Node<'_>, kind: Kind, n: usize) -> Result<Vec<Function>, Refu
     each.collect()
 }
 
-const fn default_count(kind: Kind) -> usize {
+const fn default_count(kind: RecurrentKind) -> usize {
     match kind {
-        Kind::Rnn => 1,
-        Kind::Gru => 2,
-        Kind::Lstm => 3,
+        RecurrentKind::Rnn => 1,
+        RecurrentKind::Gru => 2,
+        RecurrentKind::Lstm => 3,
     }
 }
 
-impl<'a> Layer<'_, 'a> {
+impl<'a> RecurrentLayer<'_, 'a> {
     /// Returns the state before the first step.
-    fn start(&mut self, inputs: &Inputs<'_>, n: usize, by_row: bool) -> Result<State, Refusal> {
+    fn start(
+        &mut self,
+        inputs: &Inputs<'_>,
+        n: usize,
+        by_row: bool,
+    ) -> Result<RecurrentState, Refusal> {
         let mut of = |at: usize| {
             if !inputs.has(at) {
                 return Ok(None);
@@ -226,10 +231,10 @@ impl<'a> Layer<'_, 'a> {
         };
         let hidden = of(5)?;
         let cell = match self.kind {
-            Kind::Lstm => of(6)?,
+            RecurrentKind::Lstm => of(6)?,
             _ => None,
         };
-        Ok(State { hidden, cell })
+        Ok(RecurrentState { hidden, cell })
     }
 
     /// Returns what each step adds to the gates by its input, with all biases that lie outside
@@ -266,7 +271,7 @@ impl<'a> Layer<'_, 'a> {
 
     /// Whether a GRU's reset gate scales the product with the state, not the state.
     fn is_reset_first(&self) -> bool {
-        self.kind == Kind::Gru && self.node.integer("linear_before_reset") == Some(1)
+        self.kind == RecurrentKind::Gru && self.node.integer("linear_before_reset") == Some(1)
     }
 
     fn direction(
@@ -274,7 +279,7 @@ impl<'a> Layer<'_, 'a> {
         inputs: &Inputs<'_>,
         n: usize,
         directions: usize,
-    ) -> Result<Direction, Refusal> {
+    ) -> Result<LayerDirection, Refusal> {
         let (hidden, gates) = (self.hidden, self.kind.gates());
         let recurrent = part(inputs.constant(2)?.ok_or(NodeFault::NoInput(2))?, n)?;
         if recurrent.dims != [gates * hidden, hidden] {
@@ -293,7 +298,7 @@ impl<'a> Layer<'_, 'a> {
             _ => None,
         };
         let peepholes = match inputs.constant(7) {
-            Ok(Some(all)) if self.kind == Kind::Lstm => {
+            Ok(Some(all)) if self.kind == RecurrentKind::Lstm => {
                 let all = part(all, n)?;
                 let of = |gate| Ok::<_, Refusal>(floats(vec![hidden], row(&all, gate, hidden)?));
                 Some([of(0)?, of(1)?, of(2)?])
@@ -302,7 +307,7 @@ impl<'a> Layer<'_, 'a> {
             Err(refusal) => return Err(refusal),
         };
         let reverse = self.node.text("direction") == Some(b"reverse");
-        Ok(Direction {
+        Ok(LayerDirection {
             recurrent,
             inner_bias,
             peepholes,
@@ -315,10 +320,10 @@ impl<'a> Layer<'_, 'a> {
     fn run(
         &mut self,
         gates: &Activation,
-        direction: &Direction,
-        mut state: State,
+        direction: &LayerDirection,
+        mut state: RecurrentState,
         steps: usize,
-    ) -> Result<(Activation, State), Refusal> {
+    ) -> Result<(Activation, RecurrentState), Refusal> {
         let mut order: Vec<usize> = (0..steps).collect();
         if direction.backwards {
             order.reverse();
@@ -331,9 +336,9 @@ impl<'a> Layer<'_, 'a> {
             let own = self.network.slice(self.node, gates, 0, step, 1, 1)?;
             let own = self.network.reshaped(self.node, &own, &[batch, width])?;
             state = match self.kind {
-                Kind::Rnn => self.rnn(&own, direction, state)?,
-                Kind::Gru => self.gru(&own, direction, state)?,
-                Kind::Lstm => self.lstm(&own, direction, state)?,
+                RecurrentKind::Rnn => self.rnn(&own, direction, state)?,
+                RecurrentKind::Gru => self.gru(&own, direction, state)?,
+                RecurrentKind::Lstm => self.lstm(&own, direction, state)?,
             };
             if let Some(hidden) = &state.hidden {
                 let dims = [1, batch, self.hidden];

@@ -1,12 +1,12 @@
 //! One step of a recurrent layer.
 
-use super::{Direction, Layer, State};
+use super::{LayerDirection, RecurrentLayer, RecurrentState};
 use crate::network::{Activation as Function, Binary, Op};
 use crate::onnx::activation::Activation;
 use crate::onnx::operators::inputs::Added;
 use crate::onnx::partial::Refusal;
 
-impl Layer<'_, '_> {
+impl RecurrentLayer<'_, '_> {
     fn pair(&mut self, kind: Binary, a: &Activation, b: &Activation) -> Added {
         self.network.pair(self.node, kind, a, b)
     }
@@ -30,7 +30,12 @@ impl Layer<'_, '_> {
     }
 
     /// Adds the product of the state, if there is one, with recurrent weights.
-    fn with_state(&mut self, gates: &Activation, state: &State, by: &Direction) -> Added {
+    fn with_state(
+        &mut self,
+        gates: &Activation,
+        state: &RecurrentState,
+        by: &LayerDirection,
+    ) -> Added {
         match &state.hidden {
             None => Ok(gates.clone()),
             Some(hidden) => {
@@ -43,21 +48,21 @@ impl Layer<'_, '_> {
     pub(super) fn rnn(
         &mut self,
         own: &Activation,
-        by: &Direction,
-        state: State,
-    ) -> Result<State, Refusal> {
+        by: &LayerDirection,
+        state: RecurrentState,
+    ) -> Result<RecurrentState, Refusal> {
         let all = self.with_state(own, &state, by)?;
         let hidden = Some(self.apply(by.functions[0], &all)?);
-        Ok(State { hidden, cell: None })
+        Ok(RecurrentState { hidden, cell: None })
     }
 
     /// Gates are in the order update, reset, candidate.
     pub(super) fn gru(
         &mut self,
         own: &Activation,
-        by: &Direction,
-        state: State,
-    ) -> Result<State, Refusal> {
+        by: &LayerDirection,
+        state: RecurrentState,
+    ) -> Result<RecurrentState, Refusal> {
         let f = by.functions[0];
         let (both, last) = (self.gate(own, 0, 2)?, self.gate(own, 2, 1)?);
         let weights = by.recurrent.clone();
@@ -80,7 +85,7 @@ impl Layer<'_, '_> {
                 .network
                 .by(self.node, Binary::Sub, &update, 1.0, true)?;
             let hidden = Some(self.pair(Binary::Mul, &rest, &new)?);
-            return Ok(State { hidden, cell: None });
+            return Ok(RecurrentState { hidden, cell: None });
         };
         let of_both = self.gate(&weights, 0, 2)?;
         let more = self.network.product(self.node, before, &of_both)?;
@@ -106,16 +111,16 @@ impl Layer<'_, '_> {
         let change = self.pair(Binary::Sub, before, &new)?;
         let change = self.pair(Binary::Mul, &update, &change)?;
         let hidden = Some(self.pair(Binary::Add, &new, &change)?);
-        Ok(State { hidden, cell: None })
+        Ok(RecurrentState { hidden, cell: None })
     }
 
     /// Gates are in the order input, output, forget, cell.
     pub(super) fn lstm(
         &mut self,
         own: &Activation,
-        by: &Direction,
-        state: State,
-    ) -> Result<State, Refusal> {
+        by: &LayerDirection,
+        state: RecurrentState,
+    ) -> Result<RecurrentState, Refusal> {
         let all = self.with_state(own, &state, by)?;
         let input = self.gate(&all, 0, 1)?;
         let input = self.seen(&input, state.cell.as_ref(), by, 0)?;
@@ -136,7 +141,7 @@ impl Layer<'_, '_> {
         let shown = self
             .network
             .each(self.node, Op::from(by.functions[2]), &cell)?;
-        Ok(State {
+        Ok(RecurrentState {
             hidden: Some(self.pair(Binary::Mul, &output, &shown)?),
             cell: Some(cell),
         })
@@ -147,7 +152,7 @@ impl Layer<'_, '_> {
         &mut self,
         gate: &Activation,
         cell: Option<&Activation>,
-        by: &Direction,
+        by: &LayerDirection,
         which: usize,
     ) -> Added {
         let (Some(cell), Some(peepholes)) = (cell, &by.peepholes) else {
