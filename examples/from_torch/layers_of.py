@@ -549,6 +549,11 @@ def clamp(layers, node):
     return layers.apply(node, "clip", least=least, most=most)
 
 
+def hardtanh(layers, node):
+    least, most = layers.argument(node, 1, "min_val", -1.0), layers.argument(node, 2, "max_val", 1.0)
+    return layers.apply(node, "clip", least=least, most=most)
+
+
 def functional(op):
     return lambda layers, node: layers.apply(node, op)
 
@@ -589,8 +594,9 @@ FUNCTIONS = {
     **{name: lambda l, n: l.arithmetic(n, "div") for name in ("truediv", "div", "itruediv")},
     **{name: Layers.concat for name in ("cat", "concat")},
     **{name: Layers.flatten for name in ("flatten", "view", "reshape", "squeeze")},
-    **{name: clamp for name in ("clamp", "clip", "hardtanh")},
+    **{name: clamp for name in ("clamp", "clip")},
     **{name: same for name in ("contiguous", "dropout", "stochastic_depth", "drop_path", "float")},
+    "hardtanh": hardtanh,
     "batch_norm": Layers.batch_norm_function,
     "conv2d": Layers.convolution_function,
     "linear": Layers.linear_function,
