@@ -145,7 +145,7 @@ fn positions(answers: &str, targets: &str) -> (Answering, String, String, String
     let folder = Answering::new(answers, 4, "");
     let samples = folder.write("x.json", b"[[9, 0, 0, 9], [0, 0, 9, 9]]");
     let targets = folder.write("y.json", targets.as_bytes());
-    let at = folder.0.to_string_lossy().into_owned();
+    let at = folder.0.path().to_string_lossy().into_owned();
     (folder, at, samples, targets)
 }
 
@@ -243,7 +243,7 @@ fn boxes_are_predicted_a_row_each_and_compared_as_coco_does() {
     let row: Vec<f64> = numbers.into_iter().chain(scores).collect();
     let samples = folder.write("x.json", format!("[{row:?}]").as_bytes());
     let targets = folder.write("y.jsonl", b"[[\"dog\", 1, 1, 2, 1]]\n");
-    let at = folder.0.to_string_lossy().into_owned();
+    let at = folder.0.path().to_string_lossy().into_owned();
     let ask = [
         "--input",
         &samples,
