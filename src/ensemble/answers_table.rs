@@ -51,7 +51,7 @@ pub(super) enum MemberOutputs {
     Boxes(BoxesTable),
 }
 
-/// What a network returns as boxes.
+/// The boxes that a network returns.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BoxesTable {

@@ -10,6 +10,7 @@ mod box_rules;
 mod boxes;
 mod combination;
 mod evaluation;
+mod files;
 mod input;
 mod label_reading;
 mod label_rules;
@@ -43,11 +44,12 @@ pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};
 pub use combination::{Combination, CombinationError};
 pub use evaluation::{MemberEvaluation, MemberFigures};
+pub use files::Files;
 pub use input::{
     Affine, Input, Normalisation, NormalisationSteps, NotFinite, PerChannel, Transforms,
 };
 pub use label_rules::{AverageLabelLogits, LabelMajority};
-pub use manifest::{EnsembleError, Files};
+pub use manifest::EnsembleError;
 pub use measure::{Measure, Quality};
 pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};

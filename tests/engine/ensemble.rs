@@ -385,7 +385,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "vote_weight = 2.0",
             "outputs = \"chances\"",
-            "ensemble.toml:20: outputs: unknown variant `chances`, expected one of `logits`",
+            "ensemble.toml:20: outputs: expected `logits`, `probabilities` or `values`",
         ),
         (
             "scale = 0.5",

@@ -239,7 +239,7 @@ fn manifests_say_lengths_as_a_list_or_by_steps() {
     let cases = [
         ("lengths = [4, 16]", masked(&[4, 16])),
         ("lengths = { most = 16, step = 6 }", masked(&[6, 12, 16])),
-        ("lengths = { most = 12 }", masked(&[8, 12])),
+        ("lengths = { most = 16 }", masked(&[8, 16])),
     ];
     for (written, expected) in cases {
         let ensemble = read(folder.path(), &format!("{written}\n{mask}")).expect(written);

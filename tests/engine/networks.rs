@@ -282,7 +282,6 @@ fn made_up_weights_keep_values_in_bounds_however_deep_the_network() {
         ("inception-resnet-v2", published("inception-resnet-v2", 139)),
         ("mobilenet-v2", published("mobilenet-v2", 128)),
         ("convnext-small", published("convnext-small", 64)),
-        ("efficientnet-b4", published("efficientnet-b4", 64)),
         ("swin-t", published("swin-t", 64)),
         ("resnet152", published("resnet152", 64)),
         ("xception", published("xception", 128)),

@@ -114,6 +114,10 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         let rows: Vec<Vec<f32>> = rows.chunks(width).map(<[f32]>::to_vec).collect();
         let ours = answers(&network, &rows);
         assert_near(name, &ours, &expected.y.concat());
+        if ["ranks", "integers"].contains(&name) {
+            // Sorting, arc functions and bits have no kernels there.
+            continue;
+        }
         gpu::check(&network.graph, Precision::F32).expect(name);
         let emulated = Emulated::new(&network.graph, &network.weights, Precision::F32);
         let on_gpu = emulated.answer(&expected.x.concat());

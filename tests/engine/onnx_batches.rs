@@ -1,4 +1,4 @@
-//! What a file says of batches: samples that stay apart, that are mixed, or that are one sample.
+//! Batches of a file: samples that stay apart, that are mixed, or that are one sample.
 
 use divisi::onnx::OnnxModel;
 use divisi::tensor::TensorSpec;

@@ -19,11 +19,10 @@ mod target_rows;
 mod targets;
 mod text;
 
-pub use error::{
-    BoxError, ClassError, FolderError, JsonError, JsonRowError, NpzError, SamplesError,
-};
+pub use error::{BoxError, ClassError, FolderError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};
 pub use images::{ImageError, ImageFit, to_mask_png};
+pub use json::{JsonError, JsonRowError};
 pub use npy::{NpyError, to_npy, to_npy_classes};
 pub use rows::Samples;
 pub use targets::{IGNORED, SampleTarget, TargetColumns, TargetNumbers, Targets};

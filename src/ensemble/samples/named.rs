@@ -8,8 +8,9 @@ use crate::tensor::{
     Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
 };
 
-use super::error::{JsonError, SamplesError};
+use super::error::SamplesError;
 use super::form::MOST_BYTES;
+use super::json::JsonError;
 use super::rows::Samples;
 
 /// The largest number up to which float32 holds all integers.

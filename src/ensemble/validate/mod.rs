@@ -16,9 +16,8 @@ use crate::compute::gpu::Precision;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
-use super::manifest::{
-    CalibrationTable, EnsembleError, Files, Manifest, ManifestSource, PolicyTable,
-};
+use super::files::Files;
+use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::samples::{Samples, SamplesError};
 use super::{Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;

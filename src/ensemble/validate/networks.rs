@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ensemble::manifest::{EnsembleError, Files, ManifestSource, MemberTable, line_of};
+use crate::ensemble::files::Files;
+use crate::ensemble::manifest::{EnsembleError, ManifestSource, MemberTable, line_of};
 use crate::ensemble::{AnswerKind, Input};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;

@@ -33,7 +33,7 @@ pub enum ParameterOrigin {
         /// Heads of the attention.
         heads: usize,
     },
-    /// What keeps pixels of shifted windows apart that are no neighbours in the image,
+    /// The mask that keeps pixels of shifted windows apart that are no neighbours in the image,
     /// `[windows, 1, window², window²]`: 0, or −100 (section 3.2, figure 4).
     ShiftMask(ShiftMask),
 }

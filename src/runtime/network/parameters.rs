@@ -115,7 +115,7 @@ impl Graph {
     }
 }
 
-/// What an operation takes beside its inputs, in the form in which it takes it.
+/// A parameter that an operation takes beside its inputs, in the form in which it takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OperationParameter {
     /// The last part of its name.

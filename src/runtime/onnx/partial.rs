@@ -59,7 +59,7 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) arranged: HashMap<(NodeId, Rearranged), NodeId>,
     /// Operations and constants that a file may repeat, as text, and their values.
     pub(super) repeated: HashMap<String, NodeId>,
-    /// What depends on the batch, where the file takes more than one sample.
+    /// The values that depend on the batch, where the file takes more than one sample.
     pub(super) batch: Option<BatchTrace<'a>>,
     /// Whether the rows begin with other values than the inputs, so that whoever put them there
     /// knows the signature.

@@ -44,7 +44,7 @@ fn read_outputs() -> OutputKind {
     folder.read().expect("valid").outputs()[0]
 }
 
-/// What members' candidates become under a rule, folded in an order.
+/// The boxes of members' candidates under a rule, folded in an order.
 fn combined(
     combination: &Combination,
     kind: AnswerKind,

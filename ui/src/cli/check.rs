@@ -44,6 +44,9 @@ struct CheckReport {
     /// The lengths of samples, where they vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<Lengths>,
+    /// The samples that benches, searches and the load use, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibrationSummary>,
     synthetic: bool,
     members: Vec<MemberSummary>,
     devices: Vec<DeviceRow>,
@@ -88,6 +91,23 @@ impl TextSummary {
 }
 
 #[derive(Serialize)]
+struct CalibrationSummary {
+    samples: usize,
+    /// Whether they have labels or other targets.
+    targets: bool,
+}
+
+impl CalibrationSummary {
+    fn of(ensemble: &Ensemble) -> Option<Self> {
+        let samples = ensemble.calibration.as_ref()?;
+        Some(CalibrationSummary {
+            samples: samples.len(),
+            targets: samples.targets().is_some(),
+        })
+    }
+}
+
+#[derive(Serialize)]
 struct MemberSummary {
     name: String,
     /// The shape that its network takes.
@@ -123,6 +143,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         tensors: opened.ensemble.tensors.clone(),
         text: TextSummary::of(&opened.ensemble),
         lengths: opened.ensemble.lengths.clone(),
+        calibration: CalibrationSummary::of(&opened.ensemble),
         synthetic: opened.ensemble.is_synthetic(),
         members: member_rows(&opened, &footprints),
         devices: device_rows(&opened.devices),

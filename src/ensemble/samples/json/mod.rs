@@ -1,5 +1,6 @@
 //! JSON: a document of samples, alone or with targets, a line for each sample, and targets alone.
 
+mod error;
 mod labels;
 mod rows;
 mod target_rows;
@@ -12,7 +13,7 @@ use std::mem;
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::error::{JsonError, SamplesError};
+use super::error::SamplesError;
 use super::form::SampleForm;
 use super::named;
 use super::rows::Samples;
@@ -20,6 +21,7 @@ use super::targets::{TargetForm, Targets};
 
 pub(super) use texts::{text_lines, texts};
 
+pub use error::{JsonError, JsonRowError};
 use rows::{AllRows, JsonRows, OneRow};
 use targets::{AllTargets, JsonTargets, OneTarget};
 

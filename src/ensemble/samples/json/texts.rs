@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::ensemble::samples::error::{JsonError, SamplesError};
+use super::error::JsonError;
+use crate::ensemble::samples::error::SamplesError;
 use crate::ensemble::samples::form::SampleForm;
 use crate::ensemble::samples::rows::Samples;
 use crate::ensemble::samples::text::{TextInput, TextRows};

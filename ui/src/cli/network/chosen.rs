@@ -141,12 +141,9 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    let known = Published::all()
-        .map(Published::name)
-        .collect::<Vec<_>>()
-        .join(", ");
     anyhow!(
-        "no published network is called `{name}`: expected a .toml file of layers, an .onnx file, or {known}"
+        "no published network is called `{name}`: expected a .toml file of layers, an .onnx file, \
+         or a name that `divisi network list` prints"
     )
 }
 

@@ -1,0 +1,153 @@
+//! The files of an ensemble: in a folder, a network's alone, or compiled into the program.
+
+use std::path::{Path, PathBuf};
+
+use crate::reading;
+
+use super::alone::{is_network, manifest};
+use super::manifest::EnsembleError;
+
+/// The files of one ensemble.
+#[derive(Clone, Debug)]
+pub enum Files {
+    /// Files in a folder.
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The name of the manifest in it.
+        manifest: String,
+    },
+    /// A network's file without a manifest: an ensemble of one.
+    Network {
+        /// Its folder.
+        folder: PathBuf,
+        /// Its name there.
+        file: String,
+    },
+    /// Files compiled into the program.
+    Embedded {
+        /// The ensemble's name.
+        name: &'static str,
+        /// Each file's name and bytes.
+        files: &'static [(&'static str, &'static [u8])],
+    },
+}
+
+/// The usual name of a manifest in a folder.
+const MANIFEST: &str = "ensemble.toml";
+
+impl Files {
+    /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
+    /// network that is served alone.
+    pub fn at(path: &Path) -> Self {
+        if path.is_dir() {
+            return Files::Folder {
+                folder: path.to_owned(),
+                manifest: MANIFEST.to_owned(),
+            };
+        }
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        match name.unwrap_or_else(|| MANIFEST.to_owned()) {
+            file if is_network(path) => Files::Network { folder, file },
+            manifest => Files::Folder { folder, manifest },
+        }
+    }
+
+    /// Returns the manifest's name among the files.
+    pub fn manifest(&self) -> &str {
+        match self {
+            Files::Folder { manifest, .. } => manifest,
+            Files::Network { file, .. } => file,
+            Files::Embedded { .. } => MANIFEST,
+        }
+    }
+
+    /// Returns the name of a file as messages show it.
+    pub fn display(&self, name: &str) -> String {
+        match self {
+            Files::Folder { folder, .. } | Files::Network { folder, .. } => {
+                folder.join(name).display().to_string()
+            }
+            Files::Embedded { name: ensemble, .. } => format!("{ensemble} (built in)/{name}"),
+        }
+    }
+
+    /// Returns the path of a file, or `None` if it is compiled into the program.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Files::Folder { folder, .. } | Files::Network { folder, .. } => Some(folder.join(name)),
+            Files::Embedded { .. } => None,
+        }
+    }
+
+    /// Reads one file.
+    ///
+    /// # Errors
+    /// The file is not there, cannot be read, or is a pipe, a device or a folder.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, EnsembleError> {
+        match self.path(name) {
+            Some(path) => reading::bytes(&path).map_err(|e| self.wrong(name, e.to_string())),
+            None => self.embedded(name).map(<[u8]>::to_vec),
+        }
+    }
+
+    /// Reads one file as text. The manifest of a network that is served alone is made here.
+    ///
+    /// # Errors
+    /// As [`Files::read`], or the file is not UTF-8, or too long for a text.
+    pub fn read_text(&self, name: &str) -> Result<String, EnsembleError> {
+        self.read_text_within(name, reading::MOST_TEXT)
+    }
+
+    /// Reads one file as text, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As [`Files::read_text`], with the other bound.
+    pub fn read_text_within(&self, name: &str, most: u64) -> Result<String, EnsembleError> {
+        if let Files::Network { folder, file } = self
+            && file == name
+        {
+            return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
+        }
+        match self.path(name) {
+            Some(path) => {
+                reading::text_within(&path, most).map_err(|e| self.wrong(name, e.to_string()))
+            }
+            None => match str::from_utf8(self.embedded(name)?) {
+                Ok(text) => Ok(text.to_owned()),
+                Err(_) => Err(self.wrong(name, "expected UTF-8 text".into())),
+            },
+        }
+    }
+
+    /// Returns what is compiled into the program as the files of a folder, by their names there.
+    pub(super) fn embedded_folder(&self, folder: &str) -> Vec<(&'static str, &'static [u8])> {
+        let within = |name: &'static str| name.strip_prefix(folder)?.strip_prefix('/');
+        let files = self.all_embedded().iter();
+        files
+            .filter_map(|(name, bytes)| Some((within(name)?, *bytes)))
+            .collect()
+    }
+
+    fn all_embedded(&self) -> &'static [(&'static str, &'static [u8])] {
+        match self {
+            Files::Folder { .. } | Files::Network { .. } => &[],
+            Files::Embedded { files, .. } => files,
+        }
+    }
+
+    fn embedded(&self, name: &str) -> Result<&'static [u8], EnsembleError> {
+        let files = self.all_embedded();
+        let found = files.iter().find(|(n, _)| *n == name);
+        let found = found.map(|(_, bytes)| *bytes);
+        found.ok_or_else(|| self.wrong(name, "no such file".into()))
+    }
+
+    fn wrong(&self, name: &str, reason: String) -> EnsembleError {
+        EnsembleError::File {
+            file: self.display(name),
+            reason,
+        }
+    }
+}
