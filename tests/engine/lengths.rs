@@ -233,6 +233,22 @@ fn read(folder: &Path, input: &str) -> Result<Ensemble, String> {
 }
 
 #[test]
+fn a_network_whose_answers_depend_on_padding_is_not_padded() {
+    let model = include_bytes!("onnx_files/unmasked.onnx");
+    let model = || OnnxModel::from_bytes(model.to_vec()).expect("decodes");
+    let lowered = |lengths: Lengths| {
+        let open = model().open_lengths().expect("open");
+        let (network, by_length) = model().varying(&open, lengths).expect("varies");
+        let weights = Arc::new(network.weights);
+        VaryingNetwork::new(&network.graph, weights, by_length, false, Family::best())
+    };
+    let error = lowered(masked(&[4, 8])).expect_err("padded");
+    let said = "although `attention_mask` is 0 there; leave out the mask";
+    assert!(error.to_string().contains(said), "{error}");
+    lowered(Lengths::exact(8).expect("lengths")).expect("nothing is padded");
+}
+
+#[test]
 fn manifests_say_lengths_as_a_list_or_by_steps() {
     let folder = tempfile::tempdir().expect("folder");
     let mask = "mask = \"attention_mask\"";

@@ -133,7 +133,7 @@ pub(super) fn joined(
 }
 
 fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
-    let wrong = |v: &f32| v.abs() > EXACT;
+    let wrong = |v: &f32| v.abs() > EXACT || v.fract() != 0.0;
     let at = samples.values().iter().position(wrong);
     match at.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),

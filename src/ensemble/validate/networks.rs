@@ -76,11 +76,13 @@ impl MemberNetwork {
 }
 
 /// Checks that a network of answers with positions returns them in the right order, and makes a
-/// row of an image.
+/// row of an image, which classes and labels have no use for.
 fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
     let Some(positions) = answers.positions() else {
         return match answers {
-            AnswerKind::Boxes { .. } => graph.flattened().map_err(|e| e.to_string()),
+            AnswerKind::Boxes { .. } | AnswerKind::Values { .. } => {
+                graph.flattened().map_err(|e| e.to_string())
+            }
             _ => Ok(graph),
         };
     };

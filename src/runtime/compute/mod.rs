@@ -18,6 +18,7 @@ mod groups;
 #[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;
 mod lowered;
+mod padding;
 mod plan;
 mod predictor;
 pub mod reference;
@@ -82,6 +83,17 @@ pub enum ComputeError {
         length: usize,
         /// The reason.
         reason: LengthError,
+    },
+    /// Answers depend on the padding that a mask should hide.
+    #[error(
+        "answers change by {difference:.4} of the largest value where a sample is padded, although \
+         `{mask}` is 0 there; leave out the mask, so that nothing is padded"
+    )]
+    Padding {
+        /// The mask's name.
+        mask: String,
+        /// The largest difference, as a share of the largest value.
+        difference: f32,
     },
     /// A GPU failed.
     #[error(transparent)]

@@ -58,7 +58,7 @@ impl VaryingNetwork {
     /// are padded to, which `by_length` makes. `softmax` follows each where asked for.
     ///
     /// # Errors
-    /// [`ComputeError::OutOfMemory`], or there is no network of a length.
+    /// [`ComputeError::OutOfMemory`], [`ComputeError::Padding`], or there is no network of a length.
     pub fn new(
         graph: &Graph,
         weights: Arc<Weights>,
@@ -85,7 +85,16 @@ impl VaryingNetwork {
         for &length in network.lengths.buckets() {
             network.at(length)?;
         }
+        network.check_padding()?;
         Ok(network)
+    }
+
+    pub(super) fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    pub(super) fn lengths(&self) -> &Lengths {
+        &self.lengths
     }
 
     /// Returns the number of values of one sample.
@@ -99,7 +108,7 @@ impl VaryingNetwork {
     }
 
     /// Returns the network for samples of `length`.
-    fn at(&self, length: usize) -> Result<Arc<Lowered>, ComputeError> {
+    pub(super) fn at(&self, length: usize) -> Result<Arc<Lowered>, ComputeError> {
         let mut kept = lock(&self.kept);
         if let Some(at) = kept.iter().position(|(of, _)| *of == length) {
             let found = kept.remove(at);
@@ -116,7 +125,7 @@ impl VaryingNetwork {
         Ok(lowered)
     }
 
-    fn lower(&self, length: usize) -> Result<Lowered, ComputeError> {
+    pub(super) fn lower(&self, length: usize) -> Result<Lowered, ComputeError> {
         let made = self.by_length.network(length, &self.weights);
         let (graph, weights) = made.map_err(|reason| failed(length, reason))?;
         let graph = finished(graph, self.softmax).map_err(|e| failed(length, e.into()))?;

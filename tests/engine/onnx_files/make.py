@@ -760,6 +760,16 @@ def scalars():
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "scalars.onnx")
 
 
+def unmasked():
+    """The mean over tokens, which a mask that is added to them leaves dependent on padding."""
+    dims = ["batch", "tokens"]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("ids", "attention_mask")]
+    nodes = [node("Add", ["ids", "attention_mask"], "sum"), node("Cast", ["sum"], "cast", to=TensorProto.FLOAT),
+             node("ReduceMean", ["cast"], "y", axes=[1], keepdims=1)]
+    graph = helper.make_graph(nodes, "unmasked", inputs, [floats("y", ["batch", 1])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "unmasked.onnx")
+
+
 def doubled():
     """A constant that is doubled until it fills any memory."""
     nodes = [node("Concat", ["k0", "k0"], "k1", axis=0)]
@@ -784,6 +794,7 @@ windows()
 versions()
 sizes()
 doubled()
+unmasked()
 mixed()
 kept()
 fixed()
