@@ -11,7 +11,7 @@ const NAMES: [&str; 8] = [
     "x.csv", "x.npy", "x.npz", "x.json", "x.jsonl", "x.png", "x.jpg", "x.webp",
 ];
 
-/// The first byte says which kind of file the rest is.
+// The first byte says which kind of file the rest is.
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else {
         return;
