@@ -100,6 +100,8 @@ codes! {
     WorkerFailed = "worker_failed", Internal;
     /// The combination rule panicked.
     RulePanicked = "rule_panicked", Internal;
+    /// A step of a pipeline that the host runs failed.
+    StepFailed = "step_failed", Internal;
     /// The engine dropped a request by a fault of its own.
     RequestDropped = "request_dropped", Internal;
     /// A member answered NaN or infinities.

@@ -16,6 +16,7 @@ pub mod dataflow;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;
+pub mod pipeline;
 pub mod profile;
 pub mod ranged;
 pub mod replace;

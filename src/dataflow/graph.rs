@@ -50,6 +50,8 @@ pub enum RowJoin {
     All,
     /// Rows that exist in any of them.
     Any,
+    /// All rows, once all of them are over: something else exists that can stand in for them.
+    Always,
     /// Rows that exist in at least so many of those that ended within a time from the request's
     /// arrival; until then all of them are waited for.
     Quorum {
@@ -241,7 +243,7 @@ fn check(at: usize, step: &FlowStep) -> Result<(), DataflowError> {
             least,
             of,
         }),
-        RowJoin::All | RowJoin::Any | RowJoin::Quorum { .. } => Ok(()),
+        RowJoin::All | RowJoin::Any | RowJoin::Always | RowJoin::Quorum { .. } => Ok(()),
     }
 }
 

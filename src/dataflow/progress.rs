@@ -250,7 +250,7 @@ impl PartProgress {
                 self.steps[at.get()].before = Some(Box::new(chain()));
                 return;
             }
-            RowJoin::All | RowJoin::Any => return,
+            RowJoin::All | RowJoin::Any | RowJoin::Always => return,
         }
         let rows = self.joined(flow, at);
         self.start(flow, at, rows, chain, report);
@@ -269,6 +269,7 @@ impl PartProgress {
         let least = match step.join {
             RowJoin::All => step.needs.len(),
             RowJoin::Any => 1,
+            RowJoin::Always => 0,
             RowJoin::Quorum { least, .. } => least,
         };
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(*need)))

@@ -36,14 +36,20 @@ pub enum Files {
 /// The usual name of a manifest in a folder.
 const MANIFEST: &str = "ensemble.toml";
 
+/// That of one that is a pipeline.
+const PIPELINE: &str = "pipeline.toml";
+
 impl Files {
     /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
     /// network that is served alone.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
+            let manifest = [MANIFEST, PIPELINE]
+                .into_iter()
+                .find(|name| path.join(name).exists());
             return Files::Folder {
                 folder: path.to_owned(),
-                manifest: MANIFEST.to_owned(),
+                manifest: manifest.unwrap_or(MANIFEST).to_owned(),
             };
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();

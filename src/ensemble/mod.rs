@@ -27,6 +27,7 @@ mod positions;
 mod rule;
 mod rule_kind;
 pub mod samples;
+mod steps_table;
 mod tags;
 mod text_table;
 mod validate;
@@ -35,7 +36,9 @@ mod value_rules;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::dataflow::Dataflow;
 use crate::device::MemberIndex;
+use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
@@ -93,6 +96,8 @@ pub struct Ensemble {
     pub answer_names: Option<Vec<String>>,
     /// The combination rule.
     pub rule: RuleKind,
+    /// The steps over the members, where these are not run side by side and combined by the rule.
+    pub pipeline: Option<Arc<Pipeline>>,
     /// Samples in a segment and in an extent of the pool (the paper's N).
     pub segment_size: usize,
     /// The batch sizes that entries of the matrix may have.
@@ -118,6 +123,12 @@ impl Ensemble {
             members: vec![alone],
             // A weight means nothing for a member alone.
             rule: RuleKind::usual(self.answers),
+            // Alone it takes what its step would hand it.
+            input: match &self.pipeline {
+                Some(_) => self.members[member].input.clone(),
+                None => self.input.clone(),
+            },
+            pipeline: None,
             ..self.clone()
         }
     }
@@ -140,6 +151,10 @@ impl Ensemble {
     /// As [`Combination::check`] and [`Combination::check_outputs`].
     pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
+        if self.pipeline.is_some() {
+            // Its steps say how: the rule is never asked.
+            return Ok(());
+        }
         combination.check_outputs(self.answers, &self.outputs(), &self.member_names())
     }
 
@@ -164,8 +179,30 @@ impl Ensemble {
         self.answers.width()
     }
 
-    /// Returns the distinct inputs of the members.
+    /// Returns the order of work: the members side by side, or a pipeline's steps.
+    pub fn dataflow(&self) -> Arc<Dataflow> {
+        match &self.pipeline {
+            Some(pipeline) => Arc::clone(pipeline.flow()),
+            None => Arc::new(Dataflow::ensemble(self.transforms().by_member())),
+        }
+    }
+
+    /// Returns the distinct inputs of the members; of a pipeline those of its planes that are made
+    /// of a sample alone, then the whole sample.
     pub fn transforms(&self) -> Transforms {
+        if let Some(pipeline) = &self.pipeline {
+            let width = self.input.shape.elements();
+            let whole = PlaneRows::Request(vec![0..width]);
+            let planes = pipeline
+                .planes()
+                .iter()
+                .chain([&whole])
+                .map(|plane| match plane {
+                    PlaneRows::Request(runs) => Input::of_values(runs.clone()),
+                    PlaneRows::Gathered(_) => Input::of_values(Vec::new()),
+                });
+            return Transforms::of_planes(self.input.shape, planes.collect());
+        }
         Transforms::new(
             self.input.shape,
             self.members.iter().map(|m| m.input.clone()),

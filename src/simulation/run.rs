@@ -11,7 +11,8 @@ use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
     Arrival, Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next,
-    PipelineIndex, Refused, SimulatedDevice, Verdict, WorkerSpec, batch_spans, transfer_span,
+    PipelineConfig, PipelineIndex, Refused, SimulatedDevice, Verdict, WorkerSpec, batch_spans,
+    transfer_span,
 };
 
 use super::{ArrivingRequests, Scenario, Served, SimulationError, SimulationReport, Workload};
@@ -49,13 +50,17 @@ impl Simulation {
         policy.check(&ensemble.batch_sizes)?;
         let segment = ensemble.segment_size;
         let kinds = scene.devices.iter().map(|d| Discipline::of(&d.kind));
-        let mut core = Core::new(CoreConfig::ensemble(
-            kinds.collect(),
-            ensemble.transforms().by_member(),
-            (POOL_SAMPLES / segment).max(2),
+        let mut core = Core::new(CoreConfig {
+            devices: kinds.collect(),
+            members: ensemble.members.len(),
+            pipelines: vec![PipelineConfig {
+                flow: ensemble.dataflow(),
+                extents: (POOL_SAMPLES / segment).max(2),
+                slots: segment,
+            }],
             segment,
             policy,
-        ));
+        });
         add_workers(scene, &mut core)?;
         core.door().set(DoorState::Open);
         let count = scene.devices.count();

@@ -33,6 +33,7 @@ deadline 504 4
 cancelled 499 1
 worker_failed 500 13
 rule_panicked 500 13
+step_failed 500 13
 request_dropped 500 13
 member_not_finite 500 13
 setup_invalid 400 3

@@ -231,6 +231,7 @@ impl Drive {
         match it.join {
             RowJoin::All => held == it.needs.len(),
             RowJoin::Any => held > 0,
+            RowJoin::Always => true,
             RowJoin::Quorum { least, .. } => held >= least,
         }
     }
@@ -255,6 +256,7 @@ fn graphs() -> impl Strategy<Value = (Dataflow, Vec<StepIndex>)> {
                 0..3 => steps.push(model(kind, &needs)),
                 3 => steps.push(host(&needs, RowJoin::All)),
                 4 if !needs.is_empty() => steps.push(host(&needs, RowJoin::Any)),
+                5 if needs.len() == 2 => steps.push(host(&needs, RowJoin::Always)),
                 _ => {
                     gates.push(StepIndex::new(at as u16));
                     steps.push(host(&needs, RowJoin::All));

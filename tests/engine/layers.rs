@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["trace", "network", "dataflow"],
     &["onnx"],
     &["compute"],
+    &["pipeline"],
     &["ensemble"],
     &["allocation"],
     &["profile"],

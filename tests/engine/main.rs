@@ -58,6 +58,7 @@ mod onnx_batches;
 mod owed;
 mod papers;
 mod papers_search;
+mod pipelines;
 mod plans;
 mod pool;
 mod pool_memory;

@@ -109,6 +109,24 @@ pub(super) fn member(
     written.input(source, shape, &steps)
 }
 
+/// Reads the input of a model of a pipeline, which is not made of the pipeline's own.
+pub(super) fn model(
+    source: &ManifestSource<'_>,
+    table: &MemberInput,
+    sample: &SampleInput,
+) -> Result<Input, EnsembleError> {
+    let fields = [&table.scale, &table.shift, &table.mean, &table.std];
+    if let Some(written) = fields.into_iter().flatten().next() {
+        let why = "members.input: a pipeline normalises by a step `normalise`";
+        return Err(source.wrong(written.span().start, why));
+    }
+    let Some(written) = &table.shape else {
+        return Ok(sample.input.clone());
+    };
+    let shape = shape(source, "members.input.shape", written)?;
+    Ok(Input::of_values(vec![0..shape.elements()]).of_shape(shape))
+}
+
 fn own_shape(
     source: &ManifestSource<'_>,
     written: &Spanned<Vec<i64>>,

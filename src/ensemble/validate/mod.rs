@@ -6,6 +6,7 @@ mod images;
 mod input;
 mod members;
 mod networks;
+mod steps;
 mod tensors;
 mod text;
 
@@ -13,13 +14,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::pipeline::Pipeline;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, Member, RuleKind, SampleForm};
+use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
 
 /// The default of `segment_size` (the paper, section III).
@@ -45,8 +47,8 @@ impl Ensemble {
 
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
-    let (answers, answer_names) = answers::answers(source, &manifest)?;
     let sample = input::ensemble(source, &manifest)?;
+    let (answers, answer_names) = answers::answers(source, &manifest)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -54,8 +56,13 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let members = members::members(source, &manifest, &sample, answers)?;
-    text::check_tables(source, &manifest, &sample, &members)?;
+    let models = members::members(source, &manifest, &sample, answers)?;
+    let pipeline = steps::pipeline(source, &manifest, &sample, &models)?;
+    let members: Vec<Arc<Member>> = models.into_iter().map(|(member, _)| member).collect();
+    if pipeline.is_none() {
+        text::check_tables(source, &manifest, &sample, &members)?;
+    }
+    check_width(source, &manifest, pipeline.as_deref(), answers)?;
     let SampleInput {
         input,
         tensors,
@@ -85,6 +92,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
+        pipeline,
         devices: manifest.devices,
         members,
         input,
@@ -99,6 +107,23 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     };
     outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)
+}
+
+/// Checks that a pipeline answers as many numbers as the answers have.
+fn check_width(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    pipeline: Option<&Pipeline>,
+    answers: AnswerKind,
+) -> Result<(), EnsembleError> {
+    let at = manifest.outputs.as_ref().map_or(0, |o| o.span().start);
+    match pipeline.map(Pipeline::width) {
+        Some(found) if found != answers.width() => Err(source.wrong(
+            at,
+            format!("outputs: {found} values per sample where the pipeline has {answers}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that rule and temperatures suit the answers and the outputs of the members.

@@ -63,10 +63,12 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Where a part's samples lie in the pool, while its request is under way.
-    pub fn slice_of(&self, part: PartKey) -> Option<Slice> {
+    /// Where a part's samples lie in the pool, and what is kept with its request, while that is
+    /// under way.
+    pub fn place_of(&self, part: PartKey) -> Option<(Slice, T)> {
         let entry = self.requests.get(&part.request)?;
-        entry.parts.get(part.part).map(|p| p.slice)
+        let slice = entry.parts.get(part.part).map(|p| p.slice)?;
+        Some((slice, entry.payload.clone()))
     }
 
     /// A driver holds the memory of the parts that are copied to a device: from now on it

@@ -58,8 +58,10 @@ pub struct HostWork<T> {
     pub part: usize,
     /// The step.
     pub step: StepIndex,
-    /// The rows that its inputs exist for.
+    /// The rows that it is to be run for.
     pub rows: RowSet,
+    /// The steps whose results it may read, each with the rows that these exist for.
+    pub held: Vec<(StepIndex, RowSet)>,
     /// Samples of the part.
     pub samples: usize,
     /// Kept with the request by the driver.

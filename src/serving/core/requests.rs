@@ -4,7 +4,9 @@ use std::ops;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataflow::{Dataflow, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork};
+use crate::dataflow::{
+    Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
+};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
@@ -200,17 +202,20 @@ impl<T: Clone> Core<T> {
         let Some(entry) = self.requests.get_mut(&request) else {
             return;
         };
-        let work = self.pipelines[entry.pipeline.0].flow.step(step).work;
+        let FlowStep { work, needs, .. } = self.pipelines[entry.pipeline.0].flow.step(step);
         let place = &mut entry.parts[part];
         let Some(progress) = &place.progress else {
             return;
         };
         let (rows, samples) = (progress.rows_of(step).clone(), place.slice.len);
-        match work {
+        match *work {
             StepWork::Fold => {}
             StepWork::Host => {
                 place.outstanding += 1;
+                let over = needs.iter().filter(|need| progress.is_over(**need));
+                let held = over.map(|need| (*need, progress.rows_of(*need).clone()));
                 self.host_work.push(HostWork {
+                    held: held.collect(),
                     request,
                     part,
                     step,
@@ -333,7 +338,7 @@ impl<T: Clone> Core<T> {
 fn patience(flow: &Dataflow) -> Option<Duration> {
     let waits = flow.steps().filter_map(|(_, step)| match step.join {
         RowJoin::Quorum { wait, .. } => Some(wait),
-        RowJoin::All | RowJoin::Any => None,
+        RowJoin::All | RowJoin::Any | RowJoin::Always => None,
     });
     waits.min()
 }

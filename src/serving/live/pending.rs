@@ -12,6 +12,7 @@ use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
 
 use super::drivers::spin;
+use super::graph::PipelineRows;
 use super::locks::Leaf;
 use super::promise::{Failure, Outcome, Reply};
 use super::request::{Request, RequestData};
@@ -160,11 +161,14 @@ impl EngineState {
             .core()
             .admit(due, Arrival::of(samples).until(deadline), |slices| {
                 let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+                let pipeline = self.ensemble.pipeline.as_ref();
+                let graph = pipeline.map(|pipeline| PipelineRows::new(pipeline, slices));
                 let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
                 let promises = &self.promises;
                 Arc::new(RequestData::new(
                     parts,
                     rule,
+                    graph,
                     member_sample,
                     detail,
                     reply,
@@ -187,6 +191,7 @@ impl EngineState {
         if timer {
             self.poke_timer();
         }
+        self.run_host_steps();
     }
 
     /// Gives a request up for `failure`.

@@ -29,6 +29,8 @@ pub(super) struct GpuLane {
 /// Samples of a batch: in the GPU's pool, or in the host's, as an input of a number.
 enum BatchPiece {
     There(DeviceSlice),
+    /// Results of steps: the range's number in the batch.
+    Gathered(usize),
     Here(Slice, usize),
 }
 
@@ -77,6 +79,13 @@ impl GpuLane {
         for piece in self.pieces(batch) {
             let slice = match piece {
                 BatchPiece::There(slice) => slice,
+                BatchPiece::Gathered(at) => {
+                    let Placed { range, payload, .. } = &batch.ranges[at];
+                    let from = (range.part, range.first);
+                    let host = self.gpu.gathered(payload, from, range.len, range.plane)?;
+                    staged += range.len;
+                    self.buffers.copy_in(&host, staged - range.len)?
+                }
                 BatchPiece::Here(from, plane) => {
                     let host = self.gpu.host_slice(from, plane)?;
                     staged += from.len;
@@ -92,12 +101,16 @@ impl GpuLane {
         let bytes = size_of::<f32>() * self.buffers.inputs();
         let mut pieces: Vec<BatchPiece> = Vec::new();
         let samples = self.gpu.context.samples.lock();
-        for placed in &batch.ranges {
+        for (at, placed) in batch.ranges.iter().enumerate() {
             let there = batch.in_pool.then(|| samples.find(&part_of(placed)));
             if let Some(part) = there.flatten() {
                 let range = placed.range;
                 let slice = part.part(range.first * bytes, range.len * bytes);
                 pieces.push(BatchPiece::There(slice));
+                continue;
+            }
+            if placed.payload.is_gathered(placed.range.plane) {
+                pieces.push(BatchPiece::Gathered(at));
                 continue;
             }
             match pieces.last_mut() {
