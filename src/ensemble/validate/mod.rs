@@ -19,7 +19,7 @@ use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, Member, RuleKind, SampleForm};
+use super::{Ensemble, RuleKind, SampleForm};
 use input::SampleInput;
 
 /// The default of `segment_size` (the paper, section III).
@@ -56,6 +56,8 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     };
     let members = members::members(source, &manifest, &sample, answers)?;
     text::check_tables(source, &manifest, &sample, &members)?;
+    let sample = sample.narrowed(&members);
+    let row_check = sample.row_check(&members);
     let SampleInput {
         input,
         tensors,
@@ -76,12 +78,13 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         tensors: tensors.as_deref(),
         text: text.as_ref(),
         lengths: lengths.as_ref(),
+        check: Some(&row_check),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
-        calibration: calibration(source, &manifest, &form, &members)?,
+        calibration: calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
@@ -91,6 +94,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         tensors: tensors.clone(),
         text: text.clone(),
         lengths: lengths.clone(),
+        row_check: row_check.clone(),
         layout,
         image_fit,
         answers,
@@ -172,7 +176,6 @@ fn calibration(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
     let Some(spanned) = &manifest.calibration else {
         return Ok(None);
@@ -187,7 +190,7 @@ fn calibration(
         (None, Some(_)) if table.labels.is_some() => {
             return wrong(".labels: belongs to `file`; made-up samples have no labels");
         }
-        (None, Some(rows)) => made_up(source, rows, form, members)?,
+        (None, Some(rows)) => made_up(source, rows, form)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -236,17 +239,13 @@ fn made_up(
     source: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Samples, EnsembleError> {
     let width = form.shape.elements();
     let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
     let made = match form.signature() {
         None => Samples::synthetic(n, width),
-        Some(tensors) => {
-            let graphs = members.iter().map(|member| &*member.graph);
-            Samples::of_tensors(&tensors, graphs, n)
-        }
+        Some(tensors) => Samples::of_tensors(&tensors, n),
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

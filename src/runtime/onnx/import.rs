@@ -138,7 +138,7 @@ impl<'a> PartialNetwork<'a> {
         let maps = self.model.map.iter().cloned().collect();
         let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
-            graph,
+            graph: graph.with_ids(&weights),
             weights,
             inputs,
             outputs,

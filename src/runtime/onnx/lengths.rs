@@ -121,7 +121,10 @@ impl OnnxModel {
             ..varying_signature((&largest, most), (&other, another), &open.inputs)?
         };
         let network = OnnxNetwork {
-            graph: largest.graph.with_signature(signature)?,
+            graph: largest
+                .graph
+                .with_signature(signature)?
+                .with_ids(&largest.weights),
             ..largest
         };
         let model = VaryingModel {

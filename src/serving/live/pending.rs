@@ -9,6 +9,7 @@ use crate::serving::answer::Part;
 use crate::serving::batch::RequestKey;
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
+use crate::tensor::RowCheck;
 
 use super::drivers::spin;
 use super::locks::Leaf;
@@ -140,7 +141,7 @@ impl EngineState {
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width) {
+        if let Err(refused) = check(request.values, width, &self.ensemble.row_check) {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
@@ -198,7 +199,7 @@ impl EngineState {
     }
 }
 
-fn check(values: &[f32], width: usize) -> Result<(), Refused> {
+fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
     }
@@ -209,7 +210,7 @@ fn check(values: &[f32], width: usize) -> Result<(), Refused> {
         });
     }
     match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
+        None => Ok(rows.check(values)?),
         Some(at) => Err(Refused::NotFinite {
             sample: at / width,
             value: at % width,
