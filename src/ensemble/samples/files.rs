@@ -163,8 +163,8 @@ fn of_kind(
         return texts(kind, &bytes, form, input);
     }
     match (form.tensors, kind) {
-        (None, _)
-        | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {}
+        (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {
+        }
         (Some(tensors), _) => {
             let names = tensors.iter().map(|t| t.name.clone());
             return Err(SamplesError::Named(names.collect()));

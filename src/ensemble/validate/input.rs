@@ -7,9 +7,7 @@ use toml::Spanned;
 use super::{tensors, text};
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
-use crate::ensemble::{
-    Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput,
-};
+use crate::ensemble::{Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput};
 use crate::network::Shape;
 use crate::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 use crate::words;

@@ -243,7 +243,9 @@ fn places(dims: &Dims, strides: &[usize]) -> Option<Vec<usize>> {
     let mut places = vec![0];
     (dims.elements() <= MOST_FOLLOWED).then(|| {
         for (size, stride) in dims.iter().zip(strides) {
-            let next = places.iter().flat_map(|at| (0..*size).map(move |n| at + n * stride));
+            let next = places
+                .iter()
+                .flat_map(|at| (0..*size).map(move |n| at + n * stride));
             places = next.collect();
         }
         places

@@ -33,7 +33,9 @@ struct CheckedInput {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SampleFault {
     /// An integer that is no row of the table in which it is looked up.
-    #[error("input `{input}` of sample {sample} has {id} at position {position}; the model's table has {range}")]
+    #[error(
+        "input `{input}` of sample {sample} has {id} at position {position}; the model's table has {range}"
+    )]
     Id {
         /// The input's name.
         input: String,
@@ -120,8 +122,10 @@ impl CheckedInput {
             let input = input();
             return Err(SampleFault::Masked { input, sample });
         }
+        // The zeros behind a sample are no ids of its own.
+        let counts = |at: usize| values[at] != 0.0 || in_sample(at);
         let ids = self.spec.ids.as_ref();
-        match ids.and_then(|ids: &IdRanges| ids.first_outside(values, in_sample)) {
+        match ids.and_then(|ids: &IdRanges| ids.first_outside(values, counts)) {
             None => Ok(()),
             Some((at, range)) => Err(SampleFault::Id {
                 input: input(),
