@@ -8,7 +8,6 @@ use thiserror::Error;
 use super::ids::{IdRange, IdRanges};
 use super::lengths::Lengths;
 use super::signature::{Signature, TensorSpec};
-use crate::words;
 
 /// The check of samples as rows. Rows of floats alone have none, and pass without being read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,7 +130,7 @@ impl CheckedInput {
                 input: input(),
                 sample,
                 position: self.position(at, length).unwrap_or(at),
-                id: words::number(f64::from(values[at])),
+                id: values[at].to_string(),
                 range,
             }),
         }
