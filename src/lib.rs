@@ -12,6 +12,7 @@ pub use divisi_runtime::{compute, device, lock, network, onnx, reading, tensor, 
 pub mod allocation;
 pub mod changes;
 pub mod codes;
+pub mod dataflow;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

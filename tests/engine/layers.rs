@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["lock", "reading", "words", "tensor"],
     &["ranged", "replace", "codes", "user_folders"],
     &["metrics", "device"],
-    &["trace", "network"],
+    &["trace", "network", "dataflow"],
     &["onnx"],
     &["compute"],
     &["ensemble"],

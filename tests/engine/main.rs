@@ -18,6 +18,7 @@ mod combination;
 mod common;
 mod compute;
 mod core;
+mod dataflow;
 mod device;
 mod documents;
 mod doors;

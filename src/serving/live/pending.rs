@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::serving::answer::Part;
 use crate::serving::batch::RequestKey;
+use crate::serving::core::Arrival;
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
 use crate::tensor::RowCheck;
@@ -156,19 +157,21 @@ impl EngineState {
             Detail::Scores | Detail::Marked => 0,
         };
         let detail = request.detail;
-        let admission = self.core().admit(due, samples, deadline, |slices| {
-            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-            let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
-            let promises = &self.promises;
-            Arc::new(RequestData::new(
-                parts,
-                rule,
-                member_sample,
-                detail,
-                reply,
-                promises,
-            ))
-        })?;
+        let admission = self
+            .core()
+            .admit(due, Arrival::of(samples).until(deadline), |slices| {
+                let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+                let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
+                let promises = &self.promises;
+                Arc::new(RequestData::new(
+                    parts,
+                    rule,
+                    member_sample,
+                    detail,
+                    reply,
+                    promises,
+                ))
+            })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
     }

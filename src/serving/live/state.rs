@@ -206,13 +206,13 @@ fn core(
     drivers: &[Arc<dyn DeviceDriver>],
 ) -> Core<Arc<RequestData>> {
     let capabilities: Vec<_> = drivers.iter().map(|d| d.capabilities()).collect();
-    let mut core = Core::new(CoreConfig {
-        devices: capabilities.iter().map(|c| c.discipline).collect(),
-        transforms: ensemble.transforms().by_member().to_vec(),
+    let mut core = Core::new(CoreConfig::ensemble(
+        capabilities.iter().map(|c| c.discipline).collect(),
+        ensemble.transforms().by_member(),
         extents,
-        segment: ensemble.segment_size,
-        policy: ensemble.policy,
-    });
+        ensemble.segment_size,
+        ensemble.policy,
+    ));
     let keepers = DeviceIndex::enumerate(&capabilities);
     for (device, _) in keepers.filter(|(_, c)| c.keeps_samples) {
         core.record_departures(device);

@@ -230,7 +230,7 @@ impl CpuWorker {
             let mut at = 0;
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
-                storage.read(placed.slice, batch.member, &mut rows[at..end]);
+                storage.read_as(placed.slice, placed.range.plane, &mut rows[at..end]);
                 at = end;
             }
         })

@@ -29,7 +29,7 @@ impl ServingGpu {
     }
 
     fn queue_copy(&self, transfer: Transfer, slice: Slice) -> Result<PartCopy, GpuError> {
-        let from = self.host_slice(slice, transfer.part.transform)?;
+        let from = self.host_slice(slice, transfer.part.plane)?;
         let stream = &self.context.copy_in;
         let memory = DeviceSlice::whole(self.context.gpu.allocate(from.bytes())?);
         let begun = stream.record()?;
