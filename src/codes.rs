@@ -86,6 +86,10 @@ codes! {
     RequestShape = "request_shape", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
+    /// A request has an id that is no row of a member's table.
+    RequestNoRow = "request_no_row", InvalidArgument;
+    /// A request has a sample whose mask is 0 everywhere.
+    RequestMasked = "request_masked", InvalidArgument;
     /// The pool has no room for a request now.
     PoolFull = "pool_full", ResourceExhausted;
     /// Workers are not ready yet.

@@ -39,7 +39,7 @@ use crate::compute::gpu::Precision;
 use crate::dataflow::Dataflow;
 use crate::device::MemberIndex;
 use crate::pipeline::{Pipeline, PlaneRows};
-use crate::tensor::{Lengths, TensorSpec};
+use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -86,6 +86,8 @@ pub struct Ensemble {
     /// The lengths of samples, where dimensions of those tensors vary; a sample's length is the
     /// first value of its row.
     pub lengths: Option<Lengths>,
+    /// The check of samples, where some numbers are no samples: ids beyond a member's table.
+    pub row_check: RowCheck,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -222,6 +224,7 @@ impl Ensemble {
             tensors: self.tensors.as_deref(),
             text: self.text.as_ref(),
             lengths: self.lengths.as_ref(),
+            check: Some(&self.row_check),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
     }

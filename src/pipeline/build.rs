@@ -28,6 +28,7 @@ type BuiltStep = (StepRole, Vec<KnownTensor>, Vec<TensorSpec>);
 
 /// A pipeline as far as it is built.
 struct Builder {
+    inputs: Vec<TensorSpec>,
     tensors: HashMap<String, KnownTensor>,
     steps: Vec<PipelineStep>,
     flow: Vec<FlowStep>,
@@ -53,13 +54,14 @@ impl Pipeline {
         for at in order {
             builder.add(&steps[at])?;
         }
-        builder.finish(inputs, outputs)
+        builder.finish(outputs)
     }
 }
 
 impl Builder {
     fn new(inputs: &[TensorSpec]) -> Result<Self, PipelineError> {
         let mut builder = Builder {
+            inputs: inputs.to_vec(),
             tensors: HashMap::new(),
             steps: Vec::new(),
             flow: Vec::new(),
@@ -173,7 +175,7 @@ impl Builder {
     }
 
     fn model(
-        &self,
+        &mut self,
         step: &str,
         member: MemberIndex,
         signature: &Signature,
@@ -185,6 +187,9 @@ impl Builder {
         for own in &signature.inputs {
             let tensor = self.tensor(step, mapped(inputs, &own.name))?;
             fits(step, own, &tensor.spec)?;
+            if tensor.source.origin == Origin::Request {
+                self.narrow(&tensor.spec.name, own);
+            }
             read.push(tensor);
         }
         let made = signature.outputs.iter().map(|own| TensorSpec {
@@ -192,6 +197,13 @@ impl Builder {
             ..own.clone()
         });
         Ok((StepRole::Model(member), read, made.collect()))
+    }
+
+    /// A model reads an input of the pipeline: it takes those values alone that the model takes.
+    fn narrow(&mut self, input: &str, own: &TensorSpec) {
+        if let Some(spec) = self.inputs.iter_mut().find(|spec| spec.name == *input) {
+            *spec = spec.clone().narrowed(own);
+        }
     }
 
     fn host(
@@ -268,11 +280,7 @@ impl Builder {
         })
     }
 
-    fn finish(
-        self,
-        inputs: Vec<TensorSpec>,
-        outputs: &[String],
-    ) -> Result<Pipeline, PipelineError> {
+    fn finish(self, outputs: &[String]) -> Result<Pipeline, PipelineError> {
         let mut answered = Vec::new();
         for name in outputs {
             let KnownTensor { spec, source } = self.tensor("outputs", name)?;
@@ -294,7 +302,7 @@ impl Builder {
             });
         let ends: Vec<usize> = ends.collect();
         Ok(Pipeline {
-            inputs,
+            inputs: self.inputs,
             flow: Arc::new(Dataflow::new(self.flow, &ends)?),
             steps: self.steps.into(),
             outputs: answered,

@@ -273,7 +273,7 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
         (String::new(), "or `lengths` beside the tensors"),
         (
             format!("lengths = [32]\n{mask}"),
-            "longer than its position table; at most 16",
+            "the model has positions for 16 tokens; samples of 32 are longer",
         ),
         (format!("lengths = []\n{mask}"), "1 to 64 buckets"),
         (format!("lengths = [8, 4]\n{mask}"), "buckets ascend"),
@@ -348,6 +348,19 @@ fn lines_of_json_hold_samples_of_different_lengths() {
         let refused = Samples::parse("x.jsonl", text.clone().into_bytes(), &form);
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(expected), "{text}\n{refused}");
+    }
+}
+
+#[test]
+fn samples_of_a_fixed_length_beyond_the_position_table_are_refused_by_the_table() {
+    let model = model();
+    let open = model.open_lengths().expect("open");
+    model.network_at(&open, 16).expect("as many as positions");
+    for length in [17, 600] {
+        let refused = model.network_at(&open, length).expect_err("too long");
+        let expected =
+            format!("the model has positions for 16 tokens; samples of {length} are longer");
+        assert!(refused.to_string().ends_with(&expected), "{refused}");
     }
 }
 

@@ -46,6 +46,7 @@ mod layers;
 mod lengths;
 mod load;
 mod locks;
+mod looked_up;
 mod losses;
 mod metrics;
 mod named_tensors;

@@ -65,28 +65,11 @@ impl Samples {
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
-        if let Some(input) = form.text
-            && !is_of_tensors(kind, &bytes)
-        {
-            return texts(kind, &bytes, form, input);
+        let samples = of_kind(kind, bytes, form)?;
+        if let Some(check) = form.check.filter(|check| !check.is_empty()) {
+            check.check(samples.values())?;
         }
-        match (form.tensors, kind) {
-            (None, _)
-            | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {}
-            (Some(tensors), _) => {
-                let names = tensors.iter().map(|t| t.name.clone());
-                return Err(SamplesError::Named(names.collect()));
-            }
-        }
-        match kind {
-            SampleFileKind::Csv => csv::samples(&bytes, form),
-            SampleFileKind::Npy => npy::samples(bytes, form),
-            SampleFileKind::Npz => npz::samples(bytes, form),
-            SampleFileKind::Json => json::samples(&bytes, form),
-            SampleFileKind::JsonLines => json::lines(&bytes, form),
-            SampleFileKind::Image => images::of_file(&bytes, form),
-            SampleFileKind::Text => Err(SamplesError::NoTextInput),
-        }
+        Ok(samples)
     }
 
     /// Reads images without labels, each by its name and bytes.
@@ -165,6 +148,36 @@ fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
         SampleFileKind::Npz => true,
         SampleFileKind::Json => named::is_request(bytes),
         _ => false,
+    }
+}
+
+/// Reads samples by the kind of their file.
+fn of_kind(
+    kind: SampleFileKind,
+    bytes: Vec<u8>,
+    form: &SampleForm<'_>,
+) -> Result<Samples, SamplesError> {
+    if let Some(input) = form.text
+        && !is_of_tensors(kind, &bytes)
+    {
+        return texts(kind, &bytes, form, input);
+    }
+    match (form.tensors, kind) {
+        (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {
+        }
+        (Some(tensors), _) => {
+            let names = tensors.iter().map(|t| t.name.clone());
+            return Err(SamplesError::Named(names.collect()));
+        }
+    }
+    match kind {
+        SampleFileKind::Csv => csv::samples(&bytes, form),
+        SampleFileKind::Npy => npy::samples(bytes, form),
+        SampleFileKind::Npz => npz::samples(bytes, form),
+        SampleFileKind::Json => json::samples(&bytes, form),
+        SampleFileKind::JsonLines => json::lines(&bytes, form),
+        SampleFileKind::Image => images::of_file(&bytes, form),
+        SampleFileKind::Text => Err(SamplesError::NoTextInput),
     }
 }
 

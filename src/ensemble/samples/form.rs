@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
-use crate::tensor::{Lengths, Signature, TensorSpec};
+use crate::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 
 use super::error::ClassError;
 use super::images::ImageFit;
@@ -115,6 +115,8 @@ pub struct SampleForm<'a> {
     pub text: Option<&'a TextInput>,
     /// The lengths of samples, where dimensions of those tensors vary.
     pub lengths: Option<&'a Lengths>,
+    /// The check of samples that are read, where some numbers are no samples.
+    pub check: Option<&'a RowCheck>,
 }
 
 /// The most bytes of samples that are unpacked or decoded from smaller files.
@@ -174,6 +176,7 @@ impl<'a> SampleForm<'a> {
             tensors: None,
             text: None,
             lengths: None,
+            check: None,
         }
     }
 

@@ -5,16 +5,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::tensor::{
-    Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+    MOST_EXACT, Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
 };
 
 use super::error::SamplesError;
 use super::form::MOST_BYTES;
 use super::json::JsonError;
 use super::rows::Samples;
-
-/// The largest number up to which float32 holds all integers.
-const EXACT: f32 = 16_777_216.0;
 
 /// The field that a request has.
 #[derive(Deserialize)]
@@ -112,12 +109,12 @@ pub(super) fn joined(
     let samples = parts.first().map_or(0, |part| part.samples.len());
     let mut each = tensors.iter().zip(&parts);
     if let Some((spec, part)) = each.find(|(_, part)| part.samples.len() != samples) {
-        return Err(SamplesError::Unequal {
-            tensor: spec.name.clone(),
+        return Err(SamplesError::Signature(SignatureError::Batch {
+            name: spec.name.clone(),
             found: part.samples.len(),
             first: tensors[0].name.clone(),
             expected: samples,
-        });
+        }));
     }
     let held = held_length(signature, &parts)?;
     let lengths = lengths_of(lengths, held, samples)?;
@@ -133,7 +130,7 @@ pub(super) fn joined(
 }
 
 fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
-    let wrong = |v: &f32| v.abs() > EXACT || v.fract() != 0.0;
+    let wrong = |v: &f32| v.abs() > MOST_EXACT as f32 || v.fract() != 0.0;
     let at = samples.values().iter().position(wrong);
     match at.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),

@@ -1,13 +1,16 @@
 //! The ensemble's input, and the inputs of members that have their own.
 
+use std::sync::Arc;
+
 use toml::Spanned;
 
 use super::{tensors, text};
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
-use crate::ensemble::{Input, NormalisationSteps, PerChannel, TextInput};
+use crate::ensemble::{Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput};
 use crate::network::Shape;
-use crate::tensor::{Lengths, Signature, TensorSpec};
+use crate::pipeline::Pipeline;
+use crate::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 use crate::words;
 
 /// The input that clients send for each sample.
@@ -32,6 +35,58 @@ impl SampleInput {
             outputs: Vec::new(),
             lengths: self.lengths.clone(),
         })
+    }
+}
+
+impl SampleInput {
+    /// Returns the input whose tensors take the ids alone that all members have rows for.
+    pub(super) fn narrowed(self, members: &[Arc<Member>]) -> Self {
+        let narrowed = |spec: TensorSpec| {
+            members.iter().fold(spec, |spec, member| {
+                let taken = member.graph.signature().inputs;
+                match taken.iter().find(|other| other.name == spec.name) {
+                    Some(other) => spec.narrowed(other),
+                    None => spec,
+                }
+            })
+        };
+        let tensors = self.tensors;
+        SampleInput {
+            tensors: tensors.map(|specs| specs.into_iter().map(narrowed).collect()),
+            ..self
+        }
+    }
+
+    /// Returns the input whose tensors take the values alone that the models of a pipeline take.
+    pub(super) fn of_pipeline(self, pipeline: &Pipeline) -> Self {
+        SampleInput {
+            tensors: self.tensors.map(|_| pipeline.inputs().to_vec()),
+            ..self
+        }
+    }
+
+    /// Returns the check of samples: of named tensors, or of a single one that members take as it
+    /// is.
+    pub(super) fn row_check(&self, members: &[Arc<Member>]) -> RowCheck {
+        if let Some(signature) = self.signature() {
+            return RowCheck::new(&signature);
+        }
+        let as_it_is = members.iter().filter(|member| member.input == self.input);
+        let is_changed = self.input.normalisation != Normalisation::IDENTITY;
+        let mut signatures = as_it_is
+            .filter(|_| !is_changed)
+            .map(|m| m.graph.signature());
+        let Some(first) = signatures.next() else {
+            return RowCheck::default();
+        };
+        let single = signatures.fold(first, |first, other| {
+            let pairs = first.inputs.into_iter().zip(&other.inputs);
+            Signature {
+                inputs: pairs.map(|(spec, other)| spec.narrowed(other)).collect(),
+                ..first
+            }
+        });
+        RowCheck::new(&single)
     }
 }
 

@@ -63,6 +63,11 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         text::check_tables(source, &manifest, &sample, &members)?;
     }
     check_width(source, &manifest, pipeline.as_deref(), answers)?;
+    let sample = match &pipeline {
+        None => sample.narrowed(&members),
+        Some(pipeline) => sample.of_pipeline(pipeline),
+    };
+    let row_check = sample.row_check(&members);
     let SampleInput {
         input,
         tensors,
@@ -83,12 +88,13 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         tensors: tensors.as_deref(),
         text: text.as_ref(),
         lengths: lengths.as_ref(),
+        check: Some(&row_check),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
-        calibration: calibration(source, &manifest, &form, &members)?,
+        calibration: calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
@@ -99,6 +105,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         tensors: tensors.clone(),
         text: text.clone(),
         lengths: lengths.clone(),
+        row_check: row_check.clone(),
         layout,
         image_fit,
         answers,
@@ -197,7 +204,6 @@ fn calibration(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
     let Some(spanned) = &manifest.calibration else {
         return Ok(None);
@@ -212,7 +218,7 @@ fn calibration(
         (None, Some(_)) if table.labels.is_some() => {
             return wrong(".labels: belongs to `file`; made-up samples have no labels");
         }
-        (None, Some(rows)) => made_up(source, rows, form, members)?,
+        (None, Some(rows)) => made_up(source, rows, form)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -261,17 +267,13 @@ fn made_up(
     source: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Samples, EnsembleError> {
     let width = form.shape.elements();
     let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
     let made = match form.signature() {
         None => Samples::synthetic(n, width),
-        Some(tensors) => {
-            let graphs = members.iter().map(|member| &*member.graph);
-            Samples::of_tensors(&tensors, graphs, n)
-        }
+        Some(tensors) => Samples::of_tensors(&tensors, n),
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

@@ -211,7 +211,7 @@ fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> 
     for spec in tensors {
         let end = first + spec.elements_at(sample.most()).unwrap_or(0);
         if spec.name == wanted.name {
-            return match spec == wanted {
+            return match spec.is_like(wanted) {
                 true => Ok(first..end),
                 false => Err(format!(
                     "input `{}` is {wanted}, the ensemble's is {spec}",

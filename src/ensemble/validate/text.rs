@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::ensemble::made_up::table;
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
 use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
 use crate::ensemble::text_table::TextTable;
@@ -164,7 +163,7 @@ pub(super) fn check_tables(
     let text = written.get_ref();
     for member in members {
         for (name, kind) in names(text) {
-            let rows = table(&member.graph, name);
+            let rows = rows(member, name);
             let short = rows.and_then(|rows| too_short(kind, rows, input.tokenizer()));
             if let Some(why) = short {
                 let at = match kind {
@@ -177,6 +176,13 @@ pub(super) fn check_tables(
         }
     }
     Ok(())
+}
+
+/// Returns the rows of the smallest table in which a member looks the input `name` up.
+fn rows(member: &Member, name: &str) -> Option<usize> {
+    let inputs = member.graph.signature().inputs;
+    let ids = inputs.into_iter().find(|spec| spec.name == name)?.ids?;
+    usize::try_from(ids.most().saturating_add(1)).ok()
 }
 
 /// Returns why a table of `rows` rows is too short for what a tokenizer makes, if it is: the

@@ -110,6 +110,7 @@ impl OnnxModel {
                     name,
                     data_type,
                     dims: dims.collect(),
+                    ids: None,
                 }),
                 None => Err(OnnxError::Model(ModelFault::InputType { name, found })),
             }

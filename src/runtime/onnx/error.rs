@@ -109,6 +109,16 @@ pub enum ModelFault {
         /// Its type.
         found: String,
     },
+    /// An initialiser is listed among the inputs with another type.
+    #[error("initialiser `{name}`: is declared as {declared}, found {found}")]
+    InitialiserType {
+        /// Its name.
+        name: String,
+        /// The type that the input of its name declares.
+        declared: String,
+        /// Its own type.
+        found: String,
+    },
     /// The dimensions of an input are not in the file, or are others.
     #[error("input `{name}`: takes [{}], found {found}", .expected.join(", "))]
     Dims {
@@ -138,14 +148,12 @@ pub enum ModelFault {
         found: String,
     },
     /// Samples are longer than a table of the file, such as that of positions.
-    #[error("sequences of {found} are longer than its position table; at most {most} ({why})")]
+    #[error("the model has positions for {most} tokens; samples of {found} are longer")]
     TooLong {
-        /// The largest length that was asked for.
+        /// The length that was asked for.
         found: usize,
         /// The largest that there is a network of.
         most: usize,
-        /// The reason why there is none of that length.
-        why: String,
     },
     /// An output's dimension depends on the length of samples, and is not that.
     #[error(

@@ -27,6 +27,7 @@ mod patterns;
 mod proto;
 mod shapes;
 mod tensor;
+mod types;
 
 pub use ends::OnnxTensor;
 pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};

@@ -10,6 +10,7 @@ use crate::serving::batch::RequestKey;
 use crate::serving::core::Arrival;
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
+use crate::tensor::RowCheck;
 
 use super::drivers::spin;
 use super::graph::PipelineRows;
@@ -142,7 +143,7 @@ impl EngineState {
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width) {
+        if let Err(refused) = check(request.values, width, &self.ensemble.row_check) {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
@@ -206,7 +207,7 @@ impl EngineState {
     }
 }
 
-fn check(values: &[f32], width: usize) -> Result<(), Refused> {
+fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
     }
@@ -217,7 +218,7 @@ fn check(values: &[f32], width: usize) -> Result<(), Refused> {
         });
     }
     match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
+        None => Ok(rows.check(values)?),
         Some(at) => Err(Refused::NotFinite {
             sample: at / width,
             value: at % width,
