@@ -19,8 +19,9 @@ use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, Member, RuleKind, SampleForm};
+use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
+use text::TextPadding;
 
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
@@ -46,7 +47,6 @@ impl Ensemble {
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
-    let sample = input::ensemble(source, &manifest)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -54,7 +54,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let members = members::members(source, &manifest, &sample, answers)?;
+    let (sample, members) = sample_and_members(source, &manifest, answers)?;
     text::check_tables(source, &manifest, &sample, &members)?;
     let SampleInput {
         input,
@@ -99,6 +99,30 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     };
     outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)
+}
+
+/// Reads the input that clients send, and the members. Texts are padded to buckets where that
+/// changes no answer, else to the length that longer ones are cut to.
+fn sample_and_members(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    answers: AnswerKind,
+) -> Result<(SampleInput, Vec<Arc<Member>>), EnsembleError> {
+    let read = |padding| {
+        let sample = input::ensemble(source, manifest, padding)?;
+        let members = members::members(source, manifest, &sample, answers)?;
+        Ok((sample, members))
+    };
+    let table = &manifest.input;
+    if table.text.is_none() || table.lengths.is_some() || table.tensors.is_some() {
+        return read(TextPadding::Buckets);
+    }
+    match read(TextPadding::Buckets) {
+        Ok((sample, members)) if members.iter().all(|member| member.can_be_padded()) => {
+            Ok((sample, members))
+        }
+        _ => read(TextPadding::Length),
+    }
 }
 
 /// Checks that rule and temperatures suit the answers and the outputs of the members.
