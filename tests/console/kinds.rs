@@ -408,3 +408,37 @@ fn the_dialog_offers_the_rules_that_suit() {
         assert_eq!(staged, Some(rule), "{answers:?}");
     }
 }
+
+#[test]
+fn the_tokens_of_texts_are_predicted_with_their_part_of_the_text() {
+    let folder = tempfile::tempdir().expect("folder");
+    let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let files = [
+        ("tests/engine/onnx_files/tagger.onnx", "tagger.onnx"),
+        ("sample_ensembles/snippets/tokenizer.json", "tokenizer.json"),
+    ];
+    for (from, to) in files {
+        std::fs::copy(of.join(from), folder.path().join(to)).expect("copied");
+    }
+    let manifest = "name = \"t\"\nanswers = { tokens = [\"O\", \"B-X\", \"I-X\"], length = 16 }\n\
+                    [input.text]\ntokenizer = \"tokenizer.json\"\nlength = 16\n\
+                    [[members]]\nname = \"m\"\nnetwork = { file = \"tagger.onnx\" }\n";
+    std::fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
+    let at = folder.path().to_string_lossy();
+    let ask = ["predict", &at, "--text", "x = 1;", "--devices", "cpu:0"];
+    let table = out(&ask);
+    assert_eq!(
+        table,
+        "sample,token,text,class\n0,0,[CLS],B-X\n0,1,x,I-X\n0,2,=,B-X\n0,3,1,O\n0,4,;,I-X\n\
+         0,5,[SEP],I-X\n"
+    );
+    let report = json(&[&ask[..], &["--format", "json"]].concat());
+    let answer = &report["answers"][0];
+    let pieces = serde_json::json!(["[CLS]", "x", "=", "1", ";", "[SEP]"]);
+    assert_eq!(answer["token_texts"], pieces);
+    assert_eq!(answer["tokens"].as_array().map(Vec::len), Some(6));
+    let array = folder.path().join("a.npy");
+    out(&[&ask[..], &["--output", &array.to_string_lossy()]].concat());
+    let array = std::fs::read(array).expect("written");
+    assert!(array.ends_with(&[255; 10]) && array.len() == 128 + 16, "{array:?}");
+}

@@ -179,6 +179,16 @@ pub enum SamplesError {
         /// The number of rows.
         found: usize,
     },
+    /// A sample has more tokens than targets.
+    #[error("targets, row {row}: expected a class for each of {expected} tokens, found {found}")]
+    TokenTargets {
+        /// The row, from 0.
+        row: usize,
+        /// The tokens of the sample.
+        expected: usize,
+        /// The classes in its row.
+        found: usize,
+    },
     /// A target in an array is wrong.
     #[error("row {row}, column {column}: expected {expected}, found {found}")]
     TargetValue {

@@ -64,6 +64,10 @@ impl Samples {
     /// # Errors
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
+    }
+
+    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
         if let Some(input) = form.text
             && !is_of_tensors(kind, &bytes)
@@ -155,7 +159,7 @@ impl Samples {
             Some(targets) => targets,
             None => read_targets(name, bytes, form.targets())?,
         };
-        self.with_targets(targets)
+        self.with_targets(targets)?.with_tokens_counted(form)
     }
 }
 
@@ -164,6 +168,10 @@ fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
     match kind {
         SampleFileKind::Npz => true,
         SampleFileKind::Json => named::is_request(bytes),
+        SampleFileKind::JsonLines => {
+            let line = bytes.trim_ascii_start().split(|b| *b == b'\n').next();
+            line.is_some_and(named::is_request)
+        }
         _ => false,
     }
 }

@@ -542,6 +542,19 @@ def sizes():
     tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
 
 
+def tagger():
+    """A class of three for each token of a text of any length: that of its id modulo 3, with a logit of 4."""
+    dims = ["batch", "length"]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("input_ids", "attention_mask")]
+    table = np.zeros((768, 3), np.float32)
+    table[np.arange(768), np.arange(768) % 3] = 4
+    nodes = [node("Gather", ["table", "input_ids"], "logits"), node("Unsqueeze", ["attention_mask", "last"], "wide"),
+             node("Cast", ["wide"], "mask", to=TensorProto.FLOAT), node("Mul", ["logits", "mask"], "y")]
+    graph = helper.make_graph(nodes, "tagger", inputs, [floats("y", [*dims, 3])],
+                              [constant("table", table), constant("last", np.array([2]))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "tagger.onnx")
+
+
 def mixed():
     """Nodes that mix the samples of a batch, or depend on how many there are."""
     constants = [constant("zero", np.array([0])), constant("one", np.array([1])), constant("two", np.array([2])),
@@ -795,6 +808,7 @@ versions()
 sizes()
 doubled()
 unmasked()
+tagger()
 mixed()
 kept()
 fixed()

@@ -84,6 +84,15 @@ impl TextInput {
         usize::from(self.varies) + self.tensors.len() * self.tokenizer.length()
     }
 
+    /// Returns the tokens of a sample that is padded to the length that longer ones are cut to, or
+    /// `None` if no mask tells them.
+    pub(in crate::ensemble::samples) fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        let length = self.tokenizer.length();
+        let mask = self.tensors.iter().position(|t| *t == TokenTensor::Mask)?;
+        let mask = row.get(mask * length..)?.get(..length)?;
+        Some(mask.iter().rposition(|value| *value != 0.0)? + 1)
+    }
+
     /// Appends the row of a text or a pair of texts to `rows`. Returns whether tokens were cut
     /// off.
     ///

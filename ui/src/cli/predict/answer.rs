@@ -3,20 +3,32 @@
 use divisi::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
 use serde::Serialize;
 
-/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
-pub(super) fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
+/// The mark of a token that the sample does not have.
+const NO_TOKEN: f32 = -1.0;
+
+/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer, and
+/// a mark behind the sample's tokens.
+pub(super) fn keep(kind: AnswerKind, row: &[f32], tokens: Option<usize>, to: &mut Vec<f32>) {
     let Some(positions) = kind.positions() else {
         return to.extend_from_slice(row);
     };
-    match positions.classes(row) {
+    let end = to.len() + positions.count();
+    match positions.classes(kind.of_tokens(row, tokens)) {
         Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
-        None => to.resize(to.len() + positions.count(), f32::NAN),
+        None => to.resize(end, f32::NAN),
     }
+    to.resize(end, NO_TOKEN);
 }
 
-/// Returns the number of a class that was kept, or `None` where there is no answer.
+/// Returns the number of a class that was kept, or `None` where there is no answer or no token.
 pub(super) fn class_of(kept: f32) -> Option<u32> {
-    kept.is_finite().then_some(kept as u32)
+    (kept >= 0.0).then_some(kept as u32)
+}
+
+/// Returns what was kept of the tokens that the sample has.
+pub(super) fn tokens_in(row: &[f32]) -> &[f32] {
+    let own = row.iter().position(|kept| *kept == NO_TOKEN);
+    &row[..own.unwrap_or(row.len())]
 }
 
 /// One answer; NaN and infinities are `null`.
@@ -90,7 +102,7 @@ impl<'a> ReportedAnswer<'a> {
             }
             AnswerKind::Tokens { .. } => {
                 let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
-                let classes = row
+                let classes = tokens_in(row)
                     .iter()
                     .map(|kept| class_of(*kept).map(|n| label(n as usize)));
                 ReportedAnswer::Tokens {

@@ -31,6 +31,10 @@ pub(crate) struct PredictedAnswers {
     flaws: Vec<Flaws>,
     /// The text of each sample, or none where samples are no texts.
     texts: Vec<String>,
+    /// The tokens of each sample where answers are tokens, or none where all have as many.
+    tokens: Vec<Option<usize>>,
+    /// The text of each token of each sample, where answers are tokens of texts.
+    token_texts: Vec<Vec<String>>,
 }
 
 impl PredictedAnswers {
@@ -57,6 +61,8 @@ impl PredictedAnswers {
             flaws: vec![Flaws::default(); names.len()],
             names,
             texts: texts.collect(),
+            tokens: tokens(ensemble, samples),
+            token_texts: token_texts(ensemble, samples),
         }
     }
 
@@ -64,14 +70,17 @@ impl PredictedAnswers {
     pub(crate) fn add(&mut self, answer: &Answer) {
         let first = self.len();
         for (at, row) in answer.rows().enumerate() {
-            keep(self.kind, row, &mut self.scores);
+            let tokens = self.tokens.get(first + at).copied().flatten();
+            keep(self.kind, row, tokens, &mut self.scores);
             if let Some((tally, targets)) = &mut self.tally {
                 tally.add(row, targets.of(first + at));
             }
         }
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
-            let answered = answer.member_rows(member);
-            answered.for_each(|row| keep(self.kind, &self.own.of(member, row), rows));
+            for (at, row) in answer.member_rows(member).enumerate() {
+                let tokens = self.tokens.get(first + at).copied().flatten();
+                keep(self.kind, &self.own.of(member, row), tokens, rows);
+            }
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -91,6 +100,11 @@ impl PredictedAnswers {
     /// Whether samples are texts.
     pub(super) fn has_texts(&self) -> bool {
         !self.texts.is_empty()
+    }
+
+    /// Returns the text of each token of a sample, if answers are tokens of texts.
+    pub(super) fn token_texts(&self, sample: usize) -> Option<&[String]> {
+        self.token_texts.get(sample).map(Vec::as_slice)
     }
 
     /// Returns the kind of the answers.
@@ -144,6 +158,27 @@ impl PredictedAnswers {
     }
 }
 
+/// Returns the number of tokens of each sample, if answers are tokens.
+fn tokens(ensemble: &Ensemble, samples: &Samples) -> Vec<Option<usize>> {
+    let are_tokens = matches!(ensemble.answers, AnswerKind::Tokens { .. });
+    let all = (0..samples.len()).filter(|_| are_tokens);
+    all.map(|sample| ensemble.tokens_of(samples.row(sample)))
+        .collect()
+}
+
+/// Returns the text of each token of each sample, if answers are tokens of texts.
+fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
+    let (AnswerKind::Tokens { .. }, Some(input)) = (ensemble.answers, &ensemble.text) else {
+        return Vec::new();
+    };
+    let pieces = samples.texts().iter().map(|sample| {
+        let pieces = input.tokenizer().pieces(&sample.text, sample.pair.as_deref());
+        // The same text became a sample before.
+        pieces.unwrap_or_default()
+    });
+    pieces.collect()
+}
+
 /// The answers in JSON.
 #[derive(Serialize)]
 pub(crate) struct AnswersReport<'a> {
@@ -174,6 +209,9 @@ pub(crate) struct AnswersReport<'a> {
 pub(crate) struct AnswerRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
+    /// The part of the text that each token stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_texts: Option<&'a [String]>,
     #[serde(flatten)]
     answer: ReportedAnswer<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -256,6 +294,7 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
         });
         AnswerRow {
             text: answers.text(sample),
+            token_texts: answers.token_texts(sample),
             answer: ReportedAnswer::new(kind, names, row),
             members: members.collect(),
         }

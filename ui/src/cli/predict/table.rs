@@ -15,6 +15,9 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     if let Some(rows) = answers.kind().boxes() {
         return boxes(answers, rows, simulated);
     }
+    if answers.token_texts(0).is_some() {
+        return tags(answers, simulated);
+    }
     let heads = heads(answers);
     let mut text = String::from("sample");
     if answers.has_texts() {
@@ -68,6 +71,32 @@ fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
                     found.score
                 );
             }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns a CSV row for each token of a text: its sample, the text that it stands for, its class
+/// (empty if there is no answer), and its class by each member that was asked for.
+fn tags(answers: &PredictedAnswers, simulated: bool) -> String {
+    let mut text = String::from("sample,token,text,class");
+    for (name, _) in answers.members() {
+        let _ = write!(text, ",{}", quoted(&format!("{name}.class")));
+    }
+    let end = if simulated { ",yes" } else { "" };
+    text.push_str(if simulated { ",simulated" } else { "" });
+    for (sample, row) in answers.rows().enumerate() {
+        let members = MemberIndex::all(answers.members().count());
+        let of_members = members.map(|member| answers.member_row(member, sample));
+        let rows: Vec<&[f32]> = std::iter::once(row).chain(of_members).collect();
+        let pieces = answers.token_texts(sample).unwrap_or_default();
+        for (token, piece) in pieces.iter().enumerate() {
+            let _ = write!(text, "\n{sample},{token},{}", quoted(piece));
+            for row in &rows {
+                write_tokens(&mut text, answers, &row[token..=token]);
+            }
+            text.push_str(end);
         }
     }
     text.push('\n');
