@@ -70,7 +70,7 @@ pub enum SamplesError {
     /// Samples of several tensors are in another kind of file.
     #[error(
         "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
-         array for each: {}",
+         array for each: {}; a file of another kind, such as .npy, holds one array without a name",
         .0.join(", ")
     )]
     Named(Vec<String>),

@@ -77,6 +77,7 @@ impl Samples {
         match (form.tensors, kind) {
             (None, _)
             | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {}
+            (Some([_]), SampleFileKind::Npy) => {}
             (Some(tensors), _) => {
                 let names = tensors.iter().map(|t| t.name.clone());
                 return Err(SamplesError::Named(names.collect()));
@@ -84,7 +85,10 @@ impl Samples {
         }
         match kind {
             SampleFileKind::Csv => csv::samples(&bytes, form),
-            SampleFileKind::Npy => npy::samples(bytes, form),
+            SampleFileKind::Npy => match form.signature() {
+                Some(signature) => named::of_array(bytes, &signature),
+                None => npy::samples(bytes, form),
+            },
             SampleFileKind::Npz => npz::samples(bytes, form),
             SampleFileKind::Json => json::samples(&bytes, form),
             SampleFileKind::JsonLines => json::lines(&bytes, form),

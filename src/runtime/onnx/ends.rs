@@ -194,12 +194,41 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
             data_type,
             dims,
         }),
-        None => Err(ModelFault::Dims {
-            name,
-            expected: all(),
-            found: given.map_or_else(|| "none given".into(), |given| format!("{given:?}")),
+        None => Err(match given {
+            Some(given) => ModelFault::Dims {
+                name,
+                expected: all(),
+                found: format!("{given:?}"),
+            },
+            None => ModelFault::OpenTensor {
+                name,
+                expected: all(),
+                open: open_dims(type_of(input).1.and_then(|d| d.get(1..)).unwrap_or_default()),
+            },
         }),
     }
+}
+
+/// Returns the dimensions of a sample that are open, by their names or places.
+pub(super) fn open_dims(dims: &[DimensionProto]) -> Vec<String> {
+    let open = dims.iter().enumerate().filter(|(_, dim)| size(dim).is_none());
+    let named = open.map(|(at, dim)| match written(dim) {
+        name if name == "?" => format!("dimension {}", at + 1),
+        name => format!("`{name}`"),
+    });
+    named.collect()
+}
+
+/// The size of an open dimension in an example: that of usual images.
+const USUAL_SIDE: &str = "224";
+
+/// Returns a shape that fits the dimensions of a sample.
+pub(super) fn example(dims: &[DimensionProto]) -> String {
+    let sizes = dims.iter().map(|dim| match size(dim) {
+        Some(size) => size.to_string(),
+        None => USUAL_SIDE.to_owned(),
+    });
+    sizes.collect::<Vec<_>>().join(",")
 }
 
 /// Returns the shape in which a network takes an input: an image, or a tensor without the batch

@@ -555,6 +555,18 @@ def tagger():
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "tagger.onnx")
 
 
+def sides():
+    """The mean of each channel of images of any height and width, of one image or the sum of two."""
+    dims, means = ["batch", 3, "height", "width"], {"axes": [2, 3], "keepdims": 0}
+    one = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", dims)], [floats("y", ["batch", 3])])
+    unnamed = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", ["batch", 3, None, None])],
+                                [floats("y", ["batch", 3])])
+    two = helper.make_graph([node("Add", ["a", "b"], "x"), node("ReduceMean", ["x"], "y", **means)], "sides",
+                            [floats("a", dims), floats("b", dims)], [floats("y", ["batch", 3])])
+    for name, graph in [("sides", one), ("unnamed_sides", unnamed), ("two_sides", two)]:
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / f"{name}.onnx")
+
+
 def mixed():
     """Nodes that mix the samples of a batch, or depend on how many there are."""
     constants = [constant("zero", np.array([0])), constant("one", np.array([1])), constant("two", np.array([2])),
@@ -809,6 +821,7 @@ sizes()
 doubled()
 unmasked()
 tagger()
+sides()
 mixed()
 kept()
 fixed()

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets,
+    AnswerKind, Ensemble, Measure, MeasureTally, Member, OwnAnswers, Quality, Samples, Targets,
 };
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 
-use super::answer::{ReportedAnswer, keep};
+use super::answer::{AnswerNames, ReportedAnswer, keep};
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
 
@@ -20,6 +21,9 @@ pub(crate) struct PredictedAnswers {
     kind: AnswerKind,
     /// The names of the classes, values or labels, if the ensemble has any.
     answer_names: Option<Vec<String>>,
+    /// The outputs that values come from, with the number of values of each, where these are
+    /// several.
+    outputs: Vec<(String, usize)>,
     own: OwnAnswers,
     /// The ensemble's answers, `[samples, width]`: of positions the numbers of their classes.
     scores: Vec<f32>,
@@ -54,6 +58,7 @@ impl PredictedAnswers {
         PredictedAnswers {
             kind: ensemble.answers,
             answer_names: ensemble.answer_names.clone(),
+            outputs: outputs(ensemble),
             own: ensemble.own_answers(),
             scores: Vec::new(),
             tally: targets.map(|targets| (tally(), targets.clone())),
@@ -123,6 +128,14 @@ impl PredictedAnswers {
         self.answer_names.as_deref()
     }
 
+    /// Returns the names of what is in an answer.
+    pub(super) fn names(&self) -> AnswerNames<'_> {
+        AnswerNames {
+            own: self.answer_names(),
+            outputs: &self.outputs,
+        }
+    }
+
     /// Returns the ensemble's answer to each sample.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[f32]> {
         self.scores.chunks_exact(self.width())
@@ -155,6 +168,23 @@ impl PredictedAnswers {
     pub(super) fn values(&self) -> impl Iterator<Item = &f32> {
         let members = self.members.iter().flat_map(|(_, rows)| rows);
         members.chain(&self.scores)
+    }
+}
+
+/// Returns the outputs that values come from, if all members have the same and these are several.
+fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
+    let of = |member: &Arc<Member>| -> Vec<(String, usize)> {
+        let signature = member.graph.signature();
+        let outputs = signature.outputs.iter();
+        let sized = outputs.map(|spec| (spec.name.clone(), spec.elements_at(signature.most())));
+        sized.map(|(name, size)| (name, size.unwrap_or(0))).collect()
+    };
+    let mut all = ensemble.members.iter().map(of);
+    let first = all.next().unwrap_or_default();
+    let are_values = matches!(ensemble.answers, AnswerKind::Values { .. });
+    match are_values && first.len() > 1 && all.all(|other| other == first) {
+        true => first,
+        false => Vec::new(),
     }
 }
 
@@ -280,9 +310,12 @@ fn figures(kind: AnswerKind, known: &[Quality]) -> BTreeMap<&'static str, Option
 }
 
 fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
-    let (kind, names) = (answers.kind(), answers.answer_names());
+    let (kind, names) = (answers.kind(), answers.names());
     // The class of a member is told by its number alone.
-    let of_member = names.filter(|_| !kind.is_of_classes());
+    let of_member = match kind.is_of_classes() {
+        true => AnswerNames::default(),
+        false => names,
+    };
     let rows = answers.rows().enumerate().map(|(sample, row)| {
         let members = MemberIndex::enumerate(answers.members());
         let members = members.map(|(member, (name, _))| {

@@ -110,14 +110,14 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
             .map(|n| format!("{name}_{n}"))
             .collect()
     };
-    let scores = |first: &str| {
-        let scores: Vec<String> = numbered("score");
-        std::iter::once(first.to_owned()).chain(scores).collect()
-    };
     let named = |first: &str, class: usize| {
         let names = answers.answer_names();
         let name = names.and_then(|names| names.get(class).cloned());
         format!("{first}_{}", name.unwrap_or_else(|| class.to_string()))
+    };
+    let scores = |first: &str| {
+        let scores = (0..answers.width()).map(|class| named("score", class));
+        std::iter::once(first.to_owned()).chain(scores).collect()
     };
     match (answers.kind(), answers.answer_names()) {
         (AnswerKind::Classes { .. }, Some(_)) if answers.has_texts() => {
@@ -133,7 +133,18 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         (AnswerKind::Classes { .. }, _) => scores("class"),
         (AnswerKind::Labels { .. }, _) => scores("labels"),
         (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
-        (AnswerKind::Values { .. }, None) => numbered("value"),
+        (AnswerKind::Values { .. }, None) => match answers.names().outputs {
+            [] => numbered("value"),
+            outputs => outputs.iter().flat_map(of_output).collect(),
+        },
+    }
+}
+
+/// Returns the heads of the values of an output.
+fn of_output((name, count): &(String, usize)) -> Vec<String> {
+    match count {
+        1 => vec![name.clone()],
+        several => (0..*several).map(|n| format!("{name}_{n}")).collect(),
     }
 }
 
