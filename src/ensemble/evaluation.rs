@@ -196,7 +196,9 @@ impl MemberEvaluation {
             let own = self.own.of(member, row);
             let tallies = &mut self.members[member];
             let whole = answers.of_tokens(&answer, tokens);
-            tallies.agreed.add_alike(answers.of_tokens(&own, tokens), whole);
+            tallies
+                .agreed
+                .add_alike(answers.of_tokens(&own, tokens), whole);
             if self.probable {
                 tallies.distance += distance(row, &answer, total);
                 tallies.entropy += entropy(row);

@@ -35,5 +35,8 @@ fn rounded(rate: f64) -> f64 {
     }
     let power = 10f64.powf(rate.log10().floor());
     let steps = [5.0, 2.0].map(|step| step * power);
-    steps.into_iter().find(|step| *step <= rate).unwrap_or(power)
+    steps
+        .into_iter()
+        .find(|step| *step <= rate)
+        .unwrap_or(power)
 }

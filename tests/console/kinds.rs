@@ -273,6 +273,12 @@ fn boxes_are_predicted_a_row_each_and_compared_as_coco_does() {
         text.contains("mAP@[.5:.95]") && text.contains("weighted-boxes-fusion"),
         "{text}"
     );
+    let rows = text.lines().filter(|line| line.starts_with("  "));
+    let ends: Vec<usize> = rows.map(|line| line.chars().count()).collect();
+    assert!(
+        ends.windows(2).all(|pair| pair[0] == pair[1]),
+        "aligned\n{text}"
+    );
     let text = out(&["check", &at, "--devices", "cpu:0"]);
     assert!(text.contains("up to 4 boxes of 2 classes"), "{text}");
 }
@@ -440,7 +446,10 @@ fn the_tokens_of_texts_are_predicted_with_their_part_of_the_text() {
     let array = folder.path().join("a.npy");
     out(&[&ask[..], &["--output", &array.to_string_lossy()]].concat());
     let array = std::fs::read(array).expect("written");
-    assert!(array.ends_with(&[255; 10]) && array.len() == 128 + 16, "{array:?}");
+    assert!(
+        array.ends_with(&[255; 10]) && array.len() == 128 + 16,
+        "{array:?}"
+    );
 }
 
 /// A folder with a network of the tests, and the network's path.
@@ -456,17 +465,26 @@ fn network(name: &str) -> (tempfile::TempDir, String) {
 #[test]
 fn values_of_several_outputs_have_the_names_of_these() {
     let (folder, encoder) = network("encoder.onnx");
-    let tensor = |name: &str| {
-        serde_json::json!({"name": name, "datatype": "INT64", "shape": [1, 6], "data": [1, 1, 1, 1, 1, 1]})
-    };
-    let request = serde_json::json!({"inputs": ["ids", "mask", "types"].map(tensor)});
+    let tensor = |name: &str| serde_json::json!({"name": name, "datatype": "INT64", "shape": [1, 6], "data": [1, 1, 1, 1, 1, 1]});
+    let tensors = ["ids", "mask", "types"].map(tensor);
+    let request = serde_json::json!({ "inputs": tensors });
     let samples = folder.path().join("x.json");
     std::fs::write(&samples, request.to_string()).expect("written");
     let samples = samples.to_string_lossy();
-    let ask = ["predict", &encoder, "--input", &samples, "--devices", "cpu:0"];
+    let ask = [
+        "predict",
+        &encoder,
+        "--input",
+        &samples,
+        "--devices",
+        "cpu:0",
+    ];
     let table = out(&ask);
     let heads: Vec<&str> = table.lines().next().expect("a head").split(',').collect();
-    assert_eq!((heads[1], heads[49], heads.len()), ("attended_0", "pooled_0", 57));
+    assert_eq!(
+        (heads[1], heads[49], heads.len()),
+        ("attended_0", "pooled_0", 57)
+    );
     let report = json(&[&ask[..], &["--format", "json"]].concat());
     let values = &report["answers"][0]["values"];
     let count = |name: &str| values[name].as_array().map(Vec::len);
@@ -477,11 +495,17 @@ fn values_of_several_outputs_have_the_names_of_these() {
 fn a_shape_fixes_what_a_network_leaves_open() {
     let (_folder, sides) = network("sides.onnx");
     let (_, error) = fails(&["check", &sides, "--devices", "cpu:0"]);
-    assert!(error.contains("leaves `height` and `width` open"), "{error}");
+    assert!(
+        error.contains("leaves `height` and `width` open"),
+        "{error}"
+    );
     let checked = out(&["check", &sides, "--devices", "cpu:0", "--shape", "3,4,6"]);
     assert!(checked.contains("input [3, 4, 6]"), "{checked}");
     let (_, error) = fails(&["check", "digits", "--shape", "3,4,6"]);
-    assert!(error.contains("--shape: expected an .onnx file alone"), "{error}");
+    assert!(
+        error.contains("--shape: expected an .onnx file alone"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -339,7 +339,9 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
     ];
     for (name, said) in cases {
         let file = model_in(folder.path(), name);
-        let refused = Ensemble::read(&Files::at(&file)).expect_err(name).to_string();
+        let refused = Ensemble::read(&Files::at(&file))
+            .expect_err(name)
+            .to_string();
         assert!(refused.contains(said), "{refused}");
     }
     let shaped = |name: &str, shape: Shape| {
@@ -351,7 +353,10 @@ fn open_dimensions_are_named_and_a_shape_fixes_them() {
     let refused = shaped("sides.onnx", Shape::image(1, 4, 6)).expect_err("one channel");
     assert!(refused.contains("found 1×4×6"), "{refused}");
     let encoder = shaped("lengths.onnx", Shape::vector(5)).expect("a length");
-    assert_eq!((encoder.lengths, encoder.input.shape), (None, Shape::vector(15)));
+    assert_eq!(
+        (encoder.lengths, encoder.input.shape),
+        (None, Shape::vector(15))
+    );
     assert!(Files::at(folder.path()).shaped(Shape::vector(5)).is_none());
 }
 

@@ -127,7 +127,9 @@ fn what_is_no_recording_says_where_it_is_wrong() {
 #[test]
 fn the_usual_load_is_one_that_cores_can_serve() {
     let of = |name: &str| {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles").join(name);
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("sample_ensembles")
+            .join(name);
         Ensemble::read(&Files::at(&folder)).expect("valid")
     };
     let cores = |count: usize| {
@@ -147,6 +149,12 @@ fn the_usual_load_is_one_that_cores_can_serve() {
     ];
     for (ensemble, devices, expected) in cases {
         let usual = usual_load(ensemble, &devices);
-        assert_eq!(usual, parsed(expected), "{} on {:?}", ensemble.name, devices.names());
+        assert_eq!(
+            usual,
+            parsed(expected),
+            "{} on {:?}",
+            ensemble.name,
+            devices.names()
+        );
     }
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::ensemble::{
-    Ensemble, Files, MeasureTally, Measure, MemberEvaluation, SampleTarget, Samples,
-};
 use divisi::device::MemberIndex;
+use divisi::ensemble::{
+    Ensemble, Files, Measure, MeasureTally, MemberEvaluation, SampleTarget, Samples,
+};
 use divisi::serving::Request;
 
 use crate::common::{networks, start};
@@ -69,8 +69,16 @@ fn tokens_are_named_by_their_part_of_the_text() {
     let ensemble = tagger("").expect("reads");
     let tokenizer = ensemble.text.as_ref().expect("texts").tokenizer();
     let cases: [(&str, Option<&str>, &[&str]); 2] = [
-        ("let x = 1;", None, &["[CLS]", "let", "", "x", "=", "1", ";", "[SEP]"]),
-        ("ab", Some("ü"), &["[CLS]", "ab", "[SEP]", "ü", "ü", "[SEP]"]),
+        (
+            "let x = 1;",
+            None,
+            &["[CLS]", "let", "", "x", "=", "1", ";", "[SEP]"],
+        ),
+        (
+            "ab",
+            Some("ü"),
+            &["[CLS]", "ab", "[SEP]", "ü", "ü", "[SEP]"],
+        ),
     ];
     for (text, pair, expected) in cases {
         let pieces = tokenizer.pieces(text, pair).expect("pieces");
@@ -93,7 +101,11 @@ fn targets_are_as_many_as_the_tokens_of_each_text() {
         let short = read("[[0, 0, 0, 0, 0, 0, 0, 1], [\"O\", 2, -100]]").expect("as many");
         let long = (0..16).map(|at| u32::from(at == 7).to_string());
         let long: Vec<String> = long.collect();
-        let padded = format!("[[{}], [0, 2, -100, {}]]", long.join(","), vec!["1"; 13].join(","));
+        let padded = format!(
+            "[[{}], [0, 2, -100, {}]]",
+            long.join(","),
+            vec!["1"; 13].join(",")
+        );
         let padded = read(&padded).expect("up to the longest");
         assert_eq!(short.targets(), padded.targets(), "{input}");
         let Some(SampleTarget::Row(row)) = short.targets().map(|all| all.of(1)) else {
@@ -115,7 +127,10 @@ fn only_the_tokens_of_a_text_are_measured() {
     for at in [0, 4, 8] {
         row[at] = 4.0;
     }
-    let other: Vec<f32> = row.iter().map(|v| if *v == 0.0 { 1.0 } else { *v }).collect();
+    let other: Vec<f32> = row
+        .iter()
+        .map(|v| if *v == 0.0 { 1.0 } else { *v })
+        .collect();
     let combination = ensemble.combination();
     let (rule, outputs) = (ensemble.rule_of(&combination), ensemble.outputs());
     let evaluation = MemberEvaluation::new(&combination, rule, ensemble.answers, &outputs);
@@ -152,7 +167,8 @@ fn answers_of_another_length_than_texts_are_refused() {
     );
     fs::write(folder.path().join("ensemble.toml"), &manifest).expect("manifest");
     let refused = Ensemble::read(&Files::at(folder.path())).expect_err("another length");
-    let said = "expected an output of [8, 3] for 3 classes for each of 8 tokens, found FP32 [-1, 3]";
+    let said =
+        "expected an output of [8, 3] for 3 classes for each of 8 tokens, found FP32 [-1, 3]";
     assert!(refused.to_string().contains(said), "{refused}");
     let fits = manifest.replace("length = 8", "length = 16");
     fs::write(folder.path().join("ensemble.toml"), fits).expect("manifest");

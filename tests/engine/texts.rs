@@ -304,10 +304,15 @@ fn texts_have_their_own_lengths_where_a_mask_hides_what_is_padded() {
     let usual = || Lengths::padded(vec![8, 16, 32, 48], "attention_mask".into()).ok();
     let cases = [
         ("", usual()),
-        ("[input]\nlengths = [24, 48]\n", Lengths::padded(vec![24, 48], "attention_mask".into()).ok()),
+        (
+            "[input]\nlengths = [24, 48]\n",
+            Lengths::padded(vec![24, 48], "attention_mask".into()).ok(),
+        ),
         ("[input]\nlengths = { most = 48 }\n", usual()),
-        ("[input]\nlengths = { most = 48, step = 40 }\nmask = \"attention_mask\"\n",
-         Lengths::padded(vec![40, 48], "attention_mask".into()).ok()),
+        (
+            "[input]\nlengths = { most = 48, step = 40 }\nmask = \"attention_mask\"\n",
+            Lengths::padded(vec![40, 48], "attention_mask".into()).ok(),
+        ),
     ];
     for (written, expected) in cases {
         let ensemble = read(&format!("{written}{TEXT}"), &tokenizer_json(), NETWORK);
@@ -331,7 +336,10 @@ fn texts_are_padded_to_one_length_where_answers_depend_on_the_padding() {
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
     let ensemble = Ensemble::read(&Files::at(folder.path())).expect("reads");
-    assert_eq!((ensemble.lengths, ensemble.input.shape.elements()), (None, 2 * LENGTH));
+    assert_eq!(
+        (ensemble.lengths, ensemble.input.shape.elements()),
+        (None, 2 * LENGTH)
+    );
 }
 
 #[test]

@@ -14,8 +14,12 @@ impl Samples {
     ///
     /// # Errors
     /// A sample has more tokens than targets.
-    pub(super) fn with_tokens_counted(mut self, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
-        let are_tokens = matches!(form.targets(), TargetForm::Rows(columns) if columns.are_tokens());
+    pub(super) fn with_tokens_counted(
+        mut self,
+        form: &SampleForm<'_>,
+    ) -> Result<Self, SamplesError> {
+        let are_tokens =
+            matches!(form.targets(), TargetForm::Rows(columns) if columns.are_tokens());
         let Some(Targets::Rows { width, mut values }) = self.take_targets(are_tokens) else {
             return Ok(self);
         };

@@ -141,11 +141,7 @@ fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
 }
 
 /// Returns what a tensor holds of each token.
-fn kind(
-    text: &TextTable,
-    spec: &TensorSpec,
-    expected: Dimension,
-) -> Result<TokenTensor, String> {
+fn kind(text: &TextTable, spec: &TensorSpec, expected: Dimension) -> Result<TokenTensor, String> {
     let names = names(text);
     let found = names.iter().find(|(name, _)| *name == spec.name);
     let Some((_, kind)) = found else {

@@ -203,7 +203,12 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
             None => ModelFault::OpenTensor {
                 name,
                 expected: all(),
-                open: open_dims(type_of(input).1.and_then(|d| d.get(1..)).unwrap_or_default()),
+                open: open_dims(
+                    type_of(input)
+                        .1
+                        .and_then(|d| d.get(1..))
+                        .unwrap_or_default(),
+                ),
             },
         }),
     }
@@ -211,7 +216,10 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
 
 /// Returns the dimensions of a sample that are open, by their names or places.
 pub(super) fn open_dims(dims: &[DimensionProto]) -> Vec<String> {
-    let open = dims.iter().enumerate().filter(|(_, dim)| size(dim).is_none());
+    let open = dims
+        .iter()
+        .enumerate()
+        .filter(|(_, dim)| size(dim).is_none());
     let named = open.map(|(at, dim)| match written(dim) {
         name if name == "?" => format!("dimension {}", at + 1),
         name => format!("`{name}`"),

@@ -263,7 +263,9 @@ fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
     text.extend(cut.map(|cut| cut + "\n"));
     let names = report.members.iter().chain(&report.rules);
-    let first = names.map(|row| row.name.chars().count()).fold(FIRST, usize::max);
+    let first = names
+        .map(|row| row.name.chars().count())
+        .fold(FIRST, usize::max);
     // Accuracy alone needs no head: the command is called after it.
     if report.measures != [Measure::Accuracy] {
         let heads = report.measures.iter().map(|m| cell(*m, m.name()));

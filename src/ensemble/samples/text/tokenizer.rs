@@ -105,8 +105,7 @@ impl TextTokenizer {
     /// # Errors
     /// As for [`TextTokenizer::encode`].
     pub fn pieces(&self, text: &str, pair: Option<&str>) -> Result<Vec<String>, TextError> {
-        let (encoding, _) =
-            self.encoded(text, pair, |input| self.tokenizer.encode(input, true))?;
+        let (encoding, _) = self.encoded(text, pair, |input| self.tokenizer.encode(input, true))?;
         let added = encoding.get_special_tokens_mask();
         let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
         let piece = |(at, (name, &(first, end))): (usize, (&String, &(usize, usize)))| {

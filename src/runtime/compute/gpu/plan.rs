@@ -164,7 +164,10 @@ impl GpuPlan {
 /// [`ComputeError::NotOnGpu`], with all layers that they do not run, or
 /// [`ComputeError::LengthsOnGpu`].
 pub fn check(graph: &Graph, precision: Precision) -> Result<(), ComputeError> {
-    if graph.lengths().is_some_and(|lengths| lengths.mask().is_none()) {
+    if graph
+        .lengths()
+        .is_some_and(|lengths| lengths.mask().is_none())
+    {
         return Err(ComputeError::LengthsOnGpu);
     }
     let plan = GpuPlan::new(graph, precision);

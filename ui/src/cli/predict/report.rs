@@ -177,7 +177,9 @@ fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
         let signature = member.graph.signature();
         let outputs = signature.outputs.iter();
         let sized = outputs.map(|spec| (spec.name.clone(), spec.elements_at(signature.most())));
-        sized.map(|(name, size)| (name, size.unwrap_or(0))).collect()
+        sized
+            .map(|(name, size)| (name, size.unwrap_or(0)))
+            .collect()
     };
     let mut all = ensemble.members.iter().map(of);
     let first = all.next().unwrap_or_default();
@@ -202,7 +204,9 @@ fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
         return Vec::new();
     };
     let pieces = samples.texts().iter().map(|sample| {
-        let pieces = input.tokenizer().pieces(&sample.text, sample.pair.as_deref());
+        let pieces = input
+            .tokenizer()
+            .pieces(&sample.text, sample.pair.as_deref());
         // The same text became a sample before.
         pieces.unwrap_or_default()
     });
