@@ -36,7 +36,7 @@ fn tagger(input: &str) -> Result<Ensemble, String> {
 /// The ids of `let x = 1;` by the tokenizer, with those around it.
 const IDS: [u32; 8] = [1, 373, 223, 90, 271, 324, 29, 2];
 
-/// What a manifest may say of the input: nothing, buckets, or tensors of a fixed length.
+/// The input as a manifest may have it: nothing more, buckets, or tensors of a fixed length.
 fn inputs() -> [String; 3] {
     let tensor = |name: &str| {
         format!("[[input.tensors]]\nname = \"{name}\"\ndatatype = \"INT64\"\nshape = [16]\n")

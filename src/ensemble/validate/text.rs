@@ -18,7 +18,7 @@ use super::tensors::{self, TextLengths};
 /// The most tokens of a sample.
 const MOST_LENGTH: i64 = 1 << 16;
 
-/// What texts are padded to where the manifest names neither tensors nor lengths.
+/// The lengths that texts are padded to where the manifest names neither tensors nor lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPadding {
     /// To buckets, where the members' files leave the length open and take a mask.

@@ -6,6 +6,7 @@ use super::batch::BatchTrace;
 use super::error::{ModelFault, OnnxError};
 use super::layout::Layout;
 use super::model::OnnxModel;
+use super::open_dims::open_dims;
 use super::partial::{PartialNetwork, Refusal};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::type_name;
@@ -212,31 +213,6 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
             },
         }),
     }
-}
-
-/// Returns the dimensions of a sample that are open, by their names or places.
-pub(super) fn open_dims(dims: &[DimensionProto]) -> Vec<String> {
-    let open = dims
-        .iter()
-        .enumerate()
-        .filter(|(_, dim)| size(dim).is_none());
-    let named = open.map(|(at, dim)| match written(dim) {
-        name if name == "?" => format!("dimension {}", at + 1),
-        name => format!("`{name}`"),
-    });
-    named.collect()
-}
-
-/// The size of an open dimension in an example: that of usual images.
-const USUAL_SIDE: &str = "224";
-
-/// Returns a shape that fits the dimensions of a sample.
-pub(super) fn example(dims: &[DimensionProto]) -> String {
-    let sizes = dims.iter().map(|dim| match size(dim) {
-        Some(size) => size.to_string(),
-        None => USUAL_SIDE.to_owned(),
-    });
-    sizes.collect::<Vec<_>>().join(",")
 }
 
 /// Returns the shape in which a network takes an input: an image, or a tensor without the batch

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use super::activation::{Activation, Value};
 use super::constants::{failed, folded, shapes};
-use super::ends::{
-    FLOAT, OnnxTensor, example, name_of, open_dims, signature, size, type_of, written,
-};
+use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written};
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
+use super::open_dims::{example, open_dims};
 use super::operators;
 use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
