@@ -229,6 +229,12 @@ impl Ensemble {
         }
     }
 
+    /// Returns the number of tokens of a sample by its row, or `None` where all samples have as
+    /// many.
+    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        self.sample_form().tokens_of(row)
+    }
+
     /// Whether any member has synthetic weights, so that accuracies mean nothing.
     pub fn is_synthetic(&self) -> bool {
         self.members.iter().any(|m| m.weights.is_synthetic())

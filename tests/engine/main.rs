@@ -93,6 +93,7 @@ mod spoilt;
 mod standing;
 mod storm;
 mod tensors;
+mod text_tokens;
 mod texts;
 mod trace;
 mod traced;

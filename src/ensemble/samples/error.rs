@@ -70,7 +70,7 @@ pub enum SamplesError {
     /// Samples of several tensors are in another kind of file.
     #[error(
         "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
-         array for each: {}",
+         array for each: {}; a file of another kind, such as .npy, holds one array without a name",
         .0.join(", ")
     )]
     Named(Vec<String>),
@@ -168,6 +168,16 @@ pub enum SamplesError {
         /// The number of samples.
         expected: usize,
         /// The number of rows.
+        found: usize,
+    },
+    /// A sample has more tokens than targets.
+    #[error("targets, row {row}: expected a class for each of {expected} tokens, found {found}")]
+    TokenTargets {
+        /// The row, from 0.
+        row: usize,
+        /// The tokens of the sample.
+        expected: usize,
+        /// The classes in its row.
         found: usize,
     },
     /// A target in an array is wrong.

@@ -64,6 +64,10 @@ impl Samples {
     /// # Errors
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
+    }
+
+    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
         let samples = of_kind(kind, bytes, form)?;
         if let Some(check) = form.check.filter(|check| !check.is_empty()) {
@@ -138,7 +142,7 @@ impl Samples {
             Some(targets) => targets,
             None => read_targets(name, bytes, form.targets())?,
         };
-        self.with_targets(targets)
+        self.with_targets(targets)?.with_tokens_counted(form)
     }
 }
 
@@ -147,6 +151,10 @@ fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
     match kind {
         SampleFileKind::Npz => true,
         SampleFileKind::Json => named::is_request(bytes),
+        SampleFileKind::JsonLines => {
+            let line = bytes.trim_ascii_start().split(|b| *b == b'\n').next();
+            line.is_some_and(named::is_request)
+        }
         _ => false,
     }
 }
@@ -165,6 +173,7 @@ fn of_kind(
     match (form.tensors, kind) {
         (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {
         }
+        (Some([_]), SampleFileKind::Npy) => {}
         (Some(tensors), _) => {
             let names = tensors.iter().map(|t| t.name.clone());
             return Err(SamplesError::Named(names.collect()));
@@ -172,7 +181,10 @@ fn of_kind(
     }
     match kind {
         SampleFileKind::Csv => csv::samples(&bytes, form),
-        SampleFileKind::Npy => npy::samples(bytes, form),
+        SampleFileKind::Npy => match form.signature() {
+            Some(signature) => named::of_array(bytes, &signature),
+            None => npy::samples(bytes, form),
+        },
         SampleFileKind::Npz => npz::samples(bytes, form),
         SampleFileKind::Json => json::samples(&bytes, form),
         SampleFileKind::JsonLines => json::lines(&bytes, form),

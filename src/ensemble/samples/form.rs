@@ -189,6 +189,16 @@ impl<'a> SampleForm<'a> {
         })
     }
 
+    /// Returns the number of tokens of a sample by its row, or `None` where that says nothing of
+    /// it: all samples have as many.
+    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        match (self.lengths, self.text) {
+            (Some(lengths), _) => lengths.of_row(row),
+            (None, Some(text)) => text.tokens_of(row),
+            (None, None) => None,
+        }
+    }
+
     /// Returns the form with targets of answers of a kind, whose classes, values or labels
     /// have these names.
     #[must_use]

@@ -4,13 +4,15 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::network::{Dims, Shape};
 use crate::tensor::{
     MOST_EXACT, Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
 };
 
 use super::error::SamplesError;
-use super::form::MOST_BYTES;
+use super::form::{MOST_BYTES, SampleForm};
 use super::json::JsonError;
+use super::npy;
 use super::rows::Samples;
 
 /// The field that a request has.
@@ -77,6 +79,33 @@ fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
             found: samples,
         }),
     }
+}
+
+/// Reads a file of one array as the samples of the only tensor of a signature.
+pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, SamplesError> {
+    let mut bytes = Some(bytes);
+    let read = |spec: &TensorSpec| {
+        let array_of_one = bytes.take().unwrap_or_default();
+        array(array_of_one, spec, signature.most())
+    };
+    joined(signature, read, None)
+}
+
+/// Reads the array of a tensor, whose length varies up to `most`.
+pub(super) fn array(
+    bytes: Vec<u8>,
+    spec: &TensorSpec,
+    most: usize,
+) -> Result<TensorArray, SamplesError> {
+    let dims = npy::sample_dims(&bytes)?;
+    // Where the array has other dimensions, the error names those of the longest sample.
+    let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
+        true => dims,
+        false => spec.dims_at(most),
+    };
+    let shape = Dims::new(&dims).map_or(Shape::vector(1), Shape::tensor);
+    let samples = npy::samples(bytes, &SampleForm::new(shape))?;
+    Ok(TensorArray { samples, dims })
 }
 
 /// The samples of one tensor, and its dimensions in each.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::{tensors, text};
+use super::tensors;
+use super::text::{self, TextPadding};
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
 use crate::ensemble::{Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput};
@@ -94,15 +95,19 @@ impl SampleInput {
 pub(super) fn ensemble(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
+    padding: TextPadding,
 ) -> Result<SampleInput, EnsembleError> {
     let table = &manifest.input;
-    let named = text::tensors(source, manifest)?;
+    let named = text::tensors(source, manifest, padding)?;
     let (shape, lengths) = match (&table.shape, &named) {
         (Some(written), None) => {
             tensors::no_lengths(source, table)?;
             (shape(source, "input.shape", written)?, None)
         }
-        (None, Some(named)) => tensors::shape(source, table, named)?,
+        (None, Some(named)) => {
+            let texts = text::lengths(source, manifest, named.get_ref())?;
+            tensors::shape(source, table, named, texts)?
+        }
         (Some(both), Some(_)) => {
             let why = match &table.text {
                 None => "input: expected `shape` or `tensors`, found both",
@@ -126,7 +131,7 @@ pub(super) fn ensemble(
     let steps = written.steps(source, shape, NormalisationSteps::default())?;
     let input = written.input(source, shape, &steps)?;
     let tensors = named.map(Spanned::into_inner);
-    let text = text::input(source, manifest, tensors.as_deref())?;
+    let text = text::input(source, manifest, tensors.as_deref(), lengths.is_some())?;
     Ok(SampleInput {
         input,
         steps,

@@ -23,6 +23,8 @@ use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource,
 use super::samples::{Samples, SamplesError};
 use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
+use steps::NamedModel;
+use text::TextPadding;
 
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
@@ -47,7 +49,6 @@ impl Ensemble {
 
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
-    let sample = input::ensemble(source, &manifest)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
@@ -56,7 +57,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let models = members::members(source, &manifest, &sample, answers)?;
+    let (sample, models) = sample_and_models(source, &manifest, answers)?;
     let pipeline = steps::pipeline(source, &manifest, &sample, &models)?;
     let members: Vec<Arc<Member>> = models.into_iter().map(|(member, _)| member).collect();
     if pipeline.is_none() {
@@ -130,6 +131,33 @@ fn check_width(
             format!("outputs: {found} values per sample where the pipeline has {answers}"),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Reads the input that clients send, and the members. Texts are padded to buckets where that
+/// changes no answer, else to the length that longer ones are cut to.
+fn sample_and_models(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    answers: AnswerKind,
+) -> Result<(SampleInput, Vec<NamedModel>), EnsembleError> {
+    let read = |padding| {
+        let sample = input::ensemble(source, manifest, padding)?;
+        let models = members::members(source, manifest, &sample, answers)?;
+        Ok((sample, models))
+    };
+    let table = &manifest.input;
+    if manifest.steps.is_some() {
+        return read(TextPadding::Length);
+    }
+    if table.text.is_none() || table.lengths.is_some() || table.tensors.is_some() {
+        return read(TextPadding::Buckets);
+    }
+    match read(TextPadding::Buckets) {
+        Ok((sample, models)) if models.iter().all(|(member, _)| member.can_be_padded()) => {
+            Ok((sample, models))
+        }
+        _ => read(TextPadding::Length),
     }
 }
 

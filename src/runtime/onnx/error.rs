@@ -147,6 +147,38 @@ pub enum ModelFault {
         /// The shape that was asked for.
         found: String,
     },
+    /// Dimensions are open, and nothing says their sizes.
+    #[error(
+        "input `{name}`: takes samples of [{}] and leaves {} open; a sample's shape says the sizes, \
+         such as --shape {example} or `shape = [{example}]` in [input]",
+        .expected.join(", "),
+        .open.join(" and ")
+    )]
+    OpenDims {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written, without the batch.
+        expected: Vec<String>,
+        /// Those that are open, by their names or places.
+        open: Vec<String>,
+        /// A shape that it may take.
+        example: String,
+    },
+    /// Dimensions of one of several inputs are open, and nothing says their sizes.
+    #[error(
+        "input `{name}`: is [{}] and leaves {} open; `shape` of a table `[[input.tensors]]` in a \
+         manifest says the sizes",
+        .expected.join(", "),
+        .open.join(" and ")
+    )]
+    OpenTensor {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written.
+        expected: Vec<String>,
+        /// Those that are open, by their names or places.
+        open: Vec<String>,
+    },
     /// Samples are longer than a table of the file, such as that of positions.
     #[error("the model has positions for {most} tokens; samples of {found} are longer")]
     TooLong {

@@ -8,6 +8,7 @@ use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written}
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
+use super::open_dims::{example, open_dims};
 use super::operators;
 use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
@@ -61,10 +62,19 @@ impl OnnxModel {
             asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == *a))
         };
         let Some(sample) = sample.filter(fits) else {
-            return Err(OnnxError::Model(ModelFault::SampleShape {
-                name: name_of(only).to_owned(),
-                expected: dims.iter().map(written).collect(),
-                found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
+            let (name, expected) = (name_of(only).to_owned(), dims.iter().map(written).collect());
+            return Err(OnnxError::Model(match shape {
+                Some(shape) => ModelFault::SampleShape {
+                    name,
+                    expected,
+                    found: shape.to_string(),
+                },
+                None => ModelFault::OpenDims {
+                    name,
+                    expected,
+                    open: open_dims(dims),
+                    example: example(dims),
+                },
             }));
         };
         self.network_of(&[(name_of(only), [vec![1], sample].concat())])

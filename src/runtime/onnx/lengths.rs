@@ -8,7 +8,7 @@ use super::import::OnnxNetwork;
 use super::model::OnnxModel;
 use super::partial::PartialNetwork;
 use super::proto::{DimensionProto, ValueInfoProto};
-use crate::network::{Graph, LengthError, NetworkByLength, Weights};
+use crate::network::{Graph, LengthError, NetworkByLength, Shape, Weights};
 use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
 /// The largest length where nothing else is said: that of the position tables of most encoders.
@@ -91,6 +91,24 @@ impl OnnxModel {
         let given = sizes(&open.inputs, length);
         let given: Vec<_> = given.iter().map(|(n, d)| (n.as_str(), d.clone())).collect();
         self.network_of(&given)
+    }
+
+    /// Returns the network for samples of `shape`: of one length where that is a number, several
+    /// inputs leave a length open, and else as for [`OnnxModel::network`].
+    ///
+    /// # Errors
+    /// As for [`OnnxModel::network`].
+    pub fn shaped(
+        &self,
+        open: Option<&OpenLengths>,
+        shape: Option<Shape>,
+    ) -> Result<OnnxNetwork, OnnxError> {
+        match (open, shape) {
+            (Some(open), Some(Shape::Vector { features })) if self.inputs().count() > 1 => {
+                self.network_at(open, features)
+            }
+            _ => self.network(shape),
+        }
     }
 
     /// Returns the network for samples of the largest of several lengths, and the model that makes

@@ -21,6 +21,7 @@ mod layout;
 mod lengths;
 mod model;
 mod node;
+mod open_dims;
 mod operators;
 mod partial;
 mod patterns;

@@ -151,7 +151,12 @@ impl EngineState {
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let rule = self.rule();
-        let member_sample = self.sampler.begin_sample(now, samples, request.targets);
+        let tokens_of = |sample: usize| {
+            let row = request.values.get(sample * width..(sample + 1) * width)?;
+            self.ensemble.tokens_of(row)
+        };
+        let sampler = &self.sampler;
+        let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
         let due = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => self.ensemble.members.len(),

@@ -542,6 +542,31 @@ def sizes():
     tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
 
 
+def tagger():
+    """A class of three for each token of a text of any length: that of its id modulo 3, with a logit of 4."""
+    dims = ["batch", "length"]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("input_ids", "attention_mask")]
+    table = np.zeros((768, 3), np.float32)
+    table[np.arange(768), np.arange(768) % 3] = 4
+    nodes = [node("Gather", ["table", "input_ids"], "logits"), node("Unsqueeze", ["attention_mask", "last"], "wide"),
+             node("Cast", ["wide"], "mask", to=TensorProto.FLOAT), node("Mul", ["logits", "mask"], "y")]
+    graph = helper.make_graph(nodes, "tagger", inputs, [floats("y", [*dims, 3])],
+                              [constant("table", table), constant("last", np.array([2]))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "tagger.onnx")
+
+
+def sides():
+    """The mean of each channel of images of any height and width, of one image or the sum of two."""
+    dims, means = ["batch", 3, "height", "width"], {"axes": [2, 3], "keepdims": 0}
+    one = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", dims)], [floats("y", ["batch", 3])])
+    unnamed = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", ["batch", 3, None, None])],
+                                [floats("y", ["batch", 3])])
+    two = helper.make_graph([node("Add", ["a", "b"], "x"), node("ReduceMean", ["x"], "y", **means)], "sides",
+                            [floats("a", dims), floats("b", dims)], [floats("y", ["batch", 3])])
+    for name, graph in [("sides", one), ("unnamed_sides", unnamed), ("two_sides", two)]:
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / f"{name}.onnx")
+
+
 def mixed():
     """Nodes that mix the samples of a batch, or depend on how many there are."""
     constants = [constant("zero", np.array([0])), constant("one", np.array([1])), constant("two", np.array([2])),
@@ -834,6 +859,8 @@ versions()
 sizes()
 doubled()
 unmasked()
+tagger()
+sides()
 mixed()
 kept()
 fixed()
