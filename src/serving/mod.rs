@@ -35,6 +35,7 @@ pub use live::{
     EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
+    UnderWay,
 };
 pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};

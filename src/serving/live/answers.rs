@@ -44,7 +44,10 @@ impl EngineState {
         self.keep_reading(now);
         let width = self.ensemble.answer_width();
         finished.pay(|done| {
-            let finish = |d: &RequestData| Ok(Answer::finish(d.rule.as_ref(), &d.parts, width));
+            let finish = |d: &RequestData| {
+                let answer = Answer::finish(d.rule.as_ref(), &d.parts, width);
+                Ok(answer.timed(done.split))
+            };
             match (done.payload.answer(finish), &done.payload.member_sample) {
                 (Some(why), _) => {
                     self.counters.failed.fetch_add(1, Ordering::Relaxed);
