@@ -5,7 +5,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");
     let described = protox::compile(files, ["proto"])?;
     tonic_prost_build::configure()
-        .build_client(true)
+        .build_client(false)
         .build_transport(false)
         // Raw contents stay in the buffer that they arrived in.
         .bytes(".inference.ModelInferRequest.raw_input_contents")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::{Allowance, Limits};
+use crate::limits::{Allowance, ServerLimits};
 use crate::metrics::{ModelStatistics, Tallies, exposition};
 use crate::protocol::{
     CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, ModelId, NamedTensor,
@@ -18,7 +18,7 @@ pub(crate) struct Gateway {
     /// The models.
     pub service: Arc<dyn ModelService>,
     /// The bounds.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
     requests: Arc<Allowance>,
@@ -28,7 +28,7 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// Creates a gateway to models.
-    pub(crate) fn new(service: Arc<dyn ModelService>, limits: Limits) -> Arc<Self> {
+    pub(crate) fn new(service: Arc<dyn ModelService>, limits: ServerLimits) -> Arc<Self> {
         Arc::new(Gateway {
             service,
             limits,

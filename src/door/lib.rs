@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+pub mod client;
 mod describe;
 pub mod ensemble;
 pub mod error;

@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, ServiceError};
 
 /// The bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Bytes of a request's body or message.
     pub body: usize,
     /// Bytes of the JSON of a request.
@@ -46,9 +46,9 @@ pub struct Limits {
     pub farewell: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
-        Limits {
+        ServerLimits {
             body: 256 << 20,
             json: 64 << 20,
             bodies: 1 << 30,
@@ -70,7 +70,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ServerLimits {
     /// Returns the number of values of a tensor.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::gateway::Gateway;
 use crate::grpc;
 use crate::http::{self, HttpScope};
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 use crate::net::{Ending, accept};
 use crate::service::ModelService;
 
@@ -27,7 +27,7 @@ pub struct ServerOptions {
     /// Whether others than this machine may be listened to.
     pub allow_remote: bool,
     /// The bounds.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// The threads that read requests and write answers.
     pub threads: usize,
 }
@@ -39,7 +39,7 @@ impl Default for ServerOptions {
             grpc: None,
             metrics: None,
             allow_remote: false,
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
             threads: 2,
         }
     }

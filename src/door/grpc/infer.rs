@@ -7,13 +7,13 @@ use bytes::Bytes;
 use divisi::tensor::DataType;
 
 use crate::error::ServiceError;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 use crate::proto::inference::infer_parameter::ParameterChoice;
 use crate::proto::inference::model_infer_request::InferInputTensor;
 use crate::proto::inference::model_infer_response::InferOutputTensor;
 use crate::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use crate::protocol::{
-    CallInput, CallOutput, InferenceCall, InferenceReply, ModelId, ParameterValue, Parameters,
+    CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId, ParameterValue,
     ReplyOutput, ReplyPlace,
 };
 
@@ -25,7 +25,7 @@ use super::contents::bytes_of;
 /// It is wrong or beyond a bound.
 pub(super) fn read_call(
     request: ModelInferRequest,
-    limits: &Limits,
+    limits: &ServerLimits,
 ) -> Result<InferenceCall, ServiceError> {
     let model = ModelId::new(request.model_name, request.model_version);
     let mut call = InferenceCall::new(model, request.id, &parameters(request.parameters))?;
@@ -70,7 +70,7 @@ impl RawContents {
 fn input(
     tensor: InferInputTensor,
     raw: &mut RawContents,
-    limits: &Limits,
+    limits: &ServerLimits,
 ) -> Result<CallInput, ServiceError> {
     let (name, contents) = (tensor.name, tensor.contents);
     let wrong = |why: String| ServiceError::bad(format!("input `{name}`: {why}"));
@@ -93,7 +93,7 @@ fn input(
     CallInput::new((name.clone(), data_type, dims), &parameters, here)
 }
 
-fn parameters(written: HashMap<String, InferParameter>) -> Parameters {
+fn parameters(written: HashMap<String, InferParameter>) -> CallParameters {
     let values = written.into_iter().filter_map(|(name, parameter)| {
         let value = match parameter.parameter_choice? {
             ParameterChoice::BoolParam(value) => ParameterValue::Bool(value),
@@ -104,7 +104,7 @@ fn parameters(written: HashMap<String, InferParameter>) -> Parameters {
         };
         Some((name, value))
     });
-    Parameters {
+    CallParameters {
         values: values.collect(),
     }
 }

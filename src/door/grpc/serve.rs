@@ -14,8 +14,8 @@ use tonic::body::Body;
 use tonic::codegen::Service;
 
 use crate::gateway::Gateway;
-use crate::limits::Limits;
-use crate::net::{Accepted, Ending, TimedIo};
+use crate::limits::ServerLimits;
+use crate::net::{AcceptedConnection, Ending, TimedIo};
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
 
@@ -32,8 +32,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(60);
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// Serves a connection until its client or the server ends it.
-pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: Accepted, mut ending: Ending) {
-    let Accepted { stream, place } = accepted;
+pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, mut ending: Ending) {
+    let AcceptedConnection { stream, place } = accepted;
     let Some(_place) = place else {
         return;
     };
@@ -65,7 +65,7 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: Accepted, mut ending:
     let _ = tokio::time::timeout(limits.farewell, connection).await;
 }
 
-fn builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+fn builder(limits: &ServerLimits) -> http2::Builder<TokioExecutor> {
     let mut http = http2::Builder::new(TokioExecutor::new());
     let header_bytes = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
     http.timer(TokioTimer::new())

@@ -3,7 +3,7 @@
 use divisi::tensor::TensorSpec;
 
 use crate::describe::{PLATFORM, config_type, shape};
-use crate::metrics::{Counted, ModelStatistics};
+use crate::metrics::{ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
 use crate::regions::RegionStatus;
@@ -70,7 +70,7 @@ fn config_output(spec: &TensorSpec) -> proto::ModelOutput {
 
 /// Returns the statistics of a model.
 pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
-    let of = |Counted { count, ns }: Counted| Some(proto::StatisticDuration { count, ns });
+    let of = |TimedCount { count, ns }: TimedCount| Some(proto::StatisticDuration { count, ns });
     proto::ModelStatistics {
         name: model.name.clone(),
         version: model.version.clone(),
@@ -84,8 +84,8 @@ pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
             compute_input: of(model.input),
             compute_infer: of(model.compute),
             compute_output: of(model.output),
-            cache_hit: of(Counted::default()),
-            cache_miss: of(Counted::default()),
+            cache_hit: of(TimedCount::default()),
+            cache_miss: of(TimedCount::default()),
         }),
         ..proto::ModelStatistics::default()
     }

@@ -12,7 +12,7 @@ use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
-use super::body::{Chunks, gather};
+use super::body::{ChunkedBody, gather};
 use super::infer::infer;
 use super::route::Route;
 use super::views::{
@@ -28,7 +28,7 @@ pub(super) async fn answer(
     gateway: &Gateway,
     route: Route,
     request: Request<Incoming>,
-) -> Result<Response<Chunks>, ServiceError> {
+) -> Result<Response<ChunkedBody>, ServiceError> {
     match route {
         Route::Infer(model) => infer(gateway, model, request).await,
         Route::RegionRegister(name) => {
@@ -50,7 +50,7 @@ pub(super) async fn answer(
 }
 
 /// Answers a call that has no body to wait for.
-fn at_once(gateway: &Gateway, route: Route) -> Result<Response<Chunks>, ServiceError> {
+fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, ServiceError> {
     let service = &gateway.service;
     Ok(match route {
         Route::Live => json(&LiveView { live: true }),
@@ -89,7 +89,7 @@ fn unsupported(what: &str) -> ServiceError {
     ServiceError::unsupported(format!("{what}: not supported"))
 }
 
-fn index(gateway: &Gateway, ready: bool) -> Response<Chunks> {
+fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
     let all: Vec<(ModelId, ModelState)> = gateway.service.index();
     let wanted = all
         .iter()
@@ -156,7 +156,7 @@ impl RegionRequest {
     }
 }
 
-fn health(ready: bool) -> Response<Chunks> {
+fn health(ready: bool) -> Response<ChunkedBody> {
     let mut response = json(&ReadyView { ready });
     if !ready {
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -164,23 +164,23 @@ fn health(ready: bool) -> Response<Chunks> {
     response
 }
 
-fn empty() -> Response<Chunks> {
-    Response::new(Chunks::default())
+fn empty() -> Response<ChunkedBody> {
+    Response::new(ChunkedBody::default())
 }
 
-fn text(text: String) -> Response<Chunks> {
+fn text(text: String) -> Response<ChunkedBody> {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     response(StatusCode::OK, kind, text.into())
 }
 
-fn json(value: &impl Serialize) -> Response<Chunks> {
+fn json(value: &impl Serialize) -> Response<ChunkedBody> {
     // Views are made of texts and numbers, which can be written.
     let bytes = serde_json::to_vec(value).unwrap_or_default();
     response(StatusCode::OK, "application/json", bytes.into())
 }
 
-fn response(status: StatusCode, kind: &'static str, bytes: Bytes) -> Response<Chunks> {
-    let mut response = Response::new(Chunks::of([bytes]));
+fn response(status: StatusCode, kind: &'static str, bytes: Bytes) -> Response<ChunkedBody> {
+    let mut response = Response::new(ChunkedBody::of([bytes]));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static(kind);
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -196,7 +196,7 @@ pub(super) fn error_bytes(error: &ServiceError) -> Vec<u8> {
 }
 
 /// Returns the answer that tells an error.
-pub(super) fn error_response(error: &ServiceError) -> Response<Chunks> {
+pub(super) fn error_response(error: &ServiceError) -> Response<ChunkedBody> {
     let status = StatusCode::from_u16(error.kind().http());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = response(status, "application/json", error_bytes(error).into());

@@ -15,16 +15,16 @@ use crate::limits::AllowanceShare;
 
 /// The body of an answer: pieces that are sent as they are.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks(VecDeque<Bytes>);
+pub(crate) struct ChunkedBody(VecDeque<Bytes>);
 
-impl Chunks {
+impl ChunkedBody {
     /// Creates a body of pieces; empty ones are left out.
     pub(crate) fn of(pieces: impl IntoIterator<Item = Bytes>) -> Self {
-        Chunks(pieces.into_iter().filter(|p| !p.is_empty()).collect())
+        ChunkedBody(pieces.into_iter().filter(|p| !p.is_empty()).collect())
     }
 }
 
-impl Body for Chunks {
+impl Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -10,7 +10,7 @@ use crate::gateway::Gateway;
 use crate::protocol::ModelId;
 use crate::protocol::json::{JsonReply, read_call, write_reply};
 
-use super::body::{Chunks, gather};
+use super::body::{ChunkedBody, gather};
 
 /// The header that says how long the JSON is.
 const LENGTH: &str = "inference-header-content-length";
@@ -20,7 +20,7 @@ pub(super) async fn infer(
     gateway: &Gateway,
     model: ModelId,
     request: Request<Incoming>,
-) -> Result<Response<Chunks>, ServiceError> {
+) -> Result<Response<ChunkedBody>, ServiceError> {
     let (parts, body) = request.into_parts();
     check_encoding(&parts.headers)?;
     let body = gather(gateway, body, gateway.limits.body).await?;
@@ -71,11 +71,11 @@ fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ServiceError> {
     length.map(Some).ok_or_else(wrong)
 }
 
-fn written(reply: JsonReply) -> Response<Chunks> {
+fn written(reply: JsonReply) -> Response<ChunkedBody> {
     let JsonReply { head, tail } = reply;
     let length = HeaderValue::from(head.len());
     let is_binary = !tail.is_empty();
-    let body = Chunks::of(std::iter::once(head).chain(tail));
+    let body = ChunkedBody::of(std::iter::once(head).chain(tail));
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     if is_binary {

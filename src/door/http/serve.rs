@@ -13,10 +13,10 @@ use tokio::io::AsyncWriteExt;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::net::{Accepted, Ending, Phase, TimedIo};
+use crate::net::{AcceptedConnection, Ending, Phase, TimedIo};
 
 use super::answer::{answer, error_bytes, error_response};
-use super::body::Chunks;
+use super::body::ChunkedBody;
 use super::route::route;
 
 /// The part of the protocol that is served at an address.
@@ -31,11 +31,11 @@ pub(crate) enum HttpScope {
 /// Serves a connection until its client or the server ends it.
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
-    accepted: Accepted,
+    accepted: AcceptedConnection,
     scope: HttpScope,
     mut ending: Ending,
 ) {
-    let Accepted { stream, place } = accepted;
+    let AcceptedConnection { stream, place } = accepted;
     let Some(_place) = place else {
         return turn_away(stream).await;
     };
@@ -73,7 +73,7 @@ async fn respond(
     gateway: &Gateway,
     request: Request<Incoming>,
     scope: HttpScope,
-) -> Response<Chunks> {
+) -> Response<ChunkedBody> {
     let found = route(request.method(), request.uri().path(), scope);
     let answered = match found {
         Ok(route) => answer(gateway, route, request).await,

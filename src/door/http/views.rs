@@ -4,7 +4,7 @@ use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
 use crate::describe::{EXTENSIONS, PLATFORM, VERSION, config_type, shape};
-use crate::metrics::{Counted, ModelStatistics};
+use crate::metrics::{ModelStatistics, TimedCount};
 use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
 use crate::service::{ModelDescription, ModelState};
@@ -42,18 +42,18 @@ impl ServerView {
 }
 
 #[derive(Serialize)]
-struct TensorView<'a> {
+struct TensorMetadataView<'a> {
     name: &'a str,
     datatype: &'static str,
     shape: Vec<i64>,
 }
 
-fn tensors(specs: &[TensorSpec], batched: bool) -> Vec<TensorView<'_>> {
+fn tensors(specs: &[TensorSpec], batched: bool) -> Vec<TensorMetadataView<'_>> {
     let view = |spec: &'_ TensorSpec| -> (Vec<i64>, &'static str) {
         (shape(spec, batched), spec.data_type.name())
     };
     let named = specs.iter().map(|spec| (&*spec.name, view(spec)));
-    let views = named.map(|(name, (shape, datatype))| TensorView {
+    let views = named.map(|(name, (shape, datatype))| TensorMetadataView {
         name,
         datatype,
         shape,
@@ -66,8 +66,8 @@ pub(super) struct ModelView<'a> {
     name: &'a str,
     versions: &'a [String],
     platform: &'static str,
-    inputs: Vec<TensorView<'a>>,
-    outputs: Vec<TensorView<'a>>,
+    inputs: Vec<TensorMetadataView<'a>>,
+    outputs: Vec<TensorMetadataView<'a>>,
 }
 
 impl<'a> ModelView<'a> {
@@ -169,14 +169,14 @@ impl<'a> RegionView<'a> {
 }
 
 #[derive(Serialize)]
-struct CountedView {
+struct TimedCountView {
     count: u64,
     ns: u64,
 }
 
-impl From<Counted> for CountedView {
-    fn from(Counted { count, ns }: Counted) -> Self {
-        CountedView { count, ns }
+impl From<TimedCount> for TimedCountView {
+    fn from(TimedCount { count, ns }: TimedCount) -> Self {
+        TimedCountView { count, ns }
     }
 }
 
@@ -200,14 +200,14 @@ struct ModelStatisticsView<'a> {
 
 #[derive(Serialize)]
 struct InferenceStatisticsView {
-    success: CountedView,
-    fail: CountedView,
-    queue: CountedView,
-    compute_input: CountedView,
-    compute_infer: CountedView,
-    compute_output: CountedView,
-    cache_hit: CountedView,
-    cache_miss: CountedView,
+    success: TimedCountView,
+    fail: TimedCountView,
+    queue: TimedCountView,
+    compute_input: TimedCountView,
+    compute_infer: TimedCountView,
+    compute_output: TimedCountView,
+    cache_hit: TimedCountView,
+    cache_miss: TimedCountView,
 }
 
 impl<'a> StatisticsView<'a> {
@@ -238,8 +238,8 @@ impl InferenceStatisticsView {
             compute_input: model.input.into(),
             compute_infer: model.compute.into(),
             compute_output: model.output.into(),
-            cache_hit: Counted::default().into(),
-            cache_miss: Counted::default().into(),
+            cache_hit: TimedCount::default().into(),
+            cache_miss: TimedCount::default().into(),
         }
     }
 }

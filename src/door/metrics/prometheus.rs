@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::service::Gauge;
 
-use super::tally::{Counted, ModelStatistics};
+use super::tally::{ModelStatistics, TimedCount};
 
 /// A metric of models: its name, help, whether it counts, and its value.
 type ModelMetric = (
@@ -14,7 +14,7 @@ type ModelMetric = (
     fn(&ModelStatistics) -> u64,
 );
 
-fn micros(counted: Counted) -> u64 {
+fn micros(counted: TimedCount) -> u64 {
     counted.ns / 1000
 }
 

@@ -12,7 +12,7 @@ use crate::service::{InferenceAnswer, ModelDescription};
 
 /// How often something happened, and how long it took in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct TimedCount {
     /// How often.
     pub count: u64,
     /// Nanoseconds in all.
@@ -31,24 +31,24 @@ pub(crate) struct ModelStatistics {
     /// Samples answered.
     pub samples: u64,
     /// Requests answered.
-    pub success: Counted,
+    pub success: TimedCount,
     /// Requests that failed, or were refused.
-    pub fail: Counted,
+    pub fail: TimedCount,
     /// Requests that failed, by reason.
     pub reasons: Vec<(&'static str, u64)>,
     /// Their waiting.
-    pub queue: Counted,
+    pub queue: TimedCount,
     /// Their copying in.
-    pub input: Counted,
+    pub input: TimedCount,
     /// Their computing.
-    pub compute: Counted,
+    pub compute: TimedCount,
     /// Their combining.
-    pub output: Counted,
+    pub output: TimedCount,
     /// Requests under way.
     pub pending: u64,
 }
 
-/// A [`Counted`] that is counted from any thread.
+/// A [`TimedCount`] that is counted from any thread.
 #[derive(Debug, Default)]
 struct Counter {
     count: AtomicU64,
@@ -62,8 +62,8 @@ impl Counter {
         self.ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    fn read(&self) -> Counted {
-        Counted {
+    fn read(&self) -> TimedCount {
+        TimedCount {
             count: self.count.load(Ordering::Relaxed),
             ns: self.ns.load(Ordering::Relaxed),
         }

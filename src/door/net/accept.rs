@@ -13,7 +13,7 @@ use crate::limits::{Allowance, AllowanceShare};
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that was taken.
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedConnection {
     /// The connection.
     pub stream: TcpStream,
     /// Its place among those that there may be, or `None` if there is none left.
@@ -43,7 +43,7 @@ pub(crate) async fn accept<F>(
     listener: TcpListener,
     most: usize,
     mut ending: Ending,
-    serve: impl Fn(Accepted) -> F,
+    serve: impl Fn(AcceptedConnection) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -58,7 +58,7 @@ pub(crate) async fn accept<F>(
                 // Answers are small and must not wait for each other.
                 let _ = stream.set_nodelay(true);
                 let place = Arc::clone(&places).one();
-                tokio::spawn(serve(Accepted { stream, place }));
+                tokio::spawn(serve(AcceptedConnection { stream, place }));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

@@ -69,7 +69,7 @@ pub(crate) struct TimedIo {
 }
 
 impl TimedIo {
-    /// Limits the time for heads, where `phase` tells when one is complete, and for reading.
+    /// ServerLimits the time for heads, where `phase` tells when one is complete, and for reading.
     pub(crate) fn new(
         stream: TcpStream,
         phase: Option<Phase>,

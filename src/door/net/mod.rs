@@ -3,5 +3,5 @@
 mod accept;
 mod io;
 
-pub(crate) use accept::{Accepted, Ending, accept};
+pub(crate) use accept::{AcceptedConnection, Ending, accept};
 pub(crate) use io::{Phase, TimedIo};

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use divisi::tensor::DataType;
 
 use super::model_id::ModelId;
-use super::parameters::{ParameterValue, Parameters};
+use super::parameters::{CallParameters, ParameterValue};
 use super::tensor::WireTensor;
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 
 /// A request: whom it asks, with which tensors, and for what.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +118,11 @@ impl InferenceCall {
     ///
     /// # Errors
     /// A parameter is wrong, or asks for what is not served.
-    pub fn new(model: ModelId, id: String, parameters: &Parameters) -> Result<Self, ServiceError> {
+    pub fn new(
+        model: ModelId,
+        id: String,
+        parameters: &CallParameters,
+    ) -> Result<Self, ServiceError> {
         for name in SEQUENCE {
             refuse_sequence(name, parameters.get(name))?;
         }
@@ -140,7 +144,7 @@ impl InferenceCall {
     ///
     /// # Errors
     /// There are too many, or one is there twice.
-    pub fn check(&self, limits: &Limits) -> Result<(), ServiceError> {
+    pub fn check(&self, limits: &ServerLimits) -> Result<(), ServiceError> {
         let inputs: Vec<&str> = self.inputs.iter().map(|input| &*input.name).collect();
         let outputs: Vec<&str> = self.outputs.iter().map(|output| &*output.name).collect();
         check_names("inputs", &inputs, limits)?;
@@ -148,7 +152,7 @@ impl InferenceCall {
     }
 }
 
-fn check_names(of: &str, names: &[&str], limits: &Limits) -> Result<(), ServiceError> {
+fn check_names(of: &str, names: &[&str], limits: &ServerLimits) -> Result<(), ServiceError> {
     if names.len() > limits.tensors {
         return Err(too_many_tensors(of, limits));
     }
@@ -164,7 +168,7 @@ fn check_names(of: &str, names: &[&str], limits: &Limits) -> Result<(), ServiceE
 }
 
 /// Returns the error of a request with more tensors than the bound.
-pub(crate) fn too_many_tensors(of: &str, limits: &Limits) -> ServiceError {
+pub(crate) fn too_many_tensors(of: &str, limits: &ServerLimits) -> ServiceError {
     let most = limits.tensors;
     ServiceError::new(
         ErrorKind::TooLarge,
@@ -195,7 +199,7 @@ impl CallInput {
     /// A parameter is wrong, or the values are not there.
     pub fn new(
         (name, data_type, dims): (String, DataType, Vec<usize>),
-        parameters: &Parameters,
+        parameters: &CallParameters,
         here: impl FnOnce(&str) -> Result<Bytes, ServiceError>,
     ) -> Result<Self, ServiceError> {
         let of = format!("input `{name}`");
@@ -217,7 +221,7 @@ impl CallOutput {
     ///
     /// # Errors
     /// A parameter is wrong.
-    pub fn new(name: String, parameters: &Parameters) -> Result<Self, ServiceError> {
+    pub fn new(name: String, parameters: &CallParameters) -> Result<Self, ServiceError> {
         let of = format!("output `{name}`");
         let classes = parameters.size("classification", &of)?;
         let wanted = CallOutput {
@@ -237,7 +241,7 @@ impl CallOutput {
 
 impl RegionPart {
     /// Returns the part of shared memory that parameters name, or `None` if they name none.
-    fn of(parameters: &Parameters, of: &str) -> Result<Option<Self>, ServiceError> {
+    fn of(parameters: &CallParameters, of: &str) -> Result<Option<Self>, ServiceError> {
         let Some(region) = parameters.text("shared_memory_region", of)? else {
             return Ok(None);
         };

@@ -14,5 +14,5 @@ pub use call::{ReplyOutput, ReplyPlace};
 pub use classification::classified;
 pub use elements::{ElementFault, ElementSink};
 pub use model_id::ModelId;
-pub use parameters::{ParameterValue, Parameters};
+pub use parameters::{CallParameters, ParameterValue};
 pub use tensor::{NamedTensor, WireTensor};

@@ -19,12 +19,12 @@ pub enum ParameterValue {
 
 /// Parameters, and what they belong to, for errors.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parameters {
+pub struct CallParameters {
     /// The values by name.
     pub values: Vec<(String, ParameterValue)>,
 }
 
-impl Parameters {
+impl CallParameters {
     /// Returns the value of a name.
     pub fn get(&self, name: &str) -> Option<&ParameterValue> {
         let found = self.values.iter().find(|(known, _)| known == name);

@@ -5,7 +5,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use divisi::tensor::DataType;
 
 use crate::error::ServiceError;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 
 /// The bytes of the length before each string.
 const LENGTH: usize = 4;
@@ -37,7 +37,7 @@ impl WireTensor {
         data_type: DataType,
         dims: Vec<usize>,
         bytes: Bytes,
-        limits: &Limits,
+        limits: &ServerLimits,
     ) -> Result<Self, ServiceError> {
         let elements = limits.elements_of(name, &dims)?;
         match data_type.size() {

@@ -21,7 +21,7 @@ use crate::serving::scheduler::WorkerSpec;
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
 use super::locks::{ApplyingRank, Leaf};
-use super::pending::{Pending, Staged, UnderWay};
+use super::pending::{Pending, Staged, SubmittedRequest};
 use super::promise::{Failure, Outcome, Reply};
 use super::request::Request;
 use super::reserve::Reserve;
@@ -196,8 +196,8 @@ impl Engine {
         &self,
         request: Request<'_>,
         reply: Reply,
-    ) -> Result<UnderWay, Refused> {
-        UnderWay::new(&self.state, request, reply)
+    ) -> Result<SubmittedRequest, Refused> {
+        SubmittedRequest::new(&self.state, request, reply)
     }
 
     /// Sends and waits.

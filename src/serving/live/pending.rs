@@ -50,21 +50,21 @@ impl Drop for Pending {
     }
 }
 
-/// A request under way whose outcome goes to a reply. Dropped before [`UnderWay::is_over`], it
+/// A request under way whose outcome goes to a reply. Dropped before [`SubmittedRequest::is_over`], it
 /// is cancelled.
-pub struct UnderWay {
+pub struct SubmittedRequest {
     state: Arc<EngineState>,
     request: Option<RequestKey>,
 }
 
-impl UnderWay {
+impl SubmittedRequest {
     /// Sends a request.
     pub(super) fn new(
         state: &Arc<EngineState>,
         request: Request<'_>,
         reply: Reply,
     ) -> Result<Self, Refused> {
-        Ok(UnderWay {
+        Ok(SubmittedRequest {
             request: Some(state.submit(request, reply)?),
             state: Arc::clone(state),
         })
@@ -76,7 +76,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for SubmittedRequest {
     fn drop(&mut self) {
         if let Some(request) = self.request {
             self.state.fail(request, &Failure::Cancelled);

@@ -7,13 +7,13 @@ use divisi::tensor::DataType;
 use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 use crate::protocol::elements::{ElementFault, ElementSink};
 
 /// All that the reading of a request needs to know, and what it finds on its way.
-pub(super) struct Reading<'l> {
+pub(super) struct JsonReading<'l> {
     /// The bounds.
-    pub limits: &'l Limits,
+    pub limits: &'l ServerLimits,
     /// The types of the inputs, as far as they were found by a reading before.
     pub types: Vec<DataType>,
     /// Whether the data of an input came before its type.
@@ -22,10 +22,10 @@ pub(super) struct Reading<'l> {
     refusal: RefCell<Option<ServiceError>>,
 }
 
-impl<'l> Reading<'l> {
+impl<'l> JsonReading<'l> {
     /// Creates a reading that knows some types of inputs.
-    pub(super) fn new(limits: &'l Limits, types: Vec<DataType>) -> Self {
-        Reading {
+    pub(super) fn new(limits: &'l ServerLimits, types: Vec<DataType>) -> Self {
+        JsonReading {
             limits,
             types,
             untyped: Cell::new(false),
@@ -49,7 +49,7 @@ impl<'l> Reading<'l> {
 /// Puts the values that it visits into a tensor.
 pub(super) struct DataSeed<'a, 'l> {
     /// The reading.
-    pub reading: &'a Reading<'l>,
+    pub reading: &'a JsonReading<'l>,
     /// The tensor.
     pub sink: &'a mut ElementSink,
     /// The lists around it.

@@ -9,9 +9,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use crate::protocol::call::too_many_tensors;
 use crate::protocol::elements::ElementSink;
-use crate::protocol::parameters::Parameters;
+use crate::protocol::parameters::CallParameters;
 
-use super::data::{DataSeed, Reading};
+use super::data::{DataSeed, JsonReading};
 
 /// A tensor as it is written: an input, or an output that is wanted.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct JsonTensor {
     /// Its dimensions.
     pub shape: Option<Vec<usize>>,
     /// Its parameters.
-    pub parameters: Parameters,
+    pub parameters: CallParameters,
     /// Its values, and how many there are.
     pub data: Option<(Bytes, usize)>,
 }
@@ -44,7 +44,7 @@ enum TensorField {
 /// Reads tensors in a list.
 pub(super) struct TensorsSeed<'a, 'l> {
     /// The reading.
-    pub reading: &'a Reading<'l>,
+    pub reading: &'a JsonReading<'l>,
     /// `inputs` or `outputs`.
     pub of: &'static str,
 }
@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for TensorsSeed<'_, '_> {
 }
 
 struct TensorSeed<'a, 'l> {
-    reading: &'a Reading<'l>,
+    reading: &'a JsonReading<'l>,
     /// The type of its values, where it was found before.
     known: Option<DataType>,
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use crate::protocol::parameters::{ParameterValue, Parameters};
+use crate::protocol::parameters::{CallParameters, ParameterValue};
 
 /// The most parameters of a thing.
 const MOST_PARAMETERS: usize = 256;
 
-impl<'de> Deserialize<'de> for Parameters {
+impl<'de> Deserialize<'de> for CallParameters {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_map(ParametersVisitor)
     }
@@ -19,13 +19,13 @@ impl<'de> Deserialize<'de> for Parameters {
 struct ParametersVisitor;
 
 impl<'de> Visitor<'de> for ParametersVisitor {
-    type Value = Parameters;
+    type Value = CallParameters;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("parameters by name")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Parameters, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<CallParameters, A::Error> {
         let mut values = Vec::new();
         while let Some(entry) = all.next_entry()? {
             values.push(entry);
@@ -33,7 +33,7 @@ impl<'de> Visitor<'de> for ParametersVisitor {
                 return Err(A::Error::invalid_length(values.len(), &self));
             }
         }
-        Ok(Parameters { values })
+        Ok(CallParameters { values })
     }
 }
 

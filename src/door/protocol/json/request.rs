@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::ServiceError;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 use crate::protocol::call::{CallInput, CallOutput, InferenceCall};
 use crate::protocol::model_id::ModelId;
-use crate::protocol::parameters::Parameters;
+use crate::protocol::parameters::CallParameters;
 
-use super::data::Reading;
+use super::data::JsonReading;
 use super::input::{JsonTensor, TensorsSeed};
 
 /// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
@@ -25,7 +25,7 @@ pub fn read_call(
     model: ModelId,
     head: &[u8],
     tail: Bytes,
-    limits: &Limits,
+    limits: &ServerLimits,
 ) -> Result<InferenceCall, ServiceError> {
     let written = read(head, limits)?;
     let mut call = InferenceCall::new(model, written.id, &written.parameters)?;
@@ -43,8 +43,8 @@ pub fn read_call(
 }
 
 /// Reads the JSON; again where the data of an input came before its type.
-fn read(head: &[u8], limits: &Limits) -> Result<JsonCall, ServiceError> {
-    let reading = Reading::new(limits, Vec::new());
+fn read(head: &[u8], limits: &ServerLimits) -> Result<JsonCall, ServiceError> {
+    let reading = JsonReading::new(limits, Vec::new());
     let (call, untyped) = read_once(head, reading)?;
     if !untyped {
         return Ok(call);
@@ -52,10 +52,10 @@ fn read(head: &[u8], limits: &Limits) -> Result<JsonCall, ServiceError> {
     let inputs = call.inputs.as_deref().unwrap_or_default();
     let types = inputs.iter().map(|input| data_type(input));
     let types = types.collect::<Result<_, _>>()?;
-    Ok(read_once(head, Reading::new(limits, types))?.0)
+    Ok(read_once(head, JsonReading::new(limits, types))?.0)
 }
 
-fn read_once(head: &[u8], reading: Reading<'_>) -> Result<(JsonCall, bool), ServiceError> {
+fn read_once(head: &[u8], reading: JsonReading<'_>) -> Result<(JsonCall, bool), ServiceError> {
     let mut json = serde_json::Deserializer::from_slice(head);
     let read = CallSeed(&reading).deserialize(&mut json);
     match read.and_then(|call| json.end().map(|()| call)) {
@@ -134,7 +134,7 @@ impl BinaryTail {
 #[derive(Default)]
 struct JsonCall {
     id: String,
-    parameters: Parameters,
+    parameters: CallParameters,
     inputs: Option<Vec<JsonTensor>>,
     outputs: Option<Vec<JsonTensor>>,
 }
@@ -151,7 +151,7 @@ enum CallField {
     Other,
 }
 
-struct CallSeed<'a, 'l>(&'a Reading<'l>);
+struct CallSeed<'a, 'l>(&'a JsonReading<'l>);
 
 impl<'de> DeserializeSeed<'de> for CallSeed<'_, '_> {
     type Value = JsonCall;

@@ -62,19 +62,22 @@ impl PredictedAnswers {
 
     /// Adds the answer to the next samples.
     pub(crate) fn add(&mut self, answer: &Answer) {
-        let first = self.len();
-        for (at, row) in answer.rows().enumerate() {
-            keep(self.kind, row, &mut self.scores);
-            if let Some((tally, targets)) = &mut self.tally {
-                tally.add(row, targets.of(first + at));
-            }
-        }
+        answer.rows().for_each(|row| self.add_row(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             let answered = answer.member_rows(member);
             answered.for_each(|row| keep(self.kind, &self.own.of(member, row), rows));
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
+        }
+    }
+
+    /// Adds the ensemble's answer to a sample.
+    pub(super) fn add_row(&mut self, row: &[f32]) {
+        let at = self.len();
+        keep(self.kind, row, &mut self.scores);
+        if let Some((tally, targets)) = &mut self.tally {
+            tally.add(row, targets.of(at));
         }
     }
 
