@@ -6,6 +6,7 @@
 use crate::device::MemberIndex;
 use crate::ensemble::{CombinationRule, OutputKind, label_of};
 use crate::lock::Leaf;
+use crate::metrics::LatencySplit;
 
 use super::flaws::{Flaw, FlawKind, is_as_declared, is_finite};
 
@@ -16,6 +17,7 @@ pub struct Answer {
     blocks: Vec<AnswerBlock>,
     width: usize,
     flaws: Vec<Flaw>,
+    times: LatencySplit,
 }
 
 /// Of one part of a request.
@@ -58,6 +60,7 @@ impl Answer {
             blocks,
             width,
             flaws,
+            times: LatencySplit::default(),
         }
     }
 
@@ -71,7 +74,19 @@ impl Answer {
             blocks: blocks.into_iter().map(block).collect(),
             width,
             flaws: Vec::new(),
+            times: LatencySplit::default(),
         }
+    }
+
+    /// The same, with the parts of its latency.
+    #[must_use]
+    pub(super) fn timed(self, times: LatencySplit) -> Self {
+        Answer { times, ..self }
+    }
+
+    /// Returns the parts of its latency.
+    pub fn times(&self) -> LatencySplit {
+        self.times
     }
 
     /// The answer (`[width]`) to each sample, in the order they were sent.

@@ -37,7 +37,8 @@ pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
     EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
-    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, Telemetry,
+    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, SubmittedRequest,
+    Telemetry,
 };
 pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};

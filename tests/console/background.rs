@@ -53,7 +53,15 @@ impl Home {
 
     /// A server that listens.
     fn serve(&self, arguments: &[&str]) -> Child {
-        let mut all = vec!["serve"];
+        let mut all = vec![
+            "serve",
+            "--http",
+            "off",
+            "--grpc",
+            "off",
+            "--metrics",
+            "off",
+        ];
         all.extend(arguments);
         let mut command = self.command(&all);
         let mut server = command.stderr(Stdio::piped()).spawn().expect("starts");

@@ -23,6 +23,7 @@ fn send(home: &Home, lines: &str) {
 fn a_server_says_each_line_of_its_log_once() {
     let home = Home::new();
     let mut server = home.command(&["serve", "digits", "--devices", "sim:v100*2"]);
+    let server = server.args(["--http", "off", "--grpc", "off", "--metrics", "off"]);
     let server = server.args(["--load", "poisson:50", "--log", "info"]);
     let mut server = server.stderr(Stdio::piped()).spawn().expect("starts");
     let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();

@@ -27,6 +27,21 @@ const LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
+/// The rooms of `src/door/`, likewise.
+const DOOR_LAYERS: &[&[&str]] = &[
+    &["error"],
+    &["limits"],
+    &["protocol"],
+    &["service"],
+    &[
+        "client", "describe", "ensemble", "metrics", "net", "regions",
+    ],
+    &["gateway"],
+    &["grpc", "http"],
+    &["server"],
+    &["lib"],
+];
+
 /// The rooms of `ui/src/`, likewise.
 const CONSOLE_LAYERS: &[&[&str]] = &[
     &["text"],
@@ -55,8 +70,9 @@ fn level(layers: &[&[&str]], room: &str) -> usize {
 }
 
 /// The folders of the rooms. The engine offers the rooms of the runtime as its own.
-const CRATES: [(&[&str], &[&[&str]]); 2] = [
+const CRATES: [(&[&str], &[&[&str]]); 3] = [
     (&["src/runtime", "src"], LAYERS),
+    (&["src/door"], DOOR_LAYERS),
     (&["ui/src"], CONSOLE_LAYERS),
 ];
 

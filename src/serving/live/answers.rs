@@ -45,10 +45,11 @@ impl EngineState {
         let width = self.ensemble.answer_width();
         finished.pay(|done| {
             let finish = |d: &RequestData| {
-                Ok(match &d.graph {
+                let answer = match &d.graph {
                     Some(graph) => graph.answer(&self.storage),
                     None => Answer::finish(d.rule.as_ref(), &d.parts, width),
-                })
+                };
+                Ok(answer.timed(done.split))
             };
             match (done.payload.answer(finish), &done.payload.member_sample) {
                 (Some(why), _) => {

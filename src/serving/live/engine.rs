@@ -21,7 +21,7 @@ use crate::serving::scheduler::WorkerSpec;
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
 use super::locks::{ApplyingRank, Leaf};
-use super::pending::{Pending, Staged};
+use super::pending::{Pending, Staged, SubmittedRequest};
 use super::promise::{Failure, Outcome, Reply};
 use super::request::Request;
 use super::reserve::Reserve;
@@ -186,6 +186,18 @@ impl Engine {
     /// [`Refused`] at once; `reply` is then never called.
     pub fn submit_with(&self, request: Request<'_>, reply: Reply) -> Result<(), Refused> {
         self.state.submit(request, reply).map(|_| ())
+    }
+
+    /// The same; dropping what it returns before the outcome cancels the request.
+    ///
+    /// # Errors
+    /// [`Refused`] at once; `reply` is then never called.
+    pub fn submit_cancellable(
+        &self,
+        request: Request<'_>,
+        reply: Reply,
+    ) -> Result<SubmittedRequest, Refused> {
+        SubmittedRequest::new(&self.state, request, reply)
     }
 
     /// Sends and waits.

@@ -25,7 +25,7 @@ pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
 pub use faults::{DeviceFaults, FaultError};
 pub(crate) use locks::{Leaf, LoadRank, MachineRank};
-pub use pending::{Pending, Staged};
+pub use pending::{Pending, Staged, SubmittedRequest};
 pub(crate) use promise::caught;
 pub use promise::{Failure, Outcome, Panicked, Reply, Settlements};
 pub use request::Request;

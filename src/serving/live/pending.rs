@@ -53,6 +53,40 @@ impl Drop for Pending {
     }
 }
 
+/// A request under way whose outcome goes to a reply. Dropped before [`SubmittedRequest::is_over`], it
+/// is cancelled.
+pub struct SubmittedRequest {
+    state: Arc<EngineState>,
+    request: Option<RequestKey>,
+}
+
+impl SubmittedRequest {
+    /// Sends a request.
+    pub(super) fn new(
+        state: &Arc<EngineState>,
+        request: Request<'_>,
+        reply: Reply,
+    ) -> Result<Self, Refused> {
+        Ok(SubmittedRequest {
+            request: Some(state.submit(request, reply)?),
+            state: Arc::clone(state),
+        })
+    }
+
+    /// Its outcome is known: there is nothing to cancel.
+    pub fn is_over(mut self) {
+        self.request = None;
+    }
+}
+
+impl Drop for SubmittedRequest {
+    fn drop(&mut self) {
+        if let Some(request) = self.request {
+            self.state.fail(request, &Failure::Cancelled);
+        }
+    }
+}
+
 /// A request whose samples are in the pool but in no queue yet. Dropping it frees its
 /// slots.
 pub struct Staged {

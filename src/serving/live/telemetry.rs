@@ -99,6 +99,11 @@ impl<'a> Telemetry<'a> {
         self.state.core().capacity(PipelineIndex::default())
     }
 
+    /// Returns whether requests are let in.
+    pub fn door(&self) -> DoorState {
+        self.state.core().door().state().clone()
+    }
+
     /// Returns how many samples hold a slot of the pool now.
     pub fn pooled(&self) -> usize {
         self.state.core().pooled()

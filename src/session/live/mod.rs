@@ -91,6 +91,11 @@ impl LiveSession {
         }
     }
 
+    /// Returns the engine, for others who ask it.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// Writes to the log what an operator should know.
     pub fn warn(&self, text: &str) {
         self.say(LogLevel::Warn, text.to_owned());

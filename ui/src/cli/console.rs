@@ -26,6 +26,7 @@ use rustix::process::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::listen::{ConsoleAddresses, serve_clients};
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
@@ -58,6 +59,8 @@ pub(crate) struct ConsoleArgs {
     /// Between summaries in linear mode, such as 5s (default: as configured)
     #[arg(long, value_name = "TIME", value_parser = time)]
     every: Option<Duration>,
+    #[command(flatten)]
+    addresses: ConsoleAddresses,
     /// Panic after a while, on the console's thread or another
     #[cfg(debug_assertions)]
     #[arg(long, hide = true, value_enum)]
@@ -78,6 +81,12 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let session = start::session(&args.target, matrix, args.load.clone(), record)?;
+    let ensemble = &args.target.ensemble;
+    let _server = serve_clients(
+        session.inner().engine(),
+        ensemble,
+        &args.addresses.options(),
+    )?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),

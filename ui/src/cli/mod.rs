@@ -15,6 +15,7 @@ mod devices;
 mod docs;
 #[cfg(debug_assertions)]
 mod fragile;
+mod listen;
 mod logging;
 mod man;
 mod network;

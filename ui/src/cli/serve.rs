@@ -11,6 +11,7 @@ use divisi::session::remote::{
 };
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::listen::{ServerAddresses, lines, serve_clients};
 use super::output::print;
 use super::{logging, signals, start};
 
@@ -30,6 +31,8 @@ pub(crate) struct ServeArgs {
     /// Record all that is shown to a new FILE
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    #[command(flatten)]
+    addresses: ServerAddresses,
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
@@ -40,13 +43,24 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         None => start::server_name(&session.snapshot().ensemble),
     };
     let door = BoundSocket::open(&name)?;
+    let ensemble = &args.target.ensemble;
+    let server = serve_clients(
+        session.inner().engine(),
+        ensemble,
+        &args.addresses.options(),
+    )?;
     say(&format!("listening at {}", door.path().display()));
+    let addresses = server.as_ref().map(|server| server.addresses());
+    lines(addresses.unwrap_or_default())
+        .iter()
+        .for_each(|line| say(line));
     say(&format!(
         "`divisi attach {name}` joins, `divisi stop {name}` ends it"
     ));
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
     signals::on_end(hub.stopper());
     hub.join();
+    drop(server);
     say("stopped");
     Ok(())
 }

@@ -2,10 +2,13 @@
 
 mod answer;
 mod files;
+mod remote;
 mod report;
 mod table;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use divisi::ensemble::Samples;
@@ -46,6 +49,9 @@ pub(crate) struct PredictArgs {
     /// Serve by the matrix in this file
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
+    /// Ask the server at this address over HTTP instead of serving here; it serves the ensemble
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["members", "matrix"])]
+    server: Option<SocketAddr>,
     #[arg(long, value_enum, default_value_t)]
     format: OutputFormat,
 }
@@ -58,6 +64,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         output.check(opened.ensemble.answers)?;
     }
     let samples = samples(args, &opened)?;
+    if let Some(address) = args.server {
+        return ask(args, address, &opened, &samples, output.as_ref());
+    }
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let engine = opened.start(&matrix, opened.networks())?;
     let until = Until {
@@ -91,6 +100,29 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     }
     tell(args, &answers, report)?;
     refuse_flawed(&answers.flawed(), answers.unanswered(), all)
+}
+
+/// Answers the samples by a server.
+fn ask(
+    args: &PredictArgs,
+    address: SocketAddr,
+    opened: &OpenedEnsemble,
+    samples: &Samples,
+    output: Option<&AnswerFiles>,
+) -> Result<()> {
+    let began = Instant::now();
+    let targets = samples
+        .targets()
+        .filter(|_| !opened.ensemble.is_synthetic());
+    let mut answers = PredictedAnswers::new(&opened.ensemble, false, samples, targets);
+    let add = |row: &[f32]| answers.add_row(row);
+    remote::predict(address, &opened.ensemble, samples, add).context("--server")?;
+    let facts = RunFacts::of(opened, samples, began.elapsed());
+    let report = AnswersReport::new(&answers, facts);
+    if let Some(output) = output {
+        output.write(&answers, &report, samples.names())?;
+    }
+    tell(args, &answers, report)
 }
 
 impl PredictArgs {

@@ -74,13 +74,7 @@ impl PredictedAnswers {
     /// Adds the answer to the next samples.
     pub(crate) fn add(&mut self, answer: &Answer) {
         let first = self.len();
-        for (at, row) in answer.rows().enumerate() {
-            let tokens = self.tokens.get(first + at).copied().flatten();
-            keep(self.kind, row, tokens, &mut self.scores);
-            if let Some((tally, targets)) = &mut self.tally {
-                tally.add(row, targets.of(first + at));
-            }
-        }
+        answer.rows().for_each(|row| self.add_row(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
             for (at, row) in answer.member_rows(member).enumerate() {
                 let tokens = self.tokens.get(first + at).copied().flatten();
@@ -89,6 +83,16 @@ impl PredictedAnswers {
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
+        }
+    }
+
+    /// Adds the ensemble's answer to a sample.
+    pub(super) fn add_row(&mut self, row: &[f32]) {
+        let at = self.len();
+        let tokens = self.tokens.get(at).copied().flatten();
+        keep(self.kind, row, tokens, &mut self.scores);
+        if let Some((tally, targets)) = &mut self.tally {
+            tally.add(row, targets.of(at));
         }
     }
 

@@ -1,0 +1,231 @@
+//! A client of inference over HTTP, for programs that send samples to a server.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use bytes::Bytes;
+use divisi::tensor::DataType;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::error::ServiceError;
+use crate::limits::ServerLimits;
+use crate::protocol::{NamedTensor, WireTensor};
+
+/// The time for a server to say anything.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The most bytes of an answer's headers.
+const MOST_HEAD: u64 = 64 << 10;
+
+/// A server cannot be asked, or does not answer.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The connection failed.
+    #[error("{address}: {error}")]
+    Connection {
+        /// The server's address.
+        address: SocketAddr,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The server refused, or failed.
+    #[error("{address} answered {status}: {words}")]
+    Refused {
+        /// The server's address.
+        address: SocketAddr,
+        /// The status of HTTP.
+        status: u16,
+        /// The server's words.
+        words: String,
+    },
+    /// The answer is none of the protocol.
+    #[error("{address} answered with something else than the protocol says: {why}")]
+    Foreign {
+        /// The server's address.
+        address: SocketAddr,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// A connection to a server.
+pub struct HttpClient {
+    address: SocketAddr,
+    stream: BufReader<TcpStream>,
+    limits: ServerLimits,
+}
+
+/// An answer of HTTP.
+struct HttpAnswer {
+    status: u16,
+    /// The bytes of the JSON, where binary data lies behind it.
+    json: Option<usize>,
+    body: Bytes,
+}
+
+#[derive(Deserialize)]
+struct WrittenAnswer {
+    outputs: Vec<WrittenOutput>,
+}
+
+#[derive(Deserialize)]
+struct WrittenOutput {
+    name: String,
+    datatype: DataType,
+    shape: Vec<usize>,
+    parameters: OutputSize,
+}
+
+#[derive(Deserialize)]
+struct OutputSize {
+    binary_data_size: usize,
+}
+
+impl HttpClient {
+    /// Connects to a server.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub fn connect(address: SocketAddr) -> Result<Self, ClientError> {
+        let connected = || -> io::Result<TcpStream> {
+            let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        };
+        let stream = connected().map_err(|error| ClientError::Connection { address, error })?;
+        Ok(HttpClient {
+            address,
+            stream: BufReader::new(stream),
+            limits: ServerLimits::default(),
+        })
+    }
+
+    /// Asks a model, and returns all of its outputs.
+    ///
+    /// # Errors
+    /// The server cannot be asked, refuses, or answers something else.
+    pub fn infer(
+        &mut self,
+        model: &str,
+        inputs: &[NamedTensor],
+    ) -> Result<Vec<NamedTensor>, ClientError> {
+        let answer = self.ask(model, inputs);
+        let answer = answer.map_err(|error| ClientError::Connection {
+            address: self.address,
+            error,
+        })?;
+        match answer.status {
+            200 => self.outputs(answer),
+            status => Err(ClientError::Refused {
+                address: self.address,
+                status,
+                words: words(&answer.body),
+            }),
+        }
+    }
+
+    fn ask(&mut self, model: &str, inputs: &[NamedTensor]) -> io::Result<HttpAnswer> {
+        let tensors: Vec<Value> = inputs.iter().map(written).collect();
+        let head = json!({"inputs": tensors, "parameters": {"binary_data_output": true}});
+        let head = head.to_string();
+        let data: usize = inputs.iter().map(|input| input.tensor.bytes().len()).sum();
+        let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
+        let request = format!(
+            "POST /v2/models/{name}/infer HTTP/1.1\r\nhost: {}\r\n\
+             inference-header-content-length: {}\r\ncontent-length: {}\r\n\r\n{head}",
+            self.address,
+            head.len(),
+            head.len() + data,
+        );
+        let mut stream = self.stream.get_ref();
+        stream.write_all(request.as_bytes())?;
+        for input in inputs {
+            stream.write_all(input.tensor.bytes())?;
+        }
+        self.read()
+    }
+
+    /// Reads an answer. Its body is as long as its head says, within a bound.
+    fn read(&mut self) -> io::Result<HttpAnswer> {
+        let broken = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+        let mut head = (&mut self.stream).take(MOST_HEAD);
+        let mut line = String::new();
+        head.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
+        let status = status.ok_or_else(|| broken("no status of HTTP"))?;
+        let (mut length, mut json) = (None, None);
+        loop {
+            line.clear();
+            head.read_line(&mut line)?;
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
+            match &*name.to_ascii_lowercase() {
+                "content-length" => length = value.trim().parse::<usize>().ok(),
+                "inference-header-content-length" => json = value.trim().parse().ok(),
+                _ => {}
+            }
+        }
+        let length = length.filter(|length| *length <= self.limits.bodies);
+        let length = length.ok_or_else(|| broken("no length of the body, or too large a one"))?;
+        let mut body = Vec::new();
+        let read = (&mut self.stream)
+            .take(length as u64)
+            .read_to_end(&mut body)?;
+        match read == length {
+            true => Ok(HttpAnswer {
+                status,
+                json,
+                body: body.into(),
+            }),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn outputs(&self, answer: HttpAnswer) -> Result<Vec<NamedTensor>, ClientError> {
+        let foreign = |why: String| ClientError::Foreign {
+            address: self.address,
+            why,
+        };
+        let mut head = answer.body;
+        let length = answer.json.unwrap_or(head.len()).min(head.len());
+        let mut tail = head.split_off(length);
+        let read: Result<WrittenAnswer, _> = serde_json::from_slice(&head);
+        let read = read.map_err(|e| foreign(e.to_string()))?;
+        let tensor = |output: WrittenOutput| {
+            let size = output.parameters.binary_data_size;
+            let (name, dims) = (output.name, output.shape);
+            let short = || ServiceError::bad(format!("output `{name}` is cut off"));
+            let bytes = (size <= tail.len()).then(|| tail.split_to(size));
+            let bytes = bytes.ok_or_else(short)?;
+            let tensor = WireTensor::new(&name, output.datatype, dims, bytes, &self.limits)?;
+            Ok(NamedTensor { name, tensor })
+        };
+        let outputs = read.outputs.into_iter().map(tensor);
+        let outputs: Result<_, ServiceError> = outputs.collect();
+        outputs.map_err(|e| foreign(e.to_string()))
+    }
+}
+
+fn written(input: &NamedTensor) -> Value {
+    let tensor = &input.tensor;
+    json!({
+        "name": input.name,
+        "datatype": tensor.data_type().name(),
+        "shape": tensor.dims(),
+        "parameters": {"binary_data_size": tensor.bytes().len()},
+    })
+}
+
+/// Returns the words of an error, which must not steer a terminal.
+fn words(body: &[u8]) -> String {
+    let json: Option<Value> = serde_json::from_slice(body).ok();
+    let said = json.as_ref().and_then(|json| json["error"].as_str());
+    let said = said.unwrap_or("no words");
+    said.chars().filter(|c| !c.is_control()).take(500).collect()
+}

@@ -1,0 +1,34 @@
+//! What servers and models say of themselves, the same over HTTP and gRPC.
+
+use divisi::tensor::{DataType, TensorSpec};
+
+/// The extensions of the protocol that are served, as servers name them.
+pub(crate) const EXTENSIONS: [&str; 7] = [
+    "classification",
+    "model_repository",
+    "model_configuration",
+    "system_shared_memory",
+    "binary_tensor_data",
+    "parameters",
+    "statistics",
+];
+
+/// The version of the server.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The platform and backend of all models.
+pub(crate) const PLATFORM: &str = "divisi";
+
+/// Returns the dimensions of a tensor, that of the batch first where there is one.
+pub(crate) fn shape(spec: &TensorSpec, batched: bool) -> Vec<i64> {
+    let dims = spec.dims.iter().map(|dim| i64::from(*dim));
+    batched.then_some(-1).into_iter().chain(dims).collect()
+}
+
+/// Returns the name of a tensor's type in configurations.
+pub(crate) fn config_type(spec: &TensorSpec) -> String {
+    match spec.data_type {
+        DataType::Bytes => "TYPE_STRING".to_owned(),
+        other => format!("TYPE_{other}"),
+    }
+}

@@ -1,0 +1,159 @@
+//! The answers of an ensemble as named tensors.
+
+use bytes::Bytes;
+use divisi::device::MemberIndex;
+use divisi::ensemble::{AnswerKind, Ensemble};
+use divisi::serving::{Answer, Detail};
+use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::{NamedTensor, WireTensor};
+
+/// Which rows of an answer become which tensors.
+#[derive(Debug)]
+pub(super) struct AnswerForm {
+    signature: Signature,
+    /// Whether they are what the one member returned, not what was made of it.
+    own: bool,
+}
+
+impl AnswerForm {
+    /// The outputs of a network that is served alone: its own tensors.
+    pub(super) fn of_network(ensemble: &Ensemble) -> Self {
+        AnswerForm {
+            signature: Signature {
+                lengths: ensemble.lengths.clone(),
+                ..ensemble.members[0].graph.signature()
+            },
+            own: true,
+        }
+    }
+
+    /// The outputs of an ensemble: its combined answer, named after its kind.
+    pub(super) fn of_ensemble(ensemble: &Ensemble) -> Self {
+        AnswerForm {
+            signature: Signature {
+                inputs: Vec::new(),
+                outputs: combined(ensemble.answers),
+                lengths: None,
+            },
+            own: false,
+        }
+    }
+
+    /// Returns the outputs.
+    pub(super) fn specs(&self) -> &[TensorSpec] {
+        &self.signature.outputs
+    }
+
+    /// Returns the output whose values have the names of the ensemble's classes, values or labels.
+    pub(super) fn named_values(&self, ensemble: &Ensemble) -> Option<&str> {
+        let count = ensemble.answers.count();
+        let [single] = self.specs() else {
+            return None;
+        };
+        (single.elements() == Some(count)).then_some(&*single.name)
+    }
+
+    /// Returns how much the engine is to tell.
+    pub(super) fn detail(&self) -> Detail {
+        match self.own {
+            true => Detail::Members,
+            false => Detail::Scores,
+        }
+    }
+
+    /// Returns the positions of outputs by name, of all where none is named.
+    ///
+    /// # Errors
+    /// There is no output of a name.
+    pub(super) fn wanted(&self, names: &[String], model: &str) -> Result<Vec<usize>, ServiceError> {
+        let specs = self.specs();
+        if names.is_empty() {
+            return Ok((0..specs.len()).collect());
+        }
+        let place = |name: &String| {
+            let found = specs.iter().position(|spec| spec.name == *name);
+            found.ok_or_else(|| {
+                let known: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
+                let known = known.join(", ");
+                ServiceError::bad(format!(
+                    "model `{model}` has no output `{name}`, expected {known}"
+                ))
+            })
+        };
+        names.iter().map(place).collect()
+    }
+
+    /// Returns the outputs that are wanted, of samples of a length.
+    ///
+    /// # Errors
+    /// The rows are not those of the outputs.
+    pub(super) fn outputs(
+        &self,
+        answer: &Answer,
+        length: usize,
+        wanted: &[usize],
+    ) -> Result<Vec<NamedTensor>, ServiceError> {
+        let rows = self.rows(answer);
+        if let [spec] = self.specs()
+            && spec.data_type == DataType::Fp32
+            && !spec.varies()
+        {
+            return Ok(vec![single(spec, answer.len(), &rows)]);
+        }
+        let named = self.signature.answers_at(&rows, answer.len(), length);
+        let named = named.map_err(|e| ServiceError::new(ErrorKind::Internal, e))?;
+        let outputs = wanted.iter().filter_map(|at| named.get(*at));
+        Ok(outputs.map(|(name, value)| wire(name, value)).collect())
+    }
+
+    fn rows(&self, answer: &Answer) -> Vec<f32> {
+        match self.own {
+            true => answer
+                .member_rows(MemberIndex::new(0))
+                .flatten()
+                .copied()
+                .collect(),
+            false => answer.rows().flatten().copied().collect(),
+        }
+    }
+}
+
+fn single(spec: &TensorSpec, samples: usize, rows: &[f32]) -> NamedTensor {
+    let sizes = spec.dims.iter().filter_map(|dim| dim.size());
+    let dims = std::iter::once(samples).chain(sizes).collect();
+    let bytes: Vec<u8> = rows.iter().flat_map(|value| value.to_le_bytes()).collect();
+    NamedTensor {
+        name: spec.name.clone(),
+        tensor: WireTensor::of_values(DataType::Fp32, dims, bytes.into()),
+    }
+}
+
+fn wire(name: &str, value: &TensorValue) -> NamedTensor {
+    let bytes = Bytes::copy_from_slice(value.bytes());
+    let dims = value.dims().to_vec();
+    NamedTensor {
+        name: name.to_owned(),
+        tensor: WireTensor::of_values(value.data_type(), dims, bytes),
+    }
+}
+
+/// Returns the tensors of a combined answer.
+fn combined(answers: AnswerKind) -> Vec<TensorSpec> {
+    let count = answers.count();
+    let floats = |name: &str, dims: &[usize]| TensorSpec::fixed(name, DataType::Fp32, dims);
+    let positions = answers.positions().map(|positions| positions.dims());
+    match answers {
+        AnswerKind::Classes { .. } => vec![floats("scores", &[count])],
+        AnswerKind::Values { .. } => vec![floats("values", &[count])],
+        AnswerKind::Labels { .. } => vec![floats("probabilities", &[count])],
+        AnswerKind::Masks { .. } | AnswerKind::Tokens { .. } => {
+            vec![floats("scores", &positions.unwrap_or_default())]
+        }
+        AnswerKind::Boxes { most, .. } => vec![
+            TensorSpec::fixed("count", DataType::Int32, &[1]),
+            floats("boxes", &[most.get() as usize, 6]),
+        ],
+    }
+}

@@ -1,0 +1,88 @@
+//! The tensors of a request as samples of an ensemble.
+
+use std::borrow::Cow;
+
+use divisi::ensemble::Ensemble;
+use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
+
+use crate::error::ServiceError;
+use crate::protocol::NamedTensor;
+
+/// The name of the input of an ensemble whose samples have no names.
+const INPUT: &str = "input";
+
+/// Returns the inputs of an ensemble.
+pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
+    if let Some(tensors) = &ensemble.tensors {
+        return tensors.clone();
+    }
+    let own = ensemble.members[0].graph.signature().inputs;
+    if let (true, [single]) = (network, &own[..]) {
+        return vec![single.clone()];
+    }
+    let dims: Vec<usize> = ensemble.input.shape.into();
+    vec![TensorSpec::fixed(INPUT, DataType::Fp32, &dims)]
+}
+
+/// Samples, row after row.
+pub(super) struct SampleRows<'a> {
+    /// The values.
+    pub values: Cow<'a, [f32]>,
+    /// The length of the samples; 0 where lengths do not vary.
+    pub length: usize,
+}
+
+/// Returns the samples of a request. Numbers that lie in the received buffer as samples do stay
+/// there.
+///
+/// # Errors
+/// The tensors are not those of the signature.
+pub(super) fn sample_rows<'a>(
+    signature: &Signature,
+    inputs: &'a [NamedTensor],
+) -> Result<SampleRows<'a>, ServiceError> {
+    if let ([input], [spec]) = (inputs, &signature.inputs[..])
+        && is_rows(spec, input)
+    {
+        return Ok(SampleRows {
+            values: floats(input.tensor.bytes()),
+            length: 0,
+        });
+    }
+    let values = inputs.iter().map(|input| {
+        let tensor = &input.tensor;
+        let (data_type, dims) = (tensor.data_type(), tensor.dims().to_vec());
+        let value = TensorValue::new(data_type, dims, tensor.bytes().to_vec());
+        let value = value.map_err(|e| ServiceError::bad(format!("input `{}`: {e}", input.name)))?;
+        Ok((input.name.clone(), value))
+    });
+    let tensors = values.collect::<Result<Vec<_>, ServiceError>>()?;
+    let (rows, _) = signature.rows(&tensors).map_err(ServiceError::bad)?;
+    let lengths = signature.lengths.as_ref();
+    Ok(SampleRows {
+        length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
+        values: Cow::Owned(rows),
+    })
+}
+
+/// Whether an input is float32 of the dimensions that samples have.
+fn is_rows(spec: &TensorSpec, input: &NamedTensor) -> bool {
+    let tensor = &input.tensor;
+    let [batch, sample @ ..] = tensor.dims() else {
+        return false;
+    };
+    let is_named = input.name == spec.name && !spec.varies();
+    let is_float = [spec.data_type, tensor.data_type()] == [DataType::Fp32; 2];
+    is_named && is_float && *batch > 0 && spec.fits(sample)
+}
+
+/// Returns little-endian bytes as numbers, in place where they lie as the machine has them.
+fn floats(bytes: &[u8]) -> Cow<'_, [f32]> {
+    if cfg!(target_endian = "little")
+        && let Ok(values) = bytemuck::try_cast_slice(bytes)
+    {
+        return Cow::Borrowed(values);
+    }
+    let (values, _) = bytes.as_chunks::<4>();
+    values.iter().map(|v| f32::from_le_bytes(*v)).collect()
+}

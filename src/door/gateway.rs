@@ -1,0 +1,171 @@
+//! The way of a request from a protocol to the models and back: what HTTP and gRPC have in common.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::limits::{Allowance, ServerLimits};
+use crate::metrics::{ModelStatistics, Tallies, exposition};
+use crate::protocol::{
+    CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, ModelId, NamedTensor,
+    ReplyOutput, ReplyPlace, WireTensor, classified,
+};
+use crate::regions::{RegionStatus, Regions};
+use crate::service::{InferenceRequest, ModelDescription, ModelService};
+
+/// The models, and all that is kept between requests.
+pub(crate) struct Gateway {
+    /// The models.
+    pub service: Arc<dyn ModelService>,
+    /// The bounds.
+    pub limits: ServerLimits,
+    /// The bytes of bodies that are held.
+    pub bodies: Arc<Allowance>,
+    requests: Arc<Allowance>,
+    regions: Regions,
+    tallies: Tallies,
+}
+
+impl Gateway {
+    /// Creates a gateway to models.
+    pub(crate) fn new(service: Arc<dyn ModelService>, limits: ServerLimits) -> Arc<Self> {
+        Arc::new(Gateway {
+            service,
+            limits,
+            bodies: Allowance::of(limits.bodies),
+            requests: Allowance::of(limits.requests),
+            regions: Regions::default(),
+            tallies: Tallies::default(),
+        })
+    }
+
+    /// Answers a request; `within` is a deadline that its protocol names.
+    ///
+    /// # Errors
+    /// It is refused, fails, or is not answered in time.
+    pub(crate) async fn infer(
+        &self,
+        call: InferenceCall,
+        within: Option<Duration>,
+    ) -> Result<InferenceReply, ServiceError> {
+        let model = self.service.describe(&call.model)?;
+        let tally = self.tallies.of(&model).begin();
+        let outcome = self.answer(&call, &model, within).await;
+        match outcome {
+            Ok((answer, reply)) => {
+                tally.end(Ok(&answer));
+                Ok(reply)
+            }
+            Err(error) => {
+                tally.end(Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        call: &InferenceCall,
+        model: &ModelDescription,
+        within: Option<Duration>,
+    ) -> Result<(crate::service::InferenceAnswer, InferenceReply), ServiceError> {
+        let most = self.limits.requests;
+        let _one = self.requests.one().ok_or_else(|| {
+            let message = format!("{most} requests are under way, which is the bound");
+            ServiceError::new(ErrorKind::TooMany, message)
+        })?;
+        let deadline = [call.deadline, within].into_iter().flatten().min();
+        let inputs = call.inputs.iter().map(|input| self.input(input));
+        let request = InferenceRequest {
+            model: call.model.clone(),
+            inputs: inputs.collect::<Result<_, _>>()?,
+            outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
+            deadline,
+        };
+        let mut answer = self.service.infer(request).await?;
+        let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
+        let outputs = outputs.map(|(at, output)| self.output(call, model, at, output));
+        let reply = InferenceReply {
+            model: model.name.clone(),
+            version: model.version.clone(),
+            id: call.id.clone(),
+            outputs: outputs.collect::<Result<_, _>>()?,
+        };
+        Ok((answer, reply))
+    }
+
+    fn input(&self, input: &CallInput) -> Result<NamedTensor, ServiceError> {
+        let bytes = match &input.source {
+            InputSource::Here(bytes) => bytes.clone(),
+            InputSource::Region(part) => self.regions.read(part, self.limits.body)?,
+        };
+        let (name, dims) = (input.name.clone(), input.dims.clone());
+        let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;
+        Ok(NamedTensor { name, tensor })
+    }
+
+    /// Returns an output as it was wanted.
+    fn output(
+        &self,
+        call: &InferenceCall,
+        model: &ModelDescription,
+        at: usize,
+        output: NamedTensor,
+    ) -> Result<ReplyOutput, ServiceError> {
+        let usual = CallOutput::default();
+        let wanted = call.outputs.get(at).unwrap_or(&usual);
+        let NamedTensor { name, mut tensor } = output;
+        if let Some(most) = wanted.classes {
+            let labels = model.labels_of(&name).map(|labels| &labels[..]);
+            tensor = classified(&name, &tensor, most, model.batch.is_some(), labels)?;
+        }
+        let place = match &wanted.region {
+            Some(part) => {
+                self.regions.write(part, tensor.bytes())?;
+                ReplyPlace::Region(part.clone())
+            }
+            None if wanted.binary.unwrap_or(call.binary) => ReplyPlace::Binary,
+            None => ReplyPlace::Written,
+        };
+        Ok(ReplyOutput {
+            name,
+            tensor,
+            place,
+        })
+    }
+
+    /// Returns the statistics of a model, or of all.
+    ///
+    /// # Errors
+    /// There is none of that name and version.
+    pub(crate) fn statistics(
+        &self,
+        of: Option<&ModelId>,
+    ) -> Result<Vec<ModelStatistics>, ServiceError> {
+        if let Some(model) = of {
+            return Ok(vec![self.tallies.read(&*self.service.describe(model)?)]);
+        }
+        let all = self.service.index().into_iter();
+        let described = all.filter_map(|(model, _)| self.service.describe(&model).ok());
+        Ok(described.map(|model| self.tallies.read(&model)).collect())
+    }
+
+    /// Returns all metrics in Prometheus' text format.
+    pub(crate) fn metrics(&self) -> String {
+        let models = self.statistics(None).unwrap_or_default();
+        exposition(&models, &self.service.gauges())
+    }
+
+    /// Registers a region of shared memory.
+    ///
+    /// # Errors
+    /// As [`Regions::register`].
+    pub(crate) fn register(&self, region: RegionStatus) -> Result<(), ServiceError> {
+        self.regions.register(region, self.limits.regions)
+    }
+
+    /// Returns the regions of shared memory.
+    pub(crate) fn regions(&self) -> &Regions {
+        &self.regions
+    }
+}

@@ -1,0 +1,84 @@
+//! Tensors with their values in fields of their type.
+
+use bytes::Bytes;
+use divisi::tensor::DataType;
+
+use crate::error::ServiceError;
+use crate::proto::inference::InferTensorContents;
+use crate::protocol::{ElementFault, ElementSink};
+
+/// Returns the values of a tensor as bytes.
+///
+/// # Errors
+/// They are not in the field of the type, or none of it.
+pub(super) fn bytes_of(
+    of: &str,
+    data_type: DataType,
+    contents: &InferTensorContents,
+    most: usize,
+) -> Result<Bytes, ServiceError> {
+    let mut sink = ElementSink::new(data_type, most);
+    put(&mut sink, data_type, contents).map_err(|fault| {
+        let at = sink.count();
+        ServiceError::bad(match fault {
+            ElementFault::Type(data_type) => format!("{of}: value {at} is no {data_type}"),
+            ElementFault::TooMany(most) => format!("{of}: expected at most {most} values"),
+        })
+    })?;
+    let expected = sink.count();
+    let found = count(contents);
+    match expected == found {
+        true => Ok(sink.into_bytes()),
+        false => Err(ServiceError::bad(format!(
+            "{of}: `contents` has values of another type than {data_type}"
+        ))),
+    }
+}
+
+/// Returns the number of values in all fields together.
+fn count(contents: &InferTensorContents) -> usize {
+    [
+        contents.bool_contents.len(),
+        contents.int_contents.len(),
+        contents.int64_contents.len(),
+        contents.uint_contents.len(),
+        contents.uint64_contents.len(),
+        contents.fp32_contents.len(),
+        contents.fp64_contents.len(),
+        contents.bytes_contents.len(),
+    ]
+    .iter()
+    .sum()
+}
+
+fn put(
+    sink: &mut ElementSink,
+    data_type: DataType,
+    from: &InferTensorContents,
+) -> Result<(), ElementFault> {
+    match data_type {
+        DataType::Bool => from.bool_contents.iter().try_for_each(|v| sink.bool(*v)),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 => {
+            let mut values = from.int_contents.iter();
+            values.try_for_each(|v| sink.integer((*v).into()))
+        }
+        DataType::Int64 => {
+            let mut values = from.int64_contents.iter();
+            values.try_for_each(|v| sink.integer((*v).into()))
+        }
+        DataType::Uint8 | DataType::Uint16 | DataType::Uint32 => {
+            let mut values = from.uint_contents.iter();
+            values.try_for_each(|v| sink.integer((*v).into()))
+        }
+        DataType::Uint64 => {
+            let mut values = from.uint64_contents.iter();
+            values.try_for_each(|v| sink.integer((*v).into()))
+        }
+        DataType::Fp16 | DataType::Bf16 | DataType::Fp32 => {
+            let mut values = from.fp32_contents.iter();
+            values.try_for_each(|v| sink.float((*v).into()))
+        }
+        DataType::Fp64 => from.fp64_contents.iter().try_for_each(|v| sink.float(*v)),
+        DataType::Bytes => from.bytes_contents.iter().try_for_each(|v| sink.string(v)),
+    }
+}

@@ -1,0 +1,149 @@
+//! Requests for inference as gRPC writes them, and their answers.
+
+use std::collections::HashMap;
+use std::vec::IntoIter;
+
+use bytes::Bytes;
+use divisi::tensor::DataType;
+
+use crate::error::ServiceError;
+use crate::limits::ServerLimits;
+use crate::proto::inference::infer_parameter::ParameterChoice;
+use crate::proto::inference::model_infer_request::InferInputTensor;
+use crate::proto::inference::model_infer_response::InferOutputTensor;
+use crate::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
+use crate::protocol::{
+    CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId, ParameterValue,
+    ReplyOutput, ReplyPlace,
+};
+
+use super::contents::bytes_of;
+
+/// Reads a request. Raw contents stay in the buffer that they arrived in.
+///
+/// # Errors
+/// It is wrong or beyond a bound.
+pub(super) fn read_call(
+    request: ModelInferRequest,
+    limits: &ServerLimits,
+) -> Result<InferenceCall, ServiceError> {
+    let model = ModelId::new(request.model_name, request.model_version);
+    let mut call = InferenceCall::new(model, request.id, &parameters(request.parameters))?;
+    let mut raw = RawContents::of(request.raw_input_contents);
+    for tensor in request.inputs {
+        call.inputs.push(input(tensor, &mut raw, limits)?);
+    }
+    raw.check_end()?;
+    for output in request.outputs {
+        let wanted = CallOutput::new(output.name, &parameters(output.parameters))?;
+        call.outputs.push(wanted);
+    }
+    call.check(limits)?;
+    Ok(call)
+}
+
+/// Raw contents that no input has taken yet.
+struct RawContents {
+    left: IntoIter<Bytes>,
+    /// Whether there were any: then no input has contents of its own.
+    there: bool,
+}
+
+impl RawContents {
+    fn of(all: Vec<Bytes>) -> Self {
+        RawContents {
+            there: !all.is_empty(),
+            left: all.into_iter(),
+        }
+    }
+
+    fn check_end(&self) -> Result<(), ServiceError> {
+        match self.left.len() {
+            0 => Ok(()),
+            left => Err(ServiceError::bad(format!(
+                "`raw_input_contents`: {left} more than there are inputs for"
+            ))),
+        }
+    }
+}
+
+fn input(
+    tensor: InferInputTensor,
+    raw: &mut RawContents,
+    limits: &ServerLimits,
+) -> Result<CallInput, ServiceError> {
+    let (name, contents) = (tensor.name, tensor.contents);
+    let wrong = |why: String| ServiceError::bad(format!("input `{name}`: {why}"));
+    let data_type: DataType = tensor.datatype.parse().map_err(|e| wrong(format!("{e}")))?;
+    let dims = tensor.shape.iter().map(|size| usize::try_from(*size));
+    let dims: Vec<usize> = dims.collect::<Result<_, _>>().map_err(|_| {
+        let shape = &tensor.shape;
+        wrong(format!("expected a shape of sizes, found {shape:?}"))
+    })?;
+    let parameters = parameters(tensor.parameters);
+    let here = |of: &str| match (contents, raw.there) {
+        (None, _) => raw.left.next().ok_or_else(|| {
+            ServiceError::bad(format!("{of}: it has neither `contents` nor raw contents"))
+        }),
+        (Some(contents), false) => bytes_of(of, data_type, &contents, limits.elements),
+        (Some(_), true) => Err(ServiceError::bad(format!(
+            "{of}: expected raw contents as of other inputs, found `contents`"
+        ))),
+    };
+    CallInput::new((name.clone(), data_type, dims), &parameters, here)
+}
+
+fn parameters(written: HashMap<String, InferParameter>) -> CallParameters {
+    let values = written.into_iter().filter_map(|(name, parameter)| {
+        let value = match parameter.parameter_choice? {
+            ParameterChoice::BoolParam(value) => ParameterValue::Bool(value),
+            ParameterChoice::Int64Param(value) => ParameterValue::Integer(value),
+            ParameterChoice::Uint64Param(value) => ParameterValue::Unsigned(value),
+            ParameterChoice::DoubleParam(value) => ParameterValue::Float(value),
+            ParameterChoice::StringParam(value) => ParameterValue::Text(value),
+        };
+        Some((name, value))
+    });
+    CallParameters {
+        values: values.collect(),
+    }
+}
+
+/// Writes an answer. Outputs are raw contents; of those in shared memory these are empty.
+pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
+    let raw = reply.outputs.iter().map(|output| match &output.place {
+        ReplyPlace::Region(_) => Bytes::new(),
+        ReplyPlace::Written | ReplyPlace::Binary => output.tensor.bytes().clone(),
+    });
+    ModelInferResponse {
+        raw_output_contents: raw.collect(),
+        outputs: reply.outputs.iter().map(output).collect(),
+        model_name: reply.model,
+        model_version: reply.version,
+        id: reply.id,
+        parameters: HashMap::new(),
+    }
+}
+
+fn output(output: &ReplyOutput) -> InferOutputTensor {
+    let tensor = &output.tensor;
+    let mut parameters = HashMap::new();
+    let mut say = |name: &str, value: ParameterChoice| {
+        let parameter_choice = Some(value);
+        parameters.insert(name.to_owned(), InferParameter { parameter_choice });
+    };
+    if let ReplyPlace::Region(part) = &output.place {
+        let size = |size: usize| ParameterChoice::Int64Param(size as i64);
+        let region = ParameterChoice::StringParam(part.region.clone());
+        say("shared_memory_region", region);
+        say("shared_memory_byte_size", size(tensor.bytes().len()));
+        say("shared_memory_offset", size(part.offset));
+    }
+    InferOutputTensor {
+        name: output.name.clone(),
+        datatype: tensor.data_type().name().to_owned(),
+        shape: tensor.dims().iter().map(|size| *size as i64).collect(),
+        parameters,
+        contents: None,
+    }
+}

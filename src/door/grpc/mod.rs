@@ -1,0 +1,11 @@
+//! The protocol over gRPC.
+
+mod contents;
+mod infer;
+mod serve;
+mod service;
+mod status;
+mod stream;
+mod views;
+
+pub(crate) use serve::serve;

@@ -1,0 +1,79 @@
+//! A connection of gRPC.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tonic::body::Body;
+use tonic::codegen::Service;
+
+use crate::gateway::Gateway;
+use crate::limits::ServerLimits;
+use crate::net::{AcceptedConnection, Ending, TimedIo};
+use crate::proto::health::health_server::HealthServer;
+use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
+
+use super::service::GrpcService;
+
+/// Bytes of a call that may come before any of them is taken.
+const STREAM_WINDOW: u32 = 4 << 20;
+/// The same of all calls of a connection.
+const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Between questions whether the client is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// The path of health checks.
+const HEALTH: &str = "/grpc.health.v1.Health/";
+
+/// Serves a connection until its client or the server ends it.
+pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, mut ending: Ending) {
+    let AcceptedConnection { stream, place } = accepted;
+    let Some(_place) = place else {
+        return;
+    };
+    let limits = gateway.limits;
+    let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
+    let service = GrpcService(gateway);
+    let health = HealthServer::new(service.clone());
+    let inference = GrpcInferenceServiceServer::new(service)
+        .max_decoding_message_size(limits.body)
+        .max_encoding_message_size(usize::MAX);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (mut inference, mut health) = (inference.clone(), health.clone());
+        async move {
+            let answer: Result<Response<Body>, Infallible> =
+                match request.uri().path().starts_with(HEALTH) {
+                    true => health.call(request).await,
+                    false => inference.call(request).await,
+                };
+            answer
+        }
+    });
+    let http = builder(&limits);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
+    // How a connection ended its client knows, or does not care.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = ending.comes() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = tokio::time::timeout(limits.farewell, connection).await;
+}
+
+fn builder(limits: &ServerLimits) -> http2::Builder<TokioExecutor> {
+    let mut http = http2::Builder::new(TokioExecutor::new());
+    let header_bytes = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
+    http.timer(TokioTimer::new())
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(header_bytes)
+        .keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(limits.read_time);
+    http
+}

@@ -1,0 +1,268 @@
+//! Each call of the protocol over gRPC.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::describe::{EXTENSIONS, VERSION};
+use crate::error::{ErrorKind, ServiceError};
+use crate::gateway::Gateway;
+use crate::proto::health::health_check_response::ServingStatus;
+use crate::proto::health::health_server::Health;
+use crate::proto::health::{HealthCheckRequest, HealthCheckResponse};
+use crate::proto::inference as proto;
+use crate::proto::inference::grpc_inference_service_server::GrpcInferenceService;
+use crate::protocol::ModelId;
+use crate::regions::RegionStatus;
+use crate::service::ModelState;
+
+use super::infer::{read_call, write_reply};
+use super::status::deadline;
+use super::stream::AnswerStream;
+use super::views;
+
+/// The calls of gRPC, and the models that they ask.
+#[derive(Clone)]
+pub(super) struct GrpcService(pub Arc<Gateway>);
+
+/// An answer, or the status that tells why there is none.
+type Answered<T> = Result<Response<T>, Status>;
+
+fn unsupported<T>(what: &str) -> Answered<T> {
+    let message = format!("{what}: not supported");
+    Err(ServiceError::unsupported(message).into())
+}
+
+/// Returns the model that is asked, or `None` if all are.
+fn one(name: String, version: String) -> Option<ModelId> {
+    Some(ModelId::new(name, version)).filter(|model| !model.name.is_empty())
+}
+
+fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {
+    match parameters.keys().next() {
+        None => Ok(()),
+        Some(name) => Err(ServiceError::unsupported(format!(
+            "parameter `{name}` of `load`: not supported"
+        ))),
+    }
+}
+
+#[tonic::async_trait]
+impl GrpcInferenceService for GrpcService {
+    type ModelStreamInferStream = AnswerStream;
+
+    async fn server_live(
+        &self,
+        _: Request<proto::ServerLiveRequest>,
+    ) -> Answered<proto::ServerLiveResponse> {
+        Ok(Response::new(proto::ServerLiveResponse { live: true }))
+    }
+
+    async fn server_ready(
+        &self,
+        _: Request<proto::ServerReadyRequest>,
+    ) -> Answered<proto::ServerReadyResponse> {
+        let ready = self.0.service.is_ready();
+        Ok(Response::new(proto::ServerReadyResponse { ready }))
+    }
+
+    async fn model_ready(
+        &self,
+        request: Request<proto::ModelReadyRequest>,
+    ) -> Answered<proto::ModelReadyResponse> {
+        let asked = request.into_inner();
+        let model = ModelId::new(asked.name, asked.version);
+        let ready = self.0.service.state(&model)? == ModelState::Ready;
+        Ok(Response::new(proto::ModelReadyResponse { ready }))
+    }
+
+    async fn server_metadata(
+        &self,
+        _: Request<proto::ServerMetadataRequest>,
+    ) -> Answered<proto::ServerMetadataResponse> {
+        Ok(Response::new(proto::ServerMetadataResponse {
+            name: self.0.service.server_name(),
+            version: VERSION.to_owned(),
+            extensions: EXTENSIONS.map(str::to_owned).into(),
+        }))
+    }
+
+    async fn model_metadata(
+        &self,
+        request: Request<proto::ModelMetadataRequest>,
+    ) -> Answered<proto::ModelMetadataResponse> {
+        let asked = request.into_inner();
+        let model = ModelId::new(asked.name, asked.version);
+        let model = self.0.service.describe(&model)?;
+        Ok(Response::new(views::metadata(&model)))
+    }
+
+    async fn model_infer(
+        &self,
+        request: Request<proto::ModelInferRequest>,
+    ) -> Answered<proto::ModelInferResponse> {
+        let within = deadline(request.metadata())?;
+        let call = read_call(request.into_inner(), &self.0.limits)?;
+        let reply = self.0.infer(call, within).await?;
+        Ok(Response::new(write_reply(reply)))
+    }
+
+    async fn model_stream_infer(
+        &self,
+        request: Request<Streaming<proto::ModelInferRequest>>,
+    ) -> Answered<AnswerStream> {
+        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner());
+        Ok(Response::new(answers))
+    }
+
+    async fn model_config(
+        &self,
+        request: Request<proto::ModelConfigRequest>,
+    ) -> Answered<proto::ModelConfigResponse> {
+        let asked = request.into_inner();
+        let model = ModelId::new(asked.name, asked.version);
+        let config = views::config(&*self.0.service.describe(&model)?);
+        let config = Some(config);
+        Ok(Response::new(proto::ModelConfigResponse { config }))
+    }
+
+    async fn model_statistics(
+        &self,
+        request: Request<proto::ModelStatisticsRequest>,
+    ) -> Answered<proto::ModelStatisticsResponse> {
+        let asked = request.into_inner();
+        let all = self.0.statistics(one(asked.name, asked.version).as_ref())?;
+        let model_stats = all.iter().map(views::statistics).collect();
+        Ok(Response::new(proto::ModelStatisticsResponse {
+            model_stats,
+        }))
+    }
+
+    async fn repository_index(
+        &self,
+        request: Request<proto::RepositoryIndexRequest>,
+    ) -> Answered<proto::RepositoryIndexResponse> {
+        let ready = request.into_inner().ready;
+        let all = self.0.service.index().into_iter();
+        let wanted = all.filter(|(_, state)| !ready || *state == ModelState::Ready);
+        let models = wanted.map(
+            |(model, state)| proto::repository_index_response::ModelIndex {
+                name: model.name,
+                version: model.version.unwrap_or_default(),
+                state: state.name().to_owned(),
+                reason: state.reason().to_owned(),
+            },
+        );
+        let models = models.collect();
+        Ok(Response::new(proto::RepositoryIndexResponse { models }))
+    }
+
+    async fn repository_model_load(
+        &self,
+        request: Request<proto::RepositoryModelLoadRequest>,
+    ) -> Answered<proto::RepositoryModelLoadResponse> {
+        let asked = request.into_inner();
+        refuse_parameters(&asked.parameters)?;
+        self.0.service.load(&asked.model_name)?;
+        Ok(Response::new(proto::RepositoryModelLoadResponse {}))
+    }
+
+    async fn repository_model_unload(
+        &self,
+        request: Request<proto::RepositoryModelUnloadRequest>,
+    ) -> Answered<proto::RepositoryModelUnloadResponse> {
+        self.0.service.unload(&request.into_inner().model_name)?;
+        Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
+    }
+
+    async fn system_shared_memory_status(
+        &self,
+        request: Request<proto::SystemSharedMemoryStatusRequest>,
+    ) -> Answered<proto::SystemSharedMemoryStatusResponse> {
+        let all = self.0.regions().status(&request.into_inner().name)?;
+        Ok(Response::new(views::regions(all)))
+    }
+
+    async fn system_shared_memory_register(
+        &self,
+        request: Request<proto::SystemSharedMemoryRegisterRequest>,
+    ) -> Answered<proto::SystemSharedMemoryRegisterResponse> {
+        let asked = request.into_inner();
+        self.0.register(RegionStatus {
+            name: asked.name,
+            key: asked.key,
+            offset: asked.offset,
+            size: asked.byte_size,
+        })?;
+        Ok(Response::new(proto::SystemSharedMemoryRegisterResponse {}))
+    }
+
+    async fn system_shared_memory_unregister(
+        &self,
+        request: Request<proto::SystemSharedMemoryUnregisterRequest>,
+    ) -> Answered<proto::SystemSharedMemoryUnregisterResponse> {
+        self.0.regions().unregister(&request.into_inner().name);
+        Ok(Response::new(
+            proto::SystemSharedMemoryUnregisterResponse {},
+        ))
+    }
+
+    async fn cuda_shared_memory_status(
+        &self,
+        _: Request<proto::CudaSharedMemoryStatusRequest>,
+    ) -> Answered<proto::CudaSharedMemoryStatusResponse> {
+        // None can be registered.
+        Ok(Response::new(
+            proto::CudaSharedMemoryStatusResponse::default(),
+        ))
+    }
+
+    async fn cuda_shared_memory_register(
+        &self,
+        _: Request<proto::CudaSharedMemoryRegisterRequest>,
+    ) -> Answered<proto::CudaSharedMemoryRegisterResponse> {
+        unsupported("shared memory of GPUs")
+    }
+
+    async fn cuda_shared_memory_unregister(
+        &self,
+        _: Request<proto::CudaSharedMemoryUnregisterRequest>,
+    ) -> Answered<proto::CudaSharedMemoryUnregisterResponse> {
+        Ok(Response::new(proto::CudaSharedMemoryUnregisterResponse {}))
+    }
+
+    async fn trace_setting(
+        &self,
+        _: Request<proto::TraceSettingRequest>,
+    ) -> Answered<proto::TraceSettingResponse> {
+        unsupported("settings of traces")
+    }
+
+    async fn log_settings(
+        &self,
+        _: Request<proto::LogSettingsRequest>,
+    ) -> Answered<proto::LogSettingsResponse> {
+        unsupported("settings of logs")
+    }
+}
+
+#[tonic::async_trait]
+impl Health for GrpcService {
+    async fn check(&self, request: Request<HealthCheckRequest>) -> Answered<HealthCheckResponse> {
+        let service = request.into_inner().service;
+        let ready = match &*service {
+            "" | "inference.GRPCInferenceService" => self.0.service.is_ready(),
+            unknown => {
+                let message = format!("no service `{unknown}` is served");
+                return Err(ServiceError::new(ErrorKind::NotFound, message).into());
+            }
+        };
+        let status = match ready {
+            true => ServingStatus::Serving,
+            false => ServingStatus::NotServing,
+        };
+        let status = status.into();
+        Ok(Response::new(HealthCheckResponse { status }))
+    }
+}

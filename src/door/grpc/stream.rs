@@ -1,0 +1,119 @@
+//! Streams of requests: each is answered, in the order in which they came, and several at once.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tonic::codegen::tokio_stream::Stream;
+use tonic::{Status, Streaming};
+
+use crate::error::ServiceError;
+use crate::gateway::Gateway;
+use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
+
+use super::infer::{read_call, write_reply};
+
+/// Requests of a stream that are under way at once.
+const AT_ONCE: usize = 256;
+
+/// A task that ends with this.
+struct OwnedTask<T>(JoinHandle<T>);
+
+impl<T> Drop for OwnedTask<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An answer that is under way, or the end of the stream by an error.
+type AnswerTask = OwnedTask<Result<ModelStreamInferResponse, Status>>;
+
+/// The answers of a stream. Dropping it cancels all that is under way.
+pub(super) struct AnswerStream {
+    tasks: mpsc::Receiver<AnswerTask>,
+    next: Option<AnswerTask>,
+    _reader: OwnedTask<()>,
+}
+
+impl AnswerStream {
+    /// Answers the requests of a stream.
+    pub(super) fn of(gateway: Arc<Gateway>, requests: Streaming<ModelInferRequest>) -> Self {
+        let (begun, tasks) = mpsc::channel(AT_ONCE);
+        let reader = tokio::spawn(read(gateway, requests, begun));
+        AnswerStream {
+            tasks,
+            next: None,
+            _reader: OwnedTask(reader),
+        }
+    }
+}
+
+/// Begins each request, until the stream ends or nobody wants answers any more.
+async fn read(
+    gateway: Arc<Gateway>,
+    mut requests: Streaming<ModelInferRequest>,
+    begun: mpsc::Sender<AnswerTask>,
+) {
+    loop {
+        // Room first: what cannot be begun yet stays with the client.
+        let Ok(room) = begun.reserve().await else {
+            return;
+        };
+        let task = match requests.message().await {
+            Ok(None) => return,
+            Ok(Some(request)) => tokio::spawn(answer(Arc::clone(&gateway), request)),
+            Err(status) => tokio::spawn(std::future::ready(Err(status))),
+        };
+        room.send(OwnedTask(task));
+    }
+}
+
+/// Answers a request; an error is part of the answer, and the stream goes on.
+async fn answer(
+    gateway: Arc<Gateway>,
+    request: ModelInferRequest,
+) -> Result<ModelStreamInferResponse, Status> {
+    let id = request.id.clone();
+    let answered = answered(&gateway, request).await;
+    Ok(match answered {
+        Ok(reply) => ModelStreamInferResponse {
+            error_message: String::new(),
+            infer_response: Some(reply),
+        },
+        Err(error) => ModelStreamInferResponse {
+            error_message: error.to_string(),
+            infer_response: Some(ModelInferResponse {
+                id,
+                ..ModelInferResponse::default()
+            }),
+        },
+    })
+}
+
+async fn answered(
+    gateway: &Gateway,
+    request: ModelInferRequest,
+) -> Result<ModelInferResponse, ServiceError> {
+    let call = read_call(request, &gateway.limits)?;
+    Ok(write_reply(gateway.infer(call, None).await?))
+}
+
+impl Stream for AnswerStream {
+    type Item = Result<ModelStreamInferResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.next.is_none() {
+            self.next = ready!(self.tasks.poll_recv(context));
+        }
+        let Some(task) = &mut self.next else {
+            return Poll::Ready(None);
+        };
+        let done = ready!(Pin::new(&mut task.0).poll(context));
+        self.next = None;
+        let failed = |_| Err(Status::internal("the answer broke off"));
+        Poll::Ready(Some(done.unwrap_or_else(failed)))
+    }
+}

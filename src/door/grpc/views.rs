@@ -1,0 +1,108 @@
+//! What servers and models say of themselves, as messages.
+
+use divisi::tensor::TensorSpec;
+
+use crate::describe::{PLATFORM, config_type, shape};
+use crate::metrics::{ModelStatistics, TimedCount};
+use crate::proto::inference as proto;
+use crate::proto::inference::model_metadata_response::TensorMetadata;
+use crate::regions::RegionStatus;
+use crate::service::ModelDescription;
+
+/// Returns the metadata of a model.
+pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse {
+    let tensors = |specs: &[TensorSpec]| {
+        let view = |spec: &TensorSpec| TensorMetadata {
+            name: spec.name.clone(),
+            datatype: spec.data_type.name().to_owned(),
+            shape: shape(spec, model.batch.is_some()),
+        };
+        specs.iter().map(view).collect()
+    };
+    proto::ModelMetadataResponse {
+        name: model.name.clone(),
+        versions: model.versions.clone(),
+        platform: PLATFORM.to_owned(),
+        inputs: tensors(&model.signature.inputs),
+        outputs: tensors(&model.signature.outputs),
+    }
+}
+
+/// Returns the configuration of a model.
+pub(super) fn config(model: &ModelDescription) -> proto::ModelConfig {
+    let batching = proto::ModelDynamicBatching::default();
+    let batching = proto::model_config::SchedulingChoice::DynamicBatching(batching);
+    let most = model.batch.unwrap_or(0);
+    proto::ModelConfig {
+        name: model.name.clone(),
+        platform: PLATFORM.to_owned(),
+        backend: PLATFORM.to_owned(),
+        max_batch_size: i32::try_from(most).unwrap_or(i32::MAX),
+        input: model.signature.inputs.iter().map(config_input).collect(),
+        output: model.signature.outputs.iter().map(config_output).collect(),
+        scheduling_choice: model.batch.map(|_| batching),
+        ..proto::ModelConfig::default()
+    }
+}
+
+fn data_type(spec: &TensorSpec) -> i32 {
+    let known = proto::DataType::from_str_name(&config_type(spec));
+    known.unwrap_or(proto::DataType::TypeInvalid).into()
+}
+
+fn config_input(spec: &TensorSpec) -> proto::ModelInput {
+    proto::ModelInput {
+        name: spec.name.clone(),
+        data_type: data_type(spec),
+        dims: shape(spec, false),
+        ..proto::ModelInput::default()
+    }
+}
+
+fn config_output(spec: &TensorSpec) -> proto::ModelOutput {
+    proto::ModelOutput {
+        name: spec.name.clone(),
+        data_type: data_type(spec),
+        dims: shape(spec, false),
+        ..proto::ModelOutput::default()
+    }
+}
+
+/// Returns the statistics of a model.
+pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
+    let of = |TimedCount { count, ns }: TimedCount| Some(proto::StatisticDuration { count, ns });
+    proto::ModelStatistics {
+        name: model.name.clone(),
+        version: model.version.clone(),
+        last_inference: model.last,
+        inference_count: model.samples,
+        execution_count: model.success.count,
+        inference_stats: Some(proto::InferStatistics {
+            success: of(model.success),
+            fail: of(model.fail),
+            queue: of(model.queue),
+            compute_input: of(model.input),
+            compute_infer: of(model.compute),
+            compute_output: of(model.output),
+            cache_hit: of(TimedCount::default()),
+            cache_miss: of(TimedCount::default()),
+        }),
+        ..proto::ModelStatistics::default()
+    }
+}
+
+/// Returns the regions of shared memory by name.
+pub(super) fn regions(all: Vec<RegionStatus>) -> proto::SystemSharedMemoryStatusResponse {
+    let each = all.into_iter().map(|region| {
+        let view = proto::system_shared_memory_status_response::RegionStatus {
+            name: region.name.clone(),
+            key: region.key,
+            offset: region.offset,
+            byte_size: region.size,
+        };
+        (region.name, view)
+    });
+    proto::SystemSharedMemoryStatusResponse {
+        regions: each.collect(),
+    }
+}

@@ -1,0 +1,211 @@
+//! Each call of the protocol but inference, and its answer.
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::gateway::Gateway;
+use crate::protocol::ModelId;
+use crate::regions::RegionStatus;
+use crate::service::ModelState;
+
+use super::body::{ChunkedBody, gather};
+use super::infer::infer;
+use super::route::Route;
+use super::views::{
+    ConfigView, ErrorView, IndexView, LiveView, ModelView, ReadyView, RegionView, ServerView,
+    StatisticsView,
+};
+
+/// The bytes of a body that says how something is to be done.
+const CONTROL: usize = 64 << 10;
+
+/// Answers a call.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    route: Route,
+    request: Request<Incoming>,
+) -> Result<Response<ChunkedBody>, ServiceError> {
+    match route {
+        Route::Infer(model) => infer(gateway, model, request).await,
+        Route::RegionRegister(name) => {
+            let wanted: RegionRequest = control(gateway, request).await?;
+            gateway.register(wanted.named(name))?;
+            Ok(empty())
+        }
+        Route::Index => {
+            let wanted: IndexRequest = control(gateway, request).await?;
+            Ok(index(gateway, wanted.ready))
+        }
+        Route::Load(name) => {
+            refuse_parameters(&control(gateway, request).await?)?;
+            gateway.service.load(&name).map(|()| empty())
+        }
+        Route::Unload(name) => gateway.service.unload(&name).map(|()| empty()),
+        other => at_once(gateway, other),
+    }
+}
+
+/// Answers a call that has no body to wait for.
+fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, ServiceError> {
+    let service = &gateway.service;
+    Ok(match route {
+        Route::Live => json(&LiveView { live: true }),
+        Route::Ready => health(service.is_ready()),
+        Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
+        Route::Server => json(&ServerView::of(service.server_name())),
+        Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?)),
+        Route::Config(model) => json(&ConfigView::of(&*service.describe(&model)?)),
+        Route::Statistics(model) => {
+            let all = gateway.statistics(model.as_ref())?;
+            json(&StatisticsView::of(&all))
+        }
+        Route::RegionStatus(name) => {
+            let all = gateway.regions().status(&name)?;
+            json(&all.iter().map(RegionView::of).collect::<Vec<_>>())
+        }
+        Route::RegionUnregister(name) => {
+            gateway.regions().unregister(&name);
+            empty()
+        }
+        // There are none, so that all of them are gone.
+        Route::GpuRegionStatus => json(&[(); 0]),
+        Route::GpuRegionUnregister(_) => empty(),
+        Route::GpuRegionRegister => return Err(unsupported("shared memory of GPUs")),
+        Route::Unsupported(what) => return Err(unsupported(what)),
+        Route::Metrics => text(gateway.metrics()),
+        Route::Infer(_)
+        | Route::RegionRegister(_)
+        | Route::Index
+        | Route::Load(_)
+        | Route::Unload(_) => return Err(unsupported("this call")),
+    })
+}
+
+fn unsupported(what: &str) -> ServiceError {
+    ServiceError::unsupported(format!("{what}: not supported"))
+}
+
+fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
+    let all: Vec<(ModelId, ModelState)> = gateway.service.index();
+    let wanted = all
+        .iter()
+        .filter(|(_, state)| !ready || *state == ModelState::Ready);
+    json(
+        &wanted
+            .map(|(model, state)| IndexView::of(model, state))
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// Reads a body of JSON; an empty one says nothing.
+async fn control<T: Default + for<'de> Deserialize<'de>>(
+    gateway: &Gateway,
+    request: Request<Incoming>,
+) -> Result<T, ServiceError> {
+    let body = gather(gateway, request.into_body(), CONTROL).await?;
+    if body.bytes.is_empty() {
+        return Ok(T::default());
+    }
+    let read = serde_json::from_slice(&body.bytes);
+    read.map_err(|e| ServiceError::bad(format!("the request's JSON: {e}")))
+}
+
+#[derive(Default, Deserialize)]
+struct IndexRequest {
+    #[serde(default)]
+    ready: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct LoadRequest {
+    #[serde(default)]
+    parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+fn refuse_parameters(wanted: &LoadRequest) -> Result<(), ServiceError> {
+    match wanted.parameters.keys().next() {
+        None => Ok(()),
+        Some(name) => Err(ServiceError::unsupported(format!(
+            "parameter `{name}` of `load`: not supported"
+        ))),
+    }
+}
+
+#[derive(Default, Deserialize)]
+struct RegionRequest {
+    #[serde(default)]
+    key: String,
+    #[serde(default)]
+    offset: u64,
+    #[serde(default)]
+    byte_size: u64,
+}
+
+impl RegionRequest {
+    fn named(self, name: String) -> RegionStatus {
+        RegionStatus {
+            name,
+            key: self.key,
+            offset: self.offset,
+            size: self.byte_size,
+        }
+    }
+}
+
+fn health(ready: bool) -> Response<ChunkedBody> {
+    let mut response = json(&ReadyView { ready });
+    if !ready {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    response
+}
+
+fn empty() -> Response<ChunkedBody> {
+    Response::new(ChunkedBody::default())
+}
+
+fn text(text: String) -> Response<ChunkedBody> {
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    response(StatusCode::OK, kind, text.into())
+}
+
+fn json(value: &impl Serialize) -> Response<ChunkedBody> {
+    // Views are made of texts and numbers, which can be written.
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    response(StatusCode::OK, "application/json", bytes.into())
+}
+
+fn response(status: StatusCode, kind: &'static str, bytes: Bytes) -> Response<ChunkedBody> {
+    let mut response = Response::new(ChunkedBody::of([bytes]));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static(kind);
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// Returns the JSON of an error.
+pub(super) fn error_bytes(error: &ServiceError) -> Vec<u8> {
+    let view = ErrorView {
+        error: error.to_string(),
+    };
+    serde_json::to_vec(&view).unwrap_or_default()
+}
+
+/// Returns the answer that tells an error.
+pub(super) fn error_response(error: &ServiceError) -> Response<ChunkedBody> {
+    let status = StatusCode::from_u16(error.kind().http());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = response(status, "application/json", error_bytes(error).into());
+    if error.kind() == ErrorKind::Slow {
+        // The rest of the body is not waited for.
+        let close = HeaderValue::from_static("close");
+        response
+            .headers_mut()
+            .insert(hyper::header::CONNECTION, close);
+    }
+    response
+}

@@ -1,0 +1,10 @@
+//! The protocol over HTTP.
+
+mod answer;
+mod body;
+mod infer;
+mod route;
+mod serve;
+mod views;
+
+pub(crate) use serve::{HttpScope, serve};

@@ -1,0 +1,96 @@
+//! A connection of HTTP: its requests one after another, each with an answer.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::gateway::Gateway;
+use crate::net::{AcceptedConnection, Ending, Phase, TimedIo};
+
+use super::answer::{answer, error_bytes, error_response};
+use super::body::ChunkedBody;
+use super::route::route;
+
+/// The part of the protocol that is served at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpScope {
+    /// All of it.
+    Protocol,
+    /// The metrics alone.
+    Metrics,
+}
+
+/// Serves a connection until its client or the server ends it.
+pub(crate) async fn serve(
+    gateway: Arc<Gateway>,
+    accepted: AcceptedConnection,
+    scope: HttpScope,
+    mut ending: Ending,
+) {
+    let AcceptedConnection { stream, place } = accepted;
+    let Some(_place) = place else {
+        return turn_away(stream).await;
+    };
+    let limits = gateway.limits;
+    let phase = Phase::default();
+    let io = TimedIo::new(
+        stream,
+        Some(phase.clone()),
+        limits.header_time,
+        limits.read_time,
+    );
+    let service = service_fn(move |request| {
+        let (gateway, phase) = (Arc::clone(&gateway), phase.clone());
+        async move {
+            phase.serves();
+            let response = respond(&gateway, request, scope).await;
+            phase.rests();
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.max_headers(limits.headers)
+        .max_buf_size(limits.header_bytes)
+        .header_read_timeout(None);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
+    // How a connection ended its client knows, or does not care.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = ending.comes() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = tokio::time::timeout(limits.farewell, connection).await;
+}
+
+async fn respond(
+    gateway: &Gateway,
+    request: Request<Incoming>,
+    scope: HttpScope,
+) -> Response<ChunkedBody> {
+    let found = route(request.method(), request.uri().path(), scope);
+    let answered = match found {
+        Ok(route) => answer(gateway, route, request).await,
+        Err(error) => Err(error),
+    };
+    answered.unwrap_or_else(|error| error_response(&error))
+}
+
+/// Tells a client that there are too many connections.
+async fn turn_away(mut stream: tokio::net::TcpStream) {
+    let error = ServiceError::new(ErrorKind::TooMany, "there are too many connections");
+    let body = error_bytes(&error);
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    let text = [head.as_bytes(), &body].concat();
+    let _ = stream.write_all(&text).await;
+}

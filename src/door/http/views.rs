@@ -1,0 +1,245 @@
+//! The answers in JSON, as the protocol has them.
+
+use divisi::tensor::TensorSpec;
+use serde::Serialize;
+
+use crate::describe::{EXTENSIONS, PLATFORM, VERSION, config_type, shape};
+use crate::metrics::{ModelStatistics, TimedCount};
+use crate::protocol::ModelId;
+use crate::regions::RegionStatus;
+use crate::service::{ModelDescription, ModelState};
+
+#[derive(Serialize)]
+pub(super) struct ErrorView {
+    pub error: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct LiveView {
+    pub live: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct ReadyView {
+    pub ready: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct ServerView {
+    name: String,
+    version: &'static str,
+    extensions: [&'static str; EXTENSIONS.len()],
+}
+
+impl ServerView {
+    pub(super) fn of(name: String) -> Self {
+        ServerView {
+            name,
+            version: VERSION,
+            extensions: EXTENSIONS,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TensorMetadataView<'a> {
+    name: &'a str,
+    datatype: &'static str,
+    shape: Vec<i64>,
+}
+
+fn tensors(specs: &[TensorSpec], batched: bool) -> Vec<TensorMetadataView<'_>> {
+    let view = |spec: &'_ TensorSpec| -> (Vec<i64>, &'static str) {
+        (shape(spec, batched), spec.data_type.name())
+    };
+    let named = specs.iter().map(|spec| (&*spec.name, view(spec)));
+    let views = named.map(|(name, (shape, datatype))| TensorMetadataView {
+        name,
+        datatype,
+        shape,
+    });
+    views.collect()
+}
+
+#[derive(Serialize)]
+pub(super) struct ModelView<'a> {
+    name: &'a str,
+    versions: &'a [String],
+    platform: &'static str,
+    inputs: Vec<TensorMetadataView<'a>>,
+    outputs: Vec<TensorMetadataView<'a>>,
+}
+
+impl<'a> ModelView<'a> {
+    pub(super) fn of(model: &'a ModelDescription) -> Self {
+        let batched = model.batch.is_some();
+        ModelView {
+            name: &model.name,
+            versions: &model.versions,
+            platform: PLATFORM,
+            inputs: tensors(&model.signature.inputs, batched),
+            outputs: tensors(&model.signature.outputs, batched),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TensorConfigView<'a> {
+    name: &'a str,
+    data_type: String,
+    dims: Vec<i64>,
+}
+
+impl<'a> TensorConfigView<'a> {
+    fn all(specs: &'a [TensorSpec]) -> Vec<Self> {
+        let view = |spec: &'a TensorSpec| TensorConfigView {
+            name: &spec.name,
+            data_type: config_type(spec),
+            dims: shape(spec, false),
+        };
+        specs.iter().map(view).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct Empty {}
+
+#[derive(Serialize)]
+pub(super) struct ConfigView<'a> {
+    name: &'a str,
+    platform: &'static str,
+    backend: &'static str,
+    max_batch_size: usize,
+    input: Vec<TensorConfigView<'a>>,
+    output: Vec<TensorConfigView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dynamic_batching: Option<Empty>,
+}
+
+impl<'a> ConfigView<'a> {
+    pub(super) fn of(model: &'a ModelDescription) -> Self {
+        ConfigView {
+            name: &model.name,
+            platform: PLATFORM,
+            backend: PLATFORM,
+            max_batch_size: model.batch.unwrap_or(0),
+            input: TensorConfigView::all(&model.signature.inputs),
+            output: TensorConfigView::all(&model.signature.outputs),
+            dynamic_batching: model.batch.map(|_| Empty {}),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct IndexView<'a> {
+    name: &'a str,
+    version: &'a str,
+    state: &'static str,
+    reason: &'a str,
+}
+
+impl<'a> IndexView<'a> {
+    pub(super) fn of(model: &'a ModelId, state: &'a ModelState) -> Self {
+        IndexView {
+            name: &model.name,
+            version: model.version.as_deref().unwrap_or_default(),
+            state: state.name(),
+            reason: state.reason(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct RegionView<'a> {
+    name: &'a str,
+    key: &'a str,
+    offset: u64,
+    byte_size: u64,
+}
+
+impl<'a> RegionView<'a> {
+    pub(super) fn of(region: &'a RegionStatus) -> Self {
+        RegionView {
+            name: &region.name,
+            key: &region.key,
+            offset: region.offset,
+            byte_size: region.size,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TimedCountView {
+    count: u64,
+    ns: u64,
+}
+
+impl From<TimedCount> for TimedCountView {
+    fn from(TimedCount { count, ns }: TimedCount) -> Self {
+        TimedCountView { count, ns }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct StatisticsView<'a> {
+    model_stats: Vec<ModelStatisticsView<'a>>,
+}
+
+#[derive(Serialize)]
+struct ModelStatisticsView<'a> {
+    name: &'a str,
+    version: &'a str,
+    last_inference: u64,
+    inference_count: u64,
+    execution_count: u64,
+    inference_stats: InferenceStatisticsView,
+    batch_stats: [(); 0],
+    memory_usage: [(); 0],
+    response_stats: Empty,
+}
+
+#[derive(Serialize)]
+struct InferenceStatisticsView {
+    success: TimedCountView,
+    fail: TimedCountView,
+    queue: TimedCountView,
+    compute_input: TimedCountView,
+    compute_infer: TimedCountView,
+    compute_output: TimedCountView,
+    cache_hit: TimedCountView,
+    cache_miss: TimedCountView,
+}
+
+impl<'a> StatisticsView<'a> {
+    pub(super) fn of(models: &'a [ModelStatistics]) -> Self {
+        let view = |model: &'a ModelStatistics| ModelStatisticsView {
+            name: &model.name,
+            version: &model.version,
+            last_inference: model.last,
+            inference_count: model.samples,
+            execution_count: model.success.count,
+            inference_stats: InferenceStatisticsView::of(model),
+            batch_stats: [],
+            memory_usage: [],
+            response_stats: Empty {},
+        };
+        StatisticsView {
+            model_stats: models.iter().map(view).collect(),
+        }
+    }
+}
+
+impl InferenceStatisticsView {
+    fn of(model: &ModelStatistics) -> Self {
+        InferenceStatisticsView {
+            success: model.success.into(),
+            fail: model.fail.into(),
+            queue: model.queue.into(),
+            compute_input: model.input.into(),
+            compute_infer: model.compute.into(),
+            compute_output: model.output.into(),
+            cache_hit: TimedCount::default().into(),
+            cache_miss: TimedCount::default().into(),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The Open Inference Protocol over HTTP and gRPC, with Triton's extensions.
+//!
+//! The door translates: it knows models by [`service::ModelService`] alone, and neither how they
+//! are served nor who watches. [`InferenceServer`] listens, `http` and `grpc` read requests and
+//! write answers, `protocol` is what both have in common, and a request's way through all of it is
+//! in `gateway`.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod client;
+mod describe;
+pub mod ensemble;
+pub mod error;
+mod gateway;
+mod grpc;
+mod http;
+pub mod limits;
+mod metrics;
+mod net;
+pub mod protocol;
+mod regions;
+mod server;
+pub mod service;
+
+pub use server::{Addresses, InferenceServer, ServerOptions, StartError};
+
+/// The messages and services of the published interface files.
+#[allow(
+    missing_docs,
+    clippy::all,
+    unreachable_pub,
+    reason = "made from the files"
+)]
+pub mod proto {
+    /// Those of inference and of model configurations.
+    pub mod inference {
+        tonic::include_proto!("inference");
+    }
+
+    /// Those of gRPC's health checks.
+    pub mod health {
+        tonic::include_proto!("grpc.health.v1");
+    }
+}

@@ -1,0 +1,152 @@
+//! The bounds of all that clients may ask for. What is beyond is refused before anything is
+//! allocated for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::error::{ErrorKind, ServiceError};
+
+/// The bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Bytes of a request's body or message.
+    pub body: usize,
+    /// Bytes of the JSON of a request.
+    pub json: usize,
+    /// Bytes of the bodies that are held at once, of all requests together.
+    pub bodies: usize,
+    /// Bytes of a request's headers.
+    pub header_bytes: usize,
+    /// Headers of a request.
+    pub headers: usize,
+    /// Tensors of a request, inputs and outputs each.
+    pub tensors: usize,
+    /// Dimensions of a tensor.
+    pub rank: usize,
+    /// Values of a tensor.
+    pub elements: usize,
+    /// Lists within lists in the data of a tensor.
+    pub depth: usize,
+    /// Connections of a protocol.
+    pub connections: usize,
+    /// Calls at once on a connection of gRPC.
+    pub streams: u32,
+    /// Requests for inference that are under way.
+    pub requests: usize,
+    /// Regions of shared memory.
+    pub regions: usize,
+    /// Time for the headers of a request, from its first byte on.
+    pub header_time: Duration,
+    /// Time for the body of a request.
+    pub body_time: Duration,
+    /// Time that a client may let an answer lie without reading any of it.
+    pub read_time: Duration,
+    /// Time for requests under way to end when the server ends.
+    pub farewell: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        ServerLimits {
+            body: 256 << 20,
+            json: 64 << 20,
+            bodies: 1 << 30,
+            header_bytes: 64 << 10,
+            headers: 64,
+            tensors: 256,
+            rank: 32,
+            elements: 1 << 28,
+            depth: 32,
+            connections: 8192,
+            streams: 1024,
+            requests: 4096,
+            regions: 1024,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(60),
+            read_time: Duration::from_secs(30),
+            farewell: Duration::from_secs(5),
+        }
+    }
+}
+
+impl ServerLimits {
+    /// Returns the number of values of a tensor.
+    ///
+    /// # Errors
+    /// There are too many dimensions or values.
+    pub fn elements_of(&self, name: &str, dims: &[usize]) -> Result<usize, ServiceError> {
+        let large = |message: String| ServiceError::new(ErrorKind::TooLarge, message);
+        if dims.len() > self.rank {
+            let (found, most) = (dims.len(), self.rank);
+            return Err(large(format!(
+                "tensor `{name}`: expected at most {most} dimensions, found {found}"
+            )));
+        }
+        let elements = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+        elements.filter(|n| *n <= self.elements).ok_or_else(|| {
+            let most = self.elements;
+            large(format!(
+                "tensor `{name}`: expected at most {most} values, found the shape {dims:?}"
+            ))
+        })
+    }
+}
+
+/// A number of things that may be there at once.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    most: usize,
+    held: AtomicUsize,
+}
+
+impl Allowance {
+    /// Creates the allowance of `most` things.
+    pub(crate) fn of(most: usize) -> Arc<Self> {
+        Arc::new(Allowance {
+            most,
+            held: AtomicUsize::new(0),
+        })
+    }
+
+    /// Takes nothing yet.
+    pub(crate) fn share(self: &Arc<Self>) -> AllowanceShare {
+        AllowanceShare {
+            of: Arc::clone(self),
+            held: 0,
+        }
+    }
+
+    /// Takes one, or returns `None` if there is none left.
+    pub(crate) fn one(self: &Arc<Self>) -> Option<AllowanceShare> {
+        let mut share = self.share();
+        share.take(1).then_some(share)
+    }
+}
+
+/// A part of an [`Allowance`]; it goes back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct AllowanceShare {
+    of: Arc<Allowance>,
+    held: usize,
+}
+
+impl AllowanceShare {
+    /// Takes `more`. Returns `false` if there are not as many left.
+    pub(crate) fn take(&mut self, more: usize) -> bool {
+        let most = self.of.most;
+        let add = |held: usize| held.checked_add(more).filter(|all| *all <= most);
+        let taken = self
+            .of
+            .held
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        self.held += if taken.is_ok() { more } else { 0 };
+        taken.is_ok()
+    }
+}
+
+impl Drop for AllowanceShare {
+    fn drop(&mut self) {
+        self.of.held.fetch_sub(self.held, Ordering::Relaxed);
+    }
+}

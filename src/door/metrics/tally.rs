@@ -1,0 +1,195 @@
+//! What is counted of each version of a model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use divisi::lock::SharedLeaf;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::service::{InferenceAnswer, ModelDescription};
+
+/// How often something happened, and how long it took in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TimedCount {
+    /// How often.
+    pub count: u64,
+    /// Nanoseconds in all.
+    pub ns: u64,
+}
+
+/// The statistics of a version of a model since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModelStatistics {
+    /// The model's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// When the last answer was, in milliseconds of Unix time.
+    pub last: u64,
+    /// Samples answered.
+    pub samples: u64,
+    /// Requests answered.
+    pub success: TimedCount,
+    /// Requests that failed, or were refused.
+    pub fail: TimedCount,
+    /// Requests that failed, by reason.
+    pub reasons: Vec<(&'static str, u64)>,
+    /// Their waiting.
+    pub queue: TimedCount,
+    /// Their copying in.
+    pub input: TimedCount,
+    /// Their computing.
+    pub compute: TimedCount,
+    /// Their combining.
+    pub output: TimedCount,
+    /// Requests under way.
+    pub pending: u64,
+}
+
+/// A [`TimedCount`] that is counted from any thread.
+#[derive(Debug, Default)]
+struct Counter {
+    count: AtomicU64,
+    ns: AtomicU64,
+}
+
+impl Counter {
+    fn add(&self, time: Duration) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> TimedCount {
+        TimedCount {
+            count: self.count.load(Ordering::Relaxed),
+            ns: self.ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// The reasons of failures, as Triton names them.
+const REASONS: [&str; 4] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
+
+/// Counts what happens to the requests of a version of a model.
+#[derive(Debug, Default)]
+pub(crate) struct ModelTally {
+    last: AtomicU64,
+    samples: AtomicU64,
+    success: Counter,
+    fail: Counter,
+    reasons: [AtomicU64; REASONS.len()],
+    queue: Counter,
+    input: Counter,
+    compute: Counter,
+    output: Counter,
+    pending: AtomicI64,
+}
+
+impl ModelTally {
+    /// Counts a request that begins; what it returns counts its end.
+    pub(crate) fn begin(self: &Arc<Self>) -> RequestTally {
+        self.pending.fetch_add(1, Ordering::Relaxed);
+        RequestTally {
+            of: Arc::clone(self),
+            began: std::time::Instant::now(),
+            over: false,
+        }
+    }
+
+    fn answered(&self, took: Duration, answer: &InferenceAnswer) {
+        self.success.add(took);
+        self.queue.add(answer.times.queue);
+        self.input.add(answer.times.input);
+        self.compute.add(answer.times.compute);
+        self.output.add(answer.times.output);
+        self.samples.fetch_add(answer.samples, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_millis() as u64);
+        self.last.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn failed(&self, took: Duration, kind: ErrorKind) {
+        self.fail.add(took);
+        let at = REASONS.iter().position(|reason| *reason == kind.reason());
+        if let Some(counter) = at.and_then(|at| self.reasons.get(at)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self, name: &str, version: &str) -> ModelStatistics {
+        let reasons = REASONS.iter().zip(&self.reasons);
+        ModelStatistics {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            last: self.last.load(Ordering::Relaxed),
+            samples: self.samples.load(Ordering::Relaxed),
+            success: self.success.read(),
+            fail: self.fail.read(),
+            reasons: reasons
+                .map(|(reason, count)| (*reason, count.load(Ordering::Relaxed)))
+                .collect(),
+            queue: self.queue.read(),
+            input: self.input.read(),
+            compute: self.compute.read(),
+            output: self.output.read(),
+            pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
+        }
+    }
+}
+
+/// A request that is under way. Dropped before its end, it was given up by its client.
+#[derive(Debug)]
+pub(crate) struct RequestTally {
+    of: Arc<ModelTally>,
+    began: std::time::Instant,
+    over: bool,
+}
+
+impl RequestTally {
+    /// Counts its end.
+    pub(crate) fn end(mut self, outcome: Result<&InferenceAnswer, &ServiceError>) {
+        self.over = true;
+        match outcome {
+            Ok(answer) => self.of.answered(self.began.elapsed(), answer),
+            Err(error) => self.of.failed(self.began.elapsed(), error.kind()),
+        }
+    }
+}
+
+impl Drop for RequestTally {
+    fn drop(&mut self) {
+        if !self.over {
+            self.of.failed(self.began.elapsed(), ErrorKind::Cancelled);
+        }
+        self.of.pending.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The tallies of all versions of models that were asked or described.
+#[derive(Default)]
+pub(crate) struct Tallies {
+    by_model: SharedLeaf<BTreeMap<(String, String), Arc<ModelTally>>>,
+}
+
+impl Tallies {
+    /// Returns the tally of a version of a model that is served.
+    pub(crate) fn of(&self, model: &ModelDescription) -> Arc<ModelTally> {
+        let known = self.by_model.read();
+        let key =
+            |(name, version): &(String, String)| *name == model.name && *version == model.version;
+        if let Some((_, tally)) = known.iter().find(|(known, _)| key(known)) {
+            return Arc::clone(tally);
+        }
+        drop(known);
+        let key = (model.name.clone(), model.version.clone());
+        Arc::clone(self.by_model.write().entry(key).or_default())
+    }
+
+    /// Returns the statistics of a version of a model.
+    pub(crate) fn read(&self, model: &ModelDescription) -> ModelStatistics {
+        self.of(model).read(&model.name, &model.version)
+    }
+}

@@ -1,0 +1,66 @@
+//! Taking connections, up to a bound, until the server ends.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::limits::{Allowance, AllowanceShare};
+
+/// Pause after the system had no room for a connection.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A connection that was taken.
+pub(crate) struct AcceptedConnection {
+    /// The connection.
+    pub stream: TcpStream,
+    /// Its place among those that there may be, or `None` if there is none left.
+    pub place: Option<AllowanceShare>,
+}
+
+/// Tells connections that the server ends.
+#[derive(Clone)]
+pub(crate) struct Ending(watch::Receiver<bool>);
+
+impl Ending {
+    /// Creates what tells and what is told.
+    pub(crate) fn new() -> (watch::Sender<bool>, Self) {
+        let (tell, told) = watch::channel(false);
+        (tell, Ending(told))
+    }
+
+    /// Waits until the server ends.
+    pub(crate) async fn comes(&mut self) {
+        // Nobody there to tell it is the end, too.
+        let _ = self.0.wait_for(|ends| *ends).await;
+    }
+}
+
+/// Takes connections, and serves each in a task of its own.
+pub(crate) async fn accept<F>(
+    listener: TcpListener,
+    most: usize,
+    mut ending: Ending,
+    serve: impl Fn(AcceptedConnection) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let places = Allowance::of(most);
+    loop {
+        let taken = tokio::select! {
+            taken = listener.accept() => taken,
+            () = ending.comes() => return,
+        };
+        match taken {
+            Ok((stream, _)) => {
+                // Answers are small and must not wait for each other.
+                let _ = stream.set_nodelay(true);
+                let place = Arc::clone(&places).one();
+                tokio::spawn(serve(AcceptedConnection { stream, place }));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}

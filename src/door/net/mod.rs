@@ -1,0 +1,7 @@
+//! Connections: taken up to a bound, with time limits for clients that send or read slowly.
+
+mod accept;
+mod io;
+
+pub(crate) use accept::{AcceptedConnection, Ending, accept};
+pub(crate) use io::{Phase, TimedIo};

@@ -1,0 +1,260 @@
+//! A request for inference as HTTP and gRPC both write it, and the answer to it.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use bytes::Bytes;
+use divisi::tensor::DataType;
+
+use super::model_id::ModelId;
+use super::parameters::{CallParameters, ParameterValue};
+use super::tensor::WireTensor;
+use crate::error::{ErrorKind, ServiceError};
+use crate::limits::ServerLimits;
+
+/// A request: whom it asks, with which tensors, and for what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InferenceCall {
+    /// The model that is asked.
+    pub model: ModelId,
+    /// The client's name for it, which the answer carries.
+    pub id: String,
+    /// The time until it is given up.
+    pub deadline: Option<Duration>,
+    /// Its inputs.
+    pub inputs: Vec<CallInput>,
+    /// The outputs that are wanted; empty for all.
+    pub outputs: Vec<CallOutput>,
+    /// Whether outputs that do not say how they are wanted are sent as binary data.
+    pub binary: bool,
+}
+
+/// An input of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallInput {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// Its dimensions, that of the batch first.
+    pub dims: Vec<usize>,
+    /// Where its values are.
+    pub source: InputSource,
+}
+
+/// Where the values of an input are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputSource {
+    /// In the request.
+    Here(Bytes),
+    /// In shared memory.
+    Region(RegionPart),
+}
+
+/// A part of a region of shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionPart {
+    /// The region's name.
+    pub region: String,
+    /// The first byte, counted from the region's first.
+    pub offset: usize,
+    /// The bytes.
+    pub size: usize,
+}
+
+/// An output that is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallOutput {
+    /// Its name.
+    pub name: String,
+    /// Whether it is sent as binary data; `None` to do as the request says.
+    pub binary: Option<bool>,
+    /// How many of the largest values are wanted in place of all.
+    pub classes: Option<NonZeroUsize>,
+    /// The shared memory that it is written to.
+    pub region: Option<RegionPart>,
+}
+
+/// An answer as it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InferenceReply {
+    /// The model that was asked.
+    pub model: String,
+    /// Its version.
+    pub version: String,
+    /// The client's name for the request.
+    pub id: String,
+    /// The outputs, in the order in which they were asked for.
+    pub outputs: Vec<ReplyOutput>,
+}
+
+/// An output of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplyOutput {
+    /// Its name.
+    pub name: String,
+    /// Its type, dimensions and values.
+    pub tensor: WireTensor,
+    /// Where its values go.
+    pub place: ReplyPlace,
+}
+
+/// Where the values of an output go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplyPlace {
+    /// Into the answer, as numbers where that is told in JSON.
+    Written,
+    /// Into the answer, as binary data.
+    Binary,
+    /// Into shared memory, where they are already.
+    Region(RegionPart),
+}
+
+/// Parameters that make a request one of a sequence.
+const SEQUENCE: [&str; 3] = ["sequence_id", "sequence_start", "sequence_end"];
+
+impl InferenceCall {
+    /// Creates a request from its parameters.
+    ///
+    /// # Errors
+    /// A parameter is wrong, or asks for what is not served.
+    pub fn new(
+        model: ModelId,
+        id: String,
+        parameters: &CallParameters,
+    ) -> Result<Self, ServiceError> {
+        for name in SEQUENCE {
+            refuse_sequence(name, parameters.get(name))?;
+        }
+        let timeout = parameters.count("timeout", "the request")?;
+        let timeout = timeout.filter(|micros| *micros > 0);
+        Ok(InferenceCall {
+            model,
+            id,
+            deadline: timeout.map(Duration::from_micros),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            binary: parameters
+                .flag("binary_data_output", "the request")?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// Checks how many tensors there are, and that none is there twice.
+    ///
+    /// # Errors
+    /// There are too many, or one is there twice.
+    pub fn check(&self, limits: &ServerLimits) -> Result<(), ServiceError> {
+        let inputs: Vec<&str> = self.inputs.iter().map(|input| &*input.name).collect();
+        let outputs: Vec<&str> = self.outputs.iter().map(|output| &*output.name).collect();
+        check_names("inputs", &inputs, limits)?;
+        check_names("outputs", &outputs, limits)
+    }
+}
+
+fn check_names(of: &str, names: &[&str], limits: &ServerLimits) -> Result<(), ServiceError> {
+    if names.len() > limits.tensors {
+        return Err(too_many_tensors(of, limits));
+    }
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(()),
+        Some(pair) => Err(ServiceError::bad(format!(
+            "{of}: `{}` is there twice",
+            pair[0]
+        ))),
+    }
+}
+
+/// Returns the error of a request with more tensors than the bound.
+pub(crate) fn too_many_tensors(of: &str, limits: &ServerLimits) -> ServiceError {
+    let most = limits.tensors;
+    ServiceError::new(
+        ErrorKind::TooLarge,
+        format!("{of}: expected at most {most}"),
+    )
+}
+
+fn refuse_sequence(name: &str, value: Option<&ParameterValue>) -> Result<(), ServiceError> {
+    let none = match value {
+        None | Some(ParameterValue::Bool(false) | ParameterValue::Integer(0)) => true,
+        Some(ParameterValue::Unsigned(0)) => true,
+        Some(ParameterValue::Text(text)) => text.is_empty(),
+        Some(_) => false,
+    };
+    match none {
+        true => Ok(()),
+        false => Err(ServiceError::unsupported(format!(
+            "parameter `{name}`: sequences of requests are not supported"
+        ))),
+    }
+}
+
+impl CallInput {
+    /// Creates an input whose values are in shared memory if its parameters say so, and else
+    /// those that `here` returns.
+    ///
+    /// # Errors
+    /// A parameter is wrong, or the values are not there.
+    pub fn new(
+        (name, data_type, dims): (String, DataType, Vec<usize>),
+        parameters: &CallParameters,
+        here: impl FnOnce(&str) -> Result<Bytes, ServiceError>,
+    ) -> Result<Self, ServiceError> {
+        let of = format!("input `{name}`");
+        let source = match RegionPart::of(parameters, &of)? {
+            Some(part) => InputSource::Region(part),
+            None => InputSource::Here(here(&of)?),
+        };
+        Ok(CallInput {
+            name,
+            data_type,
+            dims,
+            source,
+        })
+    }
+}
+
+impl CallOutput {
+    /// Creates an output that is wanted from its parameters.
+    ///
+    /// # Errors
+    /// A parameter is wrong.
+    pub fn new(name: String, parameters: &CallParameters) -> Result<Self, ServiceError> {
+        let of = format!("output `{name}`");
+        let classes = parameters.size("classification", &of)?;
+        let wanted = CallOutput {
+            binary: parameters.flag("binary_data", &of)?,
+            classes: classes.and_then(NonZeroUsize::new),
+            region: RegionPart::of(parameters, &of)?,
+            name,
+        };
+        match (&wanted.region, wanted.classes) {
+            (Some(_), Some(_)) => Err(ServiceError::bad(format!(
+                "{of}: classes cannot be written to shared memory"
+            ))),
+            _ => Ok(wanted),
+        }
+    }
+}
+
+impl RegionPart {
+    /// Returns the part of shared memory that parameters name, or `None` if they name none.
+    fn of(parameters: &CallParameters, of: &str) -> Result<Option<Self>, ServiceError> {
+        let Some(region) = parameters.text("shared_memory_region", of)? else {
+            return Ok(None);
+        };
+        let size = parameters.size("shared_memory_byte_size", of)?;
+        let Some(size) = size else {
+            return Err(ServiceError::bad(format!(
+                "{of}: parameter `shared_memory_byte_size` is missing"
+            )));
+        };
+        Ok(Some(RegionPart {
+            region: region.to_owned(),
+            offset: parameters.size("shared_memory_offset", of)?.unwrap_or(0),
+            size,
+        }))
+    }
+}

@@ -1,0 +1,10 @@
+//! Requests and answers in JSON, with tensors in it or behind it.
+
+mod data;
+mod input;
+mod parameters;
+mod request;
+mod response;
+
+pub use request::read_call;
+pub use response::{JsonReply, write_reply};

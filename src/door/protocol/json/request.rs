@@ -1,0 +1,192 @@
+//! A request in JSON, with the binary data of inputs behind it.
+
+use std::fmt;
+
+use bytes::Bytes;
+use divisi::tensor::DataType;
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use crate::error::ServiceError;
+use crate::limits::ServerLimits;
+use crate::protocol::call::{CallInput, CallOutput, InferenceCall};
+use crate::protocol::model_id::ModelId;
+use crate::protocol::parameters::CallParameters;
+
+use super::data::JsonReading;
+use super::input::{JsonTensor, TensorsSeed};
+
+/// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
+/// another.
+///
+/// # Errors
+/// It is malformed, wrong or beyond a bound.
+pub fn read_call(
+    model: ModelId,
+    head: &[u8],
+    tail: Bytes,
+    limits: &ServerLimits,
+) -> Result<InferenceCall, ServiceError> {
+    let written = read(head, limits)?;
+    let mut call = InferenceCall::new(model, written.id, &written.parameters)?;
+    let mut tail = BinaryTail(tail);
+    for tensor in written.inputs.unwrap_or_default() {
+        call.inputs.push(input(tensor, &mut tail)?);
+    }
+    tail.check_end()?;
+    for tensor in written.outputs.unwrap_or_default() {
+        let output = CallOutput::new(tensor.name, &tensor.parameters)?;
+        call.outputs.push(output);
+    }
+    call.check(limits)?;
+    Ok(call)
+}
+
+/// Reads the JSON; again where the data of an input came before its type.
+fn read(head: &[u8], limits: &ServerLimits) -> Result<JsonCall, ServiceError> {
+    let reading = JsonReading::new(limits, Vec::new());
+    let (call, untyped) = read_once(head, reading)?;
+    if !untyped {
+        return Ok(call);
+    }
+    let inputs = call.inputs.as_deref().unwrap_or_default();
+    let types = inputs.iter().map(|input| data_type(input));
+    let types = types.collect::<Result<_, _>>()?;
+    Ok(read_once(head, JsonReading::new(limits, types))?.0)
+}
+
+fn read_once(head: &[u8], reading: JsonReading<'_>) -> Result<(JsonCall, bool), ServiceError> {
+    let mut json = serde_json::Deserializer::from_slice(head);
+    let read = CallSeed(&reading).deserialize(&mut json);
+    match read.and_then(|call| json.end().map(|()| call)) {
+        Ok(call) => Ok((call, reading.untyped.get())),
+        Err(error) => {
+            let malformed = || ServiceError::bad(format!("the request's JSON: {error}"));
+            Err(reading.into_refusal().unwrap_or_else(malformed))
+        }
+    }
+}
+
+fn data_type(input: &JsonTensor) -> Result<DataType, ServiceError> {
+    let missing = || ServiceError::bad(format!("input `{}`: `datatype` is missing", input.name));
+    input.data_type.ok_or_else(missing)
+}
+
+fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, ServiceError> {
+    let data_type = data_type(&tensor)?;
+    let JsonTensor {
+        name,
+        shape,
+        parameters,
+        data,
+        ..
+    } = tensor;
+    let Some(dims) = shape else {
+        return Err(ServiceError::bad(format!(
+            "input `{name}`: `shape` is missing"
+        )));
+    };
+    let expected = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    let shape = format!("{dims:?}");
+    CallInput::new((name, data_type, dims), &parameters, |of| {
+        match (parameters.size("binary_data_size", of)?, data) {
+            (Some(size), None) => tail.take(size, of),
+            (None, Some((_, count))) if expected != Some(count) => Err(ServiceError::bad(format!(
+                "{of}: {count} values for the shape {shape}"
+            ))),
+            (None, Some((bytes, _))) => Ok(bytes),
+            (None, None) => Err(ServiceError::bad(format!(
+                "{of}: expected `data`, or the parameter `binary_data_size`, or one of shared \
+                 memory"
+            ))),
+            (Some(_), Some(_)) => Err(ServiceError::bad(format!(
+                "{of}: expected `data` or the parameter `binary_data_size`, found both"
+            ))),
+        }
+    })
+}
+
+/// The bytes behind the JSON, as far as no input has taken them.
+struct BinaryTail(Bytes);
+
+impl BinaryTail {
+    fn take(&mut self, size: usize, of: &str) -> Result<Bytes, ServiceError> {
+        if size > self.0.len() {
+            let left = self.0.len();
+            return Err(ServiceError::bad(format!(
+                "{of}: `binary_data_size` is {size}, and {left} bytes are left of the body"
+            )));
+        }
+        Ok(self.0.split_to(size))
+    }
+
+    fn check_end(&self) -> Result<(), ServiceError> {
+        match self.0.len() {
+            0 => Ok(()),
+            left => Err(ServiceError::bad(format!(
+                "{left} bytes of the body belong to no input"
+            ))),
+        }
+    }
+}
+
+/// A request as JSON has it.
+#[derive(Default)]
+struct JsonCall {
+    id: String,
+    parameters: CallParameters,
+    inputs: Option<Vec<JsonTensor>>,
+    outputs: Option<Vec<JsonTensor>>,
+}
+
+/// The fields of a request; others are passed over.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum CallField {
+    Id,
+    Parameters,
+    Inputs,
+    Outputs,
+    #[serde(other)]
+    Other,
+}
+
+struct CallSeed<'a, 'l>(&'a JsonReading<'l>);
+
+impl<'de> DeserializeSeed<'de> for CallSeed<'_, '_> {
+    type Value = JsonCall;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<JsonCall, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for CallSeed<'_, '_> {
+    type Value = JsonCall;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request with `inputs`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<JsonCall, A::Error> {
+        let mut call = JsonCall::default();
+        let tensors = |of| TensorsSeed {
+            reading: self.0,
+            of,
+        };
+        while let Some(field) = fields.next_key()? {
+            match field {
+                CallField::Id => call.id = fields.next_value()?,
+                CallField::Parameters => call.parameters = fields.next_value()?,
+                CallField::Inputs => call.inputs = Some(fields.next_value_seed(tensors("inputs"))?),
+                CallField::Outputs => {
+                    call.outputs = Some(fields.next_value_seed(tensors("outputs"))?);
+                }
+                CallField::Other => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(call)
+    }
+}

@@ -1,0 +1,88 @@
+//! An answer in JSON, with outputs as binary data behind it.
+
+use bytes::Bytes;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::call::{InferenceReply, ReplyOutput, ReplyPlace};
+use crate::protocol::elements::WrittenElements;
+
+/// An answer: its JSON, and what lies behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonReply {
+    /// The JSON.
+    pub head: Bytes,
+    /// The outputs as binary data, in the buffers that they were computed into.
+    pub tail: Vec<Bytes>,
+}
+
+/// Writes an answer.
+///
+/// # Errors
+/// A string is no text, which JSON cannot say.
+pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
+    let head = serde_json::to_vec(&WrittenReply(reply));
+    let head = head.map_err(|e| {
+        let message = format!("the answer cannot be written as JSON ({e}); ask for binary data");
+        ServiceError::new(ErrorKind::BadInput, message)
+    })?;
+    let binary = reply
+        .outputs
+        .iter()
+        .filter(|o| o.place == ReplyPlace::Binary);
+    Ok(JsonReply {
+        head: head.into(),
+        tail: binary.map(|output| output.tensor.bytes().clone()).collect(),
+    })
+}
+
+struct WrittenReply<'a>(&'a InferenceReply);
+
+impl Serialize for WrittenReply<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let reply = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        if !reply.id.is_empty() {
+            map.serialize_entry("id", &reply.id)?;
+        }
+        map.serialize_entry("model_name", &reply.model)?;
+        map.serialize_entry("model_version", &reply.version)?;
+        let outputs: Vec<_> = reply.outputs.iter().map(WrittenOutput).collect();
+        map.serialize_entry("outputs", &outputs)?;
+        map.end()
+    }
+}
+
+struct WrittenOutput<'a>(&'a ReplyOutput);
+
+impl Serialize for WrittenOutput<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ReplyOutput {
+            name,
+            tensor,
+            place,
+        } = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", name)?;
+        map.serialize_entry("datatype", tensor.data_type().name())?;
+        map.serialize_entry("shape", tensor.dims())?;
+        match place {
+            ReplyPlace::Written => map.serialize_entry("data", &WrittenElements(tensor))?,
+            ReplyPlace::Binary => {
+                let size = BinarySize {
+                    binary_data_size: tensor.bytes().len(),
+                };
+                map.serialize_entry("parameters", &size)?;
+            }
+            // Where it is the client has said; more words of it make some clients stumble.
+            ReplyPlace::Region(_) => {}
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct BinarySize {
+    binary_data_size: usize,
+}

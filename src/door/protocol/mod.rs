@@ -1,0 +1,18 @@
+//! Requests and answers of the protocol, as both HTTP and gRPC have them: tensors in the buffers
+//! that they arrived in, parameters, and the forms that tensors are written in.
+
+mod call;
+mod classification;
+mod elements;
+pub mod json;
+mod model_id;
+mod parameters;
+mod tensor;
+
+pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, RegionPart};
+pub use call::{ReplyOutput, ReplyPlace};
+pub use classification::classified;
+pub use elements::{ElementFault, ElementSink};
+pub use model_id::ModelId;
+pub use parameters::{CallParameters, ParameterValue};
+pub use tensor::{NamedTensor, WireTensor};

@@ -1,0 +1,32 @@
+//! Which model is asked.
+
+use crate::error::{ErrorKind, ServiceError};
+
+/// A model by name and, where one was asked for, by version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelId {
+    /// Its name.
+    pub name: String,
+    /// Its version; `None` for the one that is served.
+    pub version: Option<String>,
+}
+
+impl ModelId {
+    /// Creates the identity of a model; an empty version is none.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        ModelId {
+            name: name.into(),
+            version: Some(version.into()).filter(|version| !version.is_empty()),
+        }
+    }
+
+    /// Returns the error of a model that is not there.
+    pub fn unknown(&self) -> ServiceError {
+        let name = &self.name;
+        let message = match &self.version {
+            Some(version) => format!("no model `{name}` of version `{version}` is served"),
+            None => format!("no model `{name}` is served"),
+        };
+        ServiceError::new(ErrorKind::NotFound, message)
+    }
+}

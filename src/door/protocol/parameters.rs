@@ -1,0 +1,94 @@
+//! Parameters of requests, inputs and outputs: values by name.
+
+use crate::error::ServiceError;
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterValue {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A whole number that may be beyond those.
+    Unsigned(u64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(String),
+}
+
+/// Parameters, and what they belong to, for errors.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CallParameters {
+    /// The values by name.
+    pub values: Vec<(String, ParameterValue)>,
+}
+
+impl CallParameters {
+    /// Returns the value of a name.
+    pub fn get(&self, name: &str) -> Option<&ParameterValue> {
+        let found = self.values.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// Returns whether a parameter is true, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn flag(&self, name: &str, of: &str) -> Result<Option<bool>, ServiceError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ParameterValue::Bool(value)) => Ok(Some(*value)),
+            Some(found) => Err(wrong(name, of, "true or false", found)),
+        }
+    }
+
+    /// Returns a whole number that is not negative, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn count(&self, name: &str, of: &str) -> Result<Option<u64>, ServiceError> {
+        let found = match self.get(name) {
+            None => return Ok(None),
+            Some(found) => found,
+        };
+        let number = match found {
+            ParameterValue::Integer(value) => u64::try_from(*value).ok(),
+            ParameterValue::Unsigned(value) => Some(*value),
+            _ => None,
+        };
+        let expected = "a whole number that is not negative";
+        number.map_or_else(|| Err(wrong(name, of, expected, found)), |n| Ok(Some(n)))
+    }
+
+    /// Returns a number of bytes, values or the like, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// It is something else, or more than memory has addresses for.
+    pub fn size(&self, name: &str, of: &str) -> Result<Option<usize>, ServiceError> {
+        let Some(count) = self.count(name, of)? else {
+            return Ok(None);
+        };
+        let size = usize::try_from(count).ok();
+        let wrong = || wrong(name, of, "a size", &ParameterValue::Unsigned(count));
+        size.map(Some).ok_or_else(wrong)
+    }
+
+    /// Returns a text, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn text(&self, name: &str, of: &str) -> Result<Option<&str>, ServiceError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ParameterValue::Text(text)) => Ok(Some(text)),
+            Some(found) => Err(wrong(name, of, "a text", found)),
+        }
+    }
+}
+
+fn wrong(name: &str, of: &str, expected: &str, found: &ParameterValue) -> ServiceError {
+    ServiceError::bad(format!(
+        "{of}: parameter `{name}`: expected {expected}, found {found:?}"
+    ))
+}

@@ -1,0 +1,153 @@
+//! Tensors as they are sent: values in row-major order as little-endian bytes, strings with their
+//! lengths before them.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use divisi::tensor::DataType;
+
+use crate::error::ServiceError;
+use crate::limits::ServerLimits;
+
+/// The bytes of the length before each string.
+const LENGTH: usize = 4;
+
+/// A tensor in the buffer that it arrived in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireTensor {
+    data_type: DataType,
+    dims: Vec<usize>,
+    bytes: Bytes,
+}
+
+/// A tensor with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTensor {
+    /// Its name.
+    pub name: String,
+    /// The tensor.
+    pub tensor: WireTensor,
+}
+
+impl WireTensor {
+    /// Creates a tensor from its bytes. `name` is for errors.
+    ///
+    /// # Errors
+    /// The bytes are not those of the dimensions, or there are more than a bound.
+    pub fn new(
+        name: &str,
+        data_type: DataType,
+        dims: Vec<usize>,
+        bytes: Bytes,
+        limits: &ServerLimits,
+    ) -> Result<Self, ServiceError> {
+        let elements = limits.elements_of(name, &dims)?;
+        match data_type.size() {
+            Some(size) => check_size(name, data_type, &dims, elements * size, bytes.len())?,
+            None => check_strings(name, &dims, elements, &bytes)?,
+        }
+        Ok(WireTensor {
+            data_type,
+            dims,
+            bytes,
+        })
+    }
+
+    /// Creates a tensor that a model made; its bytes are those of its dimensions.
+    pub fn of_values(data_type: DataType, dims: Vec<usize>, bytes: Bytes) -> Self {
+        WireTensor {
+            data_type,
+            dims,
+            bytes,
+        }
+    }
+
+    /// Creates a tensor of strings.
+    pub fn of_strings<'s>(dims: Vec<usize>, strings: impl Iterator<Item = &'s [u8]>) -> Self {
+        let mut bytes = BytesMut::new();
+        for string in strings {
+            put_string(&mut bytes, string);
+        }
+        WireTensor {
+            data_type: DataType::Bytes,
+            dims,
+            bytes: bytes.freeze(),
+        }
+    }
+
+    /// Returns the type of the values.
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// Returns the dimensions, the slowest first.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Returns the values as bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Returns the number of values.
+    pub fn elements(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Iterates over the strings of a tensor of BYTES.
+    pub fn strings(&self) -> impl Iterator<Item = &[u8]> {
+        Strings(&self.bytes)
+    }
+}
+
+/// Appends a string with its length before it.
+pub(crate) fn put_string(to: &mut impl BufMut, string: &[u8]) {
+    to.put_u32_le(string.len() as u32);
+    to.put_slice(string);
+}
+
+/// Takes strings off the front of bytes, as long as there are whole ones.
+struct Strings<'a>(&'a [u8]);
+
+impl<'a> Iterator for Strings<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.0.split_first_chunk::<LENGTH>()?;
+        let (string, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        self.0 = rest;
+        Some(string)
+    }
+}
+
+fn check_size(
+    name: &str,
+    data_type: DataType,
+    dims: &[usize],
+    expected: usize,
+    found: usize,
+) -> Result<(), ServiceError> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(ServiceError::bad(format!(
+            "tensor `{name}`: {data_type} of shape {dims:?} has {expected} bytes, found {found}"
+        ))),
+    }
+}
+
+fn check_strings(
+    name: &str,
+    dims: &[usize],
+    expected: usize,
+    bytes: &[u8],
+) -> Result<(), ServiceError> {
+    let mut strings = Strings(bytes);
+    let found = strings.by_ref().count();
+    match found == expected && strings.0.is_empty() {
+        true => Ok(()),
+        false => Err(ServiceError::bad(format!(
+            "tensor `{name}`: BYTES of shape {dims:?} are {expected} strings, each behind its length \
+             in four bytes; found {found} and {} bytes behind them",
+            strings.0.len()
+        ))),
+    }
+}

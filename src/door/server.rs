@@ -1,0 +1,227 @@
+//! The server: the addresses that it listens at, and the threads that serve them.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::gateway::Gateway;
+use crate::grpc;
+use crate::http::{self, HttpScope};
+use crate::limits::ServerLimits;
+use crate::net::{Ending, accept};
+use crate::service::ModelService;
+
+/// Where a server listens, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerOptions {
+    /// The address of HTTP.
+    pub http: Option<SocketAddr>,
+    /// The address of gRPC.
+    pub grpc: Option<SocketAddr>,
+    /// The address of the metrics alone.
+    pub metrics: Option<SocketAddr>,
+    /// Whether others than this machine may be listened to.
+    pub allow_remote: bool,
+    /// The bounds.
+    pub limits: ServerLimits,
+    /// The threads that read requests and write answers.
+    pub threads: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            http: None,
+            grpc: None,
+            metrics: None,
+            allow_remote: false,
+            limits: ServerLimits::default(),
+            threads: 2,
+        }
+    }
+}
+
+/// Where a server listens; a port of 0 has become one that was free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// The address of HTTP.
+    pub http: Option<SocketAddr>,
+    /// The address of gRPC.
+    pub grpc: Option<SocketAddr>,
+    /// The address of the metrics alone.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Why a server does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// An address is taken.
+    #[error(
+        "--{option} {address}: another program listens there; end it, choose another address \
+         with `--{option} ADDRESS`, or none with `--{option} off`"
+    )]
+    Taken {
+        /// The protocol's option.
+        option: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An address is not this machine's own.
+    #[error(
+        "--{option} {address}: others than this machine could ask, and nothing there asks who \
+         they are; `--allow-remote` allows it"
+    )]
+    Remote {
+        /// The protocol's option.
+        option: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An address cannot be listened at.
+    #[error("--{option} {address}: {error}")]
+    Address {
+        /// The protocol's option.
+        option: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The system has no thread left.
+    #[error("the threads of the server could not be started: {0}")]
+    Threads(io::Error),
+}
+
+/// A server that listens. Dropping it lets requests under way end, for a while, and ends it.
+pub struct InferenceServer {
+    addresses: Addresses,
+    end: watch::Sender<bool>,
+    farewell: std::time::Duration,
+    runtime: Option<Runtime>,
+}
+
+impl InferenceServer {
+    /// Listens at the addresses, and serves models there.
+    ///
+    /// # Errors
+    /// An address cannot be listened at, or may not; then there is none.
+    pub fn start(
+        service: Arc<dyn ModelService>,
+        options: &ServerOptions,
+    ) -> Result<Self, StartError> {
+        let bind = |option, address: Option<SocketAddr>| {
+            address.map(|a| listen(option, a, options)).transpose()
+        };
+        let http = bind("http", options.http)?;
+        let grpc = bind("grpc", options.grpc)?;
+        let metrics = bind("metrics", options.metrics)?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.threads.max(1))
+            .thread_name("protocol")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(StartError::Threads)?;
+        let address = |listener: &Option<TcpListener>| listener.as_ref()?.local_addr().ok();
+        let addresses = Addresses {
+            http: address(&http),
+            grpc: address(&grpc),
+            metrics: address(&metrics),
+        };
+        let gateway = Gateway::new(service, options.limits);
+        let (end, ending) = Ending::new();
+        {
+            let _inside = runtime.enter();
+            let scopes = [(http, HttpScope::Protocol), (metrics, HttpScope::Metrics)];
+            for (listener, scope) in scopes {
+                serve_http(&runtime, listener, &gateway, scope, &ending)?;
+            }
+            serve_grpc(&runtime, grpc, &gateway, &ending)?;
+        }
+        Ok(InferenceServer {
+            addresses,
+            end,
+            farewell: options.limits.farewell,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Returns where it listens.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+}
+
+impl Drop for InferenceServer {
+    fn drop(&mut self) {
+        let _ = self.end.send(true);
+        if let Some(runtime) = self.runtime.take() {
+            let ended = async { self.end.closed().await };
+            let _ = runtime.block_on(async { tokio::time::timeout(self.farewell, ended).await });
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn listen(
+    option: &'static str,
+    address: SocketAddr,
+    options: &ServerOptions,
+) -> Result<TcpListener, StartError> {
+    if !address.ip().is_loopback() && !options.allow_remote {
+        return Err(StartError::Remote { option, address });
+    }
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::Taken { option, address },
+        _ => StartError::Address {
+            option,
+            address,
+            error,
+        },
+    })
+}
+
+fn serve_http(
+    runtime: &Runtime,
+    listener: Option<TcpListener>,
+    gateway: &Arc<Gateway>,
+    scope: HttpScope,
+    ending: &Ending,
+) -> Result<(), StartError> {
+    let Some(listener) = listener else {
+        return Ok(());
+    };
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
+    let (gateway, told) = (Arc::clone(gateway), ending.clone());
+    let most = gateway.limits.connections;
+    runtime.spawn(accept(listener, most, ending.clone(), move |accepted| {
+        http::serve(Arc::clone(&gateway), accepted, scope, told.clone())
+    }));
+    Ok(())
+}
+
+fn serve_grpc(
+    runtime: &Runtime,
+    listener: Option<TcpListener>,
+    gateway: &Arc<Gateway>,
+    ending: &Ending,
+) -> Result<(), StartError> {
+    let Some(listener) = listener else {
+        return Ok(());
+    };
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
+    let (gateway, told) = (Arc::clone(gateway), ending.clone());
+    let most = gateway.limits.connections;
+    runtime.spawn(accept(listener, most, ending.clone(), move |accepted| {
+        grpc::serve(Arc::clone(&gateway), accepted, told.clone())
+    }));
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! The one interface by which the door asks for models: [`ModelService`].
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::tensor::Signature;
+
+use crate::error::ServiceError;
+use crate::protocol::{ModelId, NamedTensor};
+
+/// The state of a version of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelState {
+    /// It answers.
+    Ready,
+    /// It does not; says why.
+    Unavailable(String),
+}
+
+impl ModelState {
+    /// Returns its name in the protocol.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ModelState::Ready => "READY",
+            ModelState::Unavailable(_) => "UNAVAILABLE",
+        }
+    }
+
+    /// Returns why it does not answer; empty where it does.
+    pub fn reason(&self) -> &str {
+        match self {
+            ModelState::Ready => "",
+            ModelState::Unavailable(reason) => reason,
+        }
+    }
+}
+
+/// A version of a model.
+#[derive(Clone, Debug)]
+pub struct ModelDescription {
+    /// The model's name.
+    pub name: String,
+    /// Its versions, the served ones.
+    pub versions: Vec<String>,
+    /// The version that is described.
+    pub version: String,
+    /// Its tensors, without the dimension of the batch.
+    pub signature: Signature,
+    /// The most samples of a request; `None` where tensors have no dimension of a batch.
+    pub batch: Option<usize>,
+    /// The names of the values of an output, by its name.
+    pub labels: Vec<(String, Arc<[String]>)>,
+}
+
+impl ModelDescription {
+    /// Returns the names of the values of an output, or `None` if they have none.
+    pub fn labels_of(&self, output: &str) -> Option<&Arc<[String]>> {
+        let found = self.labels.iter().find(|(name, _)| name == output);
+        found.map(|(_, labels)| labels)
+    }
+}
+
+/// A request for inference: tensors by name, in the buffers that they arrived in.
+#[derive(Clone, Debug)]
+pub struct InferenceRequest {
+    /// The model that is asked.
+    pub model: ModelId,
+    /// Its inputs.
+    pub inputs: Vec<NamedTensor>,
+    /// The outputs that are wanted; empty for all.
+    pub outputs: Vec<String>,
+    /// The time until it is given up.
+    pub deadline: Option<Duration>,
+}
+
+/// The parts of the time that a request took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InferenceTimes {
+    /// It waited to be run.
+    pub queue: Duration,
+    /// Its inputs were written and copied.
+    pub input: Duration,
+    /// It was computed.
+    pub compute: Duration,
+    /// Its outputs were combined.
+    pub output: Duration,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct InferenceAnswer {
+    /// The outputs that were wanted, in that order.
+    pub outputs: Vec<NamedTensor>,
+    /// The samples that were answered.
+    pub samples: u64,
+    /// Where the time went.
+    pub times: InferenceTimes,
+}
+
+/// An answer that is under way. Dropping it cancels the request.
+pub type InferenceFuture =
+    Pin<Box<dyn Future<Output = Result<InferenceAnswer, ServiceError>> + Send>>;
+
+/// A number for `/metrics` that the door does not know by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gauge {
+    /// Its name, such as `divisi_batches_total`.
+    pub name: &'static str,
+    /// Its help text.
+    pub help: &'static str,
+    /// Whether it only ever grows.
+    pub counts: bool,
+    /// Its labels.
+    pub labels: Vec<(&'static str, String)>,
+    /// Its value.
+    pub value: f64,
+}
+
+/// The models behind the door.
+pub trait ModelService: Send + Sync + 'static {
+    /// Returns the name of the server.
+    fn server_name(&self) -> String {
+        "divisi".into()
+    }
+
+    /// Whether every model answers.
+    fn is_ready(&self) -> bool {
+        self.index()
+            .iter()
+            .all(|(_, state)| *state == ModelState::Ready)
+    }
+
+    /// Returns every version of every model with its state.
+    fn index(&self) -> Vec<(ModelId, ModelState)>;
+
+    /// Describes a model.
+    ///
+    /// # Errors
+    /// There is none of that name and version.
+    fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError>;
+
+    /// Returns whether a model answers.
+    ///
+    /// # Errors
+    /// There is none of that name and version.
+    fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError>;
+
+    /// Asks a model. What cannot be answered is refused before anything waits.
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture;
+
+    /// Loads a model, or its newest version.
+    ///
+    /// # Errors
+    /// It cannot be loaded, or nothing can.
+    fn load(&self, name: &str) -> Result<(), ServiceError> {
+        Err(ServiceError::unsupported(format!(
+            "model `{name}`: loading of models is not supported; the models are those that the \
+             server was started with"
+        )))
+    }
+
+    /// Unloads a model.
+    ///
+    /// # Errors
+    /// It cannot be unloaded, or nothing can.
+    fn unload(&self, name: &str) -> Result<(), ServiceError> {
+        Err(ServiceError::unsupported(format!(
+            "model `{name}`: unloading of models is not supported; the models are those that the \
+             server was started with"
+        )))
+    }
+
+    /// Returns numbers for `/metrics`.
+    fn gauges(&self) -> Vec<Gauge> {
+        Vec::new()
+    }
+}

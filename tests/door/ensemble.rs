@@ -1,0 +1,107 @@
+//! A real ensemble behind the door.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use divisi::allocation::{Frame, Matrix};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::{Engine, EngineOptions, NetworkFactory, Request};
+use divisi_door::InferenceServer;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::limits::ServerLimits;
+use serde_json::json;
+
+use crate::client::{Answer, ask};
+use crate::service::options;
+
+fn engine(path: &str) -> Arc<Engine> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(path);
+    let ensemble = Arc::new(Ensemble::read(&Files::at(&path)).expect("is valid"));
+    let host = Host {
+        cores: vec![0],
+        memory_bytes: 4 << 30,
+    };
+    let devices = Devices::default_of(&host);
+    let frame = Frame::of(&ensemble, &devices);
+    let row = vec![8; ensemble.members.len()];
+    let matrix = Matrix::from_rows(frame, &[row]).expect("valid");
+    let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));
+    let options = EngineOptions::default();
+    Arc::new(Engine::start(ensemble, devices, &matrix, factory, options).expect("starts"))
+}
+
+fn serve(engine: &Arc<Engine>, network: bool) -> InferenceServer {
+    let service = EnsembleService::new(Arc::clone(engine), network);
+    let options = options(ServerLimits::default());
+    InferenceServer::start(Arc::new(service), &options).expect("starts")
+}
+
+fn infer(server: &InferenceServer, model: &str, body: &serde_json::Value) -> Answer {
+    let address = server.addresses().http.expect("an address");
+    let path = format!("/v2/models/{model}/infer");
+    ask(address, "POST", &path, body.to_string().as_bytes())
+}
+
+#[test]
+fn an_ensemble_answers_as_it_does_in_process() {
+    let engine = engine("sample_ensembles/digits");
+    let server = serve(&engine, false);
+    let samples = engine.ensemble().calibration.clone().expect("samples");
+    let rows: Vec<f32> = (0..20).flat_map(|at| samples.row(at).to_vec()).collect();
+    let expected = engine
+        .predict(Request::new(&rows))
+        .expect("let in")
+        .expect("answered");
+    let expected: Vec<f32> = expected.rows().flatten().copied().collect();
+    let body = json!({"inputs": [{"name": "input", "datatype": "FP32",
+        "shape": [20, 1, 8, 8], "data": rows}]});
+    let answer = infer(&server, "digits", &body).json();
+    assert_eq!(answer["outputs"][0]["shape"], json!([20, 10]));
+    let found = answer["outputs"][0]["data"]
+        .as_array()
+        .expect("a list")
+        .iter();
+    for (found, expected) in found.zip(expected) {
+        assert!((found.as_f64().expect("a number") - f64::from(expected)).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_file_alone_answers_with_the_tensors_of_its_network() {
+    let engine = engine("sample_ensembles/digits-onnx/mlp.onnx");
+    let server = serve(&engine, true);
+    let signature = engine.ensemble().members[0].graph.signature();
+    let address = server.addresses().http.expect("an address");
+    let model = ask(address, "GET", "/v2/models/mlp", b"").json();
+    assert_eq!(model["inputs"][0]["name"], json!(signature.inputs[0].name));
+    assert_eq!(
+        model["outputs"][0]["name"],
+        json!(signature.outputs[0].name)
+    );
+}
+
+#[test]
+fn what_the_engine_refuses_is_told_by_its_status() {
+    let engine = engine("sample_ensembles/digits");
+    let server = serve(&engine, false);
+    let input = |shape: [usize; 4], data: Vec<f64>| json!({"inputs": [{"name": "input", "datatype": "FP32", "shape": shape, "data": data}]});
+    let few = infer(&server, "digits", &input([1, 1, 8, 4], vec![0.0; 32]));
+    assert_eq!(few.status, 400, "{few:?}");
+    let infinite = infer(&server, "digits", &input([1, 1, 8, 8], vec![1e300; 64]));
+    assert!(
+        infinite.error().contains("not a finite number"),
+        "{infinite:?}"
+    );
+    let mut late = input([4000, 1, 8, 8], vec![1.0; 4000 * 64]);
+    late["parameters"] = json!({"timeout": 1});
+    assert_eq!(infer(&server, "digits", &late).status, 504);
+    engine.shutdown();
+    let closed = infer(&server, "digits", &input([1, 1, 8, 8], vec![1.0; 64]));
+    assert_eq!(closed.status, 503, "{closed:?}");
+    let address = server.addresses().http.expect("an address");
+    assert_eq!(ask(address, "GET", "/v2/health/ready", b"").status, 503);
+    assert_eq!(ask(address, "GET", "/v2/health/live", b"").status, 200);
+}

@@ -1,0 +1,133 @@
+//! Models for tests: one that answers its inputs, and one that waits until it is told to answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divisi::tensor::{DataType, Signature, TensorSpec};
+use divisi_door::error::{ErrorKind, ServiceError};
+use divisi_door::limits::ServerLimits;
+use divisi_door::protocol::{ModelId, NamedTensor};
+use divisi_door::service::{
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
+    ModelService, ModelState,
+};
+use divisi_door::{InferenceServer, ServerOptions};
+
+/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails.
+#[derive(Default)]
+pub struct Echo {
+    /// Requests of `never` that are waiting.
+    pub waiting: Arc<AtomicUsize>,
+}
+
+const MODELS: [&str; 3] = ["echo", "never", "broken"];
+
+/// Counts a request of `never` as long as it is there.
+struct Waiting(Arc<AtomicUsize>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl ModelService for Echo {
+    fn index(&self) -> Vec<(ModelId, ModelState)> {
+        let ready = |name| (ModelId::new(name, "1"), ModelState::Ready);
+        MODELS.into_iter().map(ready).collect()
+    }
+
+    fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        let version = model.version.as_deref().unwrap_or("1");
+        if !MODELS.contains(&&*model.name) || version != "1" {
+            return Err(model.unknown());
+        }
+        let labels: Arc<[String]> = ["cat".into(), "dog".into(), "cow".into()].into();
+        let tensor = TensorSpec::fixed("x", DataType::Fp32, &[3]);
+        Ok(Arc::new(ModelDescription {
+            name: model.name.clone(),
+            versions: vec!["1".into()],
+            version: "1".into(),
+            signature: Signature {
+                inputs: vec![tensor.clone()],
+                outputs: vec![tensor],
+                lengths: None,
+            },
+            batch: Some(64),
+            labels: vec![("x".into(), labels)],
+        }))
+    }
+
+    fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
+        self.describe(model).map(|_| ModelState::Ready)
+    }
+
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        match &*request.model.name {
+            "never" => {
+                self.waiting.fetch_add(1, Ordering::SeqCst);
+                let waiting = Waiting(Arc::clone(&self.waiting));
+                Box::pin(async move {
+                    let _waiting = waiting;
+                    std::future::pending().await
+                })
+            }
+            "broken" => {
+                let error = ServiceError::new(ErrorKind::Internal, "it broke");
+                Box::pin(std::future::ready(Err(error)))
+            }
+            _ => Box::pin(std::future::ready(Ok(answer(request)))),
+        }
+    }
+}
+
+fn answer(request: InferenceRequest) -> InferenceAnswer {
+    let is_wanted =
+        |input: &NamedTensor| request.outputs.is_empty() || request.outputs.contains(&input.name);
+    InferenceAnswer {
+        samples: 1,
+        times: InferenceTimes::default(),
+        outputs: request
+            .inputs
+            .iter()
+            .filter(|i| is_wanted(i))
+            .cloned()
+            .collect(),
+    }
+}
+
+/// A server with the models, at ports that were free.
+pub struct TestServer {
+    pub server: InferenceServer,
+    pub waiting: Arc<AtomicUsize>,
+}
+
+impl TestServer {
+    pub fn start() -> Self {
+        TestServer::within(ServerLimits::default())
+    }
+
+    pub fn within(limits: ServerLimits) -> Self {
+        let echo = Echo::default();
+        let waiting = Arc::clone(&echo.waiting);
+        let options = options(limits);
+        let server = InferenceServer::start(Arc::new(echo), &options).expect("starts");
+        TestServer { server, waiting }
+    }
+
+    pub fn waits(&self, for_how_many: usize) -> bool {
+        self.waiting.load(Ordering::SeqCst) == for_how_many
+    }
+}
+
+/// Free ports of this machine.
+pub fn options(limits: ServerLimits) -> ServerOptions {
+    let free = "127.0.0.1:0".parse().ok();
+    ServerOptions {
+        http: free,
+        grpc: free,
+        metrics: free,
+        limits,
+        ..ServerOptions::default()
+    }
+}

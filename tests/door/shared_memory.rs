@@ -1,0 +1,129 @@
+//! Tensors in system shared memory.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use crate::client::ask;
+use crate::service::TestServer;
+
+/// A file in shared memory with a name of its own; removed when dropped.
+struct SharedFile(tempfile::NamedTempFile);
+
+impl SharedFile {
+    fn of(bytes: &[u8]) -> Self {
+        let mut file = tempfile::NamedTempFile::new_in("/dev/shm").expect("shared memory");
+        file.write_all(bytes).expect("is written");
+        SharedFile(file)
+    }
+
+    fn key(&self) -> String {
+        let name = self.0.path().file_name().expect("a name");
+        format!("/{}", name.to_string_lossy())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.0.path()).expect("is read")
+    }
+
+    fn file(&self) -> &File {
+        self.0.as_file()
+    }
+}
+
+fn post(address: SocketAddr, path: &str, body: &Value) -> (u16, String) {
+    let answer = ask(address, "POST", path, body.to_string().as_bytes());
+    let said = String::from_utf8_lossy(&answer.body).into_owned();
+    (answer.status, said)
+}
+
+fn register(address: SocketAddr, key: &str, size: usize) -> (u16, String) {
+    let path = "/v2/systemsharedmemory/region/r/register";
+    post(
+        address,
+        path,
+        &json!({"key": key, "offset": 0, "byte_size": size}),
+    )
+}
+
+fn infer(address: SocketAddr, offset: usize, size: usize) -> (u16, String) {
+    let place = |offset| {
+        json!({"shared_memory_region": "r", "shared_memory_offset": offset,
+            "shared_memory_byte_size": size})
+    };
+    let body = json!({
+        "inputs": [{"name": "x", "datatype": "UINT8", "shape": [size], "parameters": place(offset)}],
+        "outputs": [{"name": "x", "parameters": place(4)}],
+    });
+    post(address, "/v2/models/echo/infer", &body)
+}
+
+#[test]
+fn inputs_are_read_from_and_outputs_written_to_a_region() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    let file = SharedFile::of(b"abcd....");
+    assert_eq!(register(address, &file.key(), 8).0, 200);
+    let status = ask(address, "GET", "/v2/systemsharedmemory/status", b"").json();
+    assert_eq!(status[0]["byte_size"], 8);
+    let (status, said) = infer(address, 0, 4);
+    assert_eq!(status, 200, "{said}");
+    assert_eq!(file.bytes(), b"abcdabcd");
+}
+
+#[test]
+fn what_is_outside_of_a_region_is_refused() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    let file = SharedFile::of(&[7; 8]);
+    assert_eq!(register(address, &file.key(), 9).0, 400);
+    assert_eq!(register(address, &file.key(), 8).0, 200);
+    assert_eq!(
+        register(address, &file.key(), 8).0,
+        400,
+        "it is registered already"
+    );
+    assert_eq!(infer(address, 5, 4).0, 400);
+    assert_eq!(infer(address, usize::MAX, 4).0, 400);
+    let path = "/v2/systemsharedmemory/region/r/unregister";
+    assert_eq!(post(address, path, &json!({})).0, 200);
+    assert_eq!(infer(address, 0, 4).0, 404);
+}
+
+#[test]
+fn a_region_that_shrinks_is_an_error_and_nothing_else() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    let file = SharedFile::of(&[7; 8]);
+    assert_eq!(register(address, &file.key(), 8).0, 200);
+    file.file().set_len(2).expect("shrinks");
+    let (status, said) = infer(address, 0, 4);
+    assert_eq!(status, 400, "{said}");
+    assert!(said.contains("behind the end"), "{said}");
+    assert_eq!(file.bytes().len(), 2);
+}
+
+#[test]
+fn a_key_is_a_name_and_leads_nowhere_else() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    for key in [
+        "",
+        "/",
+        "..",
+        "/../etc/passwd",
+        "a/b",
+        "nothing_of_this_name",
+        "a\0b",
+    ] {
+        let (status, said) = register(address, key, 8);
+        assert_eq!(status, 400, "{key}: {said}");
+    }
+    let link = format!("/dev/shm/divisi_link_{}", std::process::id());
+    std::os::unix::fs::symlink("/etc/passwd", &link).expect("a link");
+    let (status, said) = register(address, link.trim_start_matches("/dev/shm"), 8);
+    std::fs::remove_file(&link).expect("is removed");
+    assert_eq!(status, 400, "{said}");
+}

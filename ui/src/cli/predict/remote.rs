@@ -1,0 +1,103 @@
+//! Answers of a server that serves the ensemble, over HTTP.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail, ensure};
+use divisi::ensemble::{Ensemble, Samples};
+use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
+use divisi_door::client::HttpClient;
+use divisi_door::protocol::{NamedTensor, WireTensor};
+
+/// Samples of a request at most.
+const SAMPLES: usize = 256;
+
+/// Sends the samples to the server and calls `each` with every answer, in order.
+pub(super) fn predict(
+    address: SocketAddr,
+    ensemble: &Ensemble,
+    samples: &Samples,
+    mut each: impl FnMut(&[f32]),
+) -> Result<()> {
+    let mut server = HttpClient::connect(address)?;
+    let width = ensemble.answer_width();
+    // Those of one length go together, and that may be one alone.
+    let at_once = if ensemble.lengths.is_some() {
+        1
+    } else {
+        SAMPLES
+    };
+    for first in (0..samples.len()).step_by(at_once) {
+        let count = at_once.min(samples.len() - first);
+        let inputs = tensors(ensemble, &samples.rows(first, count), count)?;
+        let outputs = server.infer(&ensemble.name, &inputs)?;
+        let rows = rows(&outputs, count)?;
+        ensure!(
+            rows.len() == count * width,
+            "{address}: expected {width} numbers a sample of `{}`, found {}",
+            ensemble.name,
+            rows.len() / count
+        );
+        rows.chunks_exact(width).for_each(&mut each);
+    }
+    Ok(())
+}
+
+/// Returns samples as the inputs of the ensemble.
+fn tensors(ensemble: &Ensemble, rows: &[f32], count: usize) -> Result<Vec<NamedTensor>> {
+    let Some(specs) = &ensemble.tensors else {
+        let sample: Vec<usize> = ensemble.input.shape.into();
+        let spec = TensorSpec::fixed("input", DataType::Fp32, &sample);
+        return as_outputs(vec![spec], None, rows, count);
+    };
+    as_outputs(specs.clone(), ensemble.lengths.clone(), rows, count)
+}
+
+/// Reads rows as named tensors: the inputs of an ensemble are the outputs of a signature.
+fn as_outputs(
+    outputs: Vec<TensorSpec>,
+    lengths: Option<divisi::tensor::Lengths>,
+    rows: &[f32],
+    count: usize,
+) -> Result<Vec<NamedTensor>> {
+    let length = match &lengths {
+        None => 0,
+        Some(lengths) => lengths.of_row(rows).context("a sample has no length")?,
+    };
+    let lead = usize::from(lengths.is_some());
+    let signature = Signature {
+        inputs: Vec::new(),
+        outputs,
+        lengths,
+    };
+    let named = signature.answers_at(&rows[lead..], count, length)?;
+    let wire = named.into_iter().map(|(name, value)| {
+        let (data_type, dims) = (value.data_type(), value.dims().to_vec());
+        let bytes = value.bytes().to_vec();
+        let tensor = WireTensor::of_values(data_type, dims, bytes.into());
+        NamedTensor { name, tensor }
+    });
+    Ok(wire.collect())
+}
+
+/// Returns the numbers of each sample in all outputs, one sample after another.
+fn rows(outputs: &[NamedTensor], count: usize) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    for NamedTensor { name, tensor } in outputs {
+        if tensor.dims().first() != Some(&count) {
+            bail!(
+                "output `{name}`: expected {count} samples, found {:?}",
+                tensor.dims()
+            );
+        }
+        let bytes = tensor.bytes().to_vec();
+        let value = TensorValue::new(tensor.data_type(), tensor.dims().to_vec(), bytes)?;
+        values.push(value.floats()?);
+    }
+    let sample = |at: usize| {
+        values.iter().flat_map(move |output| {
+            let each = output.len() / count;
+            &output[at * each..][..each]
+        })
+    };
+    Ok((0..count).flat_map(sample).copied().collect())
+}
