@@ -42,17 +42,21 @@ const MANIFEST: &str = "ensemble.toml";
 /// That of one that is a pipeline.
 const PIPELINE: &str = "pipeline.toml";
 
+/// Returns the usual name that a manifest has among files; `is_there` says which of them exist.
+fn manifest_among(is_there: impl Fn(&str) -> bool) -> &'static str {
+    let mut usual = [MANIFEST, PIPELINE].into_iter();
+    usual.find(|name| is_there(name)).unwrap_or(MANIFEST)
+}
+
 impl Files {
     /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
     /// network that is served alone.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
-            let manifest = [MANIFEST, PIPELINE]
-                .into_iter()
-                .find(|name| path.join(name).exists());
+            let manifest = manifest_among(|name| path.join(name).exists());
             return Files::Folder {
                 folder: path.to_owned(),
-                manifest: manifest.unwrap_or(MANIFEST).to_owned(),
+                manifest: manifest.to_owned(),
             };
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -86,7 +90,9 @@ impl Files {
         match self {
             Files::Folder { manifest, .. } => manifest,
             Files::Network { file, .. } => file,
-            Files::Embedded { .. } => MANIFEST,
+            Files::Embedded { files, .. } => {
+                manifest_among(|name| files.iter().any(|(file, _)| *file == name))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Steps of the host: their kinds, and the tensors that they make of others.
 
+use serde::Serialize;
 use thiserror::Error;
 
 use crate::tensor::{DataType, TensorSpec};
@@ -55,7 +56,7 @@ pub enum HostStep {
 }
 
 /// A kind of step of the host, with what it does in words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HostStepKind {
     /// Its name in files.
     pub name: &'static str,

@@ -24,6 +24,10 @@ pub use error::PipelineError;
 pub use host::{HostStep, HostStepError, HostStepKind};
 pub use run::RowInputs;
 
+/// The longest that a quorum may wait for all of its inputs, and how long it waits where it is not
+/// said: a request has its own deadline.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
 /// A step as it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepSpec {
@@ -163,6 +167,20 @@ impl Pipeline {
     /// Returns a step.
     pub fn step(&self, step: StepIndex) -> &PipelineStep {
         &self.steps[step.get()]
+    }
+
+    /// Returns the tensor whose values lie at `source`, or `None` if none do.
+    pub fn tensor(&self, source: &TensorSource) -> Option<&TensorSpec> {
+        let tensors = match source.origin {
+            Origin::Request => &self.inputs,
+            Origin::Step(step) => &self.steps.get(step.get())?.tensors,
+        };
+        let mut first = 0;
+        tensors.iter().find(|spec| {
+            let run = first..first + spec.elements().unwrap_or(0);
+            first = run.end;
+            run == source.run
+        })
     }
 
     /// Returns the order of work.

@@ -9,7 +9,7 @@ use crate::device::MemberIndex;
 use crate::ensemble::Member;
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
 use crate::ensemble::steps_table::{OneOrMore, StepTable, TensorNames};
-use crate::pipeline::{HostStep, Pipeline, StepSpec, WorkSpec};
+use crate::pipeline::{HostStep, LONGEST_WAIT, Pipeline, StepSpec, WorkSpec};
 use crate::tensor::{DataType, Signature, TensorSpec};
 
 use super::input::SampleInput;
@@ -19,9 +19,6 @@ pub(super) type NamedModel = (Arc<Member>, Signature);
 
 /// The name of the only tensor of a sample that is one of float32.
 const INPUT: &str = "input";
-
-/// How long a quorum waits for all, where it is not said: until the deadline of the request.
-const FOREVER: Duration = Duration::from_secs(3600);
 
 /// Reads the pipeline over `models`.
 pub(super) fn pipeline(
@@ -273,13 +270,14 @@ fn quorum(
     source: &ManifestSource<'_>,
     table: &StepTable,
 ) -> Result<Option<(usize, Duration)>, EnsembleError> {
+    let longest = LONGEST_WAIT.as_secs_f64() * 1e3;
     let wait = match &table.wait_ms {
-        None => FOREVER,
-        Some(ms) if (0.0..=3_600_000.0).contains(ms.get_ref()) => {
+        None => LONGEST_WAIT,
+        Some(ms) if (0.0..=longest).contains(ms.get_ref()) => {
             Duration::from_secs_f64(ms.get_ref() / 1000.0)
         }
         Some(ms) => {
-            let why = "steps.wait_ms: expected 0 to 3600000";
+            let why = format!("steps.wait_ms: expected 0 to {longest}");
             return Err(source.wrong(ms.span().start, why));
         }
     };

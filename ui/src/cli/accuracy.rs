@@ -1,5 +1,5 @@
 //! `divisi accuracy`: the accuracy, or what suits the answers, of each member, and of the
-//! ensemble under each rule.
+//! ensemble under each rule; of a pipeline that of its answers alone.
 //!
 //! One pass is enough: a member runs each sample once, and all rules combine the same
 //! answers.
@@ -45,6 +45,9 @@ struct AccuracyReport {
     measures: &'static [Measure],
     members: Vec<AccuracyRow>,
     rules: Vec<AccuracyRow>,
+    /// The answers of its steps, if it is a pipeline: then there are no rows of members and rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline: Option<AccuracyRow>,
     flawed: Vec<FlawedMember>,
 }
 
@@ -89,7 +92,8 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         OutputFormat::Json => print_json(&report)?,
         OutputFormat::Text => print(&text(&report, cut_line(&samples)))?,
     }
-    let unanswered = report.rules.first().map_or(0, |rule| rule.unanswered);
+    let mut answers = report.rules.iter().chain(&report.pipeline);
+    let unanswered = answers.next().map_or(0, |row| row.unanswered);
     refuse_flawed(&report.flawed, unanswered, samples.len())
 }
 
@@ -182,32 +186,35 @@ struct AccuracyCount {
     own: OwnAnswers,
     members: Vec<GradeCount>,
     rules: Vec<GradedRule>,
+    /// The answers of its steps, if it is a pipeline.
+    pipeline: Option<GradeCount>,
     flaws: Vec<Flaws>,
 }
 
 impl AccuracyCount {
-    /// Starts counting for all members, and for the rules that suit their outputs.
+    /// Starts counting for all members, and for the rules that suit their outputs, or for a
+    /// pipeline: its members answer steps, not samples.
     fn new(ensemble: &Ensemble) -> Self {
-        let members = ensemble.members.len();
-        let by = |kind| Combination {
-            rule: kind,
-            ..ensemble.combination()
-        };
-        let suited = RuleKind::suited(ensemble.answers).iter().copied();
-        let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
         let none = GradeCount::new(ensemble);
-        AccuracyCount {
+        let members = ensemble.members.len();
+        let count = AccuracyCount {
             width: ensemble.answer_width(),
             own: ensemble.own_answers(),
-            members: vec![none.clone(); members],
-            rules: suited
-                .map(|kind| GradedRule {
-                    kind,
-                    rule: ensemble.rule_of(&by(kind)),
-                    grade: none.clone(),
-                })
-                .collect(),
+            members: Vec::new(),
+            rules: Vec::new(),
+            pipeline: None,
             flaws: vec![Flaws::default(); members],
+        };
+        match ensemble.pipeline {
+            Some(_) => AccuracyCount {
+                pipeline: Some(none),
+                ..count
+            },
+            None => AccuracyCount {
+                members: vec![none.clone(); members],
+                rules: rules(ensemble, &none),
+                ..count
+            },
         }
     }
 
@@ -228,6 +235,11 @@ impl AccuracyCount {
                 graded.grade.count(row, targets.of(first + i));
             }
         }
+        if let Some(grade) = &mut self.pipeline {
+            for (i, row) in answer.rows().enumerate() {
+                grade.count(row, targets.of(first + i));
+            }
+        }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
         }
@@ -243,9 +255,26 @@ impl AccuracyCount {
             measures: Measure::suited(ensemble.answers),
             members: members.map(|(name, g)| g.row(name)).collect(),
             rules: rules.map(|g| g.grade.row(g.kind.name())).collect(),
+            pipeline: self.pipeline.as_ref().map(|grade| grade.row(PIPELINE)),
             flawed: FlawedMember::of(&names, &self.flaws),
         }
     }
+}
+
+/// Starts counting for the rules that suit the members' outputs.
+fn rules(ensemble: &Ensemble, none: &GradeCount) -> Vec<GradedRule> {
+    let by = |kind| Combination {
+        rule: kind,
+        ..ensemble.combination()
+    };
+    let suited = RuleKind::suited(ensemble.answers).iter().copied();
+    let suited = suited.filter(|kind| ensemble.check_combination(&by(*kind)).is_ok());
+    let rules = suited.map(|kind| GradedRule {
+        kind,
+        rule: ensemble.rule_of(&by(kind)),
+        grade: none.clone(),
+    });
+    rules.collect()
 }
 
 /// Combines the rows of the members by a rule, as serving does.
@@ -262,7 +291,8 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: u
 fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
     text.extend(cut.map(|cut| cut + "\n"));
-    let names = report.members.iter().chain(&report.rules);
+    let rows = report.members.iter().chain(&report.rules);
+    let names = rows.chain(&report.pipeline);
     let first = names
         .map(|row| row.name.chars().count())
         .fold(FIRST, usize::max);
@@ -273,10 +303,16 @@ fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     }
     let line = |row| line(row, first, report.measures);
     report.members.iter().for_each(|row| text += &line(row));
-    text += "ensemble\n";
+    report.pipeline.iter().for_each(|row| text += &line(row));
+    if report.pipeline.is_none() {
+        text += "ensemble\n";
+    }
     report.rules.iter().for_each(|row| text += &line(row));
     text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
+
+/// The row of a pipeline.
+const PIPELINE: &str = "pipeline";
 
 /// The least width of the column of names.
 const FIRST: usize = 18;

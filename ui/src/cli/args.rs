@@ -31,8 +31,8 @@ pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
 /// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServingTarget {
-    /// An ensemble's folder or manifest, or a built-in one: digits, digits-onnx, snippets, drawings,
-    /// imn1, imn4, imn12, fos14, cif36
+    /// An ensemble's folder or manifest, or a built-in one: digits, digits-onnx, digits-cascade,
+    /// snippets, drawings, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
     /// A sample of an .onnx file alone, where it leaves dimensions open: channels,height,width or

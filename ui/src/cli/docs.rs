@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, ValueEnum};
+use divisi::pipeline::HostStep;
 
 use super::man;
 use super::output::print;
@@ -47,6 +48,8 @@ enum DocsPart {
     Roles,
     /// Environment variables, files and exit codes
     Environment,
+    /// The kinds of steps of the host
+    Steps,
 }
 
 pub(crate) fn run(args: &DocsArgs, program: Command) -> Result<()> {
@@ -66,6 +69,7 @@ fn generated(part: DocsPart, program: &Command) -> String {
         DocsPart::Config => config(),
         DocsPart::Roles => roles(),
         DocsPart::Environment => environment(),
+        DocsPart::Steps => steps(),
     }
 }
 
@@ -254,6 +258,17 @@ fn environment() -> String {
     let files = man::FILES.map(|(name, help)| [format!("`{}`", man::path_of(name)), plain(help)]);
     let codes = table(["exit code", ""], rows(&man::CODES));
     format!("{variables}\n{}\n{codes}", table(["file", ""], files))
+}
+
+/// The kinds of steps of the host.
+fn steps() -> String {
+    let rows = HostStep::KINDS.iter().map(|kind| {
+        let fields = kind.fields.iter().map(|field| format!("`{field}`"));
+        let fields = fields.collect::<Vec<_>>().join(" ");
+        let name = format!("`{}`", kind.name);
+        [name, plain(kind.signature), fields, plain(kind.does)]
+    });
+    table(["kind", "reads → makes", "fields", ""], rows)
 }
 
 /// A table of Markdown.

@@ -29,6 +29,7 @@ mod report;
 mod serve;
 mod signals;
 mod start;
+mod steps;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -54,6 +55,7 @@ use predict::PredictArgs;
 use report::ReportArgs;
 use serve::{AttachArgs, ServeArgs, StopArgs};
 use start::{DemoArgs, ReplayArgs};
+use steps::StepsArgs;
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
@@ -84,7 +86,7 @@ struct CommandLine {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Validate an ensemble and describe it: members, costs, what fits where
+    /// Validate an ensemble or a pipeline and describe it: members, steps, costs, what fits where
     #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
     Check(CheckArgs),
     /// Answer the samples in a file
@@ -92,7 +94,8 @@ enum CliCommand {
         after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict snippets --text 'import numpy as np'\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
     )]
     Predict(PredictArgs),
-    /// Accuracy (or error, or F1) of each member and of the ensemble under each rule
+    /// Accuracy (or error, or F1) of each member and of the ensemble under each rule, or of a
+    /// pipeline
     #[command(after_help = "Example:\n  divisi accuracy digits")]
     Accuracy(AccuracyArgs),
     /// Find an allocation matrix
@@ -114,6 +117,9 @@ enum CliCommand {
         after_help = "Example:\n  divisi network list\n  divisi network bench resnet50 --batch 8"
     )]
     Network(NetworkCommand),
+    /// List the kinds of steps that the host runs in pipelines
+    #[command(after_help = "Example:\n  divisi steps")]
+    Steps(StepsArgs),
     /// Find the cheapest simulated devices that meet a goal
     #[command(
         after_help = "Example:\n  divisi plan imn4 --rate 200 --p99 100 --kinds v100,cpu --most 8"
@@ -207,6 +213,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Bench(a)) => bench::run(a),
         Some(CliCommand::Devices(a)) => devices::run(a),
         Some(CliCommand::Network(c)) => network::run(c),
+        Some(CliCommand::Steps(a)) => steps::run(a),
         Some(CliCommand::Plan(a)) => plan::run(a),
         Some(CliCommand::Config(a)) => config::run(a),
         Some(CliCommand::Keys) => man::keys(),

@@ -235,6 +235,15 @@ static SAMPLES: &[EmbeddedEnsemble] = &[
         "dense.onnx",
     ],
     embedded![
+        "digits-cascade":
+        "pipeline.toml",
+        "../digits/digits.csv",
+        "../digits/cnn-s.safetensors",
+        "../digits/cnn-m.safetensors",
+        "../digits/res-m.safetensors",
+        "../digits/dense.safetensors",
+    ],
+    embedded![
         "drawings":
         "ensemble.toml",
         "images/ball.jpg",

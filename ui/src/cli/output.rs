@@ -51,6 +51,22 @@ pub(crate) fn print(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// Returns rows as a table of columns that begin below each other.
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        format!("{}\n", line.trim_end())
+    });
+    lines.collect()
+}
+
 /// Returns a matrix as a table.
 pub(crate) fn matrix_table(matrix: &Matrix) -> String {
     let frame = matrix.frame();

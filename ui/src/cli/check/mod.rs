@@ -1,4 +1,6 @@
-//! `divisi check`: validates an ensemble and describes it.
+//! `divisi check`: validates an ensemble or a pipeline and describes it.
+
+mod pipeline;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,7 @@ use serde::Serialize;
 use super::args::{OutputFormat, ServingTarget};
 use super::open::{OpenedEnsemble, open};
 use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
+use pipeline::PipelineSummary;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -28,7 +31,12 @@ pub(crate) struct CheckArgs {
 #[derive(Serialize)]
 struct CheckReport {
     ensemble: String,
-    rule: &'static str,
+    /// The rule, unless it is a pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'static str>,
+    /// Its steps, if it is a pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline: Option<PipelineSummary>,
     /// The number of classes, if the answers are classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     classes: Option<usize>,
@@ -134,9 +142,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let answers = opened.ensemble.answers;
+    let pipeline = PipelineSummary::of(&opened.ensemble);
+    let rule = opened.ensemble.rule.name();
     let report = CheckReport {
         ensemble: opened.ensemble.name.clone(),
-        rule: opened.ensemble.rule.name(),
+        rule: pipeline.is_none().then_some(rule),
+        pipeline,
         classes: answers.is_of_classes().then(|| answers.width()),
         answers,
         input: opened.ensemble.input.shape.into(),
@@ -234,11 +245,11 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
 
 fn text(report: &CheckReport, matrix: Option<String>) -> String {
     let mut text = format!(
-        "{} · {} · rule {} · input {} · {}
+        "{} · {} · {} · input {} · {}
 ",
         report.ensemble,
         counted(report.members.len(), "member"),
-        report.rule,
+        combined(report),
         input(report),
         report.answers
     );
@@ -249,6 +260,9 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     if let Some(lengths) = &report.lengths {
         let most = lengths.most();
         text += &format!("lengths {lengths}; FLOPs and memory are those of length {most}\n");
+    }
+    if let Some(pipeline) = &report.pipeline {
+        text += &format!("\n{}", pipeline.table());
     }
     text += &members_table(report);
     for device in &report.devices {
@@ -269,6 +283,13 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
         text += &format!("\n\nworst-fit decreasing\n{matrix}");
     }
     text
+}
+
+/// Returns how members are combined: by a rule, or by steps.
+fn combined(report: &CheckReport) -> String {
+    let rule = report.rule.map(|rule| format!("rule {rule}"));
+    let pipeline = report.pipeline.as_ref().map(PipelineSummary::words);
+    rule.or(pipeline).unwrap_or_default()
 }
 
 /// Returns the shape of a sample, or the names, types and shapes of its tensors.

@@ -1,0 +1,133 @@
+//! The steps of a pipeline, in a report.
+
+use divisi::dataflow::{FlowStep, RowJoin};
+use divisi::ensemble::Ensemble;
+use divisi::pipeline::{LONGEST_WAIT, Pipeline, PipelineStep, StepRole, TensorSource};
+use divisi::tensor::TensorSpec;
+use divisi::words::counted;
+use serde::Serialize;
+
+use crate::cli::output::columns;
+
+/// A pipeline in a report.
+#[derive(Serialize)]
+pub(super) struct PipelineSummary {
+    /// Its steps, each after those whose tensors it reads.
+    steps: Vec<StepSummary>,
+    /// The tensors of an answer.
+    outputs: Vec<TensorSpec>,
+}
+
+#[derive(Serialize)]
+struct StepSummary {
+    name: String,
+    /// The member that runs it, if it is no step of the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The kind of step of the host, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'static str>,
+    reads: Vec<String>,
+    makes: Vec<String>,
+    /// The condition under which it runs for a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    when: Option<String>,
+    /// From how many of its inputs on it does without the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quorum: Option<usize>,
+    /// How long it waits for all of its inputs, where that is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_ms: Option<f64>,
+}
+
+impl PipelineSummary {
+    /// Returns that of an ensemble, or `None` if it is no pipeline.
+    pub(super) fn of(ensemble: &Ensemble) -> Option<Self> {
+        let pipeline = ensemble.pipeline.as_ref()?;
+        let mut steps = Vec::new();
+        let mut when = None;
+        for (at, flow) in pipeline.flow().steps() {
+            let step = pipeline.step(at);
+            match &step.role {
+                // A condition is the step before the one that it is of.
+                StepRole::Gate(condition) => when = Some(condition.to_string()),
+                StepRole::Model(member) => steps.push(StepSummary {
+                    model: Some(ensemble.members[*member].name.clone()),
+                    ..StepSummary::new(pipeline, step, flow, when.take())
+                }),
+                StepRole::Host(host) => steps.push(StepSummary {
+                    host: Some(host.name()),
+                    ..StepSummary::new(pipeline, step, flow, when.take())
+                }),
+            }
+        }
+        let outputs = pipeline.outputs().iter();
+        Some(PipelineSummary {
+            steps,
+            outputs: outputs.map(|output| output.spec.clone()).collect(),
+        })
+    }
+
+    /// Returns it in a few words.
+    pub(super) fn words(&self) -> String {
+        format!("pipeline of {}", counted(self.steps.len(), "step"))
+    }
+
+    /// Returns its steps as a table, then the tensors of an answer.
+    pub(super) fn table(&self) -> String {
+        let head = ["step", "run by", "reads", "makes", ""].map(str::to_owned);
+        let rows = self.steps.iter().map(StepSummary::row);
+        let rows: Vec<[String; 5]> = std::iter::once(head).chain(rows).collect();
+        let outputs = self.outputs.iter();
+        let outputs = outputs.map(|spec| format!("{} {spec}", spec.name));
+        let outputs: Vec<String> = outputs.collect();
+        format!("{}\noutputs: {}\n", columns(&rows), outputs.join(", "))
+    }
+}
+
+impl StepSummary {
+    fn new(
+        pipeline: &Pipeline,
+        step: &PipelineStep,
+        flow: &FlowStep,
+        when: Option<String>,
+    ) -> Self {
+        let name = |source: &TensorSource| pipeline.tensor(source).map(|spec| spec.name.clone());
+        let (quorum, wait) = match flow.join {
+            RowJoin::Quorum { least, wait } => (Some(least), Some(wait)),
+            RowJoin::All | RowJoin::Any | RowJoin::Always => (None, None),
+        };
+        let wait = wait.filter(|wait| *wait < LONGEST_WAIT);
+        StepSummary {
+            name: step.name.clone(),
+            model: None,
+            host: None,
+            reads: step.sources.iter().filter_map(name).collect(),
+            makes: step.tensors.iter().map(|spec| spec.name.clone()).collect(),
+            when,
+            quorum,
+            wait_ms: wait.map(|wait| wait.as_secs_f64() * 1e3),
+        }
+    }
+
+    fn row(&self) -> [String; 5] {
+        let model = self.model.as_ref().map(|model| format!("model {model}"));
+        let host = self.host.map(str::to_owned);
+        [
+            self.name.clone(),
+            model.or(host).unwrap_or_default(),
+            self.reads.join(", "),
+            self.makes.join(", "),
+            self.terms(),
+        ]
+    }
+
+    /// Returns the condition and the quorum as they are written.
+    fn terms(&self) -> String {
+        let when = self.when.as_ref().map(|when| format!("when {when}"));
+        let quorum = self.quorum.map(|least| format!("quorum {least}"));
+        let wait = self.wait_ms.map(|ms| format!("wait_ms {ms}"));
+        let terms: Vec<String> = [when, quorum, wait].into_iter().flatten().collect();
+        terms.join(" ")
+    }
+}
