@@ -216,6 +216,7 @@ fn shown() -> Snapshot {
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),
         },
+        pipeline: false,
         synthetic: true,
         simulated: true,
         precision: None,

@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub ensemble: Arc<str>,
     /// The kind of its answers.
     pub answers: AnswerKind,
+    /// It is a pipeline: steps say how its members' answers are combined, and no rule.
+    pub pipeline: bool,
     /// Any member has made-up weights.
     pub synthetic: bool,
     /// Any device is simulated: answers mean nothing.

@@ -9,9 +9,10 @@ const BEGIN: &str = "<!-- generated: divisi docs ";
 const END: &str = "<!-- end of generated -->";
 
 /// The parts that a document must hold where it exists.
-const HELD: [(&str, &[&str]); 3] = [
+const HELD: [(&str, &[&str]); 4] = [
     ("docs/command-line.md", &["commands", "environment"]),
     ("docs/keys.md", &["keys"]),
+    ("docs/pipelines.md", &["steps"]),
     ("docs/configuration.md", &["config", "roles"]),
 ];
 

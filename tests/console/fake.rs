@@ -386,6 +386,7 @@ pub fn snapshot() -> Snapshot {
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),
         },
+        pipeline: false,
         synthetic: true,
         simulated: false,
         precision: None,

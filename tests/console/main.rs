@@ -53,6 +53,7 @@ mod network;
 mod npy;
 mod panels;
 mod paste;
+mod pipelines;
 mod rich;
 mod screens;
 mod severity;

@@ -123,7 +123,7 @@ macro_rules! sections {
 
 sections! {
     whole {
-        0: ensemble answers synthetic simulated precision;
+        0: ensemble answers pipeline synthetic simulated precision;
         1: health can_undo can_redo;
         2: matrix policy combination segment_size target;
         3: latency;

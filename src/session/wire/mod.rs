@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Answers may be masks, tokens or boxes since 6.
-            Format::Recording => 6,
-            // Answers may be masks, tokens or boxes since 6.
-            Format::Connection => 6,
+            // Pipelines are known since 7.
+            Format::Recording => 7,
+            // Pipelines are known since 7.
+            Format::Connection => 7,
         }
     }
 

@@ -51,6 +51,9 @@ pub enum NotNow {
     /// The member is the last that votes.
     #[error("the last member that votes stays: an ensemble needs one")]
     LastVoter,
+    /// Members of a pipeline do not vote.
+    #[error("the steps of a pipeline say how answers are combined: nobody votes")]
+    NoVotes,
     /// Nothing has to prove itself.
     #[error("nothing is on probation")]
     NoProbation,
@@ -132,6 +135,11 @@ pub(super) fn is_on_probation(state: &ShownState<'_>) -> Result<(), NotNow> {
     let probation = state.snapshot.probation.as_ref().map(|p| &p.state);
     let watched = probation == Some(&ProbationState::Watching);
     unless(watched, NotNow::NoProbation)
+}
+
+/// Members are combined by a rule.
+pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
+    unless(!state.snapshot.pipeline, NotNow::NoVotes)
 }
 
 /// Somebody else is left to vote without the member.

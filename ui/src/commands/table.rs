@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 
 use super::conditions::{
     another_votes, can_be_lost, can_be_slowed, can_come_back, can_redo, can_undo, has_found,
-    has_proposal, is_on_probation, may_take_editing, searches,
+    has_proposal, has_rule, is_on_probation, may_take_editing, searches,
 };
 use super::keys::{Key, control, key, of};
 use super::{Binding, CommandInfo, LineForm, Scope, command};
@@ -77,7 +77,7 @@ pub static APPLY_BEST: CommandInfo = command("apply-best").changing().when(has_f
 /// Changes the load.
 pub static LOAD: CommandInfo = command("load").changing();
 /// Changes the combination rule, weights and votes.
-pub static COMBINATION: CommandInfo = command("combination").changing();
+pub static COMBINATION: CommandInfo = command("combination").changing().when(has_rule);
 /// Changes the samples in a segment.
 pub static SEGMENT_SIZE: CommandInfo = command("segment-size").changing();
 /// Sets the service objective.
@@ -158,7 +158,10 @@ pub static FOCUS_LOG: CommandInfo = command("focus-log");
 /// Focuses the panel of that name.
 pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
 /// Takes a member out of the vote, or back.
-pub static VOTE: CommandInfo = command("vote").changing().of_member(another_votes);
+pub static VOTE: CommandInfo = command("vote")
+    .changing()
+    .when(has_rule)
+    .of_member(another_votes);
 /// Changes whose latencies are shown.
 pub static LATENCY_SCOPE: CommandInfo = command("latency-scope");
 /// Changes whose rates are shown.

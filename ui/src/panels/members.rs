@@ -41,7 +41,10 @@ fn note(model: &Model) -> String {
         .filter_map(|m| m.contribution)
         .map(|s| s.weighed)
         .max();
-    let rule = model.snapshot.combination.rule.name();
+    let rule = match model.snapshot.pipeline {
+        true => "pipeline",
+        false => model.snapshot.combination.rule.name(),
+    };
     match weighed {
         Some(n) => format!("{rule} · {} answers weighed", format::grouped(n)),
         None => rule.to_owned(),
@@ -79,9 +82,10 @@ fn member(
         return;
     };
     let votes = votes(model, at);
-    let (sign, role) = match votes {
-        true => ("✓", Role::Good),
-        false => ("✗", Role::Warn),
+    let (sign, role) = match (model.snapshot.pipeline, votes) {
+        (true, _) => (" ", Role::Text),
+        (false, true) => ("✓", Role::Good),
+        (false, false) => ("✗", Role::Warn),
     };
     inside.text(1, y, sign, role);
     let role = if votes { Role::Text } else { Role::Dim };
@@ -124,7 +128,7 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model) {
         inside.text(1, at, line, Role::Dim);
         at += 1;
     }
-    if at + 1 < inside.height() {
+    if at + 1 < inside.height() && !model.snapshot.pipeline {
         let word = match votes(model, model.cursor.member) {
             true => "take it out of the vote",
             false => "let it vote again",
@@ -139,6 +143,10 @@ fn missing(model: &Model) -> String {
         .members
         .iter()
         .any(|m| m.contribution.is_some());
+    if model.snapshot.pipeline {
+        return "the steps of a pipeline say how answers are combined: its members have no weight"
+            .into();
+    }
     let made_up = model.snapshot.simulated || model.snapshot.synthetic;
     match weighed {
         _ if made_up => {

@@ -60,6 +60,9 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(AnswerFiles::at).transpose()?;
     let stopped = stop_flag();
     let opened = open(&args.target)?;
+    if args.members && opened.ensemble.pipeline.is_some() {
+        bail!("--members: the models of a pipeline answer its steps, and no samples");
+    }
     if let Some(output) = &output {
         output.check(opened.ensemble.answers)?;
     }
