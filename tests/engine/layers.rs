@@ -29,7 +29,7 @@ const LAYERS: &[&[&str]] = &[
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
     &["error"],
-    &["limits"],
+    &["keys", "limits"],
     &["protocol"],
     &["service"],
     &[
