@@ -86,6 +86,10 @@ codes! {
     RequestShape = "request_shape", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
+    /// A request has an id that is no row of a member's table.
+    RequestNoRow = "request_no_row", InvalidArgument;
+    /// A request has a sample whose mask is 0 everywhere.
+    RequestMasked = "request_masked", InvalidArgument;
     /// The pool has no room for a request now.
     PoolFull = "pool_full", ResourceExhausted;
     /// Workers are not ready yet.
@@ -100,6 +104,8 @@ codes! {
     WorkerFailed = "worker_failed", Internal;
     /// The combination rule panicked.
     RulePanicked = "rule_panicked", Internal;
+    /// A step of a pipeline that the host runs failed.
+    StepFailed = "step_failed", Internal;
     /// The engine dropped a request by a fault of its own.
     RequestDropped = "request_dropped", Internal;
     /// A member answered NaN or infinities.

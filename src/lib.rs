@@ -12,9 +12,11 @@ pub use divisi_runtime::{compute, device, lock, network, onnx, reading, tensor, 
 pub mod allocation;
 pub mod changes;
 pub mod codes;
+pub mod dataflow;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;
+pub mod pipeline;
 pub mod profile;
 pub mod ranged;
 pub mod replace;

@@ -1,6 +1,7 @@
 //! The events that befall a world: requests, cancels, changes, faults, in any order.
 
 use divisi::device::{DeviceIndex, MemberIndex};
+use divisi::serving::Arrival;
 use rand::RngExt;
 
 use super::ledger::Figures;
@@ -63,7 +64,7 @@ impl World {
             595..610 => self.dismiss(),
             610..630 => {
                 let device = self.any_device();
-                let members = self.config.transforms.len();
+                let members = self.config.members;
                 let member = MemberIndex::new(self.random.random_range(0..members));
                 if !self.core.is_lost(device) {
                     self.hire(device, member);
@@ -97,11 +98,14 @@ impl World {
         };
         let deadline =
             chance(&mut self.random, 150).then(|| self.now + ms(self.random.random_range(0..60)));
-        let Ok(admission) = self.core.admit(self.now, samples, deadline, |_| 0) else {
+        let Ok(admission) = self
+            .core
+            .admit(self.now, Arrival::of(samples).until(deadline), |_| 0)
+        else {
             return;
         };
         let request = admission.request;
-        let members = self.config.transforms.len();
+        let members = self.config.members;
         self.ledger.let_in(request, samples, members);
         self.open.push(request);
         match self.random.random_range(0..100) {

@@ -22,13 +22,14 @@ pub fn chance(random: &mut ChaCha8Rng, in_thousand: u32) -> bool {
 pub fn config(random: &mut ChaCha8Rng) -> CoreConfig {
     let devices = random.random_range(1..=5);
     let members = random.random_range(1..=4);
-    CoreConfig {
-        devices: (0..devices).map(|_| discipline(random)).collect(),
-        transforms: (0..members).map(|_| random.random_range(0..2)).collect(),
-        extents: random.random_range(2..=12),
-        segment: [4, 16, 32][random.random_range(0..3)],
-        policy: policy(random),
-    }
+    let planes: Vec<usize> = (0..members).map(|_| random.random_range(0..2)).collect();
+    CoreConfig::ensemble(
+        (0..devices).map(|_| discipline(random)).collect(),
+        &planes,
+        random.random_range(2..=12),
+        [4, 16, 32][random.random_range(0..3)],
+        policy(random),
+    )
 }
 
 fn discipline(random: &mut ChaCha8Rng) -> Discipline {

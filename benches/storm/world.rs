@@ -92,7 +92,7 @@ impl World {
         if devices.is_empty() {
             return;
         }
-        for member in MemberIndex::all(self.config.transforms.len()) {
+        for member in MemberIndex::all(self.config.members) {
             let first = devices[self.random.random_range(0..devices.len())];
             for &device in &devices {
                 let wanted = device == first || chance(&mut self.random, 500);

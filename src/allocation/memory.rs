@@ -305,5 +305,6 @@ fn sample_bytes(ensemble: &Ensemble) -> u64 {
         ensemble.rule_of(&all).state_width()
     });
     let answer = widths.max().unwrap_or(0);
-    4 * (ensemble.transforms().values() + answer) as u64
+    let steps = ensemble.pipeline.as_ref().map_or(0, |p| p.values());
+    4 * (ensemble.transforms().values() + answer + steps) as u64
 }

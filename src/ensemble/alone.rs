@@ -22,18 +22,20 @@ pub(super) fn is_network(path: &Path) -> bool {
 
 /// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated
 /// by made-up samples. Its name is the file's, its classes are numbered. A network that
-/// returns one number is no classifier: the number is its answer.
+/// returns one number is no classifier: the number is its answer. Where the file leaves
+/// dimensions open, they are those of `shape`; without it, one length varies.
 ///
 /// # Errors
-/// The file is no network, or leaves more than a length of its samples open.
-pub(super) fn manifest(path: &Path) -> Result<String, OnnxError> {
+/// The file is no network, does not take samples of `shape`, or leaves more than a length of its
+/// samples open.
+pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, OnnxError> {
     let model = OnnxModel::open(path)?;
-    let graph = match model.open_lengths() {
-        None => model.network(None)?.graph,
-        Some(open) => {
+    let graph = match (model.open_lengths(), shape) {
+        (Some(open), None) => {
             let lengths = model.usual_lengths(&open)?;
             model.varying(&open, lengths)?.0.graph
         }
+        (open, _) => model.shaped(open.as_ref(), shape)?.graph,
     };
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
     let text =

@@ -154,6 +154,16 @@ impl AnswerKind {
         }
     }
 
+    /// Returns the part of an answer that is that of a sample's `tokens`, the whole of other
+    /// answers or where a sample has all.
+    pub fn of_tokens(self, row: &[f32], tokens: Option<usize>) -> &[f32] {
+        let AnswerKind::Tokens { count, .. } = self else {
+            return row;
+        };
+        let own = tokens.map(|tokens| tokens.saturating_mul(count.get() as usize));
+        own.and_then(|own| row.get(..own)).unwrap_or(row)
+    }
+
     /// Returns how boxes lie in an answer, or `None` for other answers.
     pub fn boxes(self) -> Option<BoxRows> {
         match self {

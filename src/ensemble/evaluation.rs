@@ -166,6 +166,18 @@ impl MemberEvaluation {
     ///
     /// A sample is left out if a member or the ensemble answered NaN or infinities.
     pub fn weigh(&mut self, rows: &[&[f32]], target: Option<SampleTarget<'_>>) {
+        self.weigh_tokens(rows, target, None);
+    }
+
+    /// Adds one sample of so many tokens, as [`MemberEvaluation::weigh`] does. What stands behind
+    /// these in the rows is left out.
+    pub fn weigh_tokens(
+        &mut self,
+        rows: &[&[f32]],
+        target: Option<SampleTarget<'_>>,
+        tokens: Option<usize>,
+    ) {
+        let answers = self.answers;
         if rows.iter().any(|row| row.iter().any(|p| !p.is_finite())) {
             return;
         }
@@ -183,7 +195,10 @@ impl MemberEvaluation {
         for (member, row) in MemberIndex::enumerate(rows) {
             let own = self.own.of(member, row);
             let tallies = &mut self.members[member];
-            tallies.agreed.add_alike(&own, &answer);
+            let whole = answers.of_tokens(&answer, tokens);
+            tallies
+                .agreed
+                .add_alike(answers.of_tokens(&own, tokens), whole);
             if self.probable {
                 tallies.distance += distance(row, &answer, total);
                 tallies.entropy += entropy(row);
@@ -193,7 +208,8 @@ impl MemberEvaluation {
             }
             if let Some(rule) = &self.otherwise[member] {
                 let other = combine(rule.as_ref(), rows, self.answers.width());
-                tallies.changed.add_alike(&other, &answer);
+                let otherwise = answers.of_tokens(&other, tokens);
+                tallies.changed.add_alike(otherwise, whole);
                 if let Some(target) = target {
                     tallies.changed_right.add(&other, target);
                 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::network::Shape;
 use crate::reading;
 
 use super::alone::{is_network, manifest};
@@ -23,6 +24,8 @@ pub enum Files {
         folder: PathBuf,
         /// Its name there.
         file: String,
+        /// The shape of a sample, where the file leaves dimensions open.
+        shape: Option<Shape>,
     },
     /// Files compiled into the program.
     Embedded {
@@ -36,21 +39,45 @@ pub enum Files {
 /// The usual name of a manifest in a folder.
 const MANIFEST: &str = "ensemble.toml";
 
+/// That of one that is a pipeline.
+const PIPELINE: &str = "pipeline.toml";
+
 impl Files {
     /// Returns the files of an ensemble from the path of its folder or its manifest, or of a
     /// network that is served alone.
     pub fn at(path: &Path) -> Self {
         if path.is_dir() {
+            let manifest = [MANIFEST, PIPELINE]
+                .into_iter()
+                .find(|name| path.join(name).exists());
             return Files::Folder {
                 folder: path.to_owned(),
-                manifest: MANIFEST.to_owned(),
+                manifest: manifest.unwrap_or(MANIFEST).to_owned(),
             };
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         match name.unwrap_or_else(|| MANIFEST.to_owned()) {
-            file if is_network(path) => Files::Network { folder, file },
+            file if is_network(path) => Files::Network {
+                folder,
+                file,
+                shape: None,
+            },
             manifest => Files::Folder { folder, manifest },
+        }
+    }
+
+    /// Returns the files of a network that is served alone for samples of `shape`, or `None` if
+    /// they are not those of such a network.
+    #[must_use]
+    pub fn shaped(self, shape: Shape) -> Option<Self> {
+        match self {
+            Files::Network { folder, file, .. } => Some(Files::Network {
+                folder,
+                file,
+                shape: Some(shape),
+            }),
+            Files::Folder { .. } | Files::Embedded { .. } => None,
         }
     }
 
@@ -105,10 +132,15 @@ impl Files {
     /// # Errors
     /// As [`Files::read_text`], with the other bound.
     pub fn read_text_within(&self, name: &str, most: u64) -> Result<String, EnsembleError> {
-        if let Files::Network { folder, file } = self
+        if let Files::Network {
+            folder,
+            file,
+            shape,
+        } = self
             && file == name
         {
-            return manifest(&folder.join(file)).map_err(|e| self.wrong(name, e.to_string()));
+            let made = manifest(&folder.join(file), *shape);
+            return made.map_err(|e| self.wrong(name, e.to_string()));
         }
         match self.path(name) {
             Some(path) => {

@@ -47,6 +47,22 @@ impl Input {
         }
     }
 
+    /// Creates the input of a vector of some runs of a sample's values.
+    pub fn of_values(runs: Vec<Range<usize>>) -> Self {
+        let features = runs.iter().map(ExactSizeIterator::len).sum();
+        Input::of_runs(Shape::Vector { features }, runs)
+    }
+
+    /// Returns the input of samples that have this shape as they are.
+    #[must_use]
+    pub fn of_shape(self, shape: Shape) -> Self {
+        Input {
+            shape,
+            runs: None,
+            ..self
+        }
+    }
+
     /// Normalises samples that have this shape already, from `from` to `to`.
     pub fn transform(&self, from: &[f32], to: &mut [f32]) {
         self.normalisation.map(self.shape, from, to);
@@ -115,6 +131,15 @@ impl Transforms {
             sample,
             distinct,
             of_member,
+        }
+    }
+
+    /// Takes inputs as they are, each by its number.
+    pub fn of_planes(sample: Shape, planes: Vec<Input>) -> Self {
+        Transforms {
+            sample,
+            distinct: planes,
+            of_member: Vec::new(),
         }
     }
 

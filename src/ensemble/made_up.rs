@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::network::{Graph, NodeId, Op, TensorOp};
-use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
+use crate::network::Graph;
+use crate::tensor::{DataType, IdRanges, Lengths, Signature, TensorSpec};
 
 use super::samples::{Samples, SamplesError};
 
@@ -14,28 +14,17 @@ impl Samples {
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row or value.
     pub fn made_up(network: &Graph, rows: usize) -> Result<Self, SamplesError> {
-        Samples::of_tensors(&network.signature(), [network], rows)
+        Samples::of_tensors(&network.signature(), rows)
     }
 
-    /// Creates `rows` samples of the inputs of a signature that all of `graphs` can take, the same
-    /// each time: floats from −1 to 1; integers that are rows of the smallest table that a graph
-    /// looks them up in, or 1 where there is none, as in masks; booleans that are true. Where
-    /// lengths vary, all that a mask allows are equally likely, and some up to the largest where
-    /// there is none.
+    /// Creates `rows` samples of the inputs of a signature, the same each time: floats from −1 to
+    /// 1; integers that are rows of the tables that they are looked up in, or 1 where there is
+    /// none, as in masks; booleans that are true. Where lengths vary, all that a mask allows are
+    /// equally likely, and some up to the largest where there is none.
     ///
     /// # Errors
     /// [`SamplesError::Empty`] if there is no row.
-    pub fn of_tensors<'g>(
-        signature: &Signature,
-        graphs: impl IntoIterator<Item = &'g Graph>,
-        rows: usize,
-    ) -> Result<Self, SamplesError> {
-        let graphs: Vec<&Graph> = graphs.into_iter().collect();
-        let bounds: Vec<Option<usize>> = signature
-            .inputs
-            .iter()
-            .map(|spec| graphs.iter().filter_map(|g| table(g, &spec.name)).min())
-            .collect();
+    pub fn of_tensors(signature: &Signature, rows: usize) -> Result<Self, SamplesError> {
         let mut random = ChaCha8Rng::seed_from_u64(0);
         let width = signature.input_width(signature.most());
         let mut values = vec![0.0; rows * width];
@@ -44,9 +33,9 @@ impl Samples {
                 None => 0,
                 Some(lengths) => length(lengths, &mut random),
             };
-            let tensors = signature.inputs.iter().zip(&bounds);
+            let tensors = signature.inputs.iter();
             let tensors: Vec<Vec<f32>> = tensors
-                .map(|(spec, bound)| made_up(spec, length, *bound, &mut random))
+                .map(|spec| made_up(spec, length, &mut random))
                 .collect();
             signature.fill(row, (length, length), |input| &tensors[input]);
         }
@@ -65,16 +54,12 @@ fn length(lengths: &Lengths, random: &mut ChaCha8Rng) -> usize {
     few[random.random_range(0..few.len())]
 }
 
-/// Returns the values of a tensor in a sample of `length`; `bound` is the rows of its table.
-fn made_up(
-    spec: &TensorSpec,
-    length: usize,
-    bound: Option<usize>,
-    random: &mut ChaCha8Rng,
-) -> Vec<f32> {
+/// Returns the values of a tensor in a sample of `length`.
+fn made_up(spec: &TensorSpec, length: usize, random: &mut ChaCha8Rng) -> Vec<f32> {
     let size = spec.elements_at(length).unwrap_or(0);
-    let values = (0..size).map(|_| match (spec.data_type, bound) {
-        (_, Some(bound)) => random.random_range(0..bound) as f32,
+    let rows = |at: usize| spec.ids.as_ref().and_then(|ids| rows(ids, at));
+    let values = (0..size).map(|at| match (spec.data_type, rows(at)) {
+        (_, Some(rows)) => random.random_range(0..rows) as f32,
         (DataType::Bool, None) => 1.0,
         (integer, None) if integer.is_integer() => 1.0,
         _ => random.random_range(-1.0..1.0),
@@ -82,29 +67,8 @@ fn made_up(
     values.collect()
 }
 
-/// Returns the rows of the smallest table that a network looks the input `name` up in.
-pub(super) fn table(graph: &Graph, name: &str) -> Option<usize> {
-    let signature = graph.signature();
-    let inputs = &signature.inputs;
-    let at = inputs.iter().position(|input| input.name == name)?;
-    let sizes = inputs[..at].iter();
-    let sizes = sizes.filter_map(|spec| spec.elements_at(signature.most()));
-    let first = signature.lead() + sizes.sum::<usize>();
-    let mut same: Vec<NodeId> = match (inputs.len(), signature.lead()) {
-        (1, 0) => vec![NodeId::INPUT],
-        _ => Vec::new(),
-    };
-    let mut rows = Vec::new();
-    for (id, node) in graph.values() {
-        let reads = node.inputs.iter().any(|input| same.contains(input));
-        match node.op {
-            Op::Tensor(TensorOp::Part { first: part, .. }) if part == first => same.push(id),
-            Op::Tensor(TensorOp::View { .. } | TensorOp::Transpose { .. }) if reads => {
-                same.push(id)
-            }
-            Op::Tensor(TensorOp::Embedding { rows: table, .. }) if reads => rows.push(table),
-            _ => {}
-        }
-    }
-    rows.into_iter().min()
+/// Returns how many ids from 0 on can be looked up at a position, or `None` if any can.
+fn rows(ids: &IdRanges, at: usize) -> Option<usize> {
+    let most = ids.at(at)?.most();
+    Some(usize::try_from(most).map_or(1, |most| most + 1))
 }

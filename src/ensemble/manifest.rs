@@ -16,6 +16,7 @@ use super::input::PerChannel;
 use super::lengths_table::LengthsTable;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
+use super::steps_table::StepTable;
 use super::text_table::TextTable;
 
 /// The manifest.
@@ -42,6 +43,10 @@ pub(super) struct Manifest {
     pub input: InputTable,
     pub calibration: Option<Spanned<CalibrationTable>>,
     pub members: Spanned<Vec<Spanned<MemberTable>>>,
+    /// The steps of a pipeline over the members, in place of the rule.
+    pub steps: Option<Spanned<Vec<Spanned<StepTable>>>>,
+    /// The tensors that a pipeline answers.
+    pub outputs: Option<Spanned<Vec<String>>>,
 }
 
 /// The table `input`.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::compute::check_padding;
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
@@ -33,6 +34,13 @@ impl Member {
     /// Returns the number of numbers that its network returns for a sample.
     pub fn row_width(&self) -> usize {
         self.graph.output().elements()
+    }
+
+    /// Whether its answers stay where samples are padded to buckets, as far as a trial shows;
+    /// true where none is padded.
+    pub(super) fn can_be_padded(&self) -> bool {
+        let by_length = self.by_length.as_deref();
+        by_length.is_none_or(|made| check_padding(&self.graph, &self.weights, made).is_ok())
     }
 }
 

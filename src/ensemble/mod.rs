@@ -27,6 +27,7 @@ mod positions;
 mod rule;
 mod rule_kind;
 pub mod samples;
+mod steps_table;
 mod tags;
 mod text_table;
 mod validate;
@@ -35,8 +36,10 @@ mod value_rules;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::dataflow::Dataflow;
 use crate::device::MemberIndex;
-use crate::tensor::{Lengths, TensorSpec};
+use crate::pipeline::{Pipeline, PlaneRows};
+use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -83,6 +86,8 @@ pub struct Ensemble {
     /// The lengths of samples, where dimensions of those tensors vary; a sample's length is the
     /// first value of its row.
     pub lengths: Option<Lengths>,
+    /// The check of samples, where some numbers are no samples: ids beyond a member's table.
+    pub row_check: RowCheck,
     /// The order in which files of samples hold the values of images.
     pub layout: ImageLayout,
     /// How images of another size become samples.
@@ -93,6 +98,8 @@ pub struct Ensemble {
     pub answer_names: Option<Vec<String>>,
     /// The combination rule.
     pub rule: RuleKind,
+    /// The steps over the members, where these are not run side by side and combined by the rule.
+    pub pipeline: Option<Arc<Pipeline>>,
     /// Samples in a segment and in an extent of the pool (the paper's N).
     pub segment_size: usize,
     /// The batch sizes that entries of the matrix may have.
@@ -118,6 +125,12 @@ impl Ensemble {
             members: vec![alone],
             // A weight means nothing for a member alone.
             rule: RuleKind::usual(self.answers),
+            // Alone it takes what its step would hand it.
+            input: match &self.pipeline {
+                Some(_) => self.members[member].input.clone(),
+                None => self.input.clone(),
+            },
+            pipeline: None,
             ..self.clone()
         }
     }
@@ -140,6 +153,10 @@ impl Ensemble {
     /// As [`Combination::check`] and [`Combination::check_outputs`].
     pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
+        if self.pipeline.is_some() {
+            // Its steps say how: the rule is never asked.
+            return Ok(());
+        }
         combination.check_outputs(self.answers, &self.outputs(), &self.member_names())
     }
 
@@ -164,8 +181,30 @@ impl Ensemble {
         self.answers.width()
     }
 
-    /// Returns the distinct inputs of the members.
+    /// Returns the order of work: the members side by side, or a pipeline's steps.
+    pub fn dataflow(&self) -> Arc<Dataflow> {
+        match &self.pipeline {
+            Some(pipeline) => Arc::clone(pipeline.flow()),
+            None => Arc::new(Dataflow::ensemble(self.transforms().by_member())),
+        }
+    }
+
+    /// Returns the distinct inputs of the members; of a pipeline those of its planes that are made
+    /// of a sample alone, then the whole sample.
     pub fn transforms(&self) -> Transforms {
+        if let Some(pipeline) = &self.pipeline {
+            let width = self.input.shape.elements();
+            let whole = PlaneRows::Request(vec![0..width]);
+            let planes = pipeline
+                .planes()
+                .iter()
+                .chain([&whole])
+                .map(|plane| match plane {
+                    PlaneRows::Request(runs) => Input::of_values(runs.clone()),
+                    PlaneRows::Gathered(_) => Input::of_values(Vec::new()),
+                });
+            return Transforms::of_planes(self.input.shape, planes.collect());
+        }
         Transforms::new(
             self.input.shape,
             self.members.iter().map(|m| m.input.clone()),
@@ -185,8 +224,15 @@ impl Ensemble {
             tensors: self.tensors.as_deref(),
             text: self.text.as_ref(),
             lengths: self.lengths.as_ref(),
+            check: Some(&self.row_check),
             ..SampleForm::new(self.input.shape).answers(self.answers, self.answer_names.as_deref())
         }
+    }
+
+    /// Returns the number of tokens of a sample by its row, or `None` where all samples have as
+    /// many.
+    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        self.sample_form().tokens_of(row)
     }
 
     /// Whether any member has synthetic weights, so that accuracies mean nothing.

@@ -64,6 +64,20 @@ impl Answer {
         }
     }
 
+    /// Takes the answers of a pipeline, part by part: of each `[samples, width]`.
+    pub(super) fn of_blocks(blocks: Vec<Vec<f32>>, width: usize) -> Self {
+        let block = |scores| AnswerBlock {
+            scores,
+            rows: Vec::new(),
+        };
+        Answer {
+            blocks: blocks.into_iter().map(block).collect(),
+            width,
+            flaws: Vec::new(),
+            times: LatencySplit::default(),
+        }
+    }
+
     /// The same, with the parts of its latency.
     #[must_use]
     pub(super) fn timed(self, times: LatencySplit) -> Self {
@@ -134,6 +148,18 @@ struct Folded {
     flaws: Vec<Flaw>,
 }
 
+impl Folded {
+    fn note_not_finite(&mut self, member: MemberIndex, first: usize, rows: &[f32], width: usize) {
+        let rows = rows.chunks_exact(width).enumerate();
+        let flawed = rows.filter(|(_, row)| !is_finite(row));
+        self.flaws.extend(flawed.map(|(i, _)| Flaw {
+            member,
+            sample: first + i,
+            kind: FlawKind::NotFinite,
+        }));
+    }
+}
+
 impl Part {
     /// Nothing folded yet.
     pub fn new(samples: usize) -> Self {
@@ -180,14 +206,7 @@ impl Part {
             }
         }
         if !sound {
-            let rows = rows.chunks_exact(width).enumerate();
-            let flawed = rows.filter(|(_, row)| !is_finite(row));
-            let flaws = flawed.map(|(i, _)| Flaw {
-                member,
-                sample: first + i,
-                kind: FlawKind::NotFinite,
-            });
-            folded.flaws.extend(flaws);
+            folded.note_not_finite(member, first, rows, width);
         }
         sound
     }
@@ -218,6 +237,24 @@ impl Part {
         let of_member = &mut folded.rows[member];
         of_member.resize(self.samples * width, 0.0);
         of_member[first * width..][..rows.len()].copy_from_slice(rows);
+    }
+
+    /// Notes those of a member's `rows` that hold NaN or infinities, for the samples from `first`
+    /// on. Whether there were none.
+    pub fn check_finite(
+        &self,
+        member: MemberIndex,
+        first: usize,
+        rows: &[f32],
+        width: usize,
+    ) -> bool {
+        let sound = is_finite(rows);
+        if !sound {
+            self.folded
+                .lock()
+                .note_not_finite(member, first, rows, width);
+        }
+        sound
     }
 
     /// Notes those of a member's `rows` that are finite and not what it is declared to

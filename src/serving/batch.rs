@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::dataflow::StepIndex;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::BatchSize;
 
@@ -10,6 +11,10 @@ use super::policy::Lane;
 /// One request, unique for the engine's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(pub u64);
+
+/// A pipeline's position among those that are served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PipelineIndex(pub usize);
 
 /// One worker, unique for the engine's life: a restarted or resized one is another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,20 +35,24 @@ pub struct Slice {
     pub len: usize,
 }
 
-/// Consecutive samples of one part (the samples of a request in one extent).
+/// Consecutive samples of one part (the samples of a request in one extent), for one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The request they belong to.
     pub request: RequestKey,
     /// Number of the part in its request.
     pub part: usize,
+    /// The step of its pipeline that they wait for.
+    pub step: StepIndex,
+    /// The layout of that step's input, a number of the pipeline's.
+    pub plane: usize,
     /// Samples of the whole part.
     pub part_samples: usize,
     /// First sample within the part.
     pub first: usize,
     /// How many samples.
     pub len: usize,
-    /// When the request arrived.
+    /// When they could be run: the request arrived, or the last step ended that theirs needs.
     pub arrived: Duration,
     /// Number of the first sample in order of arrival, over all requests.
     pub order: u64,
@@ -107,15 +116,15 @@ pub struct Transfer {
     pub samples: usize,
 }
 
-/// A part of a request after one input transform.
+/// A part of a request as the input of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PartKey {
     /// The request.
     pub request: RequestKey,
     /// Number of the part in its request.
     pub part: usize,
-    /// Number of the input transform.
-    pub transform: usize,
+    /// The layout of the input, a number of the request's pipeline.
+    pub plane: usize,
 }
 
 /// A range with its place in the pool and its request's payload.

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::codes::{Code, Coded};
+use crate::tensor::SampleFault;
 
 /// Admits while open; counts what it refuses.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +69,9 @@ pub enum Refused {
         /// Number of the value in it.
         value: usize,
     },
+    /// A sample that no member can answer.
+    #[error(transparent)]
+    Sample(#[from] SampleFault),
 }
 
 impl Coded for Refused {
@@ -80,6 +84,8 @@ impl Coded for Refused {
             Refused::Shape { .. } => Code::RequestShape,
             Refused::Empty => Code::RequestEmpty,
             Refused::NotFinite { .. } => Code::RequestNotFinite,
+            Refused::Sample(SampleFault::Id { .. }) => Code::RequestNoRow,
+            Refused::Sample(SampleFault::Masked { .. }) => Code::RequestMasked,
         }
     }
 }

@@ -22,10 +22,13 @@ mod setup;
 mod simulated;
 
 pub use answer::{Answer, Part};
-pub use batch::{Batch, BatchId, PartKey, Placed, Range, RequestKey, Slice, Transfer, WorkerId};
+pub use batch::{
+    Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
+};
 pub use core::{
-    Admission, Core, CoreConfig, DeviceStats, Finished, Latencies, MemberStats, Next, Owed,
-    PanicWatch, Stamps, Verdict, WorkerStats, batch_spans, transfer_span,
+    Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, MemberStats,
+    Next, Owed, PanicWatch, PipelineConfig, Stamps, Verdict, WorkerStats, batch_spans,
+    transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
@@ -42,7 +45,7 @@ pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;
-pub use queue::{MemberQueue, Segmenter};
+pub use queue::{MemberQueue, Segmenter, StepFilter};
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 pub use scheduler::{
     Discipline, Duty, FinishedBatch, Left, Pick, Scheduler, Start, Want, WorkerSpec,

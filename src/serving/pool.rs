@@ -7,7 +7,6 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::device::MemberIndex;
 use crate::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
 use crate::ensemble::Transforms;
 use crate::lock::SharedLeaf;
@@ -176,17 +175,7 @@ impl Storage {
         self.transforms.distinct()[transform].shape.elements()
     }
 
-    /// Which transform `member` reads.
-    pub(super) fn transform(&self, member: MemberIndex) -> usize {
-        self.transforms.of(member)
-    }
-
-    /// Copies one slice's samples to `to`, as `member` takes them.
-    pub(super) fn read(&self, slice: Slice, member: MemberIndex, to: &mut [f32]) {
-        self.read_as(slice, self.transforms.of(member), to);
-    }
-
-    /// The same, as a transform makes them.
+    /// Copies one slice's samples to `to`, as a transform makes them.
     pub(super) fn read_as(&self, slice: Slice, transform: usize, to: &mut [f32]) {
         let width = self.width(transform);
         let block = self.block(slice, transform).read();

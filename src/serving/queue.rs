@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::ops;
 use std::time::Duration;
 
+use crate::dataflow::StepIndex;
+
 use super::batch::Range;
 
 /// A FIFO of ranges that knows how many samples it holds.
@@ -17,8 +19,8 @@ use super::batch::Range;
 /// taken out without a look at the others.
 #[derive(Clone, Debug, Default)]
 pub struct MemberQueue {
-    /// By the number of their first sample.
-    ranges: BTreeMap<u64, Range>,
+    /// By the number of their first sample, then by their step.
+    ranges: BTreeMap<(u64, StepIndex), Range>,
     samples: usize,
 }
 
@@ -28,7 +30,7 @@ impl MemberQueue {
     pub fn push(&mut self, range: Range) {
         if range.len > 0 {
             self.samples += range.len;
-            self.ranges.insert(range.order, range);
+            self.ranges.insert((range.order, range.step), range);
         }
     }
 
@@ -56,7 +58,7 @@ impl MemberQueue {
             };
             if front.len > left {
                 taken.push(front.split_front(left));
-                self.ranges.insert(front.order, front);
+                self.ranges.insert((front.order, front.step), front);
                 break;
             }
             left -= front.len;
@@ -92,12 +94,14 @@ impl MemberQueue {
         self.take(self.segment_samples())
     }
 
-    /// Takes out the ranges whose samples have these numbers in order of arrival.
-    pub fn remove(&mut self, orders: &ops::Range<u64>) -> Vec<Range> {
-        let mut removed = Vec::new();
-        while let Some((&order, _)) = self.ranges.range(orders.clone()).next() {
-            removed.extend(self.ranges.remove(&order));
-        }
+    /// Takes out the ranges whose samples have these numbers in order of arrival, of these steps.
+    pub fn remove(&mut self, orders: &ops::Range<u64>, steps: StepFilter<'_>) -> Vec<Range> {
+        let first = |order| (order, StepIndex::default());
+        let places = first(orders.start)..first(orders.end);
+        let found = self.ranges.range(places).map(|(place, _)| *place);
+        let found: Vec<_> = found.filter(|(_, step)| steps.have(*step)).collect();
+        let removed = found.iter().filter_map(|place| self.ranges.remove(place));
+        let removed: Vec<Range> = removed.collect();
         self.samples -= samples_of(&removed);
         removed
     }
@@ -105,6 +109,24 @@ impl MemberQueue {
 
 fn samples_of(ranges: &[Range]) -> usize {
     ranges.iter().map(|r| r.len).sum()
+}
+
+/// Some or all of a pipeline's steps.
+#[derive(Clone, Copy, Debug)]
+pub enum StepFilter<'a> {
+    /// All of them.
+    All,
+    /// These.
+    Some(&'a [StepIndex]),
+}
+
+impl StepFilter<'_> {
+    fn have(self, step: StepIndex) -> bool {
+        match self {
+            StepFilter::All => true,
+            StepFilter::Some(steps) => steps.contains(&step),
+        }
+    }
 }
 
 /// Collects ranges until a segment is full or old enough.
@@ -177,8 +199,8 @@ impl Segmenter {
     }
 
     /// Takes ranges out of the open segment whose samples have these numbers in order of
-    /// arrival.
-    pub fn remove(&mut self, orders: &ops::Range<u64>) -> Vec<Range> {
-        self.open.remove(orders)
+    /// arrival, of these steps.
+    pub fn remove(&mut self, orders: &ops::Range<u64>, steps: StepFilter<'_>) -> Vec<Range> {
+        self.open.remove(orders, steps)
     }
 }

@@ -10,8 +10,9 @@ use crate::ensemble::{BatchSize, PolicyKind};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
-    Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next, Refused,
-    SimulatedDevice, Verdict, WorkerSpec, batch_spans, transfer_span,
+    Arrival, Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next,
+    PipelineConfig, PipelineIndex, Refused, SimulatedDevice, Verdict, WorkerSpec, batch_spans,
+    transfer_span,
 };
 
 use super::{ArrivingRequests, Scenario, Served, SimulationError, SimulationReport, Workload};
@@ -48,14 +49,15 @@ impl Simulation {
         let policy = scene.policy;
         policy.check(&ensemble.batch_sizes)?;
         let segment = ensemble.segment_size;
+        let kinds = scene.devices.iter().map(|d| Discipline::of(&d.kind));
         let mut core = Core::new(CoreConfig {
-            devices: scene
-                .devices
-                .iter()
-                .map(|d| Discipline::of(&d.kind))
-                .collect(),
-            transforms: ensemble.transforms().by_member().to_vec(),
-            extents: (POOL_SAMPLES / segment).max(2),
+            devices: kinds.collect(),
+            members: ensemble.members.len(),
+            pipelines: vec![PipelineConfig {
+                flow: ensemble.dataflow(),
+                extents: (POOL_SAMPLES / segment).max(2),
+                slots: segment,
+            }],
             segment,
             policy,
         });
@@ -162,12 +164,13 @@ impl Simulation {
     /// Submits the requests that are due.
     fn submit_due(&mut self, arriving: &mut ArrivingRequests) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
-            let fits = samples > self.core.capacity() || samples <= self.core.free();
+            let asked = PipelineIndex::default();
+            let fits = samples > self.core.capacity(asked) || samples <= self.core.free(asked);
             if !fits && !arriving.gives_up() {
                 // It waits instead of being refused and sent again.
                 break;
             }
-            match self.core.admit(self.now, samples, None, |_| ()) {
+            match self.core.admit(self.now, Arrival::of(samples), |_| ()) {
                 Ok(admission) => {
                     self.core.enqueue(self.now, admission.request);
                     arriving.sent(samples);

@@ -201,7 +201,10 @@ fn answers_are_written_in_the_format_of_their_files_name() {
     };
     let csv = String::from_utf8(write("a.csv", &["--members"])).expect("text");
     let head = csv.lines().next().expect("a header");
-    assert!(head.starts_with("sample,class,score_0,score_1,score_2,sound.class,sound.score_0"));
+    assert!(
+        head.starts_with("sample,class,score_cat,score_dog,score_bird,sound.class,sound.score_cat"),
+        "{head}"
+    );
     assert_eq!(csv.lines().count(), 9);
     let report: Value = serde_json::from_slice(&write("a.json", &["--members"])).expect("JSON");
     let second = &report["answers"][1];

@@ -212,7 +212,7 @@ fn predict_answers_texts_and_names_their_class() {
     let output = divisi(&command);
     let table = String::from_utf8(output.stdout).expect("text");
     assert!(
-        table.starts_with("sample,text,class,label,score_0,"),
+        table.starts_with("sample,text,class,label,score_c++,"),
         "{table}"
     );
     assert!(

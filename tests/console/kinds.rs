@@ -48,10 +48,10 @@ fn values_are_predicted_under_their_names_and_compared_by_errors() {
     let report = json(&[&predict[..], &["--format", "json"]].concat());
     assert_eq!(
         report["answers"][0]["values"],
-        serde_json::json!([3.0, 6.0])
+        serde_json::json!({"x": 3.0, "y": 6.0})
     );
     assert_eq!(report["answers"][0]["class"], serde_json::Value::Null);
-    assert_eq!(report["answers"][0]["members"][1]["values"][1], 4.0);
+    assert_eq!(report["answers"][0]["members"][1]["values"]["y"], 4.0);
     assert!(report["rmse"].as_f64() > Some(1.0) && report["mean_absolute_error"].is_f64());
     assert!(report.get("accuracy").is_none(), "{report}");
 }
@@ -62,7 +62,7 @@ fn labels_are_predicted_by_their_names() {
     let predict = ["predict", &at, "--input", &samples, "--devices", "cpu:0"];
     let csv = out(&predict);
     let rows: Vec<&str> = csv.lines().collect();
-    assert_eq!(rows[0], "sample,labels,score_0,score_1");
+    assert_eq!(rows[0], "sample,labels,score_sea,score_sky");
     assert!(
         rows[1].starts_with("0,sea,0.") && rows[2].starts_with("1,sea;sky,0."),
         "{csv}"
@@ -273,6 +273,12 @@ fn boxes_are_predicted_a_row_each_and_compared_as_coco_does() {
         text.contains("mAP@[.5:.95]") && text.contains("weighted-boxes-fusion"),
         "{text}"
     );
+    let rows = text.lines().filter(|line| line.starts_with("  "));
+    let ends: Vec<usize> = rows.map(|line| line.chars().count()).collect();
+    assert!(
+        ends.windows(2).all(|pair| pair[0] == pair[1]),
+        "aligned\n{text}"
+    );
     let text = out(&["check", &at, "--devices", "cpu:0"]);
     assert!(text.contains("up to 4 boxes of 2 classes"), "{text}");
 }
@@ -406,5 +412,111 @@ fn the_dialog_offers_the_rules_that_suit() {
             _ => None,
         });
         assert_eq!(staged, Some(rule), "{answers:?}");
+    }
+}
+
+#[test]
+fn the_tokens_of_texts_are_predicted_with_their_part_of_the_text() {
+    let folder = tempfile::tempdir().expect("folder");
+    let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let files = [
+        ("tests/engine/onnx_files/tagger.onnx", "tagger.onnx"),
+        ("sample_ensembles/snippets/tokenizer.json", "tokenizer.json"),
+    ];
+    for (from, to) in files {
+        std::fs::copy(of.join(from), folder.path().join(to)).expect("copied");
+    }
+    let manifest = "name = \"t\"\nanswers = { tokens = [\"O\", \"B-X\", \"I-X\"], length = 16 }\n\
+                    [input.text]\ntokenizer = \"tokenizer.json\"\nlength = 16\n\
+                    [[members]]\nname = \"m\"\nnetwork = { file = \"tagger.onnx\" }\n";
+    std::fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
+    let at = folder.path().to_string_lossy();
+    let ask = ["predict", &at, "--text", "x = 1;", "--devices", "cpu:0"];
+    let table = out(&ask);
+    assert_eq!(
+        table,
+        "sample,token,text,class\n0,0,[CLS],B-X\n0,1,x,O\n0,2,=,B-X\n0,3,1,O\n0,4,;,I-X\n\
+         0,5,[SEP],I-X\n"
+    );
+    let report = json(&[&ask[..], &["--format", "json"]].concat());
+    let answer = &report["answers"][0];
+    let pieces = serde_json::json!(["[CLS]", "x", "=", "1", ";", "[SEP]"]);
+    assert_eq!(answer["token_texts"], pieces);
+    assert_eq!(answer["tokens"].as_array().map(Vec::len), Some(6));
+    let array = folder.path().join("a.npy");
+    out(&[&ask[..], &["--output", &array.to_string_lossy()]].concat());
+    let array = std::fs::read(array).expect("written");
+    assert!(
+        array.ends_with(&[255; 10]) && array.len() == 128 + 16,
+        "{array:?}"
+    );
+}
+
+/// A folder with a network of the tests, and the network's path.
+fn network(name: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("folder");
+    let of = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files");
+    let path = folder.path().join(name);
+    std::fs::copy(of.join(name), &path).expect("copied");
+    let path = path.to_string_lossy().into_owned();
+    (folder, path)
+}
+
+#[test]
+fn values_of_several_outputs_have_the_names_of_these() {
+    let (folder, encoder) = network("encoder.onnx");
+    let tensor = |name: &str| serde_json::json!({"name": name, "datatype": "INT64", "shape": [1, 6], "data": [1, 1, 1, 1, 1, 1]});
+    let tensors = ["ids", "mask", "types"].map(tensor);
+    let request = serde_json::json!({ "inputs": tensors });
+    let samples = folder.path().join("x.json");
+    std::fs::write(&samples, request.to_string()).expect("written");
+    let samples = samples.to_string_lossy();
+    let ask = [
+        "predict",
+        &encoder,
+        "--input",
+        &samples,
+        "--devices",
+        "cpu:0",
+    ];
+    let table = out(&ask);
+    let heads: Vec<&str> = table.lines().next().expect("a head").split(',').collect();
+    assert_eq!(
+        (heads[1], heads[49], heads.len()),
+        ("attended_0", "pooled_0", 57)
+    );
+    let report = json(&[&ask[..], &["--format", "json"]].concat());
+    let values = &report["answers"][0]["values"];
+    let count = |name: &str| values[name].as_array().map(Vec::len);
+    assert_eq!((count("attended"), count("pooled")), (Some(48), Some(8)));
+}
+
+#[test]
+fn a_shape_fixes_what_a_network_leaves_open() {
+    let (_folder, sides) = network("sides.onnx");
+    let (_, error) = fails(&["check", &sides, "--devices", "cpu:0"]);
+    assert!(
+        error.contains("leaves `height` and `width` open"),
+        "{error}"
+    );
+    let checked = out(&["check", &sides, "--devices", "cpu:0", "--shape", "3,4,6"]);
+    assert!(checked.contains("input [3, 4, 6]"), "{checked}");
+    let (_, error) = fails(&["check", "digits", "--shape", "3,4,6"]);
+    assert!(
+        error.contains("--shape: expected an .onnx file alone"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_of_samples_is_no_ensemble() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("x.npy");
+    std::fs::write(&path, b"").expect("written");
+    let path = path.to_string_lossy();
+    for command in ["check", "bench"] {
+        let (_, error) = fails(&[command, &path]);
+        assert!(error.contains("found a file of samples"), "{error}");
+        assert!(error.contains(&format!("--input {path}")), "{error}");
     }
 }

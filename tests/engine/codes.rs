@@ -18,6 +18,7 @@ use divisi::serving::{
 };
 use divisi::session::remote::RemoteRefusal;
 use divisi::session::{Refusal, SessionRefusal, Target};
+use divisi::tensor::{IdRange, SampleFault};
 
 /// The codes with their statuses of HTTP and gRPC. Programs know these: lines are added,
 /// and none is ever changed or taken away.
@@ -26,6 +27,8 @@ request_too_large 400 3
 request_empty 400 3
 request_shape 400 3
 request_not_finite 400 3
+request_no_row 400 3
+request_masked 400 3
 pool_full 503 8
 door_starting 503 14
 door_closed 503 14
@@ -33,6 +36,7 @@ deadline 504 4
 cancelled 499 1
 worker_failed 500 13
 rule_panicked 500 13
+step_failed 500 13
 request_dropped 500 13
 member_not_finite 500 13
 setup_invalid 400 3
@@ -119,6 +123,17 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             sample: 0,
             value: 0,
         }),
+        Box::new(Refused::Sample(SampleFault::Masked {
+            input: text(),
+            sample: 0,
+        })),
+        Box::new(Refused::Sample(SampleFault::Id {
+            input: text(),
+            sample: 0,
+            position: 0,
+            id: text(),
+            range: IdRange::of_table(1),
+        })),
         Box::new(Failure::Deadline),
         Box::new(Failure::Cancelled),
         Box::new(Failure::Worker(text())),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
-    Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, Refused, RequestKey, Stamps,
-    Transfer, Verdict, WorkerSpec,
+    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, PipelineIndex,
+    Refused, RequestKey, Stamps, Transfer, Verdict, WorkerSpec,
 };
 use proptest::prelude::*;
 
@@ -20,13 +20,13 @@ fn ms(n: u64) -> Duration {
 }
 
 fn core(policy: PolicyKind) -> Core<u64> {
-    let mut core = Core::new(CoreConfig {
-        devices: vec![Discipline::OneAtATime, Discipline::SideBySide],
-        transforms: vec![0, 0, 1],
-        extents: 8,
-        segment: SEGMENT,
+    let mut core = Core::new(CoreConfig::ensemble(
+        vec![Discipline::OneAtATime, Discipline::SideBySide],
+        &vec![0, 0, 1],
+        8,
+        SEGMENT,
         policy,
-    });
+    ));
     core.door().set(DoorState::Open);
     core
 }
@@ -54,7 +54,7 @@ fn staffed(policy: PolicyKind, sizes: [u32; 2]) -> Core<u64> {
 }
 
 fn submit(core: &mut Core<u64>, now: Duration, samples: usize, payload: u64) -> Option<RequestKey> {
-    let admission = core.admit(now, samples, None, |_| payload).ok()?;
+    let admission = core.admit(now, Arrival::of(samples), |_| payload).ok()?;
     core.enqueue(now, admission.request);
     Some(admission.request)
 }
@@ -402,7 +402,9 @@ fn segments_close_when_full_and_batches_never_cross_one() {
 #[test]
 fn a_deadline_fails_the_request_and_nothing_else() {
     let mut core = core(PolicyKind::NoWait);
-    let late = core.admit(ms(0), 4, Some(ms(10)), |_| 1).expect("admitted");
+    let late = core
+        .admit(ms(0), Arrival::of(4).until(Some(ms(10))), |_| 1)
+        .expect("admitted");
     core.enqueue(ms(0), late.request);
     submit(&mut core, ms(0), 4, 2);
     assert_eq!(core.next_timer(), Some(ms(10)));
@@ -415,16 +417,22 @@ fn a_deadline_fails_the_request_and_nothing_else() {
 #[test]
 fn the_door_refuses_at_once_and_counts() {
     let mut core = core(PolicyKind::NoWait);
-    let capacity = core.capacity();
-    assert_eq!(core.admit(ms(0), 0, None, |_| 0), Err(Refused::Empty));
+    let capacity = core.capacity(PipelineIndex::default());
+    assert_eq!(
+        core.admit(ms(0), Arrival::of(0), |_| 0),
+        Err(Refused::Empty)
+    );
     let large = Refused::TooLarge {
         samples: capacity + 1,
         most: capacity,
     };
-    assert_eq!(core.admit(ms(0), capacity + 1, None, |_| 0), Err(large));
+    assert_eq!(
+        core.admit(ms(0), Arrival::of(capacity + 1), |_| 0),
+        Err(large)
+    );
     submit(&mut core, ms(0), capacity, 0);
     assert_eq!(
-        core.admit(ms(0), 1, None, |_| 0),
+        core.admit(ms(0), Arrival::of(1), |_| 0),
         Err(Refused::Full {
             samples: 1,
             free: 0
@@ -432,7 +440,7 @@ fn the_door_refuses_at_once_and_counts() {
     );
     core.close("why not");
     assert_eq!(
-        core.admit(ms(0), 1, None, |_| 0),
+        core.admit(ms(0), Arrival::of(1), |_| 0),
         Err(Refused::Closed("why not".into()))
     );
     assert_eq!(core.door().refused(), 4);

@@ -6,6 +6,8 @@ use divisi::compute::gpu::{self, Emulated, Precision};
 use divisi::network::{
     Binary, Dims, Graph, GraphBuilder, NodeId, Op, Shape, TensorOp, Unary, Weights,
 };
+use divisi::onnx::OnnxModel;
+use divisi::tensor::{Lengths, TensorValue};
 
 fn dims(sizes: &[usize]) -> Dims {
     Dims::new(sizes).expect("few")
@@ -115,4 +117,50 @@ fn indices_that_a_layer_computes_are_refused_where_they_would_be_rounded() {
         Err(ComputeError::NotOnGpu { layers }) => assert!(layers.contains(&"ids".to_owned())),
         other => panic!("expected a refusal, found {other:?}"),
     }
+}
+
+#[test]
+fn samples_run_at_the_largest_length_where_a_mask_hides_what_is_padded() {
+    let model = || {
+        let file = include_bytes!("onnx_files/lengths.onnx");
+        OnnxModel::from_bytes(file.to_vec()).expect("decodes")
+    };
+    let varying = |lengths: Lengths| {
+        let open = model().open_lengths().expect("open");
+        model().varying(&open, lengths).expect("varies").0
+    };
+    let unmasked = varying(Lengths::exact(16).expect("lengths"));
+    let refused = gpu::check(&unmasked.graph, Precision::F32).expect_err("no mask");
+    assert!(matches!(refused, ComputeError::LengthsOnGpu), "{refused}");
+    let masked = Lengths::padded(vec![8, 16], "attention_mask".into()).expect("lengths");
+    let largest = varying(masked);
+    gpu::check(&largest.graph, Precision::F32).expect("a mask");
+    let open = model().open_lengths().expect("open");
+    let short = model().network_at(&open, 5).expect("a length");
+    let tensors: Vec<(String, TensorValue)> = largest
+        .graph
+        .signature()
+        .inputs
+        .iter()
+        .map(|spec| {
+            let ones = TensorValue::of_floats(spec.data_type, vec![1, 5], &[1.0; 5]);
+            (spec.name.clone(), ones.expect("integers"))
+        })
+        .collect();
+    let answers = [&largest, &short].map(|network| {
+        let signature = network.graph.signature();
+        let (row, _) = signature.rows(&tensors).expect("fits");
+        let emulated = Emulated::new(&network.graph, &network.weights, Precision::F32);
+        let answers = signature
+            .answers_at(&emulated.answer(&row), 1, 5)
+            .expect("whole");
+        let floats = answers
+            .iter()
+            .map(|(_, value)| value.floats().expect("floats"));
+        floats.collect::<Vec<_>>().concat()
+    });
+    let pairs = answers[0].iter().zip(&answers[1]);
+    let apart = pairs.fold(0.0f32, |most, (a, b)| most.max((a - b).abs()));
+    assert_eq!(answers[0].len(), answers[1].len());
+    assert!(apart < 1e-4, "{apart}");
 }

@@ -8,7 +8,9 @@ use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::load::{Generator, LoadPattern};
 use divisi::metrics::{Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats};
-use divisi::serving::{Core, CoreConfig, Discipline, DoorState, Next, Request, Stamps, WorkerSpec};
+use divisi::serving::{
+    Arrival, Core, CoreConfig, Discipline, DoorState, Next, Request, Stamps, WorkerSpec,
+};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, start};
@@ -136,13 +138,13 @@ fn a_percentile_asks_for_one_request_above_it_at_least() {
 
 /// One member on one device that runs a batch at a time.
 fn core() -> Core<()> {
-    let mut core = Core::new(CoreConfig {
-        devices: vec![Discipline::OneAtATime],
-        transforms: vec![0],
-        extents: 8,
-        segment: 16,
-        policy: PolicyKind::NoWait,
-    });
+    let mut core = Core::new(CoreConfig::ensemble(
+        vec![Discipline::OneAtATime],
+        &vec![0],
+        8,
+        16,
+        PolicyKind::NoWait,
+    ));
     core.door().set(DoorState::Open);
     let spec = WorkerSpec {
         id: core.new_worker(),
@@ -158,7 +160,7 @@ fn core() -> Core<()> {
 fn resizing_is_admission_and_not_copying() {
     let ms = Duration::from_millis;
     let mut core = core();
-    let admitted = core.admit(ms(0), 1, None, |_| ()).expect("room");
+    let admitted = core.admit(ms(0), Arrival::of(1), |_| ()).expect("room");
     // So long its samples took to be resized and written to the pool.
     core.enqueue(ms(50), admitted.request);
     let Next::Run(batch) = core.next(ms(51), DeviceIndex::new(0)) else {
@@ -187,7 +189,7 @@ fn the_oldest_request_that_waits_is_told_until_it_is_over() {
     assert_eq!(core.oldest_waiting(s(9)), None);
     let requests: Vec<_> = (0..3)
         .map(|at| {
-            let admitted = core.admit(s(at), 1, None, |_| ()).expect("room");
+            let admitted = core.admit(s(at), Arrival::of(1), |_| ()).expect("room");
             core.enqueue(s(at), admitted.request);
             admitted.request
         })

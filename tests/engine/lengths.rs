@@ -2,7 +2,7 @@
 //! mixture is answered as each sample is by the network of its own length.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use divisi::compute::{
@@ -10,6 +10,7 @@ use divisi::compute::{
     host_rows, length_groups, read_rows, write_rows,
 };
 use divisi::ensemble::{Ensemble, Files, Samples};
+use divisi::network::Shape;
 use divisi::onnx::{OnnxModel, OnnxNetwork, VaryingModel};
 use divisi::serving::Request;
 use divisi::tensor::{DataType, Lengths, LengthsError, Signature, TensorValue};
@@ -273,7 +274,7 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
         (String::new(), "or `lengths` beside the tensors"),
         (
             format!("lengths = [32]\n{mask}"),
-            "longer than its position table; at most 16",
+            "the model has positions for 16 tokens; samples of 32 are longer",
         ),
         (format!("lengths = []\n{mask}"), "1 to 64 buckets"),
         (format!("lengths = [8, 4]\n{mask}"), "buckets ascend"),
@@ -306,6 +307,79 @@ fn manifests_of_lengths_that_cannot_be_are_refused_with_the_reason() {
     for (input, expected) in cases {
         let refused = read(folder.path(), &input).expect_err(&input);
         assert!(refused.contains(expected), "{input}\n{refused}");
+    }
+}
+
+/// Writes a file of the tests' networks into a folder, and returns its path.
+fn model_in(folder: &Path, name: &str) -> PathBuf {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/onnx_files");
+    fs::copy(files.join(name), folder.join(name)).expect("model");
+    folder.join(name)
+}
+
+#[test]
+fn open_dimensions_are_named_and_a_shape_fixes_them() {
+    let folder = tempfile::tempdir().expect("folder");
+    let cases = [
+        (
+            "sides.onnx",
+            "input `x`: takes samples of [3, height, width] and leaves `height` and `width` open; a \
+             sample's shape says the sizes, such as --shape 3,224,224 or `shape = [3,224,224]` in \
+             [input]",
+        ),
+        (
+            "unnamed_sides.onnx",
+            "takes samples of [3, ?, ?] and leaves dimension 2 and dimension 3 open",
+        ),
+        (
+            "two_sides.onnx",
+            "input `a`: is [batch, 3, height, width] and leaves `height` and `width` open; `shape` \
+             of a table `[[input.tensors]]`",
+        ),
+    ];
+    for (name, said) in cases {
+        let file = model_in(folder.path(), name);
+        let refused = Ensemble::read(&Files::at(&file))
+            .expect_err(name)
+            .to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    let shaped = |name: &str, shape: Shape| {
+        let files = Files::at(&model_in(folder.path(), name)).shaped(shape);
+        Ensemble::read(&files.expect("a network alone")).map_err(|e| e.to_string())
+    };
+    let ensemble = shaped("sides.onnx", Shape::image(3, 4, 6)).expect("fits");
+    assert_eq!(ensemble.input.shape, Shape::image(3, 4, 6));
+    let refused = shaped("sides.onnx", Shape::image(1, 4, 6)).expect_err("one channel");
+    assert!(refused.contains("found 1×4×6"), "{refused}");
+    let encoder = shaped("lengths.onnx", Shape::vector(5)).expect("a length");
+    assert_eq!(
+        (encoder.lengths, encoder.input.shape),
+        (None, Shape::vector(15))
+    );
+    assert!(Files::at(folder.path()).shaped(Shape::vector(5)).is_none());
+}
+
+#[test]
+fn the_shape_of_a_manifest_fixes_open_heights_and_widths() {
+    let folder = tempfile::tempdir().expect("folder");
+    model_in(folder.path(), "sides.onnx");
+    model_in(folder.path(), "two_sides.onnx");
+    let tensor = |name: &str| {
+        format!("[[input.tensors]]\nname = \"{name}\"\ndatatype = \"FP32\"\nshape = [3, 4, 6]\n")
+    };
+    let cases = [
+        ("sides.onnx", "[input]\nshape = [3, 4, 6]\n".to_owned(), 72),
+        ("two_sides.onnx", tensor("a") + &tensor("b"), 144),
+    ];
+    for (name, input, width) in cases {
+        let manifest = format!(
+            "name = \"m\"\nclasses = 3\n{input}[[members]]\nname = \"m\"\n\
+             network = {{ file = \"{name}\" }}\n"
+        );
+        fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
+        let ensemble = Ensemble::read(&Files::at(folder.path())).expect(name);
+        assert_eq!(ensemble.input.shape.elements(), width, "{name}");
     }
 }
 
@@ -348,6 +422,19 @@ fn lines_of_json_hold_samples_of_different_lengths() {
         let refused = Samples::parse("x.jsonl", text.clone().into_bytes(), &form);
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(expected), "{text}\n{refused}");
+    }
+}
+
+#[test]
+fn samples_of_a_fixed_length_beyond_the_position_table_are_refused_by_the_table() {
+    let model = model();
+    let open = model.open_lengths().expect("open");
+    model.network_at(&open, 16).expect("as many as positions");
+    for length in [17, 600] {
+        let refused = model.network_at(&open, length).expect_err("too long");
+        let expected =
+            format!("the model has positions for 16 tokens; samples of {length} are longer");
+        assert!(refused.to_string().ends_with(&expected), "{refused}");
     }
 }
 

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use divisi::load::{Arrivals, LoadError, LoadPattern};
+use divisi::device::simulated::find_profile;
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::load::{Arrivals, LoadError, LoadPattern, usual_load};
 
 fn parsed(text: &str) -> LoadPattern {
     text.parse().expect("a pattern")
@@ -118,5 +121,40 @@ fn what_is_no_recording_says_where_it_is_wrong() {
     ] {
         let error = Arrivals::new(&pattern, 1).map(|_| ());
         assert!(matches!(error, Err(LoadError::File { .. })), "{error:?}");
+    }
+}
+
+#[test]
+fn the_usual_load_is_one_that_cores_can_serve() {
+    let of = |name: &str| {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("sample_ensembles")
+            .join(name);
+        Ensemble::read(&Files::at(&folder)).expect("valid")
+    };
+    let cores = |count: usize| {
+        Devices::default_of(&Host {
+            cores: (0..count).collect(),
+            memory_bytes: 4 << 30,
+        })
+    };
+    let simulated = Devices::simulated(&find_profile("v100").expect("known"), 2);
+    let (digits, drawings) = (of("digits"), of("drawings"));
+    let cases = [
+        (&digits, cores(2), "poisson:200"),
+        (&drawings, cores(1), "poisson:1"),
+        (&drawings, cores(2), "poisson:2"),
+        (&drawings, cores(32), "poisson:50"),
+        (&drawings, simulated, "poisson:200"),
+    ];
+    for (ensemble, devices, expected) in cases {
+        let usual = usual_load(ensemble, &devices);
+        assert_eq!(
+            usual,
+            parsed(expected),
+            "{} on {:?}",
+            ensemble.name,
+            devices.names()
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{Ensemble, Files, Samples};
 use divisi::serving::Request;
 use divisi::tensor::{DataType, TensorSpec};
@@ -97,7 +98,8 @@ fn a_model_of_several_tensors_is_an_ensemble_of_one_with_samples_that_it_can_tak
     let ensemble = Ensemble::read(&Files::at(&file)).expect("reads");
     let spec = |name| TensorSpec::fixed(name, DataType::Int64, &[6]);
     let expected = vec![spec("ids"), spec("mask"), spec("types")];
-    assert_eq!(ensemble.tensors, Some(expected));
+    let tensors = ensemble.tensors.as_ref().expect("named");
+    assert!(tensors.iter().zip(&expected).all(|(a, b)| a.is_like(b)));
     let ensemble = Arc::new(ensemble);
     let samples = ensemble.calibration.clone().expect("made up");
     let first = samples.row(0);
@@ -188,4 +190,33 @@ fn files_that_hold_no_such_tensors_are_refused_with_the_reason() {
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(expected), "{text}\n{refused}");
     }
+}
+
+#[test]
+fn an_array_without_a_name_is_the_only_tensor_and_no_one_of_several() {
+    let folder = tempfile::tempdir().expect("folder");
+    let model = include_bytes!("onnx_files/sides.onnx");
+    fs::write(folder.path().join("sides.onnx"), model).expect("model");
+    let manifest = "name = \"m\"\nclasses = 3\n[[input.tensors]]\nname = \"x\"\n\
+                    datatype = \"FP32\"\nshape = [3, 1, 2]\n[[members]]\nname = \"m\"\n\
+                    network = { file = \"sides.onnx\" }\n";
+    let ensemble = read(folder.path(), manifest).expect("reads");
+    let parse = |ensemble: &Ensemble, dims: &[usize]| {
+        let values = (0..dims.iter().product()).map(|v: usize| v as f32);
+        let bytes = to_npy(values, dims);
+        let read = Samples::parse("x.npy", bytes, &ensemble.sample_form());
+        read.map_err(|e| e.to_string())
+    };
+    let samples = parse(&ensemble, &[2, 3, 1, 2]).expect("fits");
+    assert_eq!((samples.len(), samples.row(1)[0]), (2, 6.0));
+    let refused = parse(&ensemble, &[2, 3]).expect_err("of another shape");
+    assert!(refused.contains("[n, 3, 1, 2]"), "{refused}");
+    let several = read(folder.path(), &manifest_of_encoder()).expect("reads");
+    let refused = parse(&several, &[2, 18]).expect_err("no names");
+    let said = "a file of another kind, such as .npy, holds one array without a name";
+    assert!(refused.contains(said), "{refused}");
+}
+
+fn manifest_of_encoder() -> String {
+    manifest(TENSORS, "")
 }

@@ -100,6 +100,7 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "fused",
         "rows",
         "whole",
+        "looked_up",
     ] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: TensorAnswers = serde_json::from_str(&text).expect("answers");
@@ -239,6 +240,33 @@ fn all_nodes_that_cannot_be_computed_are_named_at_once() {
 }
 
 #[test]
+fn all_nodes_that_do_not_take_the_types_of_their_inputs_are_named_at_once() {
+    let error = network("mistyped.onnx", None).expect_err("types that do not fit");
+    let text = error.to_string();
+    assert!(text.starts_with("7 nodes cannot be computed"), "{text}");
+    for said in [
+        "Add (`Add_sum`): input `whole`: expected FLOAT, the type of `x`, found INT64",
+        "Not (`Not_not`): input `x`: expected BOOL, found FLOAT",
+        "Where (`Where_where`): input `x`: expected BOOL, found FLOAT",
+        "Gather (`Gather_gather`): input `place`: expected INT32 or INT64, found FLOAT",
+        "Reshape (`Reshape_reshape`): input `place`: expected INT64, found FLOAT",
+        "Relu (`Relu_relu`): input `less`: expected numbers, found BOOL",
+        "Cast (`Cast_y`): output `y`: is declared as FLOAT, found INT32",
+        "opset 17, inputs FLOAT, INT64",
+    ] {
+        assert!(text.contains(said), "no `{said}` in: {text}");
+    }
+    assert!(!text.contains("Neg"), "{text}");
+}
+
+#[test]
+fn an_initialiser_has_the_type_that_its_input_declares() {
+    let error = network("listed.onnx", None).expect_err("another type");
+    let said = "initialiser `c`: is declared as FLOAT, found INT64";
+    assert!(error.to_string().contains(said), "{error}");
+}
+
+#[test]
 fn a_model_takes_samples_of_its_own_shape_alone() {
     let asked = Some(Shape::image(3, 16, 16));
     let error = network("image.onnx", asked).expect_err("another width");
@@ -328,6 +356,8 @@ fn damaged_files_are_refused_or_read_and_never_end_the_process() {
         "sizes",
         "kept",
         "mixed",
+        "mistyped",
+        "looked_up",
         "ranks",
         "scattered",
         "rows",

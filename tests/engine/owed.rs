@@ -6,7 +6,8 @@ use std::time::Duration;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::serving::{
-    Batch, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Verdict, WorkerSpec,
+    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Verdict,
+    WorkerSpec,
 };
 
 const SEGMENT: usize = 16;
@@ -22,13 +23,13 @@ fn elastic(max_inf: Option<u32>) -> PolicyKind {
 
 /// Accelerators, and members that all take the same input.
 fn core(policy: PolicyKind, devices: usize, members: usize) -> Core<u64> {
-    let mut core = Core::new(CoreConfig {
-        devices: vec![Discipline::SideBySide; devices],
-        transforms: vec![0; members],
-        extents: 512,
-        segment: SEGMENT,
+    let mut core = Core::new(CoreConfig::ensemble(
+        vec![Discipline::SideBySide; devices],
+        &vec![0; members],
+        512,
+        SEGMENT,
         policy,
-    });
+    ));
     core.door().set(DoorState::Open);
     core
 }
@@ -47,7 +48,9 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
 }
 
 fn submit(core: &mut Core<u64>, now: Duration, samples: usize) -> RequestKey {
-    let admission = core.admit(now, samples, None, |_| 0).expect("let in");
+    let admission = core
+        .admit(now, Arrival::of(samples), |_| 0)
+        .expect("let in");
     core.enqueue(now, admission.request);
     admission.request
 }
@@ -141,9 +144,9 @@ fn a_cancel_looks_at_its_own_samples_however_many_others_wait() {
         assert_eq!((core.pooled(), core.in_flight()), (0, 0));
         core.looked_at() - before
     };
-    // A queue for each of three members, as many workers, the open segment, three ranges.
-    assert_eq!(steps(1), 10);
-    assert_eq!(steps(2000), 2000 * 10);
+    // A queue and an open segment for each of three members, as many workers, three ranges.
+    assert_eq!(steps(1), 12);
+    assert_eq!(steps(2000), 2000 * 12);
 }
 
 #[test]

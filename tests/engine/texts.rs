@@ -7,6 +7,7 @@ use std::sync::Arc;
 use divisi::ensemble::samples::{TextError, TextTokenizer};
 use divisi::ensemble::{Ensemble, Files, RuleKind, Samples};
 use divisi::serving::Request;
+use divisi::tensor::Lengths;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -49,10 +50,11 @@ fn parse(ensemble: &Ensemble, name: &str, bytes: &[u8]) -> Result<Samples, Strin
     read.map_err(|e| e.to_string())
 }
 
-/// Returns the ids and the mask of a sample, without what pads it.
+/// Returns the ids of a sample, without what pads it.
 fn ids(row: &[f32]) -> Vec<u32> {
-    let (ids, mask) = row.split_at(LENGTH);
+    let (ids, mask) = row[1..].split_at(LENGTH);
     let count = mask.iter().filter(|m| **m == 1.0).count();
+    assert_eq!(row[0], count as f32, "its length comes first");
     assert!(mask[count..].iter().chain(&ids[count..]).all(|v| *v == 0.0));
     ids[..count].iter().map(|id| *id as u32).collect()
 }
@@ -295,6 +297,68 @@ fn tensors_that_are_written_may_have_names_of_their_own() {
     let ensemble = read(&format!("{TEXT}{swapped}"), &tokenizer_json(), NETWORK);
     let names = ensemble.expect("reads").tensors.expect("named");
     assert_eq!(names.len(), 2);
+}
+
+#[test]
+fn texts_have_their_own_lengths_where_a_mask_hides_what_is_padded() {
+    let usual = || Lengths::padded(vec![8, 16, 32, 48], "attention_mask".into()).ok();
+    let cases = [
+        ("", usual()),
+        (
+            "[input]\nlengths = [24, 48]\n",
+            Lengths::padded(vec![24, 48], "attention_mask".into()).ok(),
+        ),
+        ("[input]\nlengths = { most = 48 }\n", usual()),
+        (
+            "[input]\nlengths = { most = 48, step = 40 }\nmask = \"attention_mask\"\n",
+            Lengths::padded(vec![40, 48], "attention_mask".into()).ok(),
+        ),
+    ];
+    for (written, expected) in cases {
+        let ensemble = read(&format!("{written}{TEXT}"), &tokenizer_json(), NETWORK);
+        let ensemble = ensemble.expect(written);
+        assert_eq!(ensemble.lengths, expected, "{written}");
+        let samples = Samples::of_texts(["let x = 1;"], &ensemble.sample_form()).expect("reads");
+        assert_eq!(samples.width(), 1 + 2 * LENGTH);
+        assert_eq!(ids(samples.row(0)), [1, 373, 223, 90, 271, 324, 29, 2]);
+    }
+}
+
+#[test]
+fn texts_are_padded_to_one_length_where_answers_depend_on_the_padding() {
+    let folder = tempfile::tempdir().expect("folder");
+    let model = include_bytes!("onnx_files/unmasked.onnx");
+    fs::write(folder.path().join("mean.onnx"), model).expect("model");
+    fs::write(folder.path().join("tokenizer.json"), tokenizer_json()).expect("tokenizer");
+    let manifest = format!(
+        "name = \"t\"\nanswers = {{ values = 1 }}\n{TEXT}ids = \"ids\"\n[[members]]\n\
+         name = \"mean\"\nnetwork = {NETWORK}\n"
+    );
+    fs::write(folder.path().join("ensemble.toml"), manifest).expect("manifest");
+    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("reads");
+    assert_eq!(
+        (ensemble.lengths, ensemble.input.shape.elements()),
+        (None, 2 * LENGTH)
+    );
+}
+
+#[test]
+fn lengths_that_are_not_those_of_texts_are_refused() {
+    let fixed = "[[input.tensors]]\nname = \"input_ids\"\ndatatype = \"INT64\"\nshape = [48]\n";
+    let cases = [
+        (
+            format!("[input]\nlengths = [8, 32]\n{TEXT}"),
+            "input.lengths: expected the largest to be 48, the length of texts, found 32",
+        ),
+        (
+            format!("[input]\nlengths = [48]\n{TEXT}{fixed}"),
+            "input.lengths: expected networks that leave the length of texts open, found none",
+        ),
+    ];
+    for (input, expected) in cases {
+        let found = read(&input, &tokenizer_json(), NETWORK).expect_err(&input);
+        assert!(found.contains(expected), "{input}\n{found}");
+    }
 }
 
 #[test]

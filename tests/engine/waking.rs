@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
-use divisi::serving::{Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
+use divisi::serving::{Arrival, Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
 
 const DEVICES: usize = 8;
 
@@ -14,13 +14,13 @@ fn ms(n: u64) -> Duration {
 
 /// A core with a worker of one member on each of some partitions, all asleep.
 fn asleep(policy: PolicyKind) -> Core<()> {
-    let mut core = Core::new(CoreConfig {
-        devices: vec![Discipline::OneAtATime; DEVICES],
-        transforms: vec![0],
-        extents: 8,
-        segment: 64,
+    let mut core = Core::new(CoreConfig::ensemble(
+        vec![Discipline::OneAtATime; DEVICES],
+        &vec![0],
+        8,
+        64,
         policy,
-    });
+    ));
     core.door().set(DoorState::Open);
     for device in DeviceIndex::all(DEVICES) {
         let id = core.new_worker();
@@ -38,7 +38,9 @@ fn asleep(policy: PolicyKind) -> Core<()> {
 }
 
 fn submit(core: &mut Core<()>, now: Duration, samples: usize) -> Vec<DeviceIndex> {
-    let admission = core.admit(now, samples, None, |_| ()).expect("let in");
+    let admission = core
+        .admit(now, Arrival::of(samples), |_| ())
+        .expect("let in");
     core.enqueue(now, admission.request);
     core.wake(now)
 }

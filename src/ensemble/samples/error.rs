@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::tensor::{SignatureError, WrittenTensorError};
+use crate::tensor::{MOST_EXACT, SampleFault, SignatureError, WrittenTensorError};
 
 use super::images::ImageError;
 use super::json::JsonError;
@@ -70,7 +70,7 @@ pub enum SamplesError {
     /// Samples of several tensors are in another kind of file.
     #[error(
         "expected a .json or .jsonl file with named tensors under `inputs`, or an .npz file with an \
-         array for each: {}",
+         array for each: {}; a file of another kind, such as .npy, holds one array without a name",
         .0.join(", ")
     )]
     Named(Vec<String>),
@@ -90,25 +90,16 @@ pub enum SamplesError {
     #[error(transparent)]
     Text(TextError),
     /// An integer that float32 does not hold exactly.
-    #[error("`{tensor}`, sample {sample}: expected integers from -16777216 to 16777216")]
+    #[error("`{tensor}`, sample {sample}: expected integers from -{MOST_EXACT} to {MOST_EXACT}")]
     Integer {
         /// The tensor's name.
         tensor: String,
         /// The sample, from 0.
         sample: usize,
     },
-    /// Two tensors have different numbers of samples.
-    #[error("`{tensor}` has {found} samples where `{first}` has {expected}")]
-    Unequal {
-        /// The tensor's name.
-        tensor: String,
-        /// Its samples.
-        found: usize,
-        /// The first tensor's name.
-        first: String,
-        /// That one's samples.
-        expected: usize,
-    },
+    /// A sample that no network can answer.
+    #[error(transparent)]
+    Sample(#[from] SampleFault),
     /// There are not as many lengths as samples.
     #[error("`lengths`: expected the length of each of {expected} samples, found {found}")]
     Lengths {
@@ -177,6 +168,16 @@ pub enum SamplesError {
         /// The number of samples.
         expected: usize,
         /// The number of rows.
+        found: usize,
+    },
+    /// A sample has more tokens than targets.
+    #[error("targets, row {row}: expected a class for each of {expected} tokens, found {found}")]
+    TokenTargets {
+        /// The row, from 0.
+        row: usize,
+        /// The tokens of the sample.
+        expected: usize,
+        /// The classes in its row.
         found: usize,
     },
     /// A target in an array is wrong.

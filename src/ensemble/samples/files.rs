@@ -64,29 +64,16 @@ impl Samples {
     /// # Errors
     /// The bytes are not samples of that form.
     pub fn parse(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
+        Samples::parsed(name, bytes, form)?.with_tokens_counted(form)
+    }
+
+    fn parsed(name: &str, bytes: Vec<u8>, form: &SampleForm<'_>) -> Result<Self, SamplesError> {
         let kind = SampleFileKind::of(name).ok_or(SamplesError::Kind)?;
-        if let Some(input) = form.text
-            && !is_of_tensors(kind, &bytes)
-        {
-            return texts(kind, &bytes, form, input);
+        let samples = of_kind(kind, bytes, form)?;
+        if let Some(check) = form.check.filter(|check| !check.is_empty()) {
+            check.check(samples.values())?;
         }
-        match (form.tensors, kind) {
-            (None, _)
-            | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {}
-            (Some(tensors), _) => {
-                let names = tensors.iter().map(|t| t.name.clone());
-                return Err(SamplesError::Named(names.collect()));
-            }
-        }
-        match kind {
-            SampleFileKind::Csv => csv::samples(&bytes, form),
-            SampleFileKind::Npy => npy::samples(bytes, form),
-            SampleFileKind::Npz => npz::samples(bytes, form),
-            SampleFileKind::Json => json::samples(&bytes, form),
-            SampleFileKind::JsonLines => json::lines(&bytes, form),
-            SampleFileKind::Image => images::of_file(&bytes, form),
-            SampleFileKind::Text => Err(SamplesError::NoTextInput),
-        }
+        Ok(samples)
     }
 
     /// Reads images without labels, each by its name and bytes.
@@ -155,7 +142,7 @@ impl Samples {
             Some(targets) => targets,
             None => read_targets(name, bytes, form.targets())?,
         };
-        self.with_targets(targets)
+        self.with_targets(targets)?.with_tokens_counted(form)
     }
 }
 
@@ -164,7 +151,45 @@ fn is_of_tensors(kind: SampleFileKind, bytes: &[u8]) -> bool {
     match kind {
         SampleFileKind::Npz => true,
         SampleFileKind::Json => named::is_request(bytes),
+        SampleFileKind::JsonLines => {
+            let line = bytes.trim_ascii_start().split(|b| *b == b'\n').next();
+            line.is_some_and(named::is_request)
+        }
         _ => false,
+    }
+}
+
+/// Reads samples by the kind of their file.
+fn of_kind(
+    kind: SampleFileKind,
+    bytes: Vec<u8>,
+    form: &SampleForm<'_>,
+) -> Result<Samples, SamplesError> {
+    if let Some(input) = form.text
+        && !is_of_tensors(kind, &bytes)
+    {
+        return texts(kind, &bytes, form, input);
+    }
+    match (form.tensors, kind) {
+        (None, _) | (_, SampleFileKind::Npz | SampleFileKind::Json | SampleFileKind::JsonLines) => {
+        }
+        (Some([_]), SampleFileKind::Npy) => {}
+        (Some(tensors), _) => {
+            let names = tensors.iter().map(|t| t.name.clone());
+            return Err(SamplesError::Named(names.collect()));
+        }
+    }
+    match kind {
+        SampleFileKind::Csv => csv::samples(&bytes, form),
+        SampleFileKind::Npy => match form.signature() {
+            Some(signature) => named::of_array(bytes, &signature),
+            None => npy::samples(bytes, form),
+        },
+        SampleFileKind::Npz => npz::samples(bytes, form),
+        SampleFileKind::Json => json::samples(&bytes, form),
+        SampleFileKind::JsonLines => json::lines(&bytes, form),
+        SampleFileKind::Image => images::of_file(&bytes, form),
+        SampleFileKind::Text => Err(SamplesError::NoTextInput),
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::ensemble::answers::AnswerKind;
 use crate::network::Shape;
-use crate::tensor::{Lengths, Signature, TensorSpec};
+use crate::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 
 use super::error::ClassError;
 use super::images::ImageFit;
@@ -115,6 +115,8 @@ pub struct SampleForm<'a> {
     pub text: Option<&'a TextInput>,
     /// The lengths of samples, where dimensions of those tensors vary.
     pub lengths: Option<&'a Lengths>,
+    /// The check of samples that are read, where some numbers are no samples.
+    pub check: Option<&'a RowCheck>,
 }
 
 /// The most bytes of samples that are unpacked or decoded from smaller files.
@@ -174,6 +176,7 @@ impl<'a> SampleForm<'a> {
             tensors: None,
             text: None,
             lengths: None,
+            check: None,
         }
     }
 
@@ -184,6 +187,16 @@ impl<'a> SampleForm<'a> {
             outputs: Vec::new(),
             lengths: self.lengths.cloned(),
         })
+    }
+
+    /// Returns the number of tokens of a sample by its row, or `None` where that says nothing of
+    /// it: all samples have as many.
+    pub fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        match (self.lengths, self.text) {
+            (Some(lengths), _) => lengths.of_row(row),
+            (None, Some(text)) => text.tokens_of(row),
+            (None, None) => None,
+        }
     }
 
     /// Returns the form with targets of answers of a kind, whose classes, values or labels

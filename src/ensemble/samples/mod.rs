@@ -18,6 +18,7 @@ mod table;
 mod target_rows;
 mod targets;
 mod text;
+mod token_targets;
 
 pub use error::{BoxError, ClassError, FolderError, NpzError, SamplesError};
 pub use form::{Classes, ImageLayout, SampleForm};

@@ -4,17 +4,16 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::network::{Dims, Shape};
 use crate::tensor::{
-    Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
+    MOST_EXACT, Signature, SignatureError, TensorSpec, TensorValue, WrittenInputs, WrittenTensor,
 };
 
 use super::error::SamplesError;
-use super::form::MOST_BYTES;
+use super::form::{MOST_BYTES, SampleForm};
 use super::json::JsonError;
+use super::npy;
 use super::rows::Samples;
-
-/// The largest number up to which float32 holds all integers.
-const EXACT: f32 = 16_777_216.0;
 
 /// The field that a request has.
 #[derive(Deserialize)]
@@ -82,6 +81,33 @@ fn check_size(samples: usize, width: usize) -> Result<(), SamplesError> {
     }
 }
 
+/// Reads a file of one array as the samples of the only tensor of a signature.
+pub(super) fn of_array(bytes: Vec<u8>, signature: &Signature) -> Result<Samples, SamplesError> {
+    let mut bytes = Some(bytes);
+    let read = |spec: &TensorSpec| {
+        let array_of_one = bytes.take().unwrap_or_default();
+        array(array_of_one, spec, signature.most())
+    };
+    joined(signature, read, None)
+}
+
+/// Reads the array of a tensor, whose length varies up to `most`.
+pub(super) fn array(
+    bytes: Vec<u8>,
+    spec: &TensorSpec,
+    most: usize,
+) -> Result<TensorArray, SamplesError> {
+    let dims = npy::sample_dims(&bytes)?;
+    // Where the array has other dimensions, the error names those of the longest sample.
+    let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
+        true => dims,
+        false => spec.dims_at(most),
+    };
+    let shape = Dims::new(&dims).map_or(Shape::vector(1), Shape::tensor);
+    let samples = npy::samples(bytes, &SampleForm::new(shape))?;
+    Ok(TensorArray { samples, dims })
+}
+
 /// The samples of one tensor, and its dimensions in each.
 pub(super) struct TensorArray {
     pub samples: Samples,
@@ -112,12 +138,12 @@ pub(super) fn joined(
     let samples = parts.first().map_or(0, |part| part.samples.len());
     let mut each = tensors.iter().zip(&parts);
     if let Some((spec, part)) = each.find(|(_, part)| part.samples.len() != samples) {
-        return Err(SamplesError::Unequal {
-            tensor: spec.name.clone(),
+        return Err(SamplesError::Signature(SignatureError::Batch {
+            name: spec.name.clone(),
             found: part.samples.len(),
             first: tensors[0].name.clone(),
             expected: samples,
-        });
+        }));
     }
     let held = held_length(signature, &parts)?;
     let lengths = lengths_of(lengths, held, samples)?;
@@ -133,7 +159,7 @@ pub(super) fn joined(
 }
 
 fn check_integers(spec: &TensorSpec, samples: &Samples) -> Result<(), SamplesError> {
-    let wrong = |v: &f32| v.abs() > EXACT || v.fract() != 0.0;
+    let wrong = |v: &f32| v.abs() > MOST_EXACT as f32 || v.fract() != 0.0;
     let at = samples.values().iter().position(wrong);
     match at.filter(|_| spec.data_type.is_integer()) {
         None => Ok(()),

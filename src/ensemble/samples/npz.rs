@@ -4,7 +4,7 @@ use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
 
-use crate::network::{Dims, Shape};
+use crate::network::Shape;
 use crate::tensor::{Signature, TensorSpec};
 
 use super::error::{NpzError, SamplesError};
@@ -111,17 +111,8 @@ impl Arrays {
     fn tensor(&mut self, spec: &TensorSpec, most: usize) -> Result<TensorArray, SamplesError> {
         let exact = self.names.iter().position(|name| *name == spec.name);
         let at = exact.ok_or_else(|| NpzError::Missing(escaped(&spec.name)))?;
-        let table = self.unpack(at)?;
-        let dims = npy::sample_dims(&table).map_err(|e| self.within(at, e.into()))?;
-        // Where the array has other dimensions, the error names those of the longest sample.
-        let dims = match spec.fits(&dims) && dims.iter().all(|size| *size > 0) {
-            true => dims,
-            false => spec.dims_at(most),
-        };
-        let shape = Dims::new(&dims).map_or(Shape::vector(1), Shape::tensor);
-        let samples = npy::samples(table, &SampleForm::new(shape));
-        let samples = samples.map_err(|e| self.within(at, e))?;
-        Ok(TensorArray { samples, dims })
+        let array = self.unpack(at)?;
+        named::array(array, spec, most).map_err(|e| self.within(at, e))
     }
 
     /// Reads the array `lengths`, if there is one that is no tensor.

@@ -139,6 +139,11 @@ impl Samples {
         Ok(self)
     }
 
+    /// Takes the targets away, where there are some that are `wanted`.
+    pub(super) fn take_targets(&mut self, wanted: bool) -> Option<Targets> {
+        self.targets.take_if(|_| wanted)
+    }
+
     /// Adds the texts that the samples were made from, one a sample.
     pub(super) fn with_texts(self, texts: Vec<SampleText>) -> Self {
         Samples { texts, ..self }

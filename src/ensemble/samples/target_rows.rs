@@ -5,6 +5,7 @@ use thiserror::Error;
 use super::error::SamplesError;
 use super::form::MOST_BYTES;
 use super::targets::{TargetColumns, Targets};
+use super::token_targets::MISSING;
 
 /// The rows read so far.
 pub(super) struct TargetRows<'a> {
@@ -37,6 +38,23 @@ impl<'a> TargetRows<'a> {
             .or_else(class);
         self.values.extend(cell);
         cell.is_some()
+    }
+
+    /// Ends a row of `found` classes of tokens, which may have fewer than the longest sample.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(super) fn end_tokens(&mut self, found: usize) -> Result<(), SamplesError> {
+        let more = self.columns.count - found;
+        let bytes = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+        let (most, rows) = (bytes / size_of::<f32>(), self.values.len() + more);
+        let taken = self.values.try_reserve(more);
+        if rows > most || taken.is_err() {
+            let samples = rows / self.columns.count.max(1);
+            return Err(SamplesError::Memory { samples });
+        }
+        self.values.resize(rows, MISSING);
+        Ok(())
     }
 
     /// Begins a row that names the labels that are 1.

@@ -181,6 +181,17 @@ impl<'a> TargetColumns<'a> {
         Some(class as f32)
     }
 
+    /// Whether rows hold the classes of tokens, and may be shorter than the longest sample.
+    pub(super) fn are_tokens(self) -> bool {
+        matches!(
+            self.numbers,
+            TargetNumbers::Positions {
+                ignored: Some(..0),
+                ..
+            }
+        )
+    }
+
     /// Whether rows may be lists of names of labels.
     pub(super) fn are_labels(self) -> bool {
         self.numbers == TargetNumbers::Labels
@@ -194,6 +205,7 @@ impl<'a> TargetColumns<'a> {
         };
         match (self.numbers, dims) {
             (_, [_]) => self.count == 1,
+            (_, [_, found]) if self.are_tokens() => (1..=self.count as u64).contains(found),
             (TargetNumbers::Positions { sides: [h, w], .. }, _) => {
                 is(&[self.count]) || is(&[h, w]) || is(&[1, h, w])
             }

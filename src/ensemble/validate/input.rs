@@ -1,13 +1,17 @@
 //! The ensemble's input, and the inputs of members that have their own.
 
+use std::sync::Arc;
+
 use toml::Spanned;
 
-use super::{tensors, text};
+use super::tensors;
+use super::text::{self, TextPadding};
 
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberInput};
-use crate::ensemble::{Input, NormalisationSteps, PerChannel, TextInput};
+use crate::ensemble::{Input, Member, Normalisation, NormalisationSteps, PerChannel, TextInput};
 use crate::network::Shape;
-use crate::tensor::{Lengths, Signature, TensorSpec};
+use crate::pipeline::Pipeline;
+use crate::tensor::{Lengths, RowCheck, Signature, TensorSpec};
 use crate::words;
 
 /// The input that clients send for each sample.
@@ -35,19 +39,75 @@ impl SampleInput {
     }
 }
 
+impl SampleInput {
+    /// Returns the input whose tensors take the ids alone that all members have rows for.
+    pub(super) fn narrowed(self, members: &[Arc<Member>]) -> Self {
+        let narrowed = |spec: TensorSpec| {
+            members.iter().fold(spec, |spec, member| {
+                let taken = member.graph.signature().inputs;
+                match taken.iter().find(|other| other.name == spec.name) {
+                    Some(other) => spec.narrowed(other),
+                    None => spec,
+                }
+            })
+        };
+        let tensors = self.tensors;
+        SampleInput {
+            tensors: tensors.map(|specs| specs.into_iter().map(narrowed).collect()),
+            ..self
+        }
+    }
+
+    /// Returns the input whose tensors take the values alone that the models of a pipeline take.
+    pub(super) fn of_pipeline(self, pipeline: &Pipeline) -> Self {
+        SampleInput {
+            tensors: self.tensors.map(|_| pipeline.inputs().to_vec()),
+            ..self
+        }
+    }
+
+    /// Returns the check of samples: of named tensors, or of a single one that members take as it
+    /// is.
+    pub(super) fn row_check(&self, members: &[Arc<Member>]) -> RowCheck {
+        if let Some(signature) = self.signature() {
+            return RowCheck::new(&signature);
+        }
+        let as_it_is = members.iter().filter(|member| member.input == self.input);
+        let is_changed = self.input.normalisation != Normalisation::IDENTITY;
+        let mut signatures = as_it_is
+            .filter(|_| !is_changed)
+            .map(|m| m.graph.signature());
+        let Some(first) = signatures.next() else {
+            return RowCheck::default();
+        };
+        let single = signatures.fold(first, |first, other| {
+            let pairs = first.inputs.into_iter().zip(&other.inputs);
+            Signature {
+                inputs: pairs.map(|(spec, other)| spec.narrowed(other)).collect(),
+                ..first
+            }
+        });
+        RowCheck::new(&single)
+    }
+}
+
 /// Reads the input that clients send, and the steps that members inherit.
 pub(super) fn ensemble(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
+    padding: TextPadding,
 ) -> Result<SampleInput, EnsembleError> {
     let table = &manifest.input;
-    let named = text::tensors(source, manifest)?;
+    let named = text::tensors(source, manifest, padding)?;
     let (shape, lengths) = match (&table.shape, &named) {
         (Some(written), None) => {
             tensors::no_lengths(source, table)?;
             (shape(source, "input.shape", written)?, None)
         }
-        (None, Some(named)) => tensors::shape(source, table, named)?,
+        (None, Some(named)) => {
+            let texts = text::lengths(source, manifest, named.get_ref())?;
+            tensors::shape(source, table, named, texts)?
+        }
         (Some(both), Some(_)) => {
             let why = match &table.text {
                 None => "input: expected `shape` or `tensors`, found both",
@@ -71,7 +131,7 @@ pub(super) fn ensemble(
     let steps = written.steps(source, shape, NormalisationSteps::default())?;
     let input = written.input(source, shape, &steps)?;
     let tensors = named.map(Spanned::into_inner);
-    let text = text::input(source, manifest, tensors.as_deref())?;
+    let text = text::input(source, manifest, tensors.as_deref(), lengths.is_some())?;
     Ok(SampleInput {
         input,
         steps,
@@ -107,6 +167,24 @@ pub(super) fn member(
         steps.transform_input = transform_input(source, asked, shape)?;
     }
     written.input(source, shape, &steps)
+}
+
+/// Reads the input of a model of a pipeline, which is not made of the pipeline's own.
+pub(super) fn model(
+    source: &ManifestSource<'_>,
+    table: &MemberInput,
+    sample: &SampleInput,
+) -> Result<Input, EnsembleError> {
+    let fields = [&table.scale, &table.shift, &table.mean, &table.std];
+    if let Some(written) = fields.into_iter().flatten().next() {
+        let why = "members.input: a pipeline normalises by a step `normalise`";
+        return Err(source.wrong(written.span().start, why));
+    }
+    let Some(written) = &table.shape else {
+        return Ok(sample.input.clone());
+    };
+    let shape = shape(source, "members.input.shape", written)?;
+    Ok(Input::of_values(vec![0..shape.elements()]).of_shape(shape))
 }
 
 fn own_shape(

@@ -14,6 +14,7 @@ use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 use super::boxes;
 use super::input::{self, SampleInput};
 use super::networks::MemberNetwork;
+use super::steps::NamedModel;
 
 /// Reads the members.
 pub(super) fn members(
@@ -21,7 +22,7 @@ pub(super) fn members(
     manifest: &Manifest,
     input: &SampleInput,
     answers: AnswerKind,
-) -> Result<Vec<Arc<Member>>, EnsembleError> {
+) -> Result<Vec<NamedModel>, EnsembleError> {
     let tables = manifest.members.get_ref();
     if tables.is_empty() {
         return Err(source.wrong(
@@ -43,10 +44,17 @@ pub(super) fn members(
             let why = format!("members.name: `{}` appears twice", member.name);
             return Err(source.wrong(table.span().start, why));
         }
-        let built = build_member(source, member, index, input, answers, of_all)?;
-        members.push(Arc::new(built));
+        let built = match manifest.steps {
+            None => {
+                let built = build_member(source, member, index, input, answers, of_all)?;
+                let signature = built.graph.signature();
+                (Arc::new(built), signature)
+            }
+            Some(_) => build_model(source, member, index, input, answers)?,
+        };
+        members.push(built);
     }
-    if members.iter().any(|m| m.vote_weight.is_some()) {
+    if manifest.steps.is_some() || members.iter().any(|(m, _)| m.vote_weight.is_some()) {
         Ok(members)
     } else {
         let at = manifest.members.span().start;
@@ -91,6 +99,49 @@ fn build_member(
         outputs,
         vote_weight: vote_weight(source, table)?,
     })
+}
+
+/// Builds a member of a pipeline: a model that takes and returns its own tensors.
+fn build_model(
+    source: &ManifestSource<'_>,
+    table: &MemberTable,
+    index: usize,
+    sample: &SampleInput,
+    answers: AnswerKind,
+) -> Result<NamedModel, EnsembleError> {
+    let unused = [
+        ("outputs", table.outputs.as_ref().map(Spanned::span)),
+        ("vote_weight", table.vote_weight.as_ref().map(Spanned::span)),
+        ("temperature", table.temperature.as_ref().map(Spanned::span)),
+    ];
+    if let Some((field, at)) = unused.into_iter().find_map(|(f, at)| Some((f, at?.start))) {
+        let why = format!("members.{field}: the steps of a pipeline say what becomes of answers");
+        return Err(source.wrong(at, why));
+    }
+    let (network, signature) = MemberNetwork::alone(source, table, sample, answers)?;
+    let weights = match (&table.weights, network.own) {
+        (None, Some(own)) => own,
+        (None, None) => Weights::synthetic(&network.graph, index as u64),
+        (Some(written), None) => {
+            let naming = naming(source, table)?;
+            weights(source, written, &table.name, &network.graph, &naming)?
+        }
+        (Some(written), Some(_)) => {
+            let why = "members.weights: expected none, since an .onnx file holds its own";
+            return Err(source.wrong(written.span().start, why));
+        }
+    };
+    let member = Member {
+        name: table.name.clone(),
+        graph: Arc::new(network.graph),
+        by_length: None,
+        weights: Arc::new(weights),
+        input: network.input,
+        outputs: OutputKind::Values,
+        vote_weight: Some(VoteWeight::default()),
+        temperature: Temperature::ONE,
+    };
+    Ok((Arc::new(member), signature))
 }
 
 /// Reads the kind of numbers that a member's network returns.

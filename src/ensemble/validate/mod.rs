@@ -6,6 +6,7 @@ mod images;
 mod input;
 mod members;
 mod networks;
+mod steps;
 mod tensors;
 mod text;
 
@@ -13,14 +14,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::pipeline::Pipeline;
 use crate::words;
 
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::samples::{Samples, SamplesError};
-use super::{Ensemble, Member, RuleKind, SampleForm};
+use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
+use steps::NamedModel;
+use text::TextPadding;
 
 /// The default of `segment_size` (the paper, section III).
 const DEFAULT_SEGMENT: i64 = 128;
@@ -46,7 +50,6 @@ impl Ensemble {
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
-    let sample = input::ensemble(source, &manifest)?;
     let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
@@ -54,8 +57,18 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         Some(sizes) => BatchSizes::new(sizes.get_ref())
             .map_err(|why| source.wrong(sizes.span().start, format!("batch_sizes: {why}")))?,
     };
-    let members = members::members(source, &manifest, &sample, answers)?;
-    text::check_tables(source, &manifest, &sample, &members)?;
+    let (sample, models) = sample_and_models(source, &manifest, answers)?;
+    let pipeline = steps::pipeline(source, &manifest, &sample, &models)?;
+    let members: Vec<Arc<Member>> = models.into_iter().map(|(member, _)| member).collect();
+    if pipeline.is_none() {
+        text::check_tables(source, &manifest, &sample, &members)?;
+    }
+    check_width(source, &manifest, pipeline.as_deref(), answers)?;
+    let sample = match &pipeline {
+        None => sample.narrowed(&members),
+        Some(pipeline) => sample.of_pipeline(pipeline),
+    };
+    let row_check = sample.row_check(&members);
     let SampleInput {
         input,
         tensors,
@@ -76,21 +89,24 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         tensors: tensors.as_deref(),
         text: text.as_ref(),
         lengths: lengths.as_ref(),
+        check: Some(&row_check),
         ..SampleForm::new(input.shape).answers(answers, answer_names.as_deref())
     };
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
-        calibration: calibration(source, &manifest, &form, &members)?,
+        calibration: calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,
         rule,
+        pipeline,
         devices: manifest.devices,
         members,
         input,
         tensors: tensors.clone(),
         text: text.clone(),
         lengths: lengths.clone(),
+        row_check: row_check.clone(),
         layout,
         image_fit,
         answers,
@@ -99,6 +115,50 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     };
     outputs(source, rule_at, &ensemble)?;
     Ok(ensemble)
+}
+
+/// Checks that a pipeline answers as many numbers as the answers have.
+fn check_width(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    pipeline: Option<&Pipeline>,
+    answers: AnswerKind,
+) -> Result<(), EnsembleError> {
+    let at = manifest.outputs.as_ref().map_or(0, |o| o.span().start);
+    match pipeline.map(Pipeline::width) {
+        Some(found) if found != answers.width() => Err(source.wrong(
+            at,
+            format!("outputs: {found} values per sample where the pipeline has {answers}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the input that clients send, and the members. Texts are padded to buckets where that
+/// changes no answer, else to the length that longer ones are cut to.
+fn sample_and_models(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    answers: AnswerKind,
+) -> Result<(SampleInput, Vec<NamedModel>), EnsembleError> {
+    let read = |padding| {
+        let sample = input::ensemble(source, manifest, padding)?;
+        let models = members::members(source, manifest, &sample, answers)?;
+        Ok((sample, models))
+    };
+    let table = &manifest.input;
+    if manifest.steps.is_some() {
+        return read(TextPadding::Length);
+    }
+    if table.text.is_none() || table.lengths.is_some() || table.tensors.is_some() {
+        return read(TextPadding::Buckets);
+    }
+    match read(TextPadding::Buckets) {
+        Ok((sample, models)) if models.iter().all(|(member, _)| member.can_be_padded()) => {
+            Ok((sample, models))
+        }
+        _ => read(TextPadding::Length),
+    }
 }
 
 /// Checks that rule and temperatures suit the answers and the outputs of the members.
@@ -172,7 +232,6 @@ fn calibration(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Option<Arc<Samples>>, EnsembleError> {
     let Some(spanned) = &manifest.calibration else {
         return Ok(None);
@@ -187,7 +246,7 @@ fn calibration(
         (None, Some(_)) if table.labels.is_some() => {
             return wrong(".labels: belongs to `file`; made-up samples have no labels");
         }
-        (None, Some(rows)) => made_up(source, rows, form, members)?,
+        (None, Some(rows)) => made_up(source, rows, form)?,
         (Some(_), Some(_)) => return wrong(": expected `file` or `synthetic`, found both"),
         (None, None) => {
             return wrong(
@@ -236,17 +295,13 @@ fn made_up(
     source: &ManifestSource<'_>,
     rows: &toml::Spanned<i64>,
     form: &SampleForm<'_>,
-    members: &[Arc<Member>],
 ) -> Result<Samples, EnsembleError> {
     let width = form.shape.elements();
     let most = (MOST_VALUES / width).max(1);
     let n = source.count("calibration.synthetic", rows, most as i64)?;
     let made = match form.signature() {
         None => Samples::synthetic(n, width),
-        Some(tensors) => {
-            let graphs = members.iter().map(|member| &*member.graph);
-            Samples::of_tensors(&tensors, graphs, n)
-        }
+        Some(tensors) => Samples::of_tensors(&tensors, n),
     };
     made.map_err(|e| source.wrong(rows.span().start, format!("calibration.synthetic: {e}")))
 }

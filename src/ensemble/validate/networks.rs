@@ -11,7 +11,7 @@ use crate::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
 use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use crate::tensor::Signature;
 
-use super::input::SampleInput;
+use super::input::{self, SampleInput};
 use super::tensors::{self, TakenNetwork};
 
 /// A member's network, its weights where its file holds them, and what it takes of a sample.
@@ -75,6 +75,61 @@ impl MemberNetwork {
     }
 }
 
+impl MemberNetwork {
+    /// Reads the network of a model of a pipeline, which takes its own tensors, and these.
+    pub(super) fn alone(
+        source: &ManifestSource<'_>,
+        table: &MemberTable,
+        sample: &SampleInput,
+        answers: AnswerKind,
+    ) -> Result<(Self, Signature), EnsembleError> {
+        let at = table.network.span().start;
+        let fail = |why: String| source.wrong(at, format!("network of `{}`: {why}", table.name));
+        let spec = table.network.get_ref();
+        let input = match &table.input {
+            None => sample.input.clone(),
+            Some(own) => input::model(source, own, sample)?,
+        };
+        let read = match spec.get("file") {
+            Some(toml::Value::String(file)) if spec.len() == 1 && file.ends_with(".onnx") => {
+                let read = model(source.files, file)?.network(None);
+                let OnnxNetwork { graph, weights, .. } = read.map_err(|e| fail(e.to_string()))?;
+                MemberNetwork {
+                    input,
+                    graph,
+                    by_length: None,
+                    own: Some(weights),
+                }
+            }
+            Some(toml::Value::String(file)) if spec.len() == 1 => {
+                from_file(source.files, file, input, None)?
+            }
+            Some(_) => return Err(fail("expected `file` alone".into())),
+            None => {
+                let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
+                let graph = builder.build(input.shape, answers.width());
+                MemberNetwork {
+                    graph: graph.map_err(|e| fail(e.to_string()))?,
+                    by_length: None,
+                    own: None,
+                    input,
+                }
+            }
+        };
+        let signature = read.graph.signature();
+        let graph = read.graph.flattened().map_err(|e| fail(e.to_string()))?;
+        let input = Input::of_values(Vec::new()).of_shape(graph.input());
+        Ok((
+            MemberNetwork {
+                graph,
+                input,
+                ..read
+            },
+            signature,
+        ))
+    }
+}
+
 /// Checks that a network of answers with positions returns them in the right order, and makes a
 /// row of an image, which classes and labels have no use for.
 fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
@@ -86,9 +141,11 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
             _ => Ok(graph),
         };
     };
-    let outputs = graph.signature().outputs;
+    let signature = graph.signature();
+    let outputs = &signature.outputs;
+    let may_vary = matches!(answers, AnswerKind::Tokens { .. });
     let found = match &outputs[..] {
-        [single] => single.dims.iter().filter_map(|d| d.size()).collect(),
+        [single] if may_vary || !single.varies() => single.dims_at(signature.most()),
         _ => Vec::new(),
     };
     let (expected, is_row) = (positions.dims(), found == [positions.width()]);

@@ -23,6 +23,7 @@ pub(super) fn shape(
     source: &ManifestSource<'_>,
     table: &InputTable,
     written: &Spanned<Vec<TensorSpec>>,
+    texts: Option<TextLengths>,
 ) -> Result<(Shape, Option<Lengths>), EnsembleError> {
     let at = written.span().start;
     let wrong = |why: String| Err(source.wrong(at, format!("input.tensors: {why}")));
@@ -33,7 +34,7 @@ pub(super) fn shape(
                 .into(),
         );
     }
-    let lengths = lengths(source, table, written.get_ref())?;
+    let lengths = lengths(source, table, written.get_ref(), texts)?;
     let most = lengths.as_ref().map_or(0, Lengths::most);
     let mut names = HashSet::new();
     let mut values = usize::from(lengths.is_some());
@@ -79,9 +80,28 @@ pub(super) fn no_lengths(
     match lengths.or(mask) {
         None => Ok(()),
         Some((field, span)) => {
-            let why = format!("input.{field}: expected tensors with a dimension of -1, found none");
+            let expected = match &table.text {
+                Some(_) => "networks that leave the length of texts open",
+                None => "tensors with a dimension of -1",
+            };
+            let why = format!("input.{field}: expected {expected}, found none");
             Err(source.wrong(span.start, why))
         }
+    }
+}
+
+/// The lengths of samples that are texts.
+pub(super) struct TextLengths {
+    /// The tokens that texts are cut to.
+    pub most: usize,
+    /// The tensor that is 0 where a text is padded, if there is one.
+    pub mask: Option<String>,
+}
+
+impl TextLengths {
+    /// Returns the lengths where a manifest says nothing: the usual buckets, if there is a mask.
+    fn usual(self) -> Option<Lengths> {
+        Lengths::padded(Lengths::usual_buckets(self.most), self.mask?).ok()
     }
 }
 
@@ -90,26 +110,41 @@ fn lengths(
     source: &ManifestSource<'_>,
     table: &InputTable,
     tensors: &[TensorSpec],
+    texts: Option<TextLengths>,
 ) -> Result<Option<Lengths>, EnsembleError> {
     if !tensors.iter().any(TensorSpec::varies) {
         return no_lengths(source, table).map(|()| None);
     }
-    let mask = mask(source, table.mask.as_ref(), tensors)?;
+    let mask = match (&table.mask, &texts) {
+        (None, Some(texts)) => texts.mask.clone(),
+        (written, _) => mask(source, written.as_ref(), tensors)?,
+    };
     let Some(written) = &table.lengths else {
         // Whoever checks the tensors says that they are missing.
-        return Ok(None);
+        return Ok(texts.and_then(TextLengths::usual));
     };
     let wrong = |why: String| source.wrong(written.span().start, format!("input.lengths: {why}"));
-    let needs_mask = || wrong("samples are padded only where `mask` names a tensor".into());
-    let lengths = match (written.get_ref(), mask) {
+    let lengths = written_lengths(written.get_ref(), mask).map_err(wrong)?;
+    match texts.filter(|texts| texts.most != lengths.most()) {
+        None => Ok(Some(lengths)),
+        Some(texts) => Err(wrong(format!(
+            "expected the largest to be {}, the length of texts, found {}",
+            texts.most,
+            lengths.most()
+        ))),
+    }
+}
+
+fn written_lengths(written: &LengthsTable, mask: Option<String>) -> Result<Lengths, String> {
+    let lengths = match (written, mask) {
         (LengthsTable::UpTo { most, step: None }, None) => Lengths::exact(*most),
-        (_, None) => return Err(needs_mask()),
+        (_, None) => return Err("samples are padded only where `mask` names a tensor".into()),
         (LengthsTable::Buckets(buckets), Some(mask)) => Lengths::padded(buckets.clone(), mask),
         (LengthsTable::UpTo { most, step: None }, Some(mask)) => {
             Lengths::padded(Lengths::usual_buckets(*most), mask)
         }
         (LengthsTable::UpTo { step: Some(0), .. }, _) => {
-            return Err(wrong("step: expected at least 1, found 0".into()));
+            return Err("step: expected at least 1, found 0".into());
         }
         (
             LengthsTable::UpTo {
@@ -124,7 +159,7 @@ fn lengths(
             Lengths::padded(buckets.collect(), mask)
         }
     };
-    lengths.map(Some).map_err(|why| wrong(why.to_string()))
+    lengths.map_err(|why| why.to_string())
 }
 
 /// The most steps that are made before there are seen to be too many.
@@ -211,7 +246,7 @@ fn run(sample: &Signature, wanted: &TensorSpec) -> Result<Range<usize>, String> 
     for spec in tensors {
         let end = first + spec.elements_at(sample.most()).unwrap_or(0);
         if spec.name == wanted.name {
-            return match spec == wanted {
+            return match spec.is_like(wanted) {
                 true => Ok(first..end),
                 false => Err(format!(
                     "input `{}` is {wanted}, the ensemble's is {spec}",

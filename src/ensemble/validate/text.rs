@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use crate::ensemble::made_up::table;
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource};
 use crate::ensemble::samples::{MOST_TOKENIZER, TextError, TextTokenizer, TokenTensor};
 use crate::ensemble::text_table::TextTable;
@@ -12,33 +11,77 @@ use crate::ensemble::{Member, TextInput};
 use crate::tensor::{Dimension, TensorSpec};
 
 use super::input::SampleInput;
-use super::{networks, tensors};
+use super::networks;
+use super::tensors::{self, TextLengths};
 
 /// The most tokens of a sample.
 const MOST_LENGTH: i64 = 1 << 16;
+
+/// The lengths that texts are padded to where the manifest names neither tensors nor lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextPadding {
+    /// To buckets, where the members' files leave the length open and take a mask.
+    Buckets,
+    /// To the length that longer texts are cut to.
+    Length,
+}
 
 /// Returns the tensors of a sample, where it has names: those that are written, or for texts
 /// those that the members' files take.
 pub(super) fn tensors(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
+    padding: TextPadding,
 ) -> Result<Option<Spanned<Vec<TensorSpec>>>, EnsembleError> {
     match (&manifest.input.tensors, &manifest.input.text) {
         (Some(written), _) => Ok(Some(written.clone())),
         (None, None) => Ok(None),
         (None, Some(text)) => {
             let length = length(source, text.get_ref())?;
-            let taken = taken(source, manifest, length)?;
+            let mut taken = taken(source, manifest)?;
+            let varies = match (&manifest.input.lengths, padding) {
+                (Some(_), _) => true,
+                (None, TextPadding::Buckets) => mask(text.get_ref(), &taken).is_some(),
+                (None, TextPadding::Length) => false,
+            };
+            if !(varies && taken.iter().all(|spec| spec.dims == [Dimension::Varies])) {
+                taken = taken.into_iter().map(|spec| filled(spec, length)).collect();
+            }
             Ok(Some(Spanned::new(text.span(), taken)))
         }
     }
 }
 
-/// Returns how texts become the tensors of a sample, if samples are texts.
+/// Returns the lengths of texts and the tensor that masks what is padded, if samples are texts.
+pub(super) fn lengths(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+    specs: &[TensorSpec],
+) -> Result<Option<TextLengths>, EnsembleError> {
+    let Some(text) = manifest.input.text.as_ref().map(Spanned::get_ref) else {
+        return Ok(None);
+    };
+    Ok(Some(TextLengths {
+        most: length(source, text)?,
+        mask: mask(text, specs),
+    }))
+}
+
+/// Returns the name of the tensor that masks what is padded, if there is one.
+fn mask(text: &TextTable, specs: &[TensorSpec]) -> Option<String> {
+    let names = names(text);
+    let (mask, _) = names.iter().find(|(_, kind)| *kind == TokenTensor::Mask)?;
+    let found = specs.iter().find(|spec| spec.name == *mask);
+    found.map(|spec| spec.name.clone())
+}
+
+/// Returns how texts become the tensors of a sample, if samples are texts. Their lengths may
+/// vary.
 pub(super) fn input(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
     specs: Option<&[TensorSpec]>,
+    varies: bool,
 ) -> Result<Option<TextInput>, EnsembleError> {
     let (Some(written), Some(specs)) = (&manifest.input.text, specs) else {
         return Ok(None);
@@ -46,7 +89,11 @@ pub(super) fn input(
     let text = written.get_ref();
     let length = length(source, text)?;
     let wrong = |why: String| source.wrong(written.span().start, format!("input.text: {why}"));
-    let kinds = specs.iter().map(|spec| kind(text, spec, length));
+    let expected = match varies {
+        true => Dimension::Varies,
+        false => Dimension::Fixed(length),
+    };
+    let kinds = specs.iter().map(|spec| kind(text, spec, expected));
     let kinds: Vec<TokenTensor> = kinds.collect::<Result<_, _>>().map_err(wrong)?;
     let (ids, _) = names(text)[0];
     if !kinds.contains(&TokenTensor::Ids) {
@@ -55,6 +102,7 @@ pub(super) fn input(
     Ok(Some(TextInput::new(
         tokenizer(source, text, length)?,
         kinds,
+        varies,
     )))
 }
 
@@ -92,7 +140,7 @@ fn names(text: &TextTable) -> [(&str, TokenTensor); 4] {
 }
 
 /// Returns what a tensor holds of each token.
-fn kind(text: &TextTable, spec: &TensorSpec, length: usize) -> Result<TokenTensor, String> {
+fn kind(text: &TextTable, spec: &TensorSpec, expected: Dimension) -> Result<TokenTensor, String> {
     let names = names(text);
     let found = names.iter().find(|(name, _)| *name == spec.name);
     let Some((_, kind)) = found else {
@@ -103,20 +151,20 @@ fn kind(text: &TextTable, spec: &TensorSpec, length: usize) -> Result<TokenTenso
             spec.name
         ));
     };
-    match spec.dims[..] {
-        [Dimension::Fixed(found)] if found == length => Ok(*kind),
-        _ => Err(format!(
-            "`{}`: expected dimensions of [{length}], the length of texts, found {spec}",
+    match spec.dims == [expected] {
+        true => Ok(*kind),
+        false => Err(format!(
+            "`{}`: expected dimensions of [{expected}], the length of texts, found {spec}",
             spec.name
         )),
     }
 }
 
-/// Returns the tensors that the members' files take, open dimensions as the length of texts.
+/// Returns the tensors that the members' files take. Of those that several take, a fixed
+/// dimension is that of all.
 fn taken(
     source: &ManifestSource<'_>,
     manifest: &Manifest,
-    length: usize,
 ) -> Result<Vec<TensorSpec>, EnsembleError> {
     let mut specs: Vec<TensorSpec> = Vec::new();
     for table in manifest.members.get_ref() {
@@ -134,8 +182,10 @@ fn taken(
             reason: e.to_string(),
         })?;
         for spec in inputs {
-            if !specs.iter().any(|known| known.name == spec.name) {
-                specs.push(filled(spec, length));
+            match specs.iter_mut().find(|known| known.name == spec.name) {
+                Some(known) if known.varies() => *known = spec,
+                Some(_) => {}
+                None => specs.push(spec),
             }
         }
     }
@@ -164,7 +214,7 @@ pub(super) fn check_tables(
     let text = written.get_ref();
     for member in members {
         for (name, kind) in names(text) {
-            let rows = table(&member.graph, name);
+            let rows = rows(member, name);
             let short = rows.and_then(|rows| too_short(kind, rows, input.tokenizer()));
             if let Some(why) = short {
                 let at = match kind {
@@ -177,6 +227,13 @@ pub(super) fn check_tables(
         }
     }
     Ok(())
+}
+
+/// Returns the rows of the smallest table in which a member looks the input `name` up.
+fn rows(member: &Member, name: &str) -> Option<usize> {
+    let inputs = member.graph.signature().inputs;
+    let ids = inputs.into_iter().find(|spec| spec.name == name)?.ids?;
+    usize::try_from(ids.most().saturating_add(1)).ok()
 }
 
 /// Returns why a table of `rows` rows is too short for what a tokenizer makes, if it is: the

@@ -37,6 +37,7 @@ pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
 pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
+pub use padding::check_padding;
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
@@ -76,6 +77,9 @@ pub enum ComputeError {
         /// The layers' names.
         layers: Vec<String>,
     },
+    /// Samples vary in length, and nothing masks what pads them to the largest.
+    #[error("GPUs pad samples to the largest length, which needs a mask")]
+    LengthsOnGpu,
     /// There is no network for samples of a length.
     #[error("samples of length {length}: {reason}")]
     Length {

@@ -175,7 +175,7 @@ impl VaryingNetwork {
     }
 }
 
-fn failed(length: usize, reason: crate::network::LengthError) -> ComputeError {
+pub(super) fn failed(length: usize, reason: crate::network::LengthError) -> ComputeError {
     ComputeError::Length { length, reason }
 }
 

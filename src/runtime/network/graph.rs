@@ -119,6 +119,13 @@ impl Graph {
         })
     }
 
+    /// Returns the network with other specifications of its inputs, which differ in the ids that
+    /// they take alone.
+    pub(super) fn with_inputs(self, inputs: Vec<TensorSpec>) -> Graph {
+        let signature = self.signature.map(|known| Signature { inputs, ..known });
+        Graph { signature, ..self }
+    }
+
     /// Returns the lengths of samples, where they vary; the network is that for the largest.
     pub fn lengths(&self) -> Option<&Lengths> {
         self.signature.as_ref()?.lengths.as_ref()

@@ -10,6 +10,7 @@ mod dims;
 mod error;
 pub mod file;
 mod graph;
+mod looked_up;
 mod op;
 mod origin;
 mod parameters;

@@ -6,6 +6,7 @@ use super::batch::BatchTrace;
 use super::error::{ModelFault, OnnxError};
 use super::layout::Layout;
 use super::model::OnnxModel;
+use super::open_dims::open_dims;
 use super::partial::{PartialNetwork, Refusal};
 use super::proto::{DimensionProto, ValueInfoProto};
 use super::tensor::type_name;
@@ -110,6 +111,7 @@ impl OnnxModel {
                     name,
                     data_type,
                     dims: dims.collect(),
+                    ids: None,
                 }),
                 None => Err(OnnxError::Model(ModelFault::InputType { name, found })),
             }
@@ -194,10 +196,22 @@ fn bound(input: &ValueInfoProto, given: Option<&[usize]>) -> Result<OnnxTensor, 
             data_type,
             dims,
         }),
-        None => Err(ModelFault::Dims {
-            name,
-            expected: all(),
-            found: given.map_or_else(|| "none given".into(), |given| format!("{given:?}")),
+        None => Err(match given {
+            Some(given) => ModelFault::Dims {
+                name,
+                expected: all(),
+                found: format!("{given:?}"),
+            },
+            None => ModelFault::OpenTensor {
+                name,
+                expected: all(),
+                open: open_dims(
+                    type_of(input)
+                        .1
+                        .and_then(|d| d.get(1..))
+                        .unwrap_or_default(),
+                ),
+            },
         }),
     }
 }

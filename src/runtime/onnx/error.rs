@@ -109,6 +109,16 @@ pub enum ModelFault {
         /// Its type.
         found: String,
     },
+    /// An initialiser is listed among the inputs with another type.
+    #[error("initialiser `{name}`: is declared as {declared}, found {found}")]
+    InitialiserType {
+        /// Its name.
+        name: String,
+        /// The type that the input of its name declares.
+        declared: String,
+        /// Its own type.
+        found: String,
+    },
     /// The dimensions of an input are not in the file, or are others.
     #[error("input `{name}`: takes [{}], found {found}", .expected.join(", "))]
     Dims {
@@ -137,15 +147,45 @@ pub enum ModelFault {
         /// The shape that was asked for.
         found: String,
     },
+    /// Dimensions are open, and nothing says their sizes.
+    #[error(
+        "input `{name}`: takes samples of [{}] and leaves {} open; a sample's shape says the sizes, \
+         such as --shape {example} or `shape = [{example}]` in [input]",
+        .expected.join(", "),
+        .open.join(" and ")
+    )]
+    OpenDims {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written, without the batch.
+        expected: Vec<String>,
+        /// Those that are open, by their names or places.
+        open: Vec<String>,
+        /// A shape that it may take.
+        example: String,
+    },
+    /// Dimensions of one of several inputs are open, and nothing says their sizes.
+    #[error(
+        "input `{name}`: is [{}] and leaves {} open; `shape` of a table `[[input.tensors]]` in a \
+         manifest says the sizes",
+        .expected.join(", "),
+        .open.join(" and ")
+    )]
+    OpenTensor {
+        /// The input's name.
+        name: String,
+        /// Its dimensions as they are written.
+        expected: Vec<String>,
+        /// Those that are open, by their names or places.
+        open: Vec<String>,
+    },
     /// Samples are longer than a table of the file, such as that of positions.
-    #[error("sequences of {found} are longer than its position table; at most {most} ({why})")]
+    #[error("the model has positions for {most} tokens; samples of {found} are longer")]
     TooLong {
-        /// The largest length that was asked for.
+        /// The length that was asked for.
         found: usize,
         /// The largest that there is a network of.
         most: usize,
-        /// The reason why there is none of that length.
-        why: String,
     },
     /// An output's dimension depends on the length of samples, and is not that.
     #[error(

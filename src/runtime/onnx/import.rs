@@ -8,6 +8,7 @@ use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written}
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
 use super::model::OnnxModel;
 use super::node::Node;
+use super::open_dims::{example, open_dims};
 use super::operators;
 use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
@@ -61,10 +62,19 @@ impl OnnxModel {
             asked.len() == dims.len() && sizes.zip(asked).all(|(d, a)| d.is_none_or(|d| d == *a))
         };
         let Some(sample) = sample.filter(fits) else {
-            return Err(OnnxError::Model(ModelFault::SampleShape {
-                name: name_of(only).to_owned(),
-                expected: dims.iter().map(written).collect(),
-                found: shape.map_or_else(|| "none given".into(), |s| s.to_string()),
+            let (name, expected) = (name_of(only).to_owned(), dims.iter().map(written).collect());
+            return Err(OnnxError::Model(match shape {
+                Some(shape) => ModelFault::SampleShape {
+                    name,
+                    expected,
+                    found: shape.to_string(),
+                },
+                None => ModelFault::OpenDims {
+                    name,
+                    expected,
+                    open: open_dims(dims),
+                    example: example(dims),
+                },
             }));
         };
         self.network_of(&[(name_of(only), [vec![1], sample].concat())])
@@ -80,6 +90,11 @@ impl OnnxModel {
     /// The model does not take such inputs, dimensions vary that are not given, or there are
     /// nodes that cannot be computed: all of them are named at once.
     pub fn network_of(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
+        let made = self.network_with(given);
+        made.map_err(|error| self.refused(given, error))
+    }
+
+    fn network_with(&self, given: &[(&str, Vec<usize>)]) -> Result<OnnxNetwork, OnnxError> {
         let inputs = self.bound(given).map_err(OnnxError::Model)?;
         let Some(size) = self.fixed_batch() else {
             return PartialNetwork::taking(self, &inputs, 0)?.complete(inputs, None);
@@ -117,6 +132,10 @@ impl<'a> PartialNetwork<'a> {
         let patterns = Patterns::find(&self);
         self.absorbed.extend(&patterns.inner);
         for (at, node) in self.model.nodes().enumerate() {
+            if !self.is_typed(node) {
+                self.set(node, Vec::new());
+                continue;
+            }
             match patterns.ends.get(&at) {
                 _ if !needed.contains(&at) => {}
                 _ if self.absorbed.contains(&at) => self.follow_absorbed(node)?,
@@ -124,6 +143,7 @@ impl<'a> PartialNetwork<'a> {
                 None => self.node(node)?,
             }
         }
+        self.check_outputs();
         if !self.unsupported.is_empty() {
             return Err(OnnxError::Unsupported(self.unsupported));
         }
@@ -138,7 +158,7 @@ impl<'a> PartialNetwork<'a> {
         let maps = self.model.map.iter().cloned().collect();
         let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
-            graph,
+            graph: graph.with_ids(&weights),
             weights,
             inputs,
             outputs,
@@ -219,13 +239,11 @@ impl<'a> PartialNetwork<'a> {
                 }
             }
             self.follow_folded(node, &inputs, &constants)?;
-            self.keep_type(node);
             self.set(node, constants.into_iter().map(Value::Constant).collect());
             return Ok(());
         }
         let added = operators::add(self, node, &inputs);
         self.keep(node, added, &inputs)?;
-        self.keep_type(node);
         self.follow(node, &inputs);
         Ok(())
     }
@@ -251,13 +269,20 @@ impl<'a> PartialNetwork<'a> {
         self.initialisers
             .extend(initialisers.filter_map(|t| Some((t.name.as_deref()?, t))));
         for proto in &graph.node {
-            self.node(Node::new(proto, node.opset))?;
+            let inner = Node::new(proto, node.opset);
+            match self.is_typed(inner) {
+                true => self.node(inner)?,
+                false => self.set(inner, Vec::new()),
+            }
         }
         let outputs = graph.output.iter().map(|o| self.value(name_of(o)));
         let values = outputs.collect::<Result<Vec<_>, _>>()?;
         self.set(node, values);
         for (inner, outer) in graph.output.iter().zip(node.outputs()) {
             self.follow_as(name_of(inner), outer);
+            let found = self.element_type(name_of(inner));
+            self.types
+                .extend(found.map(|found| (outer.as_str(), found)));
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! Functions of numbers by the names of the operators that compute them.
 
-use super::node::Node;
 use crate::network::{Binary, Reduction, Unary};
 
 /// Returns the function of two numbers of an operator, or `None` if it is no such operator.
@@ -65,23 +64,6 @@ pub(super) fn unary(operator: &str) -> Option<Unary> {
         "IsNaN" => Unary::IsNaN,
         _ => return None,
     })
-}
-
-/// Returns the type of a node's answers by its number in `TensorProto.DataType`, given that of its
-/// first input; `None` where it is another one, or not known.
-pub(super) fn answered_type(node: Node<'_>, first: Option<i32>) -> Option<i32> {
-    const BOOL: i32 = 9;
-    const INT64: i32 = 7;
-    match node.operator()? {
-        "Cast" => i32::try_from(node.integer("to")?).ok(),
-        "CastLike" | "Where" | "Gather" | "Constant" | "ConstantOfShape" | "OneHot"
-        | "QuantizeLinear" | "DequantizeLinear" | "EyeLike" | "MatMulInteger" | "ConvInteger"
-        | "If" => None,
-        "Shape" | "Size" | "ArgMax" | "ArgMin" | "NonZero" => Some(INT64),
-        operator if binary(operator).is_some_and(answers_booleans) => Some(BOOL),
-        "Not" | "IsNaN" | "IsInf" => Some(BOOL),
-        _ => first,
-    }
 }
 
 /// The least and the number of the integers of a type of at most 16 bits, by its number in

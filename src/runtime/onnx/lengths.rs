@@ -8,7 +8,7 @@ use super::import::OnnxNetwork;
 use super::model::OnnxModel;
 use super::partial::PartialNetwork;
 use super::proto::{DimensionProto, ValueInfoProto};
-use crate::network::{Graph, LengthError, NetworkByLength, Weights};
+use crate::network::{Graph, LengthError, NetworkByLength, Shape, Weights};
 use crate::tensor::{Dimension, Lengths, Signature, TensorSpec};
 
 /// The largest length where nothing else is said: that of the position tables of most encoders.
@@ -93,6 +93,24 @@ impl OnnxModel {
         self.network_of(&given)
     }
 
+    /// Returns the network for samples of `shape`: of one length where that is a number, several
+    /// inputs leave a length open, and else as for [`OnnxModel::network`].
+    ///
+    /// # Errors
+    /// As for [`OnnxModel::network`].
+    pub fn shaped(
+        &self,
+        open: Option<&OpenLengths>,
+        shape: Option<Shape>,
+    ) -> Result<OnnxNetwork, OnnxError> {
+        match (open, shape) {
+            (Some(open), Some(Shape::Vector { features })) if self.inputs().count() > 1 => {
+                self.network_at(open, features)
+            }
+            _ => self.network(shape),
+        }
+    }
+
     /// Returns the network for samples of the largest of several lengths, and the model that makes
     /// those for the others. Samples have their length first, then the inputs.
     ///
@@ -106,14 +124,7 @@ impl OnnxModel {
     ) -> Result<(OnnxNetwork, Arc<VaryingModel>), OnnxError> {
         let most = lengths.most();
         let largest = self.at_length(&open.inputs, most, None);
-        let largest = largest.map_err(|error| match self.longest(open, most) {
-            longest @ 2.. => OnnxError::Model(ModelFault::TooLong {
-                found: most,
-                most: longest,
-                why: error.to_string(),
-            }),
-            _ => error,
-        })?;
+        let largest = largest.map_err(|error| self.too_long(open, most, error))?;
         let another = lengths.another();
         let other = self.at_length(&open.inputs, another, Some(&largest.weights))?;
         let signature = Signature {
@@ -121,7 +132,10 @@ impl OnnxModel {
             ..varying_signature((&largest, most), (&other, another), &open.inputs)?
         };
         let network = OnnxNetwork {
-            graph: largest.graph.with_signature(signature)?,
+            graph: largest
+                .graph
+                .with_signature(signature)?
+                .with_ids(&largest.weights),
             ..largest
         };
         let model = VaryingModel {
@@ -143,6 +157,42 @@ impl OnnxModel {
         let mut network = PartialNetwork::taking(self, &inputs, 1)?;
         network.known = known;
         network.complete(inputs, None)
+    }
+
+    /// Returns why there is no network for samples of `length`: that it is beyond the position
+    /// table where there are networks of smaller ones, else `error`.
+    fn too_long(&self, open: &OpenLengths, length: usize, error: OnnxError) -> OnnxError {
+        match self.longest(open, length) {
+            most @ 2.. => OnnxError::Model(ModelFault::TooLong {
+                found: length,
+                most,
+            }),
+            _ => error,
+        }
+    }
+
+    /// Returns why there is no network for inputs of the dimensions in `given`: as for
+    /// [`OnnxModel::too_long`] where they make one length of what the file leaves open.
+    pub(super) fn refused(&self, given: &[(&str, Vec<usize>)], error: OnnxError) -> OnnxError {
+        let Some(open) = self
+            .open_lengths()
+            .filter(|_| matches!(error, OnnxError::Node { .. }))
+        else {
+            return error;
+        };
+        let sizes = |(name, dims): &(String, Vec<Dimension>)| {
+            let given = given.iter().find(|(n, _)| n == name).map(|(_, d)| &d[..]);
+            let pairs = dims.iter().zip(given.unwrap_or_default());
+            let varying = pairs.filter(|(dim, _)| **dim == Dimension::Varies);
+            varying.map(|(_, size)| *size).collect::<Vec<_>>()
+        };
+        let lengths: Vec<usize> = open.inputs.iter().flat_map(sizes).collect();
+        match lengths[..] {
+            [first, ..] if lengths.iter().all(|length| *length == first) => {
+                self.too_long(&open, first, error)
+            }
+            _ => error,
+        }
     }
 
     /// Returns the largest length below `most` that there is a network of, or 0.

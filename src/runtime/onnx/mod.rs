@@ -21,12 +21,14 @@ mod layout;
 mod lengths;
 mod model;
 mod node;
+mod open_dims;
 mod operators;
 mod partial;
 mod patterns;
 mod proto;
 mod shapes;
 mod tensor;
+mod types;
 
 pub use ends::OnnxTensor;
 pub use error::{ModelFault, NodeFault, NodeLabel, OnnxError, TensorFault, Unsupported};

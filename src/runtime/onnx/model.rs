@@ -1,16 +1,17 @@
 //! A decoded file, checked as a whole: versions, names and order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prost::Message;
 use prost::bytes::Bytes;
 
+use super::ends::{name_of, type_of};
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
 use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use super::tensor::{EXTERNAL, FLOATS};
+use super::tensor::{EXTERNAL, FLOATS, type_name};
 use crate::network::{EncodedValues, Map, WeightsError};
 
 /// The versions of the operators that are known.
@@ -120,6 +121,7 @@ impl OnnxModel {
             let most = MAX_NODES;
             return Err(ModelFault::TooManyNodes { found, most });
         }
+        self.check_listed()?;
         let initialisers = self.graph.initializer.iter();
         let mut made: HashSet<&str> = initialisers.filter_map(|t| t.name.as_deref()).collect();
         let inputs = self.graph.input.iter();
@@ -136,6 +138,25 @@ impl OnnxModel {
                 if !made.insert(name) {
                     return Err(ModelFault::MadeTwice(name.clone()));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that initialisers have the types that the inputs of their names declare.
+    fn check_listed(&self) -> Result<(), ModelFault> {
+        let initialisers = self.graph.initializer.iter();
+        let types: HashMap<&str, i32> = initialisers
+            .filter_map(|t| Some((t.name.as_deref()?, t.data_type?)))
+            .collect();
+        for input in &self.graph.input {
+            let (declared, name) = (type_of(input).0, name_of(input));
+            if let Some(found) = types.get(name).filter(|f| declared > 0 && **f != declared) {
+                return Err(ModelFault::InitialiserType {
+                    name: name.to_owned(),
+                    declared: type_name(declared),
+                    found: type_name(*found),
+                });
             }
         }
         Ok(())

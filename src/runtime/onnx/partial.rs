@@ -13,7 +13,6 @@ use super::batch::BatchTrace;
 use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
-use super::kinds::answered_type;
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
@@ -50,7 +49,7 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) values: HashMap<&'a str, Value>,
     /// The element types of values, by their numbers in `TensorProto.DataType`, as far as they
     /// are known.
-    types: HashMap<&'a str, i32>,
+    pub(super) types: HashMap<&'a str, i32>,
     /// The nodes that read each value, by position.
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
     /// Nodes that became part of another one's operation.
@@ -131,6 +130,9 @@ impl<'a> PartialNetwork<'a> {
             return Ok(Value::Unknown);
         };
         let read = Constant::read(tensor, self.model.folder.as_deref());
+        if let (Some(map), Some(raw)) = (&self.model.map, &tensor.raw_data) {
+            map.count_read(raw.len());
+        }
         read.map(Value::Constant)
             .map_err(|fault| OnnxError::Tensor {
                 name: name.to_owned(),
@@ -146,18 +148,6 @@ impl<'a> PartialNetwork<'a> {
             return None;
         }
         self.model.encoded(self.initialisers.get(name)?)
-    }
-
-    /// Keeps the type of a node's answers.
-    pub(super) fn keep_type(&mut self, node: Node<'a>) {
-        let first = node
-            .inputs()
-            .first()
-            .and_then(|name| self.element_type(name));
-        let found = answered_type(node, first);
-        for name in node.outputs() {
-            self.types.extend(found.map(|found| (name.as_str(), found)));
-        }
     }
 
     /// Returns the type of a value by its number in `TensorProto.DataType`, if it is known.

@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::signature::{Dimension, TensorSpec};
+use super::value::MOST_EXACT;
 
 /// The most buckets; a network is lowered once for each.
 const MOST_BUCKETS: usize = 64;
 
 /// The largest length that a row of float32 can say exactly.
-const MOST_LENGTH: usize = 1 << 24;
+const MOST_LENGTH: usize = MOST_EXACT as usize;
 
 /// The lengths that samples may have, and which of them a network is lowered for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,14 +4,18 @@
 //! to 2²⁴, larger ones are refused; float64 is rounded.
 
 mod data_type;
+mod ids;
 mod lengths;
+mod row_check;
 mod rows;
 mod signature;
 mod value;
 mod written;
 
 pub use data_type::{DataType, UnknownDataType};
+pub use ids::{IdRange, IdRanges};
 pub use lengths::{Lengths, LengthsError};
+pub use row_check::{RowCheck, SampleFault};
 pub use signature::{Dimension, Signature, SignatureError, TensorSpec};
-pub use value::{TensorError, TensorValue};
+pub use value::{MOST_EXACT, TensorError, TensorValue};
 pub use written::{WrittenInputs, WrittenOutputs, WrittenTensor, WrittenTensorError};

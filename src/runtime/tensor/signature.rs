@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::data_type::DataType;
+use super::ids::IdRanges;
 use super::lengths::Lengths;
 use super::value::TensorError;
 
@@ -31,6 +32,9 @@ pub struct TensorSpec {
     /// Its dimensions, the slowest first.
     #[serde(rename = "shape")]
     pub dims: Vec<Dimension>,
+    /// The integers that it may hold, where a network looks them up in tables.
+    #[serde(skip)]
+    pub ids: Option<IdRanges>,
 }
 
 /// The tensors that a network takes and answers for each sample.
@@ -159,7 +163,24 @@ impl TensorSpec {
             name: name.into(),
             data_type,
             dims: dims.iter().map(|&d| Dimension::Fixed(d)).collect(),
+            ids: None,
         }
+    }
+
+    /// Whether both are tensors of one name, type and dimensions.
+    pub fn is_like(&self, other: &TensorSpec) -> bool {
+        let is_named = self.name == other.name;
+        is_named && self.data_type == other.data_type && self.dims == other.dims
+    }
+
+    /// Returns the tensor without the ids that another specification of it does not take either.
+    #[must_use]
+    pub fn narrowed(self, other: &TensorSpec) -> Self {
+        let ids = match (self.ids, &other.ids) {
+            (Some(own), Some(other)) => Some(own.meet(other)),
+            (own, other) => own.or_else(|| other.clone()),
+        };
+        TensorSpec { ids, ..self }
     }
 
     /// Returns the number of values, or `None` if a dimension varies.

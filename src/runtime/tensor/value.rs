@@ -39,7 +39,7 @@ pub enum TensorError {
     #[error("BYTES cannot be numbers of a network")]
     Bytes,
     /// An integer that float32 does not hold exactly.
-    #[error("value {at} is {value}: integers from -16777216 to 16777216 can be taken")]
+    #[error("value {at} is {value}: integers from -{MOST_EXACT} to {MOST_EXACT} can be taken")]
     Inexact {
         /// Its position.
         at: usize,
@@ -49,7 +49,7 @@ pub enum TensorError {
 }
 
 /// The largest integer up to which float32 holds all of them.
-const EXACT: i128 = 1 << 24;
+pub const MOST_EXACT: u32 = 1 << 24;
 
 impl TensorValue {
     /// Creates a tensor from its bytes.
@@ -194,7 +194,7 @@ impl TensorValue {
 
 fn exact(values: impl Iterator<Item = i128>) -> Result<Vec<f32>, TensorError> {
     let each = values.enumerate().map(|(at, value)| {
-        let fits = (-EXACT..=EXACT).contains(&value);
+        let fits = value.unsigned_abs() <= u128::from(MOST_EXACT);
         fits.then_some(value as f32)
             .ok_or(TensorError::Inexact { at, value })
     });

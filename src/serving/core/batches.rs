@@ -1,6 +1,5 @@
 //! Batches: from devices with room to finished requests.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
@@ -9,7 +8,7 @@ use crate::serving::scheduler::{FinishedBatch, Pick, Start};
 
 use super::latencies::{Stamps, split};
 use super::rest::DeviceRest;
-use super::{Core, Finished, Owed, RequestEntry, latencies};
+use super::{Core, Owed, latencies};
 
 /// The core's answer to a device with room.
 #[derive(Clone, Debug)]
@@ -64,10 +63,12 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Where a part's samples lie in the pool, while its request is under way.
-    pub fn slice_of(&self, part: PartKey) -> Option<Slice> {
+    /// Where a part's samples lie in the pool, and what is kept with its request, while that is
+    /// under way.
+    pub fn place_of(&self, part: PartKey) -> Option<(Slice, T)> {
         let entry = self.requests.get(&part.request)?;
-        entry.parts.get(part.part).map(|p| p.slice)
+        let slice = entry.parts.get(part.part).map(|p| p.slice)?;
+        Some((slice, entry.payload.clone()))
     }
 
     /// A driver holds the memory of the parts that are copied to a device: from now on it
@@ -159,16 +160,10 @@ impl<T: Clone> Core<T> {
             );
         }
         for placed in &batch.ranges {
-            let Some(entry) = self.settle(&placed.range) else {
-                continue;
-            };
-            owed.push(Finished {
-                request: placed.range.request,
-                samples: entry.samples,
-                latency: now.saturating_sub(entry.submitted),
-                split: split(entry.submitted, now, batch, placed, &stamps),
-                payload: entry.payload,
-            });
+            let split = || split(now, batch, placed, &stamps);
+            if let Some(finished) = self.ran(now, &placed.range, split) {
+                owed.push(finished);
+            }
         }
         owed
     }
@@ -188,38 +183,6 @@ impl<T: Clone> Core<T> {
         };
         self.scheduler.finish(now, over);
         true
-    }
-
-    /// Counts a range of a request that was given up as done for one member.
-    pub(super) fn discard(&mut self, range: &Range) {
-        if self.settle(range).is_some() {
-            // Nobody gave it up: what knows its client answers as it is dropped.
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a range as done for one member; the request, if that was its last and
-    /// it is to be answered.
-    #[must_use = "its client waits for an answer"]
-    pub(super) fn settle(&mut self, range: &Range) -> Option<RequestEntry<T>> {
-        let entry = self.requests.get_mut(&range.request)?;
-        let part = &mut entry.parts[range.part];
-        part.left -= range.len;
-        if part.left == 0 {
-            self.pool.release(part.slice.extent, part.slice.len);
-        }
-        entry.left -= range.len;
-        if entry.left > 0 {
-            return None;
-        }
-        let entry = self.requests.remove(&range.request)?;
-        self.scheduler.forget(range.request, entry.parts.len());
-        if entry.failed {
-            return None;
-        }
-        self.live -= 1;
-        self.forget_deadline(&entry, range.request);
-        Some(entry)
     }
 
     /// Requests of the batches that a worker runs.

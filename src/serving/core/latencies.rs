@@ -155,10 +155,9 @@ fn micros(time: Duration) -> u64 {
     time.as_secs() * 1_000_000 + u64::from(time.subsec_micros())
 }
 
-/// The latency, from `submitted` to `now`, of a request that `batch` completed with
-/// the samples of `placed`.
+/// Where the time of the samples of `placed` went, from when they were queued to `now`, when `batch`
+/// ended.
 pub(super) fn split<T>(
-    submitted: Duration,
     now: Duration,
     batch: &Batch<T>,
     placed: &Placed<T>,
@@ -172,7 +171,7 @@ pub(super) fn split<T>(
     let held = idle.map(|idle| between(arrived.max(idle), stamps.started));
     let held = held.unwrap_or_default().min(waited - ahead);
     LatencySplit {
-        admission: between(submitted, arrived),
+        admission: Duration::ZERO,
         queueing: waited - held - ahead,
         batching: held,
         copying: ahead

@@ -4,27 +4,32 @@
 //! the driver has to do. There is no clock, lock or thread inside.
 
 mod batches;
+mod entry;
+mod failing;
 mod latencies;
 mod owed;
+mod requests;
 mod rest;
 mod stats;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
-use std::ops;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::dataflow::Dataflow;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
-use crate::serving::batch::{BatchId, Range, RequestKey, Slice, WorkerId};
-use crate::serving::door::{Door, DoorState, Refused};
+use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
+use crate::serving::door::{Door, DoorState};
 use crate::serving::pool::PoolIndex;
 use crate::serving::scheduler::{Discipline, Scheduler};
 
 pub use batches::Next;
 use batches::RunningBatch;
+use entry::RequestEntry;
+pub use entry::{Admission, Arrival, HostWork};
 pub use latencies::{Stamps, batch_spans, transfer_span};
 pub use owed::{Finished, Owed};
 use rest::DeviceRest;
@@ -33,56 +38,81 @@ pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
 pub(crate) use stats::{MOMENT, MOMENTS};
 pub use workers::{PanicWatch, Verdict};
 
-/// The devices, members and pool that a core decides for.
+/// The devices, members and pipelines that a core decides for.
 #[derive(Clone, Debug)]
 pub struct CoreConfig {
     /// How each device runs batches.
     pub devices: Vec<Discipline>,
-    /// Which input transform each member has.
-    pub transforms: Vec<usize>,
-    /// Extents of the pool and slots of each (the segment size).
-    pub extents: usize,
+    /// How many members there are.
+    pub members: usize,
+    /// The pipelines over them.
+    pub pipelines: Vec<PipelineConfig>,
     /// Samples in a segment at most, at first.
     pub segment: usize,
     /// The policy, at first.
     pub policy: PolicyKind,
 }
 
-/// A request that was let in: where its samples go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admission {
-    /// The request's number.
-    pub request: RequestKey,
-    /// Where its samples go, part by part.
-    pub parts: Vec<Slice>,
+/// A pipeline as a core serves it.
+#[derive(Clone, Debug)]
+pub struct PipelineConfig {
+    /// Its steps.
+    pub flow: Arc<Dataflow>,
+    /// Extents of its pool.
+    pub extents: usize,
+    /// Slots of each extent.
+    pub slots: usize,
 }
 
-struct RequestEntry<T> {
-    payload: T,
-    parts: Vec<PartEntry>,
-    samples: usize,
-    /// Samples × members not yet folded or dropped.
-    left: usize,
-    /// Numbers of its samples in order of arrival; none before they are queued.
-    orders: ops::Range<u64>,
-    submitted: Duration,
-    deadline: Option<Duration>,
-    failed: bool,
+impl CoreConfig {
+    /// Creates the configuration of one ensemble; `planes` are the numbers of its members' inputs.
+    pub fn ensemble(
+        devices: Vec<Discipline>,
+        planes: &[usize],
+        extents: usize,
+        segment: usize,
+        policy: PolicyKind,
+    ) -> Self {
+        CoreConfig {
+            devices,
+            members: planes.len(),
+            pipelines: vec![PipelineConfig {
+                flow: Arc::new(Dataflow::ensemble(planes)),
+                extents,
+                slots: segment,
+            }],
+            segment,
+            policy,
+        }
+    }
 }
 
-struct PartEntry {
-    slice: Slice,
-    left: usize,
+/// A pipeline with its pool.
+struct ServedPipeline {
+    flow: Arc<Dataflow>,
+    pool: PoolIndex,
+}
+
+impl ServedPipeline {
+    fn new(config: PipelineConfig) -> Self {
+        ServedPipeline {
+            flow: config.flow,
+            pool: PoolIndex::new(config.extents, config.slots),
+        }
+    }
 }
 
 /// See the module's text. `T` is what a driver keeps with each request.
 pub struct Core<T> {
     members: usize,
     door: Door,
-    pool: PoolIndex,
+    pipelines: Vec<ServedPipeline>,
     scheduler: Scheduler,
     requests: HashMap<RequestKey, RequestEntry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
+    /// When requests do without steps that are late.
+    patience: BTreeSet<(Duration, RequestKey)>,
+    host_work: Vec<HostWork<T>>,
     running: HashMap<BatchId, RunningBatch>,
     tallies: HashMap<WorkerId, WorkerTally>,
     watches: HashMap<(DeviceIndex, MemberIndex), PanicWatch>,
@@ -110,17 +140,23 @@ impl<T: Clone> Core<T> {
     /// Nobody works yet and the door is not open.
     pub fn new(config: CoreConfig) -> Self {
         Core {
-            members: config.transforms.len(),
+            members: config.members,
             door: Door::default(),
-            pool: PoolIndex::new(config.extents, config.segment),
+            pipelines: config
+                .pipelines
+                .into_iter()
+                .map(ServedPipeline::new)
+                .collect(),
             scheduler: Scheduler::new(
                 &config.devices,
-                &config.transforms,
+                config.members,
                 config.policy,
                 config.segment,
             ),
             requests: HashMap::new(),
             deadlines: BTreeSet::new(),
+            patience: BTreeSet::new(),
+            host_work: Vec::new(),
             running: HashMap::new(),
             tallies: HashMap::new(),
             watches: HashMap::new(),
@@ -128,7 +164,7 @@ impl<T: Clone> Core<T> {
             rest: vec![DeviceRest::Awake; config.devices.len()],
             held_back: false,
             dropped: Arc::default(),
-            member_done: config.transforms.iter().map(|_| Done::new()).collect(),
+            member_done: (0..config.members).map(|_| Done::new()).collect(),
             copies: config.devices.iter().map(|_| CopyEngine::new()).collect(),
             next_request: 0,
             oldest: 0,
@@ -145,19 +181,19 @@ impl<T: Clone> Core<T> {
         &mut self.door
     }
 
-    /// Slots of the pool.
-    pub fn capacity(&self) -> usize {
-        self.pool.capacity()
+    /// Slots of a pipeline's pool.
+    pub fn capacity(&self, pipeline: PipelineIndex) -> usize {
+        self.pipelines[pipeline.0].pool.capacity()
     }
 
-    /// Slots of the pool that a request could have now.
-    pub fn free(&self) -> usize {
-        self.pool.available()
+    /// Slots of a pipeline's pool that a request could have now.
+    pub fn free(&self, pipeline: PipelineIndex) -> usize {
+        self.pipelines[pipeline.0].pool.available()
     }
 
-    /// Samples that hold a slot of the pool.
+    /// Samples that hold a slot of a pool.
     pub fn pooled(&self) -> usize {
-        self.pool.live()
+        self.pipelines.iter().map(|p| p.pool.live()).sum()
     }
 
     /// Requests admitted and not yet over.
@@ -181,89 +217,12 @@ impl<T: Clone> Core<T> {
         self.scheduler.copied_ahead(device)
     }
 
-    /// A request of `samples` knocks. Its samples are to be written where the
-    /// admission says, then [`Core::enqueue`] is to be called.
-    ///
-    /// # Errors
-    /// [`Refused`], at once.
-    pub fn admit(
-        &mut self,
-        now: Duration,
-        samples: usize,
-        deadline: Option<Duration>,
-        payload: impl FnOnce(&[Slice]) -> T,
-    ) -> Result<Admission, Refused> {
-        let (capacity, free) = (self.pool.capacity(), self.pool.available());
-        self.door.admit(samples, capacity, free)?;
-        let parts = self
-            .pool
-            .allocate(samples)
-            .ok_or(Refused::Full { samples, free })?;
-        let request = RequestKey(self.next_request);
-        self.next_request += 1;
-        let entry = RequestEntry {
-            payload: payload(&parts),
-            parts: parts
-                .iter()
-                .map(|&slice| PartEntry {
-                    slice,
-                    left: slice.len * self.members,
-                })
-                .collect(),
-            samples,
-            left: samples * self.members,
-            orders: 0..0,
-            submitted: now,
-            deadline,
-            failed: false,
-        };
-        self.requests.insert(request, entry);
-        self.deadlines.extend(deadline.map(|at| (at, request)));
-        self.live += 1;
-        Ok(Admission { request, parts })
-    }
-
-    /// The samples are written: every member's queue gets them.
-    pub fn enqueue(&mut self, now: Duration, request: RequestKey) {
-        let Some(entry) = self.requests.get_mut(&request) else {
-            return;
-        };
-        if entry.failed {
-            // Given up while its samples were being written: nobody will read them.
-            drop(self.abandon(request));
-            return;
-        }
-        let mut order = self.next_order;
-        self.next_order += entry.samples as u64;
-        entry.orders = order..self.next_order;
-        let lens: Vec<usize> = entry.parts.iter().map(|p| p.slice.len).collect();
-        for (part, len) in lens.into_iter().enumerate() {
-            let range = Range {
-                request,
-                part,
-                part_samples: len,
-                first: 0,
-                len,
-                arrived: now,
-                order,
-                segment: 0,
-            };
-            order += len as u64;
-            self.scheduler.submit(now, range);
-        }
-    }
-
-    fn forget_deadline(&mut self, entry: &RequestEntry<T>, request: RequestKey) {
-        if let Some(at) = entry.deadline {
-            self.deadlines.remove(&(at, request));
-        }
-    }
-
     /// When [`Core::tick`] is due.
     pub fn next_timer(&self) -> Option<Duration> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
-        let segment = self.scheduler.next_timer();
-        deadline.into_iter().chain(segment).min()
+        let patience = self.patience.first().map(|(at, _)| *at);
+        let timers = [deadline, patience, self.scheduler.next_timer()];
+        timers.into_iter().flatten().min()
     }
 
     /// The policy in force.

@@ -310,7 +310,7 @@ impl<T: Clone> Core<T> {
     pub fn oldest_waiting(&mut self, now: Duration) -> Option<Duration> {
         while self.oldest < self.next_request {
             let request = self.requests.get(&RequestKey(self.oldest));
-            if let Some(entry) = request.filter(|e| !e.failed) {
+            if let Some(entry) = request.filter(|e| !e.over) {
                 return Some(now.saturating_sub(entry.submitted));
             }
             self.oldest += 1;

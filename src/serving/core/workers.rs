@@ -149,7 +149,7 @@ impl<T: Clone> Core<T> {
             };
             for range in running.ranges {
                 match self.requests.get(&range.request) {
-                    Some(entry) if !entry.failed => again.push((running.member, range)),
+                    Some(entry) if entry.waits_for(&range) => again.push((running.member, range)),
                     // Given up meanwhile: nobody waits for it.
                     _ => self.discard(&range),
                 }

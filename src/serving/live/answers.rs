@@ -45,7 +45,10 @@ impl EngineState {
         let width = self.ensemble.answer_width();
         finished.pay(|done| {
             let finish = |d: &RequestData| {
-                let answer = Answer::finish(d.rule.as_ref(), &d.parts, width);
+                let answer = match &d.graph {
+                    Some(graph) => graph.answer(&self.storage),
+                    None => Answer::finish(d.rule.as_ref(), &d.parts, width),
+                };
                 Ok(answer.timed(done.split))
             };
             match (done.payload.answer(finish), &done.payload.member_sample) {

@@ -293,13 +293,15 @@ impl Drop for Engine {
 fn run_timer(state: &EngineState) {
     while !state.is_stopping() {
         let now = state.now();
-        let (late, woken, next) = {
+        let (late, early, woken, next) = {
             let mut core = state.core();
-            let late = core.tick(now);
-            (late, core.wake(now), core.next_timer())
+            let (late, early) = (core.tick(now), core.lose_patience(now));
+            (late, early, core.wake(now), core.next_timer())
         };
         state.poke(&woken);
         state.deliver_failures(late, &Failure::Deadline);
+        state.deliver(early);
+        state.run_host_steps();
         match next {
             Some(at) => thread::park_timeout(at.saturating_sub(state.now())),
             None => thread::park(),

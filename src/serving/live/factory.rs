@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{
     ComputeError, CpuPredictor, FakePredictor, Family, Lowered, Predictor, VaryingNetwork,
-    VaryingPredictor,
+    VaryingPredictor, check_padding,
 };
 use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
@@ -280,6 +280,9 @@ fn lower_for_gpu(
     precision: Precision,
     gpu: &Arc<dyn Gpu>,
 ) -> Result<Arc<dyn Program>, BuildError> {
+    if let Some(by_length) = member.by_length.as_deref() {
+        check_padding(&member.graph, &member.weights, by_length)?;
+    }
     lower_by(member, |graph, weights| {
         lower(gpu, graph, weights, precision)
     })

@@ -108,6 +108,7 @@ impl DriverHost for EngineState {
         let spans: Vec<Span> = batch_spans(batch, stamps, completed.at).collect();
         self.spans[batch.device].push(&spans);
         self.deliver(completed.owed);
+        self.run_host_steps();
     }
 
     fn not_folded(&self, batch: &LiveBatch, why: &RulePanicked) {

@@ -21,6 +21,8 @@ use super::locks::{EvaluationRank, SampleRowsRank};
 pub(crate) struct MemberSample {
     samples: usize,
     targets: Option<Targets>,
+    /// The tokens of each sample, or none where all have as many.
+    tokens: Vec<Option<usize>>,
     /// Of each member `[samples, width of its rows]`.
     rows: Ranked<SampleRowsRank, Vec<Vec<f32>>>,
 }
@@ -113,6 +115,7 @@ impl MemberSampler {
         now: Duration,
         samples: usize,
         targets: Option<(&Targets, usize)>,
+        tokens_of: impl Fn(usize) -> Option<usize>,
     ) -> Option<MemberSample> {
         let samples = samples.min(MOST).min(MOST_VALUES / self.values());
         if !self.enabled || samples == 0 {
@@ -132,6 +135,7 @@ impl MemberSampler {
         Some(MemberSample {
             samples,
             targets: targets.map(|(all, first)| all.range(first, samples)),
+            tokens: (0..samples).map(tokens_of).collect(),
             rows: Ranked::new(self.widths.iter().map(|w| vec![0.0; w * samples]).collect()),
         })
     }
@@ -162,7 +166,8 @@ impl MemberSampler {
                 .map(|(rows, width)| &rows[sample * width..][..*width])
                 .collect();
             let targets = member_sample.targets.as_ref();
-            evaluation.weigh(&of_members, targets.map(|all| all.of(sample)));
+            let target = targets.map(|all| all.of(sample));
+            evaluation.weigh_tokens(&of_members, target, member_sample.tokens[sample]);
         }
     }
 

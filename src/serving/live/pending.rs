@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use crate::serving::answer::Part;
 use crate::serving::batch::RequestKey;
+use crate::serving::core::Arrival;
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
+use crate::tensor::RowCheck;
 
 use super::drivers::spin;
+use super::graph::PipelineRows;
 use super::locks::Leaf;
 use super::promise::{Failure, Outcome, Reply};
 use super::request::{Request, RequestData};
@@ -174,7 +177,7 @@ impl EngineState {
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width) {
+        if let Err(refused) = check(request.values, width, &self.ensemble.row_check) {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
@@ -182,26 +185,36 @@ impl EngineState {
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
         let rule = self.rule();
-        let member_sample = self.sampler.begin_sample(now, samples, request.targets);
+        let tokens_of = |sample: usize| {
+            let row = request.values.get(sample * width..(sample + 1) * width)?;
+            self.ensemble.tokens_of(row)
+        };
+        let sampler = &self.sampler;
+        let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
         let due = now.saturating_sub(request.late);
         let kept = match request.detail {
             Detail::Members => self.ensemble.members.len(),
             Detail::Scores | Detail::Marked => 0,
         };
         let detail = request.detail;
-        let admission = self.core().admit(due, samples, deadline, |slices| {
-            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-            let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
-            let promises = &self.promises;
-            Arc::new(RequestData::new(
-                parts,
-                rule,
-                member_sample,
-                detail,
-                reply,
-                promises,
-            ))
-        })?;
+        let admission = self
+            .core()
+            .admit(due, Arrival::of(samples).until(deadline), |slices| {
+                let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+                let pipeline = self.ensemble.pipeline.as_ref();
+                let graph = pipeline.map(|pipeline| PipelineRows::new(pipeline, slices));
+                let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
+                let promises = &self.promises;
+                Arc::new(RequestData::new(
+                    parts,
+                    rule,
+                    graph,
+                    member_sample,
+                    detail,
+                    reply,
+                    promises,
+                ))
+            })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
     }
@@ -218,6 +231,7 @@ impl EngineState {
         if timer {
             self.poke_timer();
         }
+        self.run_host_steps();
     }
 
     /// Gives a request up for `failure`.
@@ -232,7 +246,7 @@ impl EngineState {
     }
 }
 
-fn check(values: &[f32], width: usize) -> Result<(), Refused> {
+fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
     }
@@ -243,7 +257,7 @@ fn check(values: &[f32], width: usize) -> Result<(), Refused> {
         });
     }
     match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(()),
+        None => Ok(rows.check(values)?),
         Some(at) => Err(Refused::NotFinite {
             sample: at / width,
             value: at % width,

@@ -29,6 +29,14 @@ pub enum Failure {
     /// The combination rule panicked; says with what.
     #[error("{0}")]
     RulePanicked(String),
+    /// A step of the host failed; says which and how.
+    #[error("step `{step}`: {reason}")]
+    Step {
+        /// The step's name.
+        step: String,
+        /// Why.
+        reason: String,
+    },
     /// The request was dropped by a fault of the system's own.
     #[error("the system dropped the request; this is a fault of the system")]
     Dropped,
@@ -45,6 +53,7 @@ impl Coded for Failure {
             Failure::Cancelled => Code::Cancelled,
             Failure::Worker(_) => Code::WorkerFailed,
             Failure::RulePanicked(_) => Code::RulePanicked,
+            Failure::Step { .. } => Code::StepFailed,
             Failure::Dropped => Code::RequestDropped,
             Failure::NotFinite(_) => Code::MemberNotFinite,
         }

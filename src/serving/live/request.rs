@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use crate::ensemble::{CombinationRule, OutputKind, Targets};
 use crate::serving::answer::Part;
-use crate::serving::batch::Batch;
+use crate::serving::batch::{Batch, Range, Slice};
 use crate::serving::core::{Next, Owed};
 use crate::serving::flaws::Detail;
+use crate::serving::pool::Storage;
 
+use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
 use super::promise::{Outcome, Promise, PromiseLedger, Reply, RulePanicked, caught};
 
@@ -63,6 +65,8 @@ pub(crate) struct RequestData {
     pub parts: Vec<Part>,
     /// Taken when it was let in, so that one rule combines all of it.
     pub rule: Arc<dyn CombinationRule>,
+    /// The results of steps, where a pipeline is asked.
+    pub graph: Option<PipelineRows>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
     pub member_sample: Option<MemberSample>,
     /// Whether its caller takes rows that are not finite.
@@ -76,6 +80,7 @@ impl RequestData {
     pub(super) fn new(
         parts: Vec<Part>,
         rule: Arc<dyn CombinationRule>,
+        graph: Option<PipelineRows>,
         member_sample: Option<MemberSample>,
         detail: Detail,
         reply: Reply,
@@ -84,11 +89,49 @@ impl RequestData {
         RequestData {
             parts,
             rule,
+            graph,
             member_sample,
             detail,
             flawed: AtomicBool::new(false),
             promise: Promise::new(reply, promises),
         }
+    }
+
+    /// Copies the samples of a batch's range to `to`, as its model takes them.
+    pub(super) fn read(&self, storage: &Storage, range: &Range, slice: Slice, to: &mut [f32]) {
+        match &self.graph {
+            Some(graph) if graph.is_gathered(range.plane) => {
+                graph.gather(storage, (range.part, range.first), range.plane, to);
+            }
+            _ => storage.read_as(slice, range.plane, to),
+        }
+    }
+
+    /// Copies results of steps to `to`, as a plane has them.
+    pub(super) fn gather(
+        &self,
+        storage: &Storage,
+        from: (usize, usize),
+        plane: usize,
+        to: &mut [f32],
+    ) {
+        if let Some(graph) = &self.graph {
+            graph.gather(storage, from, plane, to);
+        }
+    }
+
+    /// Returns the values of a row of a plane that is made of results of steps.
+    pub(super) fn gathered_width(&self, plane: usize) -> usize {
+        self.graph
+            .as_ref()
+            .map_or(0, |graph| graph.gathered_width(plane))
+    }
+
+    /// Whether the samples of a plane are results of steps and do not lie in the pool.
+    pub(super) fn is_gathered(&self, plane: usize) -> bool {
+        self.graph
+            .as_ref()
+            .is_some_and(|graph| graph.is_gathered(plane))
     }
 
     /// A row is not what it should be; its part says which.
@@ -112,6 +155,9 @@ impl RequestData {
         self.promise.withdraw();
     }
 }
+
+/// A request as batches and steps carry it.
+pub(crate) type Payload = Arc<RequestData>;
 
 /// A batch of live requests.
 pub(crate) type LiveBatch = Batch<Arc<RequestData>>;
@@ -155,6 +201,14 @@ impl BatchOutput<'_> {
                 member_sample.keep(member, &range, rows);
             }
             let (part, first) = (&data.parts[range.part], range.first);
+            if let Some(graph) = &data.graph {
+                if !part.check_finite(member, first, rows, width) {
+                    data.note_flaw();
+                }
+                graph.keep(&range, rows);
+                at = end;
+                continue;
+            }
             let sound = part.fold(data.rule.as_ref(), member, first, rows, width);
             let outputs = self.outputs;
             let kept =

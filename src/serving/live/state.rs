@@ -14,7 +14,7 @@ use crate::ensemble::{Combination, CombinationRule, Ensemble, PolicyKind};
 use crate::lock::{Ranked, RankedGuard};
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
-use crate::serving::core::{Core, CoreConfig};
+use crate::serving::core::{Core, CoreConfig, PipelineConfig};
 use crate::serving::events::EngineEvent;
 use crate::serving::pool::Storage;
 use crate::trace::SpanRing;
@@ -91,7 +91,9 @@ impl EngineState {
         let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
         // What devices that do not compute or made-up weights answer says nothing of members.
         let computed = drivers.iter().all(|d| d.capabilities().computes);
-        let answers_are_real = computed && !ensemble.is_synthetic();
+        // Of a pipeline nobody votes.
+        let votes = ensemble.pipeline.is_none();
+        let answers_are_real = computed && votes && !ensemble.is_synthetic();
         let (by, rule) = (&in_force.combination, &in_force.rule);
         Ok(EngineState {
             sampler: MemberSampler::new(answers_are_real, by, rule, &ensemble),
@@ -208,8 +210,12 @@ fn core(
     let capabilities: Vec<_> = drivers.iter().map(|d| d.capabilities()).collect();
     let mut core = Core::new(CoreConfig {
         devices: capabilities.iter().map(|c| c.discipline).collect(),
-        transforms: ensemble.transforms().by_member().to_vec(),
-        extents,
+        members: ensemble.members.len(),
+        pipelines: vec![PipelineConfig {
+            flow: ensemble.dataflow(),
+            extents,
+            slots: ensemble.segment_size,
+        }],
         segment: ensemble.segment_size,
         policy: ensemble.policy,
     });

@@ -9,6 +9,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberFigures, PolicyKind};
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
+use crate::serving::batch::PipelineIndex;
 use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::events::EngineEvent;
@@ -95,7 +96,7 @@ impl<'a> Telemetry<'a> {
 
     /// Returns the most samples that a request may have.
     pub fn capacity(&self) -> usize {
-        self.state.core().capacity()
+        self.state.core().capacity(PipelineIndex::default())
     }
 
     /// Returns whether requests are let in.

@@ -117,10 +117,9 @@ impl Scheduler {
         let row = &mut self.rows[device];
         let worker = &mut row.workers[claim.index];
         let member = worker.spec.member;
-        let transform = self.transforms[member];
         let mut transfers = Vec::new();
         for range in self.queues[member].take(claim.most) {
-            let part = key(&range, transform);
+            let part = key(&range);
             if row.pool.hold(now, part, range.part_samples, range.len) {
                 transfers.push(Transfer {
                     device,
@@ -132,7 +131,7 @@ impl Scheduler {
             }
             worker.current.push(range);
         }
-        worker.ready = row.pool.ready(&worker.current, transform);
+        worker.ready = row.pool.ready(&worker.current);
         row.trim(policy);
         transfers
     }
@@ -147,10 +146,7 @@ impl Scheduler {
         let row = &mut self.rows[device];
         let asked = row.pool.copied(now, part);
         for worker in &mut row.workers {
-            let transform = self.transforms[worker.spec.member];
-            if transform == part.transform {
-                worker.ready = row.pool.ready(&worker.current, transform);
-            }
+            worker.ready = row.pool.ready(&worker.current);
         }
         asked
     }
@@ -171,9 +167,9 @@ impl Scheduler {
     }
 
     /// A request is over: its parts leave every device.
-    pub fn forget(&mut self, request: RequestKey, parts: usize) {
+    pub fn forget(&mut self, request: RequestKey, parts: usize, planes: usize) {
         for row in &mut self.rows {
-            row.pool.forget(request, parts, &self.transforms);
+            row.pool.forget(request, parts, planes);
         }
     }
 }

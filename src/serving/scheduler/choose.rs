@@ -272,9 +272,8 @@ impl Scheduler {
         worker.lanes.start(lane, id, samples);
         row.alive += samples;
         row.batches += 1;
-        let transform = self.transforms[worker.spec.member];
         let (in_pool, pool) = (side_by_side && self.policy.copies_ahead(), &row.pool);
-        let copied_for = |range: &Range| pool.copied_for(range, transform);
+        let copied_for = |range: &Range| pool.copied_for(range);
         Start {
             id,
             worker: worker.spec,

@@ -8,7 +8,7 @@ use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
 use crate::serving::policy::{Lanes, lane_sizes};
-use crate::serving::queue::MemberQueue;
+use crate::serving::queue::{MemberQueue, StepFilter};
 
 use super::pool::{DevicePool, key};
 
@@ -148,17 +148,10 @@ impl ScheduledDevice {
     }
 
     /// Takes the samples that a worker took but did not start; `ahead` where they are in the pool.
-    pub(super) fn give_back(
-        &mut self,
-        index: usize,
-        transforms: &[usize],
-        ahead: bool,
-    ) -> Vec<Range> {
-        let worker = &mut self.workers[index];
-        let transform = transforms[worker.spec.member];
-        let ranges = worker.give_back();
+    pub(super) fn give_back(&mut self, index: usize, ahead: bool) -> Vec<Range> {
+        let ranges = self.workers[index].give_back();
         for range in ranges.iter().filter(|_| ahead) {
-            self.pool.release(key(range, transform), range.len);
+            self.pool.release(key(range), range.len);
         }
         ranges
     }
@@ -169,7 +162,7 @@ impl ScheduledDevice {
     }
 
     /// A batch is over.
-    pub(super) fn finish(&mut self, now: Duration, over: FinishedBatch<'_>, transform: usize) {
+    pub(super) fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
         let mut workers = self.workers.iter_mut();
         if let Some(worker) = workers.find(|w| w.spec.id == over.worker) {
             worker.lanes.finish(now, over.batch);
@@ -179,7 +172,7 @@ impl ScheduledDevice {
         self.alive = self.alive.saturating_sub(samples);
         self.idle_since = now;
         for range in over.ranges.iter().filter(|_| over.in_pool) {
-            self.pool.release(key(range, transform), range.len);
+            self.pool.release(key(range), range.len);
         }
     }
 
@@ -196,15 +189,13 @@ impl ScheduledDevice {
     pub(super) fn remove_samples(
         &mut self,
         orders: &ops::Range<u64>,
-        transforms: &[usize],
+        steps: StepFilter<'_>,
     ) -> Vec<Range> {
         let mut removed = Vec::new();
         for worker in &mut self.workers {
-            let taken = worker.current.remove(orders);
+            let taken = worker.current.remove(orders, steps);
             if !taken.is_empty() {
-                worker.ready = self
-                    .pool
-                    .ready(&worker.current, transforms[worker.spec.member]);
+                worker.ready = self.pool.ready(&worker.current);
             }
             removed.extend(taken);
         }

@@ -24,7 +24,7 @@ use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 
 use super::batch::{Range, WorkerId};
-use super::queue::{MemberQueue, Segmenter};
+use super::queue::{MemberQueue, Segmenter, StepFilter};
 
 pub use choose::{Pick, Start, Want};
 pub use device::{Discipline, FinishedBatch, Left, WorkerSpec};
@@ -46,9 +46,8 @@ pub struct Duty {
 pub struct Scheduler {
     policy: PolicyKind,
     queues: Vec<MemberQueue>,
-    /// Which input transform each member has.
-    transforms: Vec<usize>,
-    segmenter: Segmenter,
+    /// Of each member.
+    segmenters: Vec<Segmenter>,
     rows: Vec<ScheduledDevice>,
     next_batch: u64,
     /// Places looked at so far for samples to take out.
@@ -56,19 +55,12 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// No workers yet; one device a discipline, one member a transform, segments of
-    /// `segment` samples.
-    pub fn new(
-        devices: &[Discipline],
-        transforms: &[usize],
-        policy: PolicyKind,
-        segment: usize,
-    ) -> Self {
+    /// No workers yet; one device a discipline, so many members, segments of `segment` samples.
+    pub fn new(devices: &[Discipline], members: usize, policy: PolicyKind, segment: usize) -> Self {
         Scheduler {
             policy,
-            queues: vec![MemberQueue::default(); transforms.len()],
-            transforms: transforms.to_vec(),
-            segmenter: Segmenter::new(segment),
+            queues: vec![MemberQueue::default(); members],
+            segmenters: vec![Segmenter::new(segment); members],
             rows: devices.iter().map(|&d| ScheduledDevice::new(d)).collect(),
             next_batch: 0,
             looked_at: 0,
@@ -101,7 +93,7 @@ impl Scheduler {
             if let Some(index) = row.workers.iter().position(|w| w.spec.id == id) {
                 let member = row.workers[index].spec.member;
                 let ahead = self.policy.copies_ahead();
-                let ranges = row.give_back(index, &self.transforms, ahead);
+                let ranges = row.give_back(index, ahead);
                 return self.queues[member].put_back(ranges);
             }
         }
@@ -172,13 +164,12 @@ impl Scheduler {
     /// Another policy from now on; an open segment closes as it is, what was taken but
     /// not started is batched anew.
     pub fn set_policy(&mut self, now: Duration, policy: PolicyKind) {
-        let closed = self.segmenter.close();
-        self.broadcast(closed);
+        self.close_segments(Segmenter::close);
         let ahead = self.policy.copies_ahead();
         self.policy = policy;
         for row in &mut self.rows {
             for index in 0..row.workers.len() {
-                let ranges = row.give_back(index, &self.transforms, ahead);
+                let ranges = row.give_back(index, ahead);
                 let worker = &mut row.workers[index];
                 self.queues[worker.spec.member].put_back(ranges);
                 worker.follow(now, policy, row.discipline);
@@ -189,13 +180,12 @@ impl Scheduler {
 
     /// Samples in a segment at most.
     pub fn segment(&self) -> usize {
-        self.segmenter.size()
+        self.segmenters.first().map_or(1, Segmenter::size)
     }
 
     /// Other segments from now on; an open one closes as it is.
     pub fn set_segment(&mut self, size: usize) {
-        let closed = self.segmenter.resize(size);
-        self.broadcast(closed);
+        self.close_segments(|segmenter| segmenter.resize(size));
     }
 
     /// At most so many samples alive on a device under `elastic`; none: the policy's.
@@ -205,7 +195,7 @@ impl Scheduler {
         if self.policy.copies_ahead() {
             // What was taken under the old bound is for whoever may start it.
             for index in 0..row.workers.len() {
-                let ranges = row.give_back(index, &self.transforms, true);
+                let ranges = row.give_back(index, true);
                 self.queues[row.workers[index].spec.member].put_back(ranges);
             }
             row.trim(self.policy);
@@ -229,8 +219,7 @@ impl Scheduler {
 
     /// A batch is over, whatever became of it.
     pub fn finish(&mut self, now: Duration, over: FinishedBatch<'_>) {
-        let transform = self.transforms[over.member];
-        self.rows[over.device].finish(now, over, transform);
+        self.rows[over.device].finish(now, over);
     }
 
     /// A device is gone: its workers with it; what they took goes back to the queues,
@@ -263,34 +252,35 @@ impl Scheduler {
         self.rows[device].lost
     }
 
-    /// Broadcasts a range to every member's queue.
-    pub fn submit(&mut self, now: Duration, range: Range) {
-        let ready = match self.policy {
-            PolicyKind::Segment { .. } => self.segmenter.push(now, range),
-            _ => vec![self.segmenter.stamp(range)],
-        };
-        self.broadcast(ready);
-    }
-
-    fn broadcast(&mut self, ranges: Vec<Range>) {
-        for range in ranges {
-            for queue in &mut self.queues {
-                queue.push(range);
-            }
+    /// Adds a range to a member's queue.
+    pub fn submit(&mut self, now: Duration, member: MemberIndex, range: Range) {
+        let (segmenter, queue) = (&mut self.segmenters[member], &mut self.queues[member]);
+        match self.policy {
+            PolicyKind::Segment { .. } => queue.put_back(segmenter.push(now, range)),
+            _ => queue.push(segmenter.stamp(range)),
         }
     }
 
-    /// When the open segment must be closed.
+    /// Closes open segments as `close` does.
+    fn close_segments(&mut self, mut close: impl FnMut(&mut Segmenter) -> Vec<Range>) {
+        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
+            queue.put_back(close(segmenter));
+        }
+    }
+
+    /// When the next open segment must be closed.
     pub fn next_timer(&self) -> Option<Duration> {
-        self.segmenter.due(self.policy.wait())
+        let wait = self.policy.wait();
+        self.segmenters.iter().filter_map(|s| s.due(wait)).min()
     }
 
-    /// Closes the open segment if it is due.
+    /// Closes the open segments that are due.
     pub fn tick(&mut self, now: Duration) {
-        if self.next_timer().is_some_and(|due| due <= now) {
-            let closed = self.segmenter.close();
-            self.broadcast(closed);
-        }
+        let wait = self.policy.wait();
+        self.close_segments(|segmenter| match segmenter.due(wait) {
+            Some(due) if due <= now => segmenter.close(),
+            _ => Vec::new(),
+        });
     }
 
     /// Samples waiting for a member, those copied ahead among them.
@@ -300,21 +290,23 @@ impl Scheduler {
         self.queues[member].samples() + taken
     }
 
-    /// Takes the waiting samples with these numbers in order of arrival out of everything:
-    /// one range for every member that has not run them. What others wait for is not
-    /// looked at.
-    pub fn remove_samples(&mut self, orders: &ops::Range<u64>) -> Vec<Range> {
-        // The open segment has not been broadcast: it counts once for every member.
-        let open = self.segmenter.remove(orders);
-        let mut removed = open.repeat(self.queues.len());
-        for queue in &mut self.queues {
-            removed.extend(queue.remove(orders));
+    /// Takes the samples with these numbers in order of arrival that wait for these steps out of
+    /// everything. What others wait for is not looked at.
+    pub fn remove_samples(
+        &mut self,
+        orders: &ops::Range<u64>,
+        steps: StepFilter<'_>,
+    ) -> Vec<Range> {
+        let mut removed = Vec::new();
+        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
+            removed.extend(segmenter.remove(orders, steps));
+            removed.extend(queue.remove(orders, steps));
         }
         for row in &mut self.rows {
             self.looked_at += row.workers.len() as u64;
-            removed.extend(row.remove_samples(orders, &self.transforms));
+            removed.extend(row.remove_samples(orders, steps));
         }
-        self.looked_at += (1 + self.queues.len() + removed.len()) as u64;
+        self.looked_at += (2 * self.queues.len() + removed.len()) as u64;
         removed
     }
 

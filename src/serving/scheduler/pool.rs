@@ -27,12 +27,12 @@ struct PooledPart {
     there: Option<Duration>,
 }
 
-/// The part that a range belongs to, after a transform.
-pub(super) fn key(range: &Range, transform: usize) -> PartKey {
+/// The part that a range belongs to, as its step's input.
+pub(super) fn key(range: &Range) -> PartKey {
     PartKey {
         request: range.request,
         part: range.part,
-        transform,
+        plane: range.plane,
     }
 }
 
@@ -130,16 +130,16 @@ impl DevicePool {
     }
 
     /// A request is over: its parts leave.
-    pub(super) fn forget(&mut self, request: RequestKey, parts: usize, transforms: &[usize]) {
+    pub(super) fn forget(&mut self, request: RequestKey, parts: usize, planes: usize) {
         if self.parts.is_empty() {
             return self.order.clear();
         }
         for part in 0..parts {
-            for &transform in transforms {
+            for plane in 0..planes {
                 self.remove(&PartKey {
                     request,
                     part,
-                    transform,
+                    plane,
                 });
             }
         }
@@ -150,17 +150,17 @@ impl DevicePool {
     }
 
     /// Samples at the front of `queue` that are there.
-    pub(super) fn ready(&self, queue: &MemberQueue, transform: usize) -> usize {
+    pub(super) fn ready(&self, queue: &MemberQueue) -> usize {
         let there = |range: &&Range| {
-            let part = self.parts.get(&key(range, transform));
+            let part = self.parts.get(&key(range));
             part.is_some_and(|p| p.there.is_some())
         };
         queue.iter().take_while(there).map(|r| r.len).sum()
     }
 
     /// How long a range waited for its copy.
-    pub(super) fn copied_for(&self, range: &Range, transform: usize) -> Duration {
-        let Some(part) = self.parts.get(&key(range, transform)) else {
+    pub(super) fn copied_for(&self, range: &Range) -> Duration {
+        let Some(part) = self.parts.get(&key(range)) else {
             return Duration::ZERO;
         };
         let from = part.asked.max(range.arrived);

@@ -542,6 +542,31 @@ def sizes():
     tensors("sizes", nodes, constants, {"x": (FLOATS, [2, 6, 5], some)}, {"y": FLOATS}, rows=1)
 
 
+def tagger():
+    """A class of three for each token of a text of any length: that of its id modulo 3, with a logit of 4."""
+    dims = ["batch", "length"]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, dims) for n in ("input_ids", "attention_mask")]
+    table = np.zeros((768, 3), np.float32)
+    table[np.arange(768), np.arange(768) % 3] = 4
+    nodes = [node("Gather", ["table", "input_ids"], "logits"), node("Unsqueeze", ["attention_mask", "last"], "wide"),
+             node("Cast", ["wide"], "mask", to=TensorProto.FLOAT), node("Mul", ["logits", "mask"], "y")]
+    graph = helper.make_graph(nodes, "tagger", inputs, [floats("y", [*dims, 3])],
+                              [constant("table", table), constant("last", np.array([2]))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "tagger.onnx")
+
+
+def sides():
+    """The mean of each channel of images of any height and width, of one image or the sum of two."""
+    dims, means = ["batch", 3, "height", "width"], {"axes": [2, 3], "keepdims": 0}
+    one = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", dims)], [floats("y", ["batch", 3])])
+    unnamed = helper.make_graph([node("ReduceMean", ["x"], "y", **means)], "sides", [floats("x", ["batch", 3, None, None])],
+                                [floats("y", ["batch", 3])])
+    two = helper.make_graph([node("Add", ["a", "b"], "x"), node("ReduceMean", ["x"], "y", **means)], "sides",
+                            [floats("a", dims), floats("b", dims)], [floats("y", ["batch", 3])])
+    for name, graph in [("sides", one), ("unnamed_sides", unnamed), ("two_sides", two)]:
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / f"{name}.onnx")
+
+
 def mixed():
     """Nodes that mix the samples of a batch, or depend on how many there are."""
     constants = [constant("zero", np.array([0])), constant("one", np.array([1])), constant("two", np.array([2])),
@@ -778,6 +803,45 @@ def doubled():
     model("doubled", nodes, [constant("k0", values(4)), constant("at", np.array([0]))], (4,), 4)
 
 
+def looked_up():
+    """Integers that go to tables in every way that ids do, and some that go to none."""
+    nodes = [
+        node("Cast", ["fields"], "f.32", to=TensorProto.INT32),
+        node("Add", ["f.32", "offsets"], "f.row"), node("Gather", ["table.12", "f.row"], "f.out"),
+        node("Slice", ["columns", "zero", "one", "one"], "c.first"), node("Squeeze", ["c.first", "one"], "c.0"),
+        node("Gather", ["table.5", "c.0"], "c.0.out"), node("Gather", ["columns", "one.0"], "c.1", axis=1),
+        node("Gather", ["table.7", "c.1"], "c.1.out"),
+        node("Gather", ["table.7", "twice"], "t.7.out"), node("Reshape", ["twice", "rows"], "t.row"),
+        node("Transpose", ["t.row"], "t.turned", perm=[0, 2, 1]), node("Gather", ["table.5", "t.turned"], "t.5.out"),
+        node("Sub", ["before", "two"], "b.less"), node("Gather", ["table.5", "b.less"], "b.out"),
+        node("Mul", ["doubled", "two"], "d.2"), node("Gather", ["table.12", "d.2"], "d.out"),
+        node("Cast", ["free"], "free.out", to=FLOATS),
+    ]
+    constants = [constant(f"table.{n}", values(n, 3)) for n in (5, 7, 12)]
+    constants += [constant("offsets", np.array([0, 4, 9], np.int32)), constant("rows", np.array([-1, 1, 2]))]
+    constants += [constant("one.0", np.int64(1))]
+    constants += [constant(name, np.array([n])) for name, n in [("zero", 0), ("one", 1), ("two", 2)]]
+    inputs = {"fields": (INTS, [3], ids(3)), "columns": (INTS, [2], ids(5)), "twice": (INTS, [2], ids(5)),
+              "before": (INTS, [2], ids(5)), "doubled": (INTS, [2], ids(6)), "free": (INTS, [2], ids(100))}
+    outputs = {name: FLOATS for name in ["f.out", "c.0.out", "c.1.out", "t.7.out", "t.5.out", "b.out", "d.out", "free.out"]}
+    tensors("looked_up", nodes, constants, inputs, outputs)
+
+
+def mistyped():
+    """Nodes that do not take the types of their inputs, and what is declared as another type."""
+    nodes = [
+        node("Cast", ["x"], "whole", to=INTS), node("Add", ["x", "whole"], "sum"), node("Not", ["x"], "not"),
+        node("Where", ["x", "x", "x"], "where"), node("Gather", ["x", "place"], "gather", axis=1),
+        node("Reshape", ["x", "place"], "reshape"), node("Less", ["x", "x"], "less"), node("Relu", ["less"], "relu"),
+        node("Cast", ["less"], "y", to=TensorProto.INT32), node("Neg", ["x"], "fine"),
+    ]
+    model("mistyped", nodes, [constant("place", np.array([0.0], np.float32))], (4,), 4)
+    listed = model("listed", [node("Add", ["x", "c"], "y")], [constant("c", np.array([1]))], (4,), 4, listed=True)
+    made = onnx.load(listed)
+    made.graph.input[1].type.tensor_type.elem_type = FLOATS
+    onnx.save(made, listed)
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -795,6 +859,8 @@ versions()
 sizes()
 doubled()
 unmasked()
+tagger()
+sides()
 mixed()
 kept()
 fixed()
@@ -804,4 +870,6 @@ scattered()
 integers()
 fused()
 faults()
+looked_up()
+mistyped()
 scalars()

@@ -262,17 +262,24 @@ fn combine(rule: &dyn CombinationRule, answer: &Answer, members: usize, width: u
 fn text(report: &AccuracyReport, cut: Option<String>) -> String {
     let mut text = format!("{} on {} samples\n", report.ensemble, report.samples);
     text.extend(cut.map(|cut| cut + "\n"));
+    let names = report.members.iter().chain(&report.rules);
+    let first = names
+        .map(|row| row.name.chars().count())
+        .fold(FIRST, usize::max);
     // Accuracy alone needs no head: the command is called after it.
     if report.measures != [Measure::Accuracy] {
         let heads = report.measures.iter().map(|m| cell(*m, m.name()));
-        text += &format!("  {:18}{}\n", "", heads.collect::<String>());
+        text += &format!("  {:first$}{}\n", "", heads.collect::<String>());
     }
-    let line = |row| line(row, report.measures);
+    let line = |row| line(row, first, report.measures);
     report.members.iter().for_each(|row| text += &line(row));
     text += "ensemble\n";
     report.rules.iter().for_each(|row| text += &line(row));
     text.trim_end().to_owned() + &flawed_lines(&report.flawed)
 }
+
+/// The least width of the column of names.
+const FIRST: usize = 18;
 
 /// Returns a text to the right of the column of a measure.
 fn cell(measure: Measure, text: &str) -> String {
@@ -283,7 +290,7 @@ fn cell(measure: Measure, text: &str) -> String {
     format!(" {text:>width$}")
 }
 
-fn line(row: &AccuracyRow, measures: &[Measure]) -> String {
+fn line(row: &AccuracyRow, first: usize, measures: &[Measure]) -> String {
     let missing = match row.unanswered {
         0 => String::new(),
         n => format!("  {n} without an answer"),
@@ -297,5 +304,5 @@ fn line(row: &AccuracyRow, measures: &[Measure]) -> String {
         cell(*measure, &figure.map_or("–".to_owned(), |f| f.text()))
     });
     let figures: String = figures.collect();
-    format!("  {:18}{figures}{missing}\n", row.name)
+    format!("  {:first$}{figures}{missing}\n", row.name)
 }

@@ -9,17 +9,21 @@ use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::ensemble::ImageLayout;
 use divisi::load::{LoadPattern, PatternError};
+use divisi::network::Shape;
 
 /// The load that a console or a server starts with.
 #[derive(Clone, Debug)]
 pub(crate) enum StartLoad {
     None,
+    /// As suits the ensemble and its devices.
+    Usual,
     Pattern(LoadPattern),
 }
 
 pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
     match text {
         "none" => Ok(StartLoad::None),
+        "usual" => Ok(StartLoad::Usual),
         text => text.parse().map(StartLoad::Pattern),
     }
 }
@@ -31,6 +35,10 @@ pub(crate) struct ServingTarget {
     /// imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
+    /// A sample of an .onnx file alone, where it leaves dimensions open: channels,height,width or
+    /// features
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
+    pub shape: Option<Shape>,
     /// Devices, split by commas: cpu:0, cpu:0-1, cuda:0, cuda (all GPUs), sim:v100*16,
     /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -95,6 +103,15 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = number.ok().filter(|s| (0.1..=86_400.0).contains(s));
     let seconds = seconds.map(Duration::from_secs_f64);
     seconds.ok_or_else(|| format!("expected seconds, 0.1 to 86400, found `{text}`"))
+}
+
+/// Parses a shape: `3,224,224` or `64`.
+pub(crate) fn parse_shape(text: &str) -> Result<Shape, String> {
+    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
+    let dims = dims.ok_or_else(|| {
+        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
+    })?;
+    Shape::try_from(dims).map_err(|e| e.to_string())
 }
 
 /// Parses a precision, with its names for completions.

@@ -39,8 +39,9 @@ pub(crate) struct ConsoleArgs {
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none
-    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    /// Load to begin with: closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], none,
+    /// or usual: poisson:200, and on cores at most about half of what they serve
+    #[arg(long, value_name = "PATTERN", default_value = "usual", value_parser = parse_start_load)]
     load: StartLoad,
     /// Record all that is shown to a new FILE, to be played by `divisi replay`
     #[arg(long, value_name = "FILE")]

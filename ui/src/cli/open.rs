@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
@@ -27,13 +27,13 @@ pub(crate) struct OpenedEnsemble {
 
 /// Reads the ensemble and finds its devices.
 pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let ensemble = Ensemble::read(&files(&target.ensemble))?;
+    let ensemble = Ensemble::read(&files_of(target)?)?;
     with_devices(ensemble, target)
 }
 
-/// Reads the ensemble at `path`; `policy` replaces its batching policy.
-pub(crate) fn with_policy(path: &Path, policy: Option<PolicyKind>) -> Result<Ensemble> {
-    let mut ensemble = Ensemble::read(&files(path))?;
+/// Reads the ensemble of these files; `policy` replaces its batching policy.
+pub(crate) fn with_policy(files: &Files, policy: Option<PolicyKind>) -> Result<Ensemble> {
+    let mut ensemble = Ensemble::read(files)?;
     if let Some(policy) = policy {
         let fits = policy.check(&ensemble.batch_sizes);
         fits.map_err(|why| anyhow!("--policy: {why}"))?;
@@ -51,7 +51,7 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
 
 /// Reads the ensemble and finds its devices, and leaves the notices to the caller.
 pub(crate) fn open_quietly(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    quietly(Ensemble::read(&files(&target.ensemble))?, target)
+    quietly(Ensemble::read(&files_of(target)?)?, target)
 }
 
 fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
@@ -84,12 +84,26 @@ fn say(notices: &[String]) {
     }
 }
 
+/// Returns the files of the ensemble that a command names.
+pub(crate) fn files_of(target: &ServingTarget) -> Result<Files> {
+    let files = files(&target.ensemble)?;
+    let Some(shape) = target.shape else {
+        return Ok(files);
+    };
+    let shaped = files.shaped(shape);
+    shaped.context("--shape: expected an .onnx file alone; a manifest has `shape` in its [input]")
+}
+
 /// Returns the files at `path`, or those of the built-in ensemble of that name.
-pub(crate) fn files(path: &Path) -> Files {
+pub(crate) fn files(path: &Path) -> Result<Files> {
     let name = path.to_str().unwrap_or_default();
     match built_in(name) {
-        Some(files) if !path.exists() => files,
-        _ => Files::at(path),
+        Some(files) if !path.exists() => Ok(files),
+        _ if path.is_file() && Samples::check_name(name).is_ok() => bail!(
+            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
+             file of samples; `divisi predict ENSEMBLE --input {name}` answers them"
+        ),
+        _ => Ok(Files::at(path)),
     }
 }
 

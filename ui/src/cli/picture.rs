@@ -24,7 +24,7 @@ pub(crate) struct PictureArgs {
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
     /// Load to begin with, as for the console
-    #[arg(long, value_name = "PATTERN", default_value = "poisson:200", value_parser = parse_start_load)]
+    #[arg(long, value_name = "PATTERN", default_value = "usual", value_parser = parse_start_load)]
     load: StartLoad,
     /// Columns and rows
     #[arg(long, value_name = "WxH", default_value = "160x50")]

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, at_least_one, parse_millis, parse_rate, parse_spare};
 use super::devices::bare;
-use super::open::with_policy;
+use super::open::{files, with_policy};
 use super::output::{OutputFile, ProgressLine, matrix_table, print, print_json};
 use super::signals;
 
@@ -109,7 +109,7 @@ struct OfferRow {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
-    let ensemble = Arc::new(with_policy(&args.ensemble, args.policy)?);
+    let ensemble = Arc::new(with_policy(&files(&args.ensemble)?, args.policy)?);
     let order = order(args, ensemble)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);

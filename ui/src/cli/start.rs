@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use divisi::load::usual_load;
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
@@ -44,7 +45,12 @@ pub(crate) fn session(
     if let Some(path) = record {
         session.command(Command::StartRecording(path.to_owned()))?;
     }
-    if let (StartLoad::Pattern(pattern), true) = (load, opened.ensemble.calibration.is_some()) {
+    let pattern = match load {
+        StartLoad::None => None,
+        StartLoad::Usual => Some(usual_load(&opened.ensemble, &opened.devices)),
+        StartLoad::Pattern(pattern) => Some(pattern),
+    };
+    if let (Some(pattern), true) = (pattern, opened.ensemble.calibration.is_some()) {
         session.command(Command::StartLoad(pattern))?;
     }
     Ok(session)
@@ -164,6 +170,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     };
     let target = ServingTarget {
         ensemble: ensemble.into(),
+        shape: None,
         devices,
         precision: None,
         memory: None,

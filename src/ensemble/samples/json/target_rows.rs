@@ -81,7 +81,9 @@ impl<'a> JsonTargetRows<'a> {
         if self.column == 0 && self.rows.columns.are_labels() {
             self.begin_list()?;
         }
-        if !self.is_list && self.column < count {
+        if self.rows.columns.are_tokens() && self.column > 0 {
+            self.rows.end_tokens(self.column)?;
+        } else if !self.is_list && self.column < count {
             let (expected, found) = (format!("[{count}]"), vec![self.column as u64]);
             return Err(self.row(JsonRowError::Shape { expected, found }));
         }

@@ -5,10 +5,11 @@ mod header;
 use crate::words;
 
 use super::error::{BoxError, ClassError, SamplesError};
-use super::form::{Classes, ImageLayout, SampleForm};
+use super::form::{Classes, ImageLayout, MOST_BYTES, SampleForm};
 use super::rows::{SampleSource, Samples};
 use super::table::{Number, NumberTable};
 use super::targets::{TargetColumns, TargetForm, Targets};
+use super::token_targets::MISSING;
 
 use header::Header;
 
@@ -76,7 +77,8 @@ fn labels(bytes: Vec<u8>, classes: &Classes<'_>) -> Result<Vec<usize>, SamplesEr
     in_rows(labels)
 }
 
-/// Reads rows of numbers: `[n, count]`, `[n]` of one column, or `[n, height, width]` of masks.
+/// Reads rows of numbers: `[n, count]`, `[n]` of one column, `[n, height, width]` of masks, or
+/// those of fewer tokens than the longest sample may have.
 fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, SamplesError> {
     let header = read(&bytes)?;
     let count = columns.count;
@@ -84,6 +86,10 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Sa
         let found = header.dims;
         return Err(NpyError::TargetShape { count, found }.into());
     }
+    let found = match header.dims[..] {
+        [_, found] if columns.are_tokens() => found as usize,
+        _ => count,
+    };
     let table = table(header, bytes)?;
     let mut values = Vec::with_capacity(table.len());
     table.read(0..table.len(), &mut values);
@@ -91,16 +97,34 @@ fn target_rows(bytes: Vec<u8>, columns: TargetColumns<'_>) -> Result<Targets, Sa
         *value = columns
             .cell(*value)
             .ok_or_else(|| SamplesError::TargetValue {
-                row: at / count,
-                column: at % count,
+                row: at / found,
+                column: at % found,
                 expected: columns.expected(),
                 found: words::number(f64::from(*value)),
             })?;
     }
     Ok(Targets::Rows {
         width: count,
-        values,
+        values: match found < count {
+            true => widened(&values, found, count)?,
+            false => values,
+        },
     })
+}
+
+/// Returns rows of `found` classes of tokens as rows of `count`.
+fn widened(values: &[f32], found: usize, count: usize) -> Result<Vec<f32>, SamplesError> {
+    let rows = values.len() / found;
+    let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX) / size_of::<f32>() / count;
+    if rows > most {
+        return Err(SamplesError::Many { most, found: rows });
+    }
+    let mut wide = Vec::with_capacity(rows * count);
+    for row in values.chunks_exact(found) {
+        wide.extend_from_slice(row);
+        wide.resize(wide.len() + count - found, MISSING);
+    }
+    Ok(wide)
 }
 
 /// Collects labels, or returns the row of the first that is wrong.

@@ -53,21 +53,24 @@ impl TokenTensor {
     }
 }
 
-/// How texts become samples: cut or padded to one length by a tokenizer, a tensor after
-/// another.
+/// How texts become samples: cut to a length by a tokenizer, a tensor after another. A sample
+/// has its own length, or is padded to that length.
 #[derive(Clone, Debug)]
 pub struct TextInput {
     tokenizer: Arc<TextTokenizer>,
     tensors: Vec<TokenTensor>,
+    /// Whether a row has its length first and zeros behind its tokens.
+    varies: bool,
 }
 
 impl TextInput {
     /// Creates the input of samples that consist of these tensors in this order, each
-    /// `[length]`.
-    pub fn new(tokenizer: TextTokenizer, tensors: Vec<TokenTensor>) -> Self {
+    /// `[length]`, or, where lengths vary, as long as the text.
+    pub fn new(tokenizer: TextTokenizer, tensors: Vec<TokenTensor>, varies: bool) -> Self {
         TextInput {
             tokenizer: Arc::new(tokenizer),
             tensors,
+            varies,
         }
     }
 
@@ -78,7 +81,16 @@ impl TextInput {
 
     /// Returns the number of values of a sample.
     pub fn width(&self) -> usize {
-        self.tensors.len() * self.tokenizer.length()
+        usize::from(self.varies) + self.tensors.len() * self.tokenizer.length()
+    }
+
+    /// Returns the tokens of a sample that is padded to the length that longer ones are cut to, or
+    /// `None` if no mask tells them.
+    pub(in crate::ensemble::samples) fn tokens_of(&self, row: &[f32]) -> Option<usize> {
+        let length = self.tokenizer.length();
+        let mask = self.tensors.iter().position(|t| *t == TokenTensor::Mask)?;
+        let mask = row.get(mask * length..)?.get(..length)?;
+        Some(mask.iter().rposition(|value| *value != 0.0)? + 1)
     }
 
     /// Appends the row of a text or a pair of texts to `rows`. Returns whether tokens were cut
@@ -94,9 +106,18 @@ impl TextInput {
     ) -> Result<bool, TextError> {
         let (encoding, cut) = self.tokenizer.encode(text, pair)?;
         let (padding, length) = (self.tokenizer.padding(), self.tokenizer.length());
+        let tokens = encoding.get_ids().len();
+        let filled = match self.varies {
+            true => {
+                rows.push(tokens as f32);
+                tokens
+            }
+            false => length,
+        };
         for tensor in &self.tensors {
-            let values = (0..length).map(|at| tensor.value(&encoding, padding, at));
+            let values = (0..filled).map(|at| tensor.value(&encoding, padding, at));
             rows.extend(values.map(|value| value as f32));
+            rows.resize(rows.len() + length - filled, 0.0);
         }
         Ok(cut)
     }

@@ -96,6 +96,36 @@ impl TextTokenizer {
     /// # Errors
     /// A text is empty, or the tokenizer cannot make tokens of it.
     pub fn encode(&self, text: &str, pair: Option<&str>) -> Result<(Encoding, bool), TextError> {
+        self.encoded(text, pair, |input| self.tokenizer.encode_fast(input, true))
+    }
+
+    /// Returns the part of a text, or of a pair of texts, that each token stands for, without
+    /// space around it. Tokens that the tokenizer adds itself have their names.
+    ///
+    /// # Errors
+    /// As for [`TextTokenizer::encode`].
+    pub fn pieces(&self, text: &str, pair: Option<&str>) -> Result<Vec<String>, TextError> {
+        let (encoding, _) = self.encoded(text, pair, |input| self.tokenizer.encode(input, true))?;
+        let added = encoding.get_special_tokens_mask();
+        let tokens = encoding.get_tokens().iter().zip(encoding.get_offsets());
+        let piece = |(at, (name, &(first, end))): (usize, (&String, &(usize, usize)))| {
+            let of = match encoding.token_to_sequence(at) {
+                Some(1) => pair.unwrap_or_default(),
+                _ => text,
+            };
+            let own = added.get(at) == Some(&0);
+            let found = of.get(first..end).filter(|_| own && first < end);
+            found.map_or(name.clone(), |found| found.trim().to_owned())
+        };
+        Ok(tokens.enumerate().map(piece).collect())
+    }
+
+    fn encoded(
+        &self,
+        text: &str,
+        pair: Option<&str>,
+        encode: impl FnOnce(EncodeInput<'_>) -> tokenizers::Result<Encoding>,
+    ) -> Result<(Encoding, bool), TextError> {
         if text.trim().is_empty() {
             return Err(TextError::Empty);
         }
@@ -105,8 +135,7 @@ impl TextTokenizer {
             Some((pair, _)) => (text, pair).into(),
             None => text.into(),
         };
-        let encode = || self.tokenizer.encode_fast(input, true);
-        let encoded = caught(encode).map(|made| made.map_err(|e| shown(&e.to_string())));
+        let encoded = caught(|| encode(input)).map(|made| made.map_err(|e| shown(&e.to_string())));
         let encoding = encoded.unwrap_or_else(Err).map_err(TextError::Failed)?;
         let cut = cut || pair.is_some_and(|(_, cut)| cut);
         self.check(&encoding)?;

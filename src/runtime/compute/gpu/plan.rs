@@ -157,11 +157,19 @@ impl GpuPlan {
     }
 }
 
-/// Checks that GPUs run every operation of `graph` in `precision`.
+/// Checks that GPUs run every operation of `graph` in `precision`. Samples whose lengths vary run
+/// at the largest.
 ///
 /// # Errors
-/// [`ComputeError::NotOnGpu`], with all layers that they do not run.
+/// [`ComputeError::NotOnGpu`], with all layers that they do not run, or
+/// [`ComputeError::LengthsOnGpu`].
 pub fn check(graph: &Graph, precision: Precision) -> Result<(), ComputeError> {
+    if graph
+        .lengths()
+        .is_some_and(|lengths| lengths.mask().is_none())
+    {
+        return Err(ComputeError::LengthsOnGpu);
+    }
     let plan = GpuPlan::new(graph, precision);
     let node = |value: &ValueId| graph.nodes().get(value.checked_sub(1)?);
     let layers = plan.refused.iter().filter_map(node);

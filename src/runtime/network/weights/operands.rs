@@ -7,7 +7,8 @@ use crate::network::graph::Graph;
 
 impl Graph {
     /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
-    /// operation takes them; empty if there is no such parameter.
+    /// operation takes them; empty if there is no such parameter. Those that lie in a file are
+    /// read anew each time: nobody needs them beside the operation's own.
     pub fn values_of<'a>(
         &self,
         index: usize,
@@ -16,7 +17,7 @@ impl Graph {
     ) -> Cow<'a, [f32]> {
         let node = &self.nodes()[index];
         let Some(origin) = node.origin(suffix) else {
-            return weights.get(&format!("{}.{suffix}", node.name)).into();
+            return weights.read(&format!("{}.{suffix}", node.name));
         };
         let tensor = origin
             .tensor()

@@ -83,6 +83,14 @@ impl Map {
         self.map.get(range).unwrap_or_default()
     }
 
+    /// Notes that so many bytes were read, which are not needed soon again.
+    pub(crate) fn count_read(&self, bytes: usize) {
+        let before = self.looked_at.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > KEPT {
+            self.release();
+        }
+    }
+
     /// Checks that the file was not written to since it was opened.
     pub(super) fn check(&self) -> Result<(), WeightsError> {
         match FileState::of(&self.file) {

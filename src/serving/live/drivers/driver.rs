@@ -24,7 +24,7 @@ use crate::trace::Span;
 
 use super::super::factory::{BuildError, PredictorFactory};
 use super::super::promise::{Panicked, RulePanicked};
-use super::super::request::{LiveBatch, LiveNext, LiveOwed, RequestData};
+use super::super::request::{LiveBatch, LiveNext, LiveOwed, Payload};
 
 /// The networks that are served: members, and where their networks come from.
 #[derive(Clone)]
@@ -210,13 +210,13 @@ pub(crate) trait DeviceDriver: Send + Sync {
 pub(crate) struct DriverTurn<'a> {
     next: &'a LiveNext,
     departed: &'a [PartKey],
-    core: &'a Core<Arc<RequestData>>,
+    core: &'a Core<Payload>,
 }
 
 impl<'a> DriverTurn<'a> {
     /// A turn in which `departed` parts left and `next` is to be done.
     pub(crate) fn new(
-        core: &'a Core<Arc<RequestData>>,
+        core: &'a Core<Payload>,
         next: &'a LiveNext,
         departed: &'a [PartKey],
     ) -> Self {
@@ -232,13 +232,13 @@ impl<'a> DriverTurn<'a> {
         self.departed
     }
 
-    /// Parts to be copied ahead, each with its place in the pool; none where its request is
-    /// over.
-    pub(crate) fn transfers(&self) -> Vec<(Transfer, Option<Slice>)> {
+    /// Parts to be copied ahead, each with its place in the pool and its request; none where that
+    /// is over.
+    pub(crate) fn transfers(&self) -> Vec<(Transfer, Option<(Slice, Payload)>)> {
         match self.next {
             Next::Copy(transfers) => transfers
                 .iter()
-                .map(|&transfer| (transfer, self.core.slice_of(transfer.part)))
+                .map(|&transfer| (transfer, self.core.place_of(transfer.part)))
                 .collect(),
             Next::Run(_) | Next::Sleep(_) => Vec::new(),
         }

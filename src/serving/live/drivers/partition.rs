@@ -230,7 +230,10 @@ impl CpuWorker {
             let mut at = 0;
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
-                storage.read(placed.slice, batch.member, &mut rows[at..end]);
+                let to = &mut rows[at..end];
+                placed
+                    .payload
+                    .read(storage, &placed.range, placed.slice, to);
                 at = end;
             }
         })

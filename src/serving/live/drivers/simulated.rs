@@ -18,13 +18,11 @@ use crate::serving::simulated::{DeviceEvent, SimulatedDevice};
 
 use super::super::factory::BuildError;
 use super::super::locks::Leaf;
-use super::super::request::{BatchOutput, LiveBatch, RequestData};
+use super::super::request::{BatchOutput, LiveBatch, Payload};
 use super::driver::{
     DeviceCapabilities, DeviceDriver, DeviceFault, DriverHost, LossCause, NoSuchFault,
 };
 use super::thread::DriverThread;
-
-type Payload = Arc<RequestData>;
 
 /// Drives a device that is not there.
 pub(super) struct SimulatedDriver {

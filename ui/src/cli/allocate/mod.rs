@@ -17,7 +17,7 @@ use divisi::search::{
 use super::args::{
     OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
 };
-use super::open::{OpenedEnsemble, with_devices, with_policy};
+use super::open::{OpenedEnsemble, files_of, with_devices, with_policy};
 use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
 use super::signals;
 use report::{LatencyRow, Repetitions, SearchReport, text};
@@ -83,7 +83,7 @@ pub(crate) struct AllocateArgs {
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
-    let ensemble = with_policy(&args.target.ensemble, args.policy)?;
+    let ensemble = with_policy(&files_of(&args.target)?, args.policy)?;
     let opened = with_devices(ensemble, &args.target)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);

@@ -24,7 +24,7 @@ use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
 use divisi::simulation::{Scenario, Simulation, Workload};
 
 use super::args::{OutputFormat, ServingTarget, at_least_one};
-use super::open::{OpenedEnsemble, files, with_devices};
+use super::open::{OpenedEnsemble, files_of, with_devices};
 use super::output::{FlawedMember, ProgressLine, print, print_json, refuse_flawed};
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
@@ -93,7 +93,7 @@ impl FromStr for MaxInf {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    let mut ensemble = Ensemble::read(&files(&args.target.ensemble))?;
+    let mut ensemble = Ensemble::read(&files_of(&args.target)?)?;
     ensemble.policy = args.policy.unwrap_or(ensemble.policy);
     ensemble.segment_size = args.segment.unwrap_or(ensemble.segment_size);
     let opened = with_devices(ensemble, &args.target)?;

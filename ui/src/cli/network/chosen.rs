@@ -19,7 +19,7 @@ use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
-use crate::cli::args::{at_least_one, parse_precision};
+use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 
 /// The network, and the samples that it is built for.
 #[derive(Clone, Debug, clap::Args)]
@@ -133,10 +133,7 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
             let (network, model) = model.varying(&open, lengths)?;
             Ok((network, Some(model)))
         }
-        (Some(open), Some(Shape::Vector { features })) if model.input_names().count() > 1 => {
-            Ok((model.network_at(&open, features)?, None))
-        }
-        _ => Ok((model.network(shape)?, None)),
+        (open, shape) => Ok((model.shaped(open.as_ref(), shape)?, None)),
     }
 }
 
@@ -160,15 +157,6 @@ fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     })?;
     let built = parsed.build(shape);
     built.map_err(|e| wrong(e.offset, e.error.to_string()))
-}
-
-/// `3,224,224` or `64`.
-fn parse_shape(text: &str) -> Result<Shape, String> {
-    let dims: Option<Vec<usize>> = text.split(',').map(|d| d.trim().parse().ok()).collect();
-    let dims = dims.ok_or_else(|| {
-        format!("expected channels,height,width or features, as whole numbers, found `{text}`")
-    })?;
-    Shape::try_from(dims).map_err(|e| e.to_string())
 }
 
 /// The cores and kernels, or the GPU, that a network runs on.

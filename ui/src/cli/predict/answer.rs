@@ -1,22 +1,34 @@
 //! One answer as it is kept and reported.
 
 use divisi::ensemble::{AnswerKind, Corners, ScoredBox, label_of};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer.
-pub(super) fn keep(kind: AnswerKind, row: &[f32], to: &mut Vec<f32>) {
+/// The mark of a token that the sample does not have.
+const NO_TOKEN: f32 = -1.0;
+
+/// Keeps an answer: of positions the numbers of their classes, NaN where there is no answer, and
+/// a mark behind the sample's tokens.
+pub(super) fn keep(kind: AnswerKind, row: &[f32], tokens: Option<usize>, to: &mut Vec<f32>) {
     let Some(positions) = kind.positions() else {
         return to.extend_from_slice(row);
     };
-    match positions.classes(row) {
+    let end = to.len() + positions.count();
+    match positions.classes(kind.of_tokens(row, tokens)) {
         Some(classes) => to.extend(classes.into_iter().map(|class| class as f32)),
-        None => to.resize(to.len() + positions.count(), f32::NAN),
+        None => to.resize(end, f32::NAN),
     }
+    to.resize(end, NO_TOKEN);
 }
 
-/// Returns the number of a class that was kept, or `None` where there is no answer.
+/// Returns the number of a class that was kept, or `None` where there is no answer or no token.
 pub(super) fn class_of(kept: f32) -> Option<u32> {
-    kept.is_finite().then_some(kept as u32)
+    (kept >= 0.0).then_some(kept as u32)
+}
+
+/// Returns what was kept of the tokens that the sample has.
+pub(super) fn tokens_in(row: &[f32]) -> &[f32] {
+    let own = row.iter().position(|kept| *kept == NO_TOKEN);
+    &row[..own.unwrap_or(row.len())]
 }
 
 /// One answer; NaN and infinities are `null`.
@@ -30,7 +42,7 @@ pub(super) enum ReportedAnswer<'a> {
         scores: &'a [f32],
     },
     Values {
-        values: &'a [f32],
+        values: ReportedValues<'a>,
     },
     Labels {
         /// The labels that are given, or `None` without an answer.
@@ -51,6 +63,51 @@ pub(super) enum ReportedAnswer<'a> {
     },
 }
 
+/// The names of what is in an answer.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AnswerNames<'a> {
+    /// Those of the classes, values or labels, if the ensemble has any.
+    pub own: Option<&'a [String]>,
+    /// The outputs that values come from with the number of values of each, where these are
+    /// several and have no names of their own.
+    pub outputs: &'a [(String, usize)],
+}
+
+/// Values by their names, or by those of the outputs that they come from, or without names.
+pub(super) enum ReportedValues<'a> {
+    Unnamed(&'a [f32]),
+    Named(&'a [String], &'a [f32]),
+    Outputs(&'a [(String, usize)], &'a [f32]),
+}
+
+impl<'a> ReportedValues<'a> {
+    fn new(names: AnswerNames<'a>, row: &'a [f32]) -> Self {
+        match (names.own, names.outputs) {
+            (Some(names), _) => ReportedValues::Named(names, row),
+            (None, []) => ReportedValues::Unnamed(row),
+            (None, outputs) => ReportedValues::Outputs(outputs, row),
+        }
+    }
+}
+
+impl Serialize for ReportedValues<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            ReportedValues::Unnamed(row) => to.collect_seq(*row),
+            ReportedValues::Named(names, row) => to.collect_map(names.iter().zip(*row)),
+            ReportedValues::Outputs(outputs, row) => {
+                let mut rest = *row;
+                let parts = outputs.iter().map(|(name, count)| {
+                    let (part, behind) = rest.split_at((*count).min(rest.len()));
+                    rest = behind;
+                    (name, part)
+                });
+                to.collect_map(parts)
+            }
+        }
+    }
+}
+
 /// A box with its class and score.
 #[derive(Serialize)]
 pub(super) struct ReportedBox<'a> {
@@ -69,8 +126,8 @@ pub(super) enum LabelName<'a> {
 }
 
 impl<'a> ReportedAnswer<'a> {
-    pub(super) fn new(kind: AnswerKind, names: Option<&'a [String]>, row: &'a [f32]) -> Self {
-        let name = |number: usize| names.and_then(|names| Some(names.get(number)?.as_str()));
+    pub(super) fn new(kind: AnswerKind, names: AnswerNames<'a>, row: &'a [f32]) -> Self {
+        let name = |number: usize| Some(names.own?.get(number)?.as_str());
         match kind {
             AnswerKind::Classes { .. } => {
                 let class = label_of(row);
@@ -80,7 +137,9 @@ impl<'a> ReportedAnswer<'a> {
                     scores: row,
                 }
             }
-            AnswerKind::Values { .. } => ReportedAnswer::Values { values: row },
+            AnswerKind::Values { .. } => ReportedAnswer::Values {
+                values: ReportedValues::new(names, row),
+            },
             AnswerKind::Masks { width, .. } => {
                 let rows = row.chunks_exact(width.get() as usize);
                 let classes = |row: &[f32]| row.iter().map(|kept| class_of(*kept)).collect();
@@ -90,7 +149,7 @@ impl<'a> ReportedAnswer<'a> {
             }
             AnswerKind::Tokens { .. } => {
                 let label = |n| name(n).map_or(LabelName::Number(n), LabelName::Name);
-                let classes = row
+                let classes = tokens_in(row)
                     .iter()
                     .map(|kept| class_of(*kept).map(|n| label(n as usize)));
                 ReportedAnswer::Tokens {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    AnswerKind, Ensemble, Measure, MeasureTally, OwnAnswers, Quality, Samples, Targets,
+    AnswerKind, Ensemble, Measure, MeasureTally, Member, OwnAnswers, Quality, Samples, Targets,
 };
 use divisi::serving::{Answer, Flaws};
 use serde::Serialize;
 
-use super::answer::{ReportedAnswer, keep};
+use super::answer::{AnswerNames, ReportedAnswer, keep};
 use crate::cli::open::OpenedEnsemble;
 use crate::cli::output::{FlawedMember, cut_line, flawed_lines};
 
@@ -20,6 +21,9 @@ pub(crate) struct PredictedAnswers {
     kind: AnswerKind,
     /// The names of the classes, values or labels, if the ensemble has any.
     answer_names: Option<Vec<String>>,
+    /// The outputs that values come from, with the number of values of each, where these are
+    /// several.
+    outputs: Vec<(String, usize)>,
     own: OwnAnswers,
     /// The ensemble's answers, `[samples, width]`: of positions the numbers of their classes.
     scores: Vec<f32>,
@@ -31,6 +35,10 @@ pub(crate) struct PredictedAnswers {
     flaws: Vec<Flaws>,
     /// The text of each sample, or none where samples are no texts.
     texts: Vec<String>,
+    /// The tokens of each sample where answers are tokens, or none where all have as many.
+    tokens: Vec<Option<usize>>,
+    /// The text of each token of each sample, where answers are tokens of texts.
+    token_texts: Vec<Vec<String>>,
 }
 
 impl PredictedAnswers {
@@ -50,6 +58,7 @@ impl PredictedAnswers {
         PredictedAnswers {
             kind: ensemble.answers,
             answer_names: ensemble.answer_names.clone(),
+            outputs: outputs(ensemble),
             own: ensemble.own_answers(),
             scores: Vec::new(),
             tally: targets.map(|targets| (tally(), targets.clone())),
@@ -57,15 +66,20 @@ impl PredictedAnswers {
             flaws: vec![Flaws::default(); names.len()],
             names,
             texts: texts.collect(),
+            tokens: tokens(ensemble, samples),
+            token_texts: token_texts(ensemble, samples),
         }
     }
 
     /// Adds the answer to the next samples.
     pub(crate) fn add(&mut self, answer: &Answer) {
+        let first = self.len();
         answer.rows().for_each(|row| self.add_row(row));
         for (member, (_, rows)) in MemberIndex::enumerate(&mut self.members) {
-            let answered = answer.member_rows(member);
-            answered.for_each(|row| keep(self.kind, &self.own.of(member, row), rows));
+            for (at, row) in answer.member_rows(member).enumerate() {
+                let tokens = self.tokens.get(first + at).copied().flatten();
+                keep(self.kind, &self.own.of(member, row), tokens, rows);
+            }
         }
         for flaw in answer.flaws() {
             self.flaws[flaw.member].count(flaw.kind);
@@ -75,7 +89,8 @@ impl PredictedAnswers {
     /// Adds the ensemble's answer to a sample.
     pub(super) fn add_row(&mut self, row: &[f32]) {
         let at = self.len();
-        keep(self.kind, row, &mut self.scores);
+        let tokens = self.tokens.get(at).copied().flatten();
+        keep(self.kind, row, tokens, &mut self.scores);
         if let Some((tally, targets)) = &mut self.tally {
             tally.add(row, targets.of(at));
         }
@@ -96,6 +111,11 @@ impl PredictedAnswers {
         !self.texts.is_empty()
     }
 
+    /// Returns the text of each token of a sample, if answers are tokens of texts.
+    pub(super) fn token_texts(&self, sample: usize) -> Option<&[String]> {
+        self.token_texts.get(sample).map(Vec::as_slice)
+    }
+
     /// Returns the kind of the answers.
     pub(super) fn kind(&self) -> AnswerKind {
         self.kind
@@ -110,6 +130,14 @@ impl PredictedAnswers {
     /// Returns the names of the classes, values or labels, if the ensemble has any.
     pub(super) fn answer_names(&self) -> Option<&[String]> {
         self.answer_names.as_deref()
+    }
+
+    /// Returns the names of what is in an answer.
+    pub(super) fn names(&self) -> AnswerNames<'_> {
+        AnswerNames {
+            own: self.answer_names(),
+            outputs: &self.outputs,
+        }
     }
 
     /// Returns the ensemble's answer to each sample.
@@ -147,6 +175,48 @@ impl PredictedAnswers {
     }
 }
 
+/// Returns the outputs that values come from, if all members have the same and these are several.
+fn outputs(ensemble: &Ensemble) -> Vec<(String, usize)> {
+    let of = |member: &Arc<Member>| -> Vec<(String, usize)> {
+        let signature = member.graph.signature();
+        let outputs = signature.outputs.iter();
+        let sized = outputs.map(|spec| (spec.name.clone(), spec.elements_at(signature.most())));
+        sized
+            .map(|(name, size)| (name, size.unwrap_or(0)))
+            .collect()
+    };
+    let mut all = ensemble.members.iter().map(of);
+    let first = all.next().unwrap_or_default();
+    let are_values = matches!(ensemble.answers, AnswerKind::Values { .. });
+    match are_values && first.len() > 1 && all.all(|other| other == first) {
+        true => first,
+        false => Vec::new(),
+    }
+}
+
+/// Returns the number of tokens of each sample, if answers are tokens.
+fn tokens(ensemble: &Ensemble, samples: &Samples) -> Vec<Option<usize>> {
+    let are_tokens = matches!(ensemble.answers, AnswerKind::Tokens { .. });
+    let all = (0..samples.len()).filter(|_| are_tokens);
+    all.map(|sample| ensemble.tokens_of(samples.row(sample)))
+        .collect()
+}
+
+/// Returns the text of each token of each sample, if answers are tokens of texts.
+fn token_texts(ensemble: &Ensemble, samples: &Samples) -> Vec<Vec<String>> {
+    let (AnswerKind::Tokens { .. }, Some(input)) = (ensemble.answers, &ensemble.text) else {
+        return Vec::new();
+    };
+    let pieces = samples.texts().iter().map(|sample| {
+        let pieces = input
+            .tokenizer()
+            .pieces(&sample.text, sample.pair.as_deref());
+        // The same text became a sample before.
+        pieces.unwrap_or_default()
+    });
+    pieces.collect()
+}
+
 /// The answers in JSON.
 #[derive(Serialize)]
 pub(crate) struct AnswersReport<'a> {
@@ -177,6 +247,9 @@ pub(crate) struct AnswersReport<'a> {
 pub(crate) struct AnswerRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
+    /// The part of the text that each token stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_texts: Option<&'a [String]>,
     #[serde(flatten)]
     answer: ReportedAnswer<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -245,9 +318,12 @@ fn figures(kind: AnswerKind, known: &[Quality]) -> BTreeMap<&'static str, Option
 }
 
 fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
-    let (kind, names) = (answers.kind(), answers.answer_names());
+    let (kind, names) = (answers.kind(), answers.names());
     // The class of a member is told by its number alone.
-    let of_member = names.filter(|_| !kind.is_of_classes());
+    let of_member = match kind.is_of_classes() {
+        true => AnswerNames::default(),
+        false => names,
+    };
     let rows = answers.rows().enumerate().map(|(sample, row)| {
         let members = MemberIndex::enumerate(answers.members());
         let members = members.map(|(member, (name, _))| {
@@ -259,6 +335,7 @@ fn rows(answers: &PredictedAnswers) -> Vec<AnswerRow<'_>> {
         });
         AnswerRow {
             text: answers.text(sample),
+            token_texts: answers.token_texts(sample),
             answer: ReportedAnswer::new(kind, names, row),
             members: members.collect(),
         }

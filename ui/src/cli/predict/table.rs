@@ -15,6 +15,9 @@ pub(crate) fn csv(answers: &PredictedAnswers, simulated: bool) -> String {
     if let Some(rows) = answers.kind().boxes() {
         return boxes(answers, rows, simulated);
     }
+    if answers.token_texts(0).is_some() {
+        return tags(answers, simulated);
+    }
     let heads = heads(answers);
     let mut text = String::from("sample");
     if answers.has_texts() {
@@ -74,6 +77,32 @@ fn boxes(answers: &PredictedAnswers, rows: BoxRows, simulated: bool) -> String {
     text
 }
 
+/// Returns a CSV row for each token of a text: its sample, the text that it stands for, its class
+/// (empty if there is no answer), and its class by each member that was asked for.
+fn tags(answers: &PredictedAnswers, simulated: bool) -> String {
+    let mut text = String::from("sample,token,text,class");
+    for (name, _) in answers.members() {
+        let _ = write!(text, ",{}", quoted(&format!("{name}.class")));
+    }
+    let end = if simulated { ",yes" } else { "" };
+    text.push_str(if simulated { ",simulated" } else { "" });
+    for (sample, row) in answers.rows().enumerate() {
+        let members = MemberIndex::all(answers.members().count());
+        let of_members = members.map(|member| answers.member_row(member, sample));
+        let rows: Vec<&[f32]> = std::iter::once(row).chain(of_members).collect();
+        let pieces = answers.token_texts(sample).unwrap_or_default();
+        for (token, piece) in pieces.iter().enumerate() {
+            let _ = write!(text, "\n{sample},{token},{}", quoted(piece));
+            for row in &rows {
+                write_tokens(&mut text, answers, &row[token..=token]);
+            }
+            text.push_str(end);
+        }
+    }
+    text.push('\n');
+    text
+}
+
 /// Returns the heads of the columns of one answer.
 fn heads(answers: &PredictedAnswers) -> Vec<String> {
     let numbered = |name: &str| {
@@ -81,14 +110,14 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
             .map(|n| format!("{name}_{n}"))
             .collect()
     };
-    let scores = |first: &str| {
-        let scores: Vec<String> = numbered("score");
-        std::iter::once(first.to_owned()).chain(scores).collect()
-    };
     let named = |first: &str, class: usize| {
         let names = answers.answer_names();
         let name = names.and_then(|names| names.get(class).cloned());
         format!("{first}_{}", name.unwrap_or_else(|| class.to_string()))
+    };
+    let scores = |first: &str| {
+        let scores = (0..answers.width()).map(|class| named("score", class));
+        std::iter::once(first.to_owned()).chain(scores).collect()
     };
     match (answers.kind(), answers.answer_names()) {
         (AnswerKind::Classes { .. }, Some(_)) if answers.has_texts() => {
@@ -104,7 +133,18 @@ fn heads(answers: &PredictedAnswers) -> Vec<String> {
         (AnswerKind::Classes { .. }, _) => scores("class"),
         (AnswerKind::Labels { .. }, _) => scores("labels"),
         (AnswerKind::Values { .. }, Some(names)) => names.to_vec(),
-        (AnswerKind::Values { .. }, None) => numbered("value"),
+        (AnswerKind::Values { .. }, None) => match answers.names().outputs {
+            [] => numbered("value"),
+            outputs => outputs.iter().flat_map(of_output).collect(),
+        },
+    }
+}
+
+/// Returns the heads of the values of an output.
+fn of_output((name, count): &(String, usize)) -> Vec<String> {
+    match count {
+        1 => vec![name.clone()],
+        several => (0..*several).map(|n| format!("{name}_{n}")).collect(),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::serving::batch::{Slice, Transfer};
 use crate::serving::core::transfer_span;
 use crate::serving::events::EngineEvent;
 
+use super::super::super::request::{Payload, RequestData};
 use super::super::thread::BoundedThread;
 use super::cache::PartCopy;
 use super::serving::ServingGpu;
@@ -17,10 +18,12 @@ use super::serving::ServingGpu;
 impl ServingGpu {
     /// Starts to copy a part. Where there is no room for it, lanes copy its samples for
     /// themselves.
-    pub(super) fn copy_ahead(&self, transfer: Transfer, slice: Option<Slice>) {
+    pub(super) fn copy_ahead(&self, transfer: Transfer, place: Option<(Slice, Payload)>) {
         // Its request is over already: nobody needs it.
-        let Some(slice) = slice else { return };
-        let queued = self.queue_copy(transfer, slice);
+        let Some((slice, request)) = place else {
+            return;
+        };
+        let queued = self.queue_copy(transfer, slice, &request);
         match queued.and_then(|copy| self.send_to_copier(copy)) {
             Ok(()) => {}
             Err(reason) if reason.is_lost() => self.lose(&reason),
@@ -28,8 +31,17 @@ impl ServingGpu {
         }
     }
 
-    fn queue_copy(&self, transfer: Transfer, slice: Slice) -> Result<PartCopy, GpuError> {
-        let from = self.host_slice(slice, transfer.part.transform)?;
+    fn queue_copy(
+        &self,
+        transfer: Transfer,
+        slice: Slice,
+        request: &RequestData,
+    ) -> Result<PartCopy, GpuError> {
+        let (part, plane) = (transfer.part.part, transfer.part.plane);
+        let from = match request.is_gathered(plane) {
+            true => self.gathered(request, (part, 0), slice.len, plane)?,
+            false => self.host_slice(slice, plane)?,
+        };
         let stream = &self.context.copy_in;
         let memory = DeviceSlice::whole(self.context.gpu.allocate(from.bytes())?);
         let begun = stream.record()?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::serving::batch::{Slice, Transfer};
 use crate::serving::core::Next;
 
-use super::super::super::request::{LiveBatch, LiveNext};
+use super::super::super::request::{LiveBatch, LiveNext, Payload};
 use super::super::driver::{BatchError, DriverHost};
 use super::serving::ServingGpu;
 use super::slot::GpuSlot;
@@ -70,8 +70,8 @@ impl ServingGpu {
             match next {
                 Next::Run(batch) => self.start(batch, caller),
                 Next::Copy(_) => {
-                    for (transfer, slice) in transfers {
-                        self.copy_ahead(transfer, slice);
+                    for (transfer, place) in transfers {
+                        self.copy_ahead(transfer, place);
                     }
                 }
                 Next::Sleep(until) => return until,
@@ -82,7 +82,7 @@ impl ServingGpu {
     /// Returns what the core says, and where the samples to be copied lie. Places in the
     /// cache are taken and given back under the core's lock, in the order in which it
     /// decided.
-    fn ask(&self) -> (LiveNext, Vec<(Transfer, Option<Slice>)>) {
+    fn ask(&self) -> (LiveNext, Vec<(Transfer, Option<(Slice, Payload)>)>) {
         let (mut freed, mut transfers) = (Vec::new(), Vec::new());
         let next = self.host.turn(self.slot.device, &mut |turn| {
             let mut samples = self.context.samples.lock();

@@ -26,10 +26,12 @@ pub(super) struct GpuLane {
     pub outputs: OutputKind,
 }
 
-/// Samples of a batch: in the GPU's pool, or in the host's.
+/// Samples of a batch: in the GPU's pool, or in the host's, as an input of a number.
 enum BatchPiece {
     There(DeviceSlice),
-    Here(Slice),
+    /// Results of steps: the range's number in the batch.
+    Gathered(usize),
+    Here(Slice, usize),
 }
 
 impl GpuLane {
@@ -72,14 +74,20 @@ impl GpuLane {
 
     /// Where the batch's samples lie on the GPU, in order: one slice a contiguous run.
     fn gather(&mut self, batch: &LiveBatch) -> Result<Vec<DeviceSlice>, ComputeError> {
-        let transform = self.gpu.host.storage().transform(batch.member);
         let mut slices: Vec<DeviceSlice> = Vec::new();
         let mut staged = 0;
-        for piece in self.pieces(batch, transform) {
+        for piece in self.pieces(batch) {
             let slice = match piece {
                 BatchPiece::There(slice) => slice,
-                BatchPiece::Here(from) => {
-                    let host = self.gpu.host_slice(from, transform)?;
+                BatchPiece::Gathered(at) => {
+                    let Placed { range, payload, .. } = &batch.ranges[at];
+                    let from = (range.part, range.first);
+                    let host = self.gpu.gathered(payload, from, range.len, range.plane)?;
+                    staged += range.len;
+                    self.buffers.copy_in(&host, staged - range.len)?
+                }
+                BatchPiece::Here(from, plane) => {
+                    let host = self.gpu.host_slice(from, plane)?;
                     staged += from.len;
                     self.buffers.copy_in(&host, staged - from.len)?
                 }
@@ -89,25 +97,29 @@ impl GpuLane {
         Ok(slices)
     }
 
-    fn pieces(&self, batch: &LiveBatch, transform: usize) -> Vec<BatchPiece> {
+    fn pieces(&self, batch: &LiveBatch) -> Vec<BatchPiece> {
         let bytes = size_of::<f32>() * self.buffers.inputs();
         let mut pieces: Vec<BatchPiece> = Vec::new();
         let samples = self.gpu.context.samples.lock();
-        for placed in &batch.ranges {
-            let there = batch
-                .in_pool
-                .then(|| samples.find(&part_of(placed, transform)));
+        for (at, placed) in batch.ranges.iter().enumerate() {
+            let there = batch.in_pool.then(|| samples.find(&part_of(placed)));
             if let Some(part) = there.flatten() {
                 let range = placed.range;
                 let slice = part.part(range.first * bytes, range.len * bytes);
                 pieces.push(BatchPiece::There(slice));
                 continue;
             }
+            if placed.payload.is_gathered(placed.range.plane) {
+                pieces.push(BatchPiece::Gathered(at));
+                continue;
+            }
             match pieces.last_mut() {
-                Some(BatchPiece::Here(last)) if follows(last, &placed.slice) => {
+                Some(BatchPiece::Here(last, plane))
+                    if *plane == placed.range.plane && follows(last, &placed.slice) =>
+                {
                     last.len += placed.slice.len;
                 }
-                _ => pieces.push(BatchPiece::Here(placed.slice)),
+                _ => pieces.push(BatchPiece::Here(placed.slice, placed.range.plane)),
             }
         }
         pieces
@@ -164,11 +176,11 @@ impl GpuLane {
 }
 
 /// The part that a placed range belongs to.
-fn part_of(placed: &Placed<Arc<RequestData>>, transform: usize) -> PartKey {
+fn part_of(placed: &Placed<Arc<RequestData>>) -> PartKey {
     PartKey {
         request: placed.range.request,
         part: placed.range.part,
-        transform,
+        plane: placed.range.plane,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::device::gpu::{GpuError, HostSlice, PinnedBlock};
 use crate::serving::batch::Slice;
 
 use super::super::super::factory::BuildError;
-use super::super::super::request::LiveBatch;
+use super::super::super::request::{LiveBatch, RequestData};
 use super::super::driver::{BatchError, DriverHost, LossCause};
 use super::context::GpuContext;
 use super::slot::GpuSlot;
@@ -61,6 +61,30 @@ impl ServingGpu {
         let floats = slice.len * storage.width(transform);
         let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
         storage.read_as(slice, transform, block.values_mut());
+        Ok(block.slice(0, floats))
+    }
+}
+
+impl ServingGpu {
+    /// Returns results of a request's steps, as a plane has them, where a copy engine can read them.
+    ///
+    /// # Errors
+    /// No memory could be locked for them.
+    pub(super) fn gathered(
+        &self,
+        request: &RequestData,
+        (part, first): (usize, usize),
+        len: usize,
+        plane: usize,
+    ) -> Result<HostSlice, GpuError> {
+        let floats = len * request.gathered_width(plane);
+        let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
+        request.gather(
+            self.host.storage(),
+            (part, first),
+            plane,
+            block.values_mut(),
+        );
         Ok(block.slice(0, floats))
     }
 }

@@ -1,0 +1,300 @@
+//! One part of a request on its way through a graph.
+
+use std::time::Duration;
+
+use crate::metrics::LatencySplit;
+
+use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, Wanted};
+use super::rows::RowSet;
+
+/// How far one part of a request has come.
+#[derive(Clone, Debug)]
+pub struct PartProgress {
+    rows: usize,
+    steps: Box<[StepProgress]>,
+    /// Steps that are wanted and not over.
+    open: usize,
+    /// Nobody waits any more for steps that a quorum can do without.
+    impatient: bool,
+    /// The time from the request's arrival until its first steps could run.
+    admission: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct StepProgress {
+    state: StepState,
+    /// Steps that it needs and that are not over.
+    missing: usize,
+    /// Its rows, once it is ready.
+    rows: RowSet,
+    /// Where the time went until it was ready; `None` for a first step.
+    before: Option<Box<LatencySplit>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepState {
+    /// No output that was asked for needs it.
+    Unwanted,
+    Waiting,
+    /// So many rows are still to be run; 1 for all of the host's.
+    Running(usize),
+    Over,
+    /// It was not over when nobody waited for it any more.
+    Dropped,
+}
+
+/// The consequences of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepReport {
+    /// Steps that are to be run now.
+    pub ready: Vec<StepIndex>,
+    /// Steps whose results nobody waits for any more.
+    pub dropped: Vec<StepIndex>,
+    /// All is over: where the time of the longest chain of steps went.
+    pub over: Option<LatencySplit>,
+}
+
+/// Computes where the time of the steps that ended an event went; it is asked only where that is of
+/// interest.
+type Chain<'a> = &'a dyn Fn() -> LatencySplit;
+
+impl PartProgress {
+    /// Begins with a part of `rows` rows, whose first steps can run `admission` after the request's
+    /// arrival.
+    pub fn begin(
+        flow: &Dataflow,
+        wanted: &Wanted,
+        rows: usize,
+        admission: Duration,
+    ) -> (Self, StepReport) {
+        let steps = flow.steps().map(|(at, step)| StepProgress {
+            state: match wanted.has(at) {
+                true => StepState::Waiting,
+                false => StepState::Unwanted,
+            },
+            missing: step.needs.len(),
+            rows: RowSet::none(),
+            before: None,
+        });
+        let steps: Box<[StepProgress]> = steps.collect();
+        let waiting = steps.iter().filter(|s| s.state == StepState::Waiting);
+        let mut part = PartProgress {
+            rows,
+            open: waiting.count(),
+            steps,
+            impatient: false,
+            admission,
+        };
+        let mut report = StepReport::default();
+        let at_once = || LatencySplit {
+            admission,
+            ..LatencySplit::default()
+        };
+        for (at, step) in flow.steps() {
+            if step.needs.is_empty() && part.is(at, StepState::Waiting) {
+                part.start(flow, at, RowSet::ALL, &at_once, &mut report);
+            }
+        }
+        (part, report)
+    }
+
+    /// So many rows of a model's step were run; `split` is where their time went from when they
+    /// were ready.
+    pub fn ran(
+        &mut self,
+        flow: &Dataflow,
+        step: StepIndex,
+        rows: usize,
+        split: impl Fn() -> LatencySplit,
+    ) -> StepReport {
+        let mut report = StepReport::default();
+        let StepState::Running(left) = self.steps[step.get()].state else {
+            return report;
+        };
+        let left = left.saturating_sub(rows);
+        self.steps[step.get()].state = StepState::Running(left);
+        if left == 0 {
+            let before = self.before(step);
+            let chain = || {
+                let mut chain = before;
+                chain += split();
+                chain
+            };
+            self.end(flow, step, &chain, &mut report);
+        }
+        report
+    }
+
+    /// The host made the result of a step for `rows`, `total` after the request's arrival.
+    pub fn made(
+        &mut self,
+        flow: &Dataflow,
+        step: StepIndex,
+        rows: RowSet,
+        total: Duration,
+    ) -> StepReport {
+        let mut report = StepReport::default();
+        if !matches!(self.steps[step.get()].state, StepState::Running(_)) {
+            return report;
+        }
+        self.steps[step.get()].rows = rows;
+        let mut chain = self.before(step);
+        chain.combining += total.saturating_sub(chain.total());
+        self.end(flow, step, &|| chain, &mut report);
+        report
+    }
+
+    /// The time of quorums is over, `total` after the request's arrival.
+    pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration) -> StepReport {
+        let mut report = StepReport::default();
+        self.impatient = true;
+        for (at, step) in flow.steps() {
+            let waits = self.is(at, StepState::Waiting);
+            if waits && matches!(step.join, RowJoin::Quorum { .. }) {
+                let mut chain = self.before(at);
+                chain.queueing += total.saturating_sub(chain.total());
+                self.consider(flow, at, &|| chain, &mut report);
+            }
+        }
+        report
+    }
+
+    /// Whether all that is wanted is over.
+    pub fn is_complete(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Returns the rows of a step that is ready or over.
+    pub fn rows_of(&self, step: StepIndex) -> &RowSet {
+        &self.steps[step.get()].rows
+    }
+
+    /// Whether a step ended with a result for some rows or none, and was not dropped.
+    pub fn is_over(&self, step: StepIndex) -> bool {
+        self.is(step, StepState::Over)
+    }
+
+    /// Whether a step's result is still waited for.
+    pub fn is_running(&self, step: StepIndex) -> bool {
+        matches!(self.steps[step.get()].state, StepState::Running(_))
+    }
+
+    fn is(&self, step: StepIndex, state: StepState) -> bool {
+        self.steps[step.get()].state == state
+    }
+
+    fn before(&self, step: StepIndex) -> LatencySplit {
+        let admitted = || LatencySplit {
+            admission: self.admission,
+            ..LatencySplit::default()
+        };
+        let before = self.steps[step.get()].before.as_deref();
+        before.copied().unwrap_or_else(admitted)
+    }
+
+    /// A step may run for `rows`.
+    fn start(
+        &mut self,
+        flow: &Dataflow,
+        at: StepIndex,
+        rows: RowSet,
+        chain: Chain<'_>,
+        report: &mut StepReport,
+    ) {
+        let left = match flow.step(at).work {
+            StepWork::Model { .. } => rows.count(self.rows),
+            StepWork::Host => usize::from(!rows.is_empty()),
+            StepWork::Fold => 0,
+        };
+        let first = flow.step(at).needs.is_empty();
+        let step = &mut self.steps[at.get()];
+        step.rows = rows;
+        step.state = StepState::Running(left);
+        if left == 0 {
+            return self.end(flow, at, chain, report);
+        }
+        step.before = (!first).then(|| Box::new(chain()));
+        report.ready.push(at);
+    }
+
+    /// A step is over: looks at those that need it.
+    fn end(&mut self, flow: &Dataflow, at: StepIndex, chain: Chain<'_>, report: &mut StepReport) {
+        self.steps[at.get()].state = StepState::Over;
+        self.open -= 1;
+        for &reader in flow.readers(at) {
+            self.steps[reader.get()].missing -= 1;
+            if self.is(reader, StepState::Waiting) {
+                self.consider(flow, reader, chain, report);
+            }
+        }
+        if self.open == 0 && report.over.is_none() {
+            report.over = Some(chain());
+        }
+    }
+
+    /// Starts a step if it has what it waits for.
+    fn consider(
+        &mut self,
+        flow: &Dataflow,
+        at: StepIndex,
+        chain: Chain<'_>,
+        report: &mut StepReport,
+    ) {
+        let missing = self.steps[at.get()].missing;
+        let needs = flow.step(at).needs.len();
+        match flow.step(at).join {
+            _ if missing == 0 => {}
+            RowJoin::Quorum { least, .. } if self.impatient && needs - missing >= least => {}
+            RowJoin::Quorum { .. } => {
+                // The time that it waits from here on is its own.
+                self.steps[at.get()].before = Some(Box::new(chain()));
+                return;
+            }
+            RowJoin::All | RowJoin::Any | RowJoin::Always => return,
+        }
+        let rows = self.joined(flow, at);
+        self.start(flow, at, rows, chain, report);
+        if missing > 0 {
+            self.drop_unneeded(flow, report);
+            if self.open == 0 && report.over.is_none() {
+                report.over = Some(chain());
+            }
+        }
+    }
+
+    /// The rows of a step, by those of the steps that it needs.
+    fn joined(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
+        let step = flow.step(at);
+        let over = step.needs.iter().filter(|need| self.is_over(**need));
+        let least = match step.join {
+            RowJoin::All => step.needs.len(),
+            RowJoin::Any => 1,
+            RowJoin::Always => 0,
+            RowJoin::Quorum { least, .. } => least,
+        };
+        RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(*need)))
+    }
+
+    /// Drops the steps that are not over and that nobody who is not over waits for.
+    fn drop_unneeded(&mut self, flow: &Dataflow, report: &mut StepReport) {
+        let mut needed: Vec<bool> = vec![false; self.steps.len()];
+        for output in flow.outputs() {
+            needed[output.get()] = true;
+        }
+        for at in (0..self.steps.len()).rev() {
+            let step = StepIndex::nth(at);
+            let state = self.steps[at].state;
+            if needed[at] && state == StepState::Waiting {
+                for need in &flow.step(step).needs {
+                    needed[need.get()] = true;
+                }
+            }
+            let unfinished = matches!(state, StepState::Waiting | StepState::Running(_));
+            if !needed[at] && unfinished {
+                self.steps[at].state = StepState::Dropped;
+                self.open -= 1;
+                report.dropped.push(step);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Steps that are no pipeline.
+
+use thiserror::Error;
+
+use super::host::HostStepError;
+use crate::dataflow::DataflowError;
+
+/// Steps that are no pipeline. Each names the step and the tensor.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum PipelineError {
+    /// Two steps of one name.
+    #[error("step `{step}` is there twice")]
+    Twice {
+        /// The name.
+        step: String,
+    },
+    /// A tensor that nobody makes.
+    #[error("step `{step}`: nothing makes `{tensor}`; there are: {}", known.join(", "))]
+    Missing {
+        /// The step, or `outputs`.
+        step: String,
+        /// The tensor that it reads.
+        tensor: String,
+        /// The tensors that there are.
+        known: Vec<String>,
+    },
+    /// A tensor that two steps make.
+    #[error("`{tensor}` is made by both `{first}` and `{second}`")]
+    TwoWriters {
+        /// The tensor.
+        tensor: String,
+        /// One of them; `input` for the pipeline's own.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// Steps that wait for each other.
+    #[error("steps wait for each other in a circle: {}", steps.join(" → "))]
+    Cycle {
+        /// Their names, each after one that it needs.
+        steps: Vec<String>,
+    },
+    /// A model has no such tensor.
+    #[error("step `{step}`: its model has no {side} `{name}`; it has: {}", known.join(", "))]
+    NoSuch {
+        /// The step.
+        step: String,
+        /// `input` or `output`.
+        side: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// A tensor of another type or shape.
+    #[error("step `{step}`, input `{input}`: expected {expected}, but `{tensor}` is {found}")]
+    Unfit {
+        /// The step.
+        step: String,
+        /// Its input.
+        input: String,
+        /// The tensor that it is to read.
+        tensor: String,
+        /// The type and shape of the input.
+        expected: String,
+        /// Those of the tensor.
+        found: String,
+    },
+    /// Dimensions that vary.
+    #[error("`{tensor}` has dimensions that vary ({found}); those of a pipeline are fixed")]
+    Varies {
+        /// The tensor.
+        tensor: String,
+        /// Its dimensions.
+        found: String,
+    },
+    /// A step of the host that cannot take its inputs.
+    #[error("step `{step}`: {error}")]
+    Host {
+        /// The step.
+        step: String,
+        /// The reason.
+        error: HostStepError,
+    },
+    /// A condition on a tensor that is more than one number where one is expected.
+    #[error("step `{step}`, when: `{tensor}` is {found}; compare `max({tensor})`, for example")]
+    Condition {
+        /// The step.
+        step: String,
+        /// The tensor.
+        tensor: String,
+        /// Its type and shape.
+        found: String,
+    },
+    /// An output that does not exist for all samples.
+    #[error(
+        "output `{output}` does not exist for samples that `{step}` leaves out: merge it with a \
+         tensor that always exists, by a step `first`"
+    )]
+    Absent {
+        /// The output.
+        output: String,
+        /// The step that makes it, or does not.
+        step: String,
+    },
+    /// A quorum of a step that is no combination.
+    #[error("step `{step}`: `{kind}` cannot do without some of its inputs, so it has no quorum")]
+    NoQuorum {
+        /// The step.
+        step: String,
+        /// Its kind.
+        kind: String,
+    },
+    /// The graph itself.
+    #[error(transparent)]
+    Graph(#[from] DataflowError),
+}

@@ -1,0 +1,182 @@
+//! Pipelines: graphs of models and steps of the host, joined by the names of tensors.
+//!
+//! [`Pipeline::new`] checks names, types and shapes and finds the order of the steps; what it
+//! returns can be run. Tensors of a step's result lie one after another in a row of float32.
+
+mod build;
+mod condition;
+mod error;
+mod host;
+mod host_rows;
+mod order;
+mod run;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::dataflow::{Dataflow, StepIndex};
+use crate::device::MemberIndex;
+use crate::tensor::{Signature, TensorSpec};
+
+pub use condition::{Comparison, Condition, ConditionError, Reduction};
+pub use error::PipelineError;
+pub use host::{HostStep, HostStepError, HostStepKind};
+pub use run::RowInputs;
+
+/// A step as it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepSpec {
+    /// Its name, unique in the pipeline.
+    pub name: String,
+    /// Who does its work.
+    pub work: WorkSpec,
+    /// The condition under which it runs for a row, if there is one.
+    pub when: Option<Condition>,
+    /// From how many of its inputs on it may do without the others, and how long it waits for
+    /// them.
+    pub quorum: Option<(usize, Duration)>,
+}
+
+/// Who does the work of a step, and the tensors that it reads and makes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkSpec {
+    /// A model.
+    Model {
+        /// The model: a column of the matrix.
+        member: MemberIndex,
+        /// Its own tensors.
+        signature: Signature,
+        /// Its inputs' names, each with that of the pipeline's tensor. An input that is not named
+        /// reads the tensor of its own name.
+        inputs: Vec<(String, String)>,
+        /// Its outputs' names, likewise.
+        outputs: Vec<(String, String)>,
+    },
+    /// The host.
+    Host {
+        /// The kind of step.
+        step: HostStep,
+        /// The tensors that it reads, in order.
+        inputs: Vec<String>,
+        /// The tensors that it makes, in order.
+        outputs: Vec<String>,
+    },
+}
+
+/// A pipeline that can be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pipeline {
+    inputs: Vec<TensorSpec>,
+    steps: Box<[PipelineStep]>,
+    outputs: Vec<PipelineOutput>,
+    /// Of each plane the runs of a request's row, where a model reads the request alone.
+    planes: Vec<PlaneRows>,
+    flow: Arc<Dataflow>,
+}
+
+/// A step of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PipelineStep {
+    /// Its name; a condition has that of the step that it is of.
+    pub name: String,
+    /// What it is.
+    pub role: StepRole,
+    /// The tensors that it reads, in order.
+    pub sources: Vec<TensorSource>,
+    /// The dimensions of the first of them.
+    pub dims: Vec<usize>,
+    /// The tensors that it makes, in the order in which they lie in its row.
+    pub tensors: Vec<TensorSpec>,
+    /// Values of its row.
+    pub width: usize,
+}
+
+/// The kind of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepRole {
+    /// A model runs it.
+    Model(MemberIndex),
+    /// The host runs it.
+    Host(HostStep),
+    /// It says for which rows another step runs.
+    Gate(Condition),
+}
+
+/// Where the values of a tensor lie.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorSource {
+    /// In which row.
+    pub origin: Origin,
+    /// Where in it.
+    pub run: Range<usize>,
+}
+
+/// A row of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A sample of the request: its tensors one after another.
+    Request,
+    /// The result of a step.
+    Step(StepIndex),
+}
+
+/// A tensor of the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PipelineOutput {
+    /// Its name, type and dimensions.
+    pub spec: TensorSpec,
+    /// Where it lies.
+    pub source: TensorSource,
+}
+
+/// The rows of one layout of inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlaneRows {
+    /// Runs of a sample of the request.
+    Request(Vec<Range<usize>>),
+    /// Tensors of which some are results of steps.
+    Gathered(Vec<TensorSource>),
+}
+
+impl Pipeline {
+    /// Returns the tensors of a sample.
+    pub fn inputs(&self) -> &[TensorSpec] {
+        &self.inputs
+    }
+
+    /// Returns the tensors of an answer, in the order in which they lie in its row.
+    pub fn outputs(&self) -> &[PipelineOutput] {
+        &self.outputs
+    }
+
+    /// Returns the number of values of an answer.
+    pub fn width(&self) -> usize {
+        self.outputs.iter().map(|o| o.source.run.len()).sum()
+    }
+
+    /// Returns its steps, each after those that it needs; conditions are steps of their own.
+    pub fn steps(&self) -> &[PipelineStep] {
+        &self.steps
+    }
+
+    /// Returns a step.
+    pub fn step(&self, step: StepIndex) -> &PipelineStep {
+        &self.steps[step.get()]
+    }
+
+    /// Returns the order of work.
+    pub fn flow(&self) -> &Arc<Dataflow> {
+        &self.flow
+    }
+
+    /// Returns the layouts of models' inputs, by their numbers.
+    pub fn planes(&self) -> &[PlaneRows] {
+        &self.planes
+    }
+
+    /// Returns the values that all results of a sample take together.
+    pub fn values(&self) -> usize {
+        self.steps.iter().map(|step| step.width).sum()
+    }
+}

@@ -1,0 +1,154 @@
+//! A request as the core keeps it.
+
+use std::ops;
+use std::time::Duration;
+
+use crate::dataflow::{PartProgress, RowSet, StepIndex, Wanted};
+use crate::metrics::LatencySplit;
+use crate::serving::batch::{PipelineIndex, Range, RequestKey, Slice};
+
+use super::owed::Finished;
+
+/// A request at the door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The pipeline that it asks.
+    pub pipeline: PipelineIndex,
+    /// Its samples.
+    pub samples: usize,
+    /// The time after which it fails.
+    pub deadline: Option<Duration>,
+    /// The steps whose results it asks for; `None` for all outputs.
+    pub outputs: Option<Vec<StepIndex>>,
+}
+
+impl Arrival {
+    /// Asks the first pipeline for all outputs.
+    pub fn of(samples: usize) -> Self {
+        Arrival {
+            pipeline: PipelineIndex::default(),
+            samples,
+            deadline: None,
+            outputs: None,
+        }
+    }
+
+    /// The same, given up at `deadline`.
+    #[must_use]
+    pub fn until(self, deadline: Option<Duration>) -> Self {
+        Arrival { deadline, ..self }
+    }
+}
+
+/// A request that was let in: where its samples go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// The request's number.
+    pub request: RequestKey,
+    /// Where its samples go, part by part.
+    pub parts: Vec<Slice>,
+}
+
+/// A step of the host's that is to be run for a part; then [`Core::made`] is to be told.
+#[derive(Clone, Debug)]
+pub struct HostWork<T> {
+    /// The request.
+    pub request: RequestKey,
+    /// Number of the part in it.
+    pub part: usize,
+    /// The step.
+    pub step: StepIndex,
+    /// The rows that it is to be run for.
+    pub rows: RowSet,
+    /// The steps whose results it may read, each with the rows that these exist for.
+    pub held: Vec<(StepIndex, RowSet)>,
+    /// Samples of the part.
+    pub samples: usize,
+    /// Kept with the request by the driver.
+    pub payload: T,
+}
+
+/// A request that holds slots of its pool.
+pub(super) struct RequestEntry<T> {
+    pub payload: T,
+    pub pipeline: PipelineIndex,
+    pub wanted: Wanted,
+    pub parts: Vec<PartEntry>,
+    pub samples: usize,
+    /// Parts that are not over.
+    pub open: usize,
+    /// Parts that hold their slots.
+    pub held: usize,
+    /// Numbers of its samples in order of arrival; none before they are queued.
+    pub orders: ops::Range<u64>,
+    pub submitted: Duration,
+    pub deadline: Option<Duration>,
+    /// It was answered or failed: only its slots are still to be freed.
+    pub over: bool,
+}
+
+/// A part of such a request.
+pub(super) struct PartEntry {
+    pub slice: Slice,
+    /// Samples of steps that are queued or run, and steps of the host's that run.
+    pub outstanding: usize,
+    /// `None` before it is queued.
+    pub progress: Option<PartProgress>,
+    /// Number of its first sample in order of arrival.
+    pub order: u64,
+    /// Whether its slots are still to be freed.
+    pub held: bool,
+}
+
+impl<T> RequestEntry<T> {
+    /// Whether somebody still waits for the samples of a range that is queued or was run.
+    pub(super) fn waits_for(&self, range: &Range) -> bool {
+        let progress = self.parts[range.part].progress.as_ref();
+        !self.over && progress.is_some_and(|p| p.is_running(range.step))
+    }
+
+    pub(super) fn finished(
+        &self,
+        now: Duration,
+        request: RequestKey,
+        split: LatencySplit,
+    ) -> Finished<T>
+    where
+        T: Clone,
+    {
+        Finished {
+            request,
+            payload: self.payload.clone(),
+            samples: self.samples,
+            latency: now.saturating_sub(self.submitted),
+            split,
+        }
+    }
+}
+
+impl PartEntry {
+    pub(super) fn new(slice: Slice) -> Self {
+        PartEntry {
+            slice,
+            outstanding: 0,
+            progress: None,
+            order: 0,
+            held: true,
+        }
+    }
+
+    pub(super) fn range(&self, request: RequestKey, part: usize, now: Duration) -> Range {
+        Range {
+            request,
+            part,
+            step: StepIndex::default(),
+            plane: 0,
+            part_samples: self.slice.len,
+            first: 0,
+            len: self.slice.len,
+            arrived: now,
+            order: self.order,
+            segment: 0,
+        }
+    }
+}

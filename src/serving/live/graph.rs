@@ -1,0 +1,203 @@
+//! A request on its way through a pipeline: the results of its steps, and the steps of the host.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::dataflow::{RowSet, StepIndex};
+use crate::pipeline::{Origin, Pipeline, PlaneRows, RowInputs, TensorSource};
+use crate::serving::answer::Answer;
+use crate::serving::batch::{Range, Slice};
+use crate::serving::core::HostWork;
+use crate::serving::pool::Storage;
+
+use super::locks::Leaf;
+
+/// The results of a request's steps, part by part.
+pub(crate) struct PipelineRows {
+    pipeline: Arc<Pipeline>,
+    parts: Vec<PartRows>,
+}
+
+struct PartRows {
+    slice: Slice,
+    /// The samples, once a step reads them that is not a model's.
+    samples: OnceLock<Box<[f32]>>,
+    steps: Box<[StepRows]>,
+}
+
+/// The result of a step for a part: written by whoever runs it, and read by nobody before the step
+/// is over.
+#[derive(Default)]
+struct StepRows {
+    written: Leaf<Vec<f32>>,
+    read: OnceLock<Box<[f32]>>,
+}
+
+impl StepRows {
+    fn write(&self, values: usize, first: usize, rows: &[f32]) {
+        let mut written = self.written.lock();
+        written.resize(values, 0.0);
+        written[first..first + rows.len()].copy_from_slice(rows);
+    }
+
+    fn read(&self) -> &[f32] {
+        self.read
+            .get_or_init(|| std::mem::take(&mut *self.written.lock()).into())
+    }
+}
+
+impl PipelineRows {
+    /// Nothing has been run of a request whose samples lie in `slices`.
+    pub(super) fn new(pipeline: &Arc<Pipeline>, slices: &[Slice]) -> Self {
+        let part = |slice: &Slice| PartRows {
+            slice: *slice,
+            samples: OnceLock::new(),
+            steps: pipeline
+                .steps()
+                .iter()
+                .map(|_| StepRows::default())
+                .collect(),
+        };
+        PipelineRows {
+            parts: slices.iter().map(part).collect(),
+            pipeline: Arc::clone(pipeline),
+        }
+    }
+
+    /// Keeps the rows that a model answered for a range.
+    pub(super) fn keep(&self, range: &Range, rows: &[f32]) {
+        let (part, width) = (
+            &self.parts[range.part],
+            self.pipeline.step(range.step).width,
+        );
+        let values = part.slice.len * width;
+        part.steps[range.step.get()].write(values, range.first * width, rows);
+    }
+
+    /// Whether a plane is made of results of steps, so that it does not lie in the pool.
+    pub(super) fn is_gathered(&self, plane: usize) -> bool {
+        matches!(self.pipeline.planes()[plane], PlaneRows::Gathered(_))
+    }
+
+    /// Returns the values of a row of such a plane.
+    pub(super) fn gathered_width(&self, plane: usize) -> usize {
+        match &self.pipeline.planes()[plane] {
+            PlaneRows::Gathered(sources) => sources.iter().map(|s| s.run.len()).sum(),
+            PlaneRows::Request(_) => 0,
+        }
+    }
+
+    /// Copies samples of a part to `to`, from `first` on, as a plane has them.
+    pub(super) fn gather(
+        &self,
+        storage: &Storage,
+        (part, first): (usize, usize),
+        plane: usize,
+        to: &mut [f32],
+    ) {
+        let PlaneRows::Gathered(sources) = &self.pipeline.planes()[plane] else {
+            return;
+        };
+        let rows = self.rows(storage, part, &[]);
+        let width = self.gathered_width(plane);
+        for (row, to) in to.chunks_exact_mut(width.max(1)).enumerate() {
+            let mut at = 0;
+            for source in sources {
+                let values = rows.values(first + row, source);
+                to[at..at + values.len()].copy_from_slice(values);
+                at += values.len();
+            }
+        }
+    }
+
+    /// Runs a step of the host. Returns the rows for which its result exists.
+    pub(super) fn run<T>(&self, storage: &Storage, work: &HostWork<T>) -> RowSet {
+        let width = self.pipeline.step(work.step).width;
+        let rows = self.rows(storage, work.part, &work.held);
+        let mut made = vec![0.0; work.samples * width];
+        let made_of = |row: usize, made: &mut [f32]| {
+            self.pipeline
+                .run_row(work.step, row, &rows, &mut made[row * width..][..width])
+        };
+        let exist = RowSet::filter(work.samples, |row| {
+            work.rows.contains(row) && made_of(row, &mut made)
+        });
+        if width > 0 {
+            self.parts[work.part].steps[work.step.get()].write(made.len(), 0, &made);
+        }
+        exist
+    }
+
+    fn rows<'a>(
+        &'a self,
+        storage: &'a Storage,
+        part: usize,
+        held: &'a [(StepIndex, RowSet)],
+    ) -> HeldRows<'a> {
+        HeldRows {
+            rows: self,
+            storage,
+            part: &self.parts[part],
+            held,
+        }
+    }
+
+    /// Returns the answer of a request that is complete.
+    pub(super) fn answer(&self, storage: &Storage) -> Answer {
+        let outputs = self.pipeline.outputs();
+        let blocks = (0..self.parts.len()).map(|part| {
+            let (rows, samples) = (self.rows(storage, part, &[]), self.parts[part].slice.len);
+            let mut block = Vec::with_capacity(samples * self.pipeline.width());
+            for row in 0..samples {
+                for output in outputs {
+                    block.extend_from_slice(rows.values(row, &output.source));
+                }
+            }
+            block
+        });
+        Answer::of_blocks(blocks.collect(), self.pipeline.width())
+    }
+}
+
+/// The tensors of a part that steps may read.
+struct HeldRows<'a> {
+    rows: &'a PipelineRows,
+    storage: &'a Storage,
+    part: &'a PartRows,
+    /// The rows of steps whose results do not exist for all.
+    held: &'a [(StepIndex, RowSet)],
+}
+
+impl HeldRows<'_> {
+    /// The tensor at `source` of a row for which it exists.
+    fn values(&self, row: usize, source: &TensorSource) -> &[f32] {
+        let (rows, width) = match source.origin {
+            Origin::Step(step) => {
+                let width = self.rows.pipeline.step(step).width;
+                (self.part.steps[step.get()].read(), width)
+            }
+            Origin::Request => {
+                let plane = self.rows.pipeline.planes().len();
+                let width = self.storage.width(plane);
+                let samples = self.part.samples.get_or_init(|| {
+                    let mut samples = vec![0.0; self.part.slice.len * width];
+                    self.storage.read_as(self.part.slice, plane, &mut samples);
+                    samples.into()
+                });
+                (&samples[..], width)
+            }
+        };
+        &rows[row * width..][..width][source.run.clone()]
+    }
+}
+
+impl RowInputs for HeldRows<'_> {
+    fn tensor(&self, row: usize, source: &TensorSource) -> Option<&[f32]> {
+        if let Origin::Step(step) = source.origin {
+            let held = self.held.iter().find(|(of, _)| *of == step);
+            if !held.is_some_and(|(_, rows)| rows.contains(row)) {
+                return None;
+            }
+        }
+        Some(self.values(row, source))
+    }
+}

@@ -1,0 +1,377 @@
+//! Pipelines: what is written becomes a graph or an error that names the place; served, they answer
+//! as the same graph computed row by row without any engine.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
+use divisi::device::MemberIndex;
+use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
+use proptest::prelude::*;
+use rayon::ThreadPool;
+
+use crate::common::{everywhere, networks, reload, start};
+use crate::folder::Folder;
+
+/// Three small networks of four numbers, any of which can follow any other.
+const MODELS: &str = r#"
+name = "p"
+answers = { values = 4 }
+segment_size = 16
+batch_sizes = [1, 8]
+
+[input]
+shape = [4]
+
+[[members]]
+name = "a"
+network = { builder = "perceptron", hidden = [8] }
+[[members]]
+name = "b"
+network = { builder = "perceptron", hidden = [4] }
+[[members]]
+name = "c"
+network = { builder = "perceptron", hidden = [16, 8] }
+"#;
+
+fn read(steps: &str) -> Result<Ensemble, String> {
+    let folder = Folder::new();
+    // Fields of the whole manifest stand before its tables.
+    let (outputs, steps) = steps.split_once('\n').expect("a line of outputs");
+    folder.write(
+        "pipeline.toml",
+        format!("{outputs}\n{MODELS}\n{steps}").as_bytes(),
+    );
+    Ensemble::read(&Files::at(folder.path())).map_err(|e| e.to_string())
+}
+
+/// Computes rows of members one at a time.
+struct Alone(HashMap<MemberIndex, Box<dyn Predictor>>);
+
+impl Alone {
+    fn new(ensemble: &Arc<Ensemble>) -> Self {
+        let factory = networks(ensemble);
+        let size = BatchSize::new(1).expect("a size");
+        let build = |member| factory.build(member, size, None).expect("builds");
+        let members = MemberIndex::all(ensemble.members.len());
+        Alone(members.map(|m| (m, build(m))).collect())
+    }
+
+    fn row(&mut self, member: MemberIndex, row: &[f32]) -> Vec<f32> {
+        let (from, to) = (
+            host_rows(1, 4).expect("memory"),
+            host_rows(1, 4).expect("memory"),
+        );
+        write_rows(&from, |rows| rows.copy_from_slice(row)).expect("written");
+        let predictor = self.0.get_mut(&member).expect("a member");
+        predictor.predict(1, &from, &to).expect("predicted");
+        let mut answer = Vec::new();
+        read_rows(&to, |rows| answer = rows.to_vec()).expect("read");
+        answer
+    }
+}
+
+fn samples(count: usize) -> Vec<f32> {
+    let at = |i: usize| ((i as f32 * 0.7548).fract() - 0.5) * 4.0;
+    (0..count * 4).map(at).collect()
+}
+
+/// A random pipeline as it is written, with an answer that always exists.
+fn written() -> impl Strategy<Value = String> {
+    let index = any::<prop::sample::Index>;
+    let step = (
+        0usize..7,
+        index(),
+        index(),
+        prop::option::of((index(), -1.0f32..1.0)),
+    );
+    prop::collection::vec(step, 1..9).prop_map(|drawn| {
+        let mut tensors = vec!["input".to_owned()];
+        let mut steps = Vec::new();
+        for (at, (kind, one, other, when)) in drawn.into_iter().enumerate() {
+            let [one, other] = [one, other].map(|t| tensors[t.index(tensors.len())].clone());
+            let work = match kind {
+                0..3 => format!("model = \"{}\"\ninputs = \"{one}\"", ["a", "b", "c"][kind]),
+                3 => format!("host = \"softmax\"\ninputs = \"{one}\""),
+                4 => format!("host = \"sigmoid\"\ninputs = \"{one}\""),
+                5 => format!("host = \"mean\"\ninputs = [\"{one}\", \"{other}\"]"),
+                _ => format!("host = \"first\"\ninputs = [\"{one}\", \"{other}\"]"),
+            };
+            let when = when.map(|(t, bound)| {
+                let tensor = &tensors[t.index(tensors.len())];
+                format!("when = \"max({tensor}) < {bound}\"\n")
+            });
+            let when = when.unwrap_or_default();
+            steps.push(format!(
+                "[[steps]]\nname = \"s{at}\"\n{work}\noutputs = \"t{at}\"\n{when}"
+            ));
+            tensors.push(format!("t{at}"));
+        }
+        // Whoever is written later may be read by whoever is written earlier.
+        steps.reverse();
+        let last = tensors.last().expect("a tensor");
+        let end = format!(
+            "[[steps]]\nname = \"end\"\nhost = \"first\"\ninputs = [\"{last}\", \"input\"]\n\
+             outputs = \"answer\"\n"
+        );
+        format!("outputs = [\"answer\"]\n{end}{}", steps.join("\n"))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_pipeline_answers_as_the_same_graph_row_by_row(
+        text in written(), sizes in prop::collection::vec(1usize..40, 1..5),
+    ) {
+        let ensemble = Arc::new(read(&text).expect("a pipeline"));
+        let pipeline = ensemble.pipeline.clone().expect("has steps");
+        let engine = start(&ensemble, networks(&ensemble));
+        let mut alone = Alone::new(&ensemble);
+        let all = samples(40);
+        let requests: Vec<_> = sizes.iter().map(|n| {
+            (*n, engine.submit(Request::new(&all[..n * 4])).expect("let in"))
+        }).collect();
+        for (count, pending) in requests {
+            let answer = pending.wait().expect("answered");
+            prop_assert_eq!(answer.len(), count);
+            for (row, sample) in answer.rows().zip(all.chunks_exact(4)) {
+                let expected = pipeline.answer(sample, |member, row| alone.row(member, row));
+                for (found, expected) in row.iter().zip(&expected) {
+                    prop_assert!((found - expected).abs() < 1e-5, "{:?} {:?}", row, expected);
+                }
+            }
+        }
+        prop_assert_eq!(engine.telemetry().pooled(), 0);
+    }
+}
+
+const CASCADE: &str = r#"outputs = ["answer"]
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "x"
+[[steps]]
+model = "b"
+inputs = "x"
+outputs = "y"
+when = "max(x) > 0"
+[[steps]]
+host = "first"
+inputs = ["y", "x"]
+outputs = "answer"
+"#;
+
+#[test]
+fn workers_may_come_and_go_while_requests_are_between_two_steps() {
+    let ensemble = Arc::new(read(CASCADE).expect("a pipeline"));
+    let engine = start(&ensemble, networks(&ensemble));
+    let full = engine.matrix();
+    let half = {
+        let rows = vec![vec![8; 3], vec![0; 3]];
+        let frame = crate::common::frame(&ensemble, engine.devices());
+        divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid")
+    };
+    let expected = engine.predict(Request::new(&samples(30))).expect("let in");
+    let expected = expected.expect("answered");
+    for round in 0..6 {
+        let pending: Vec<_> = (0..20)
+            .map(|_| engine.submit(Request::new(&samples(30))).expect("let in"))
+            .collect();
+        reload(&engine, if round % 2 == 0 { &half } else { &full }).expect("reloads");
+        for pending in pending {
+            let answer = pending.wait().expect("answered");
+            for (found, expected) in answer.rows().zip(expected.rows()) {
+                let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+                assert!(apart.fold(0.0, f32::max) < 1e-5);
+            }
+        }
+    }
+}
+
+/// The factory of networks, but for one member that never ends.
+struct Hanging(Arc<dyn PredictorFactory>, MemberIndex);
+
+struct Hangs;
+
+impl Predictor for Hangs {
+    fn predict(
+        &mut self,
+        _rows: usize,
+        _input: &candle_core::Tensor,
+        _output: &candle_core::Tensor,
+    ) -> Result<(), divisi::compute::ComputeError> {
+        std::thread::sleep(Duration::from_secs(2));
+        Ok(())
+    }
+}
+
+impl PredictorFactory for Hanging {
+    fn build(
+        &self,
+        member: MemberIndex,
+        size: BatchSize,
+        pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Box<dyn Predictor>, BuildError> {
+        match member == self.1 {
+            true => Ok(Box::new(Hangs)),
+            false => self.0.build(member, size, pool),
+        }
+    }
+}
+
+const QUORUM: &str = r#"outputs = ["answer"]
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "x"
+[[steps]]
+model = "b"
+inputs = "input"
+outputs = "y"
+[[steps]]
+model = "c"
+inputs = "input"
+outputs = "z"
+[[steps]]
+host = "mean"
+inputs = ["x", "y", "z"]
+outputs = "answer"
+quorum = 2
+wait_ms = 50
+"#;
+
+#[test]
+fn a_quorum_answers_without_the_member_that_is_late() {
+    let ensemble = Arc::new(read(QUORUM).expect("a pipeline"));
+    let late = MemberIndex::new(2);
+    let factory = Arc::new(Hanging(networks(&ensemble), late));
+    let devices = crate::common::two_devices();
+    let rows = vec![vec![8, 8, 0], vec![0, 0, 8]];
+    let frame = crate::common::frame(&ensemble, &devices);
+    let matrix = divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid");
+    let options = divisi::serving::EngineOptions::default();
+    let engine =
+        divisi::serving::Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options)
+            .expect("starts");
+    let answer = engine.predict(Request::new(&samples(3))).expect("let in");
+    let answer = answer.expect("answered");
+    let mut alone = Alone::new(&ensemble);
+    for (row, sample) in answer.rows().zip(samples(3).chunks_exact(4)) {
+        let [x, y] = [0, 1].map(|m| alone.row(MemberIndex::new(m), sample));
+        for (at, found) in row.iter().enumerate() {
+            assert!((found - (x[at] + y[at]) / 2.0).abs() < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn a_model_that_answers_nan_fails_the_request_by_its_name() {
+    struct Broken;
+    impl Predictor for Broken {
+        fn predict(
+            &mut self,
+            _rows: usize,
+            _input: &candle_core::Tensor,
+            output: &candle_core::Tensor,
+        ) -> Result<(), divisi::compute::ComputeError> {
+            write_rows(output, |rows| rows.fill(f32::NAN))
+        }
+    }
+    struct Factory(FakeFactory);
+    impl PredictorFactory for Factory {
+        fn build(
+            &self,
+            member: MemberIndex,
+            size: BatchSize,
+            pool: Option<Arc<ThreadPool>>,
+        ) -> Result<Box<dyn Predictor>, BuildError> {
+            match member.get() {
+                0 => Ok(Box::new(Broken)),
+                _ => self.0.build(member, size, pool),
+            }
+        }
+    }
+    let ensemble = Arc::new(read(CASCADE).expect("a pipeline"));
+    let engine = start(&ensemble, Arc::new(Factory(FakeFactory { classes: 4 })));
+    let outcome = engine.predict(Request::new(&samples(2))).expect("let in");
+    assert_eq!(outcome, Err(Failure::NotFinite(vec![("a".into(), 2)])));
+    assert_eq!(engine.telemetry().pooled(), 0);
+    drop(everywhere(&ensemble, engine.devices()));
+}
+
+#[test]
+fn errors_name_the_file_the_step_and_the_tensor() {
+    let model = |name: &str, from: &str, to: &str| {
+        format!("[[steps]]\nmodel = \"{name}\"\ninputs = \"{from}\"\noutputs = \"{to}\"\n")
+    };
+    let host = |kind: &str, from: &str, to: &str, more: &str| {
+        format!("[[steps]]\nhost = \"{kind}\"\ninputs = {from}\noutputs = {to}\n{more}\n")
+    };
+    let cases = [
+        (
+            model("d", "input", "x"),
+            "steps.model: expected one of a, b, c, found `d`",
+        ),
+        (
+            model("a", "nothing", "x"),
+            "step `a`: nothing makes `nothing`; there are: input, x",
+        ),
+        (
+            model("a", "y", "x") + &model("b", "x", "y"),
+            "steps wait for each other in a circle: a → b → a",
+        ),
+        (
+            model("a", "input", "x") + &model("b", "input", "x"),
+            "`x` is made by both `a` and `b`",
+        ),
+        (
+            model("a", "input", "x") + &model("a", "x", "y"),
+            "step `a` is there twice",
+        ),
+        (
+            host("top-k", "\"input\"", "[\"x\", \"i\"]", "k = 2") + &model("a", "x", "y"),
+            "step `a`, input `input`: expected FP32 [4], but `x` is FP32 [2]",
+        ),
+        (
+            host("tok-k", "\"input\"", "\"x\"", ""),
+            "steps.host: expected one of mean, weighted-mean, vote, first, concat, softmax, \
+             sigmoid, arg-max, top-k, threshold, normalise, resize, found `tok-k`",
+        ),
+        (
+            host("softmax", "\"input\"", "\"x\"", "k = 2"),
+            "steps.k: `softmax` has none",
+        ),
+        (
+            host("softmax", "\"input\"", "\"x\"", "quorum = 1"),
+            "steps.quorum: `softmax` has none",
+        ),
+        (
+            host("softmax", "[\"input\", \"input\"]", "\"x\"", ""),
+            "step `softmax`: `softmax` has 1 inputs, found 2",
+        ),
+        (
+            host("softmax", "\"input\"", "\"x\"", "when = \"max(input)\""),
+            "steps.when: expected a comparison as `max(probs) < 0.9`",
+        ),
+        (
+            host("softmax", "\"input\"", "\"x\"", "when = \"input > 1\""),
+            "step `softmax`, when: `input` is FP32 [4]; compare `max(input)`",
+        ),
+        (
+            host("softmax", "\"input\"", "\"x\"", "when = \"max(input) > 1\""),
+            "output `x` does not exist for samples that `softmax` leaves out",
+        ),
+    ];
+    for (steps, expected) in cases {
+        let error = read(&format!("outputs = [\"x\"]\n{steps}")).expect_err(expected);
+        assert!(error.contains(expected), "{error}\n{expected}");
+        assert!(error.contains("pipeline.toml:"), "{error}");
+    }
+    let error = read("outputs = [\"input\", \"x\"]\n[[steps]]\nmodel = \"a\"\noutputs = \"x\"")
+        .expect_err("too wide");
+    assert!(error.contains("outputs: 8 values per sample"), "{error}");
+}
