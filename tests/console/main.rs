@@ -55,6 +55,7 @@ mod panels;
 mod paste;
 mod rich;
 mod screens;
+mod served;
 mod severity;
 mod simulated;
 #[path = "../support/spoilt.rs"]
