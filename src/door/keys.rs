@@ -78,12 +78,12 @@ pub struct Keys {
 }
 
 struct KeysState {
-    keys: Arc<[Key]>,
+    keys: Arc<[KeyEntry]>,
     changed: Option<SystemTime>,
     looked: Instant,
 }
 
-struct Key {
+struct KeyEntry {
     role: KeyRole,
     hash: [u8; HASH],
 }
@@ -143,7 +143,7 @@ impl Keys {
     }
 
     /// Returns the keys, read again where the file has changed.
-    fn current(&self) -> Arc<[Key]> {
+    fn current(&self) -> Arc<[KeyEntry]> {
         let mut state = self.state.lock();
         if state.looked.elapsed() >= LOOK {
             state.looked = Instant::now();
@@ -175,7 +175,7 @@ fn same(a: &[u8; HASH], b: &[u8; HASH]) -> bool {
     std::hint::black_box(differ) == 0
 }
 
-fn parse(path: &Path) -> Result<Arc<[Key]>, KeysError> {
+fn parse(path: &Path) -> Result<Arc<[KeyEntry]>, KeysError> {
     let text = reading::text(path).map_err(|error| KeysError::Unreadable {
         path: path.to_owned(),
         error: error.to_string(),
@@ -191,14 +191,14 @@ fn parse(path: &Path) -> Result<Arc<[Key]>, KeysError> {
             };
             key(line).ok_or_else(wrong)
         });
-    let keys: Arc<[Key]> = keys.collect::<Result<_, _>>()?;
+    let keys: Arc<[KeyEntry]> = keys.collect::<Result<_, _>>()?;
     match keys.is_empty() {
         true => Err(KeysError::Empty(path.to_owned())),
         false => Ok(keys),
     }
 }
 
-fn key(line: &str) -> Option<Key> {
+fn key(line: &str) -> Option<KeyEntry> {
     let mut words = line.split_whitespace();
     let role = words.next()?;
     let (_, role) = ROLES.iter().find(|(name, _)| *name == role)?;
@@ -211,5 +211,5 @@ fn key(line: &str) -> Option<Key> {
     for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
         *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
     }
-    Some(Key { role: *role, hash })
+    Some(KeyEntry { role: *role, hash })
 }
