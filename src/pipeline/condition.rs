@@ -147,8 +147,8 @@ impl FromStr for StepCondition {
 }
 
 fn parsed(text: &str) -> Option<StepCondition> {
-    let signs = COMPARISONS.iter();
-    let (sign, comparison) = *signs.filter(|(sign, _)| text.contains(sign)).next()?;
+    let mut signs = COMPARISONS.iter();
+    let (sign, comparison) = *signs.find(|(sign, _)| text.contains(sign))?;
     let (left, right) = text.split_once(sign)?;
     let bound: f32 = right.trim().parse().ok().filter(|b: &f32| b.is_finite())?;
     let left = left.trim();
