@@ -114,14 +114,14 @@ pub struct Dataflow {
     readers: Box<[Vec<StepIndex>]>,
     outputs: Vec<StepIndex>,
     planes: usize,
-    all: Wanted,
+    all: WantedSteps,
 }
 
 /// The steps that have to run for some of a graph's outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted(Arc<[bool]>);
+pub struct WantedSteps(Arc<[bool]>);
 
-impl Wanted {
+impl WantedSteps {
     /// Whether a step has to run.
     pub fn has(&self, step: StepIndex) -> bool {
         self.0[step.get()]
@@ -213,12 +213,12 @@ impl Dataflow {
     }
 
     /// Returns the steps that have to run for all outputs.
-    pub fn all(&self) -> &Wanted {
+    pub fn all(&self) -> &WantedSteps {
         &self.all
     }
 
     /// Returns the steps that have to run for some of the outputs.
-    pub fn wanted(&self, outputs: &[StepIndex]) -> Wanted {
+    pub fn wanted(&self, outputs: &[StepIndex]) -> WantedSteps {
         wanted(&self.steps, outputs)
     }
 
@@ -248,7 +248,7 @@ fn check(at: usize, step: &FlowStep) -> Result<(), DataflowError> {
 }
 
 /// Walks back from `outputs`: a step's needs come before it.
-fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> Wanted {
+fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> WantedSteps {
     let mut wanted = vec![false; steps.len()];
     for output in outputs {
         wanted[output.get()] = true;
@@ -260,7 +260,7 @@ fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> Wanted {
             }
         }
     }
-    Wanted(wanted.into())
+    WantedSteps(wanted.into())
 }
 
 fn planes(steps: &[FlowStep]) -> usize {

@@ -8,6 +8,6 @@ mod graph;
 mod progress;
 mod rows;
 
-pub use graph::{Dataflow, DataflowError, FlowStep, RowJoin, StepIndex, StepWork, Wanted};
+pub use graph::{Dataflow, DataflowError, FlowStep, RowJoin, StepIndex, StepWork, WantedSteps};
 pub use progress::{PartProgress, StepReport};
 pub use rows::RowSet;

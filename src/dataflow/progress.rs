@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::metrics::LatencySplit;
 
-use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, Wanted};
+use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, WantedSteps};
 use super::rows::RowSet;
 
 /// How far one part of a request has come.
@@ -63,7 +63,7 @@ impl PartProgress {
     /// arrival.
     pub fn begin(
         flow: &Dataflow,
-        wanted: &Wanted,
+        wanted: &WantedSteps,
         rows: usize,
         admission: Duration,
     ) -> (Self, StepReport) {

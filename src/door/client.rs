@@ -67,12 +67,12 @@ struct HttpAnswer {
 }
 
 #[derive(Deserialize)]
-struct WrittenAnswer {
-    outputs: Vec<WrittenOutput>,
+struct AnsweredJson {
+    outputs: Vec<AnsweredOutput>,
 }
 
 #[derive(Deserialize)]
-struct WrittenOutput {
+struct AnsweredOutput {
     name: String,
     datatype: DataType,
     shape: Vec<usize>,
@@ -195,9 +195,9 @@ impl HttpClient {
         let mut head = answer.body;
         let length = answer.json.unwrap_or(head.len()).min(head.len());
         let mut tail = head.split_off(length);
-        let read: Result<WrittenAnswer, _> = serde_json::from_slice(&head);
+        let read: Result<AnsweredJson, _> = serde_json::from_slice(&head);
         let read = read.map_err(|e| foreign(e.to_string()))?;
-        let tensor = |output: WrittenOutput| {
+        let tensor = |output: AnsweredOutput| {
             let size = output.parameters.binary_data_size;
             let (name, dims) = (output.name, output.shape);
             let short = || ServiceError::bad(format!("output `{name}` is cut off"));

@@ -1,4 +1,4 @@
-//! What servers and models say of themselves, the same over HTTP and gRPC.
+//! Descriptions of servers and models, the same over HTTP and gRPC.
 
 use divisi::tensor::{DataType, TensorSpec};
 

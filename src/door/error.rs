@@ -101,6 +101,9 @@ impl ErrorKind {
     }
 }
 
+/// The bytes of an error's words; what clients send may be part of them.
+const MOST_WORDS: usize = 1024;
+
 /// A call is not answered: what kind of error it is, and the words for people.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
@@ -112,10 +115,12 @@ pub struct ServiceError {
 impl ServiceError {
     /// Creates an error of a kind.
     pub fn new(kind: ErrorKind, message: impl fmt::Display) -> Self {
-        ServiceError {
-            kind,
-            message: message.to_string(),
+        let mut message = message.to_string();
+        if message.len() > MOST_WORDS {
+            message.truncate(message.floor_char_boundary(MOST_WORDS));
+            message.push('…');
         }
+        ServiceError { kind, message }
     }
 
     /// Creates the error of a request that is wrong.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
 use crate::metrics::{ModelStatistics, Tallies, exposition};
 use crate::protocol::{
@@ -19,6 +20,8 @@ pub(crate) struct Gateway {
     pub service: Arc<dyn ModelService>,
     /// The bounds.
     pub limits: ServerLimits,
+    /// Who may ask; `None` for everybody.
+    pub keys: Option<Arc<Keys>>,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
     requests: Arc<Allowance>,
@@ -28,15 +31,35 @@ pub(crate) struct Gateway {
 
 impl Gateway {
     /// Creates a gateway to models.
-    pub(crate) fn new(service: Arc<dyn ModelService>, limits: ServerLimits) -> Arc<Self> {
+    pub(crate) fn new(
+        service: Arc<dyn ModelService>,
+        limits: ServerLimits,
+        keys: Option<Arc<Keys>>,
+    ) -> Arc<Self> {
         Arc::new(Gateway {
             service,
+            keys,
             limits,
             bodies: Allowance::of(limits.bodies),
             requests: Allowance::of(limits.requests),
             regions: Regions::default(),
             tallies: Tallies::default(),
         })
+    }
+
+    /// Checks that whoever sends a header `authorization` has a role; none is needed for `None`.
+    ///
+    /// # Errors
+    /// There are keys, and the header has none of that role.
+    pub(crate) fn authorize(
+        &self,
+        header: Option<&[u8]>,
+        needed: Option<KeyRole>,
+    ) -> Result<(), ServiceError> {
+        match (&self.keys, needed) {
+            (Some(keys), Some(role)) => keys.check(header, role),
+            _ => Ok(()),
+        }
     }
 
     /// Answers a request; `within` is a deadline that its protocol names.

@@ -15,6 +15,7 @@ pub mod error;
 mod gateway;
 mod grpc;
 mod http;
+pub mod keys;
 pub mod limits;
 mod metrics;
 mod net;

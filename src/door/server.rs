@@ -11,12 +11,13 @@ use tokio::sync::watch;
 use crate::gateway::Gateway;
 use crate::grpc;
 use crate::http::{self, HttpScope};
+use crate::keys::Keys;
 use crate::limits::ServerLimits;
 use crate::net::{Ending, accept};
 use crate::service::ModelService;
 
 /// Where a server listens, and how.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// The address of HTTP.
     pub http: Option<SocketAddr>,
@@ -24,7 +25,9 @@ pub struct ServerOptions {
     pub grpc: Option<SocketAddr>,
     /// The address of the metrics alone.
     pub metrics: Option<SocketAddr>,
-    /// Whether others than this machine may be listened to.
+    /// Who may ask; `None` for everybody.
+    pub keys: Option<Arc<Keys>>,
+    /// Whether others than this machine may be listened to without keys.
     pub allow_remote: bool,
     /// The bounds.
     pub limits: ServerLimits,
@@ -38,6 +41,7 @@ impl Default for ServerOptions {
             http: None,
             grpc: None,
             metrics: None,
+            keys: None,
             allow_remote: false,
             limits: ServerLimits::default(),
             threads: 2,
@@ -73,7 +77,7 @@ pub enum StartError {
     /// An address is not this machine's own.
     #[error(
         "--{option} {address}: others than this machine could ask, and nothing there asks who \
-         they are; `--allow-remote` allows it"
+         they are; `--keys FILE` does, and `--allow-remote` allows it"
     )]
     Remote {
         /// The protocol's option.
@@ -132,7 +136,7 @@ impl InferenceServer {
             grpc: address(&grpc),
             metrics: address(&metrics),
         };
-        let gateway = Gateway::new(service, options.limits);
+        let gateway = Gateway::new(service, options.limits, options.keys.clone());
         let (end, ending) = Ending::new();
         {
             let _inside = runtime.enter();
@@ -172,7 +176,8 @@ fn listen(
     address: SocketAddr,
     options: &ServerOptions,
 ) -> Result<TcpListener, StartError> {
-    if !address.ip().is_loopback() && !options.allow_remote {
+    let is_guarded = options.allow_remote || options.keys.is_some();
+    if !address.ip().is_loopback() && !is_guarded {
         return Err(StartError::Remote { option, address });
     }
     let bound = TcpListener::bind(address).and_then(|listener| {

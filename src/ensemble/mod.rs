@@ -194,7 +194,7 @@ impl Ensemble {
     pub fn transforms(&self) -> Transforms {
         if let Some(pipeline) = &self.pipeline {
             let width = self.input.shape.elements();
-            let whole = PlaneRows::Request(vec![0..width]);
+            let whole = PlaneRows::Request(std::iter::once(0..width).collect());
             let planes = pipeline
                 .planes()
                 .iter()

@@ -7,12 +7,12 @@ use crate::dataflow::{Dataflow, FlowStep, RowJoin, StepIndex, StepWork};
 use crate::device::MemberIndex;
 use crate::tensor::{Dimension, Signature, TensorSpec};
 
-use super::condition::Reduction;
+use super::condition::TensorReduction;
 use super::error::PipelineError;
 use super::host::HostStep;
 use super::order::{mapped, missing, ordered};
 use super::{
-    Origin, Pipeline, PipelineOutput, PipelineStep, PlaneRows, StepRole, StepSpec, TensorSource,
+    Pipeline, PipelineOutput, PipelineStep, PlaneRows, RowOrigin, StepRole, StepSpec, TensorSource,
     WorkSpec,
 };
 
@@ -68,12 +68,12 @@ impl Builder {
             partial: Vec::new(),
             planes: Vec::new(),
         };
-        builder.know(Origin::Request, inputs)?;
+        builder.know(RowOrigin::Request, inputs)?;
         Ok(builder)
     }
 
     /// Notes tensors that lie one after another in a row. Returns the row's width.
-    fn know(&mut self, origin: Origin, specs: &[TensorSpec]) -> Result<usize, PipelineError> {
+    fn know(&mut self, origin: RowOrigin, specs: &[TensorSpec]) -> Result<usize, PipelineError> {
         let mut first = 0;
         for spec in specs {
             let Some(values) = spec.elements() else {
@@ -130,7 +130,7 @@ impl Builder {
         self.partial.push(self.partial_of(spec, join, &needs));
         self.flow.push(FlowStep { work, needs, join });
         let at = StepIndex::new(self.steps.len() as u16);
-        let width = self.know(Origin::Step(at), &made)?;
+        let width = self.know(RowOrigin::Step(at), &made)?;
         self.steps.push(PipelineStep {
             name: spec.name.clone(),
             role,
@@ -148,7 +148,7 @@ impl Builder {
             return Ok(None);
         };
         let tensor = self.tensor(&spec.name, &when.tensor)?;
-        if when.reduction == Reduction::Value && tensor.source.run.len() != 1 {
+        if when.reduction == TensorReduction::Value && tensor.source.run.len() != 1 {
             return Err(PipelineError::Condition {
                 step: spec.name.clone(),
                 tensor: when.tensor.clone(),
@@ -187,7 +187,7 @@ impl Builder {
         for own in &signature.inputs {
             let tensor = self.tensor(step, mapped(inputs, &own.name))?;
             fits(step, own, &tensor.spec)?;
-            if tensor.source.origin == Origin::Request {
+            if tensor.source.origin == RowOrigin::Request {
                 self.narrow(&tensor.spec.name, own);
             }
             read.push(tensor);
@@ -237,7 +237,7 @@ impl Builder {
         gate: Option<StepIndex>,
         sources: &[TensorSource],
     ) -> Result<RowJoin, PipelineError> {
-        let of_request = sources.iter().any(|s| s.origin == Origin::Request);
+        let of_request = sources.iter().any(|s| s.origin == RowOrigin::Request);
         let merges = matches!(role, StepRole::Host(HostStep::First)) && gate.is_none();
         match (spec.quorum, role) {
             (None, _) if merges && of_request => Ok(RowJoin::Always),
@@ -268,7 +268,7 @@ impl Builder {
 
     /// The number of the layout of a model's input.
     fn plane(&mut self, sources: &[TensorSource]) -> usize {
-        let of_request = sources.iter().all(|s| s.origin == Origin::Request);
+        let of_request = sources.iter().all(|s| s.origin == RowOrigin::Request);
         let plane = match of_request {
             true => PlaneRows::Request(sources.iter().map(|s| s.run.clone()).collect()),
             false => PlaneRows::Gathered(sources.to_vec()),
@@ -284,7 +284,7 @@ impl Builder {
         let mut answered = Vec::new();
         for name in outputs {
             let KnownTensor { spec, source } = self.tensor("outputs", name)?;
-            if let Origin::Step(step) = source.origin
+            if let RowOrigin::Step(step) = source.origin
                 && let Some(by) = &self.partial[step.get()]
             {
                 return Err(PipelineError::Absent {
@@ -297,8 +297,8 @@ impl Builder {
         let ends = answered
             .iter()
             .filter_map(|output| match output.source.origin {
-                Origin::Step(step) => Some(step.get()),
-                Origin::Request => None,
+                RowOrigin::Step(step) => Some(step.get()),
+                RowOrigin::Request => None,
             });
         let ends: Vec<usize> = ends.collect();
         Ok(Pipeline {
@@ -324,8 +324,8 @@ impl StepRole {
 
 fn origins(sources: &[TensorSource]) -> Vec<StepIndex> {
     let steps = sources.iter().filter_map(|source| match source.origin {
-        Origin::Step(step) => Some(step),
-        Origin::Request => None,
+        RowOrigin::Step(step) => Some(step),
+        RowOrigin::Request => None,
     });
     let mut steps: Vec<StepIndex> = steps.collect();
     steps.sort_unstable();

@@ -7,20 +7,20 @@ use thiserror::Error;
 
 /// A comparison on a tensor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub struct StepCondition {
     /// The tensor.
     pub tensor: String,
     /// The number that is made of it.
-    pub reduction: Reduction,
+    pub reduction: TensorReduction,
     /// How the number is compared.
-    pub comparison: Comparison,
+    pub comparison: Relation,
     /// The number that it is compared with.
     pub bound: f32,
 }
 
 /// A number made of a tensor's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduction {
+pub enum TensorReduction {
     /// The value itself, of a tensor of one.
     Value,
     /// The largest value.
@@ -39,7 +39,7 @@ pub enum Reduction {
 
 /// A comparison of two numbers. NaN compares as false, but with `!=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Relation {
     /// `<`
     Below,
     /// `<=`
@@ -58,33 +58,33 @@ pub enum Comparison {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected a comparison as `max(probs) < 0.9`, with one of {reductions}, found `{found}`",
-    reductions = Reduction::names()
+    reductions = TensorReduction::names()
 )]
 pub struct ConditionError {
     /// The text.
     pub found: String,
 }
 
-const REDUCTIONS: [(&str, Reduction); 6] = [
-    ("max", Reduction::Max),
-    ("min", Reduction::Min),
-    ("sum", Reduction::Sum),
-    ("mean", Reduction::Mean),
-    ("argmax", Reduction::ArgMax),
-    ("margin", Reduction::Margin),
+const REDUCTIONS: [(&str, TensorReduction); 6] = [
+    ("max", TensorReduction::Max),
+    ("min", TensorReduction::Min),
+    ("sum", TensorReduction::Sum),
+    ("mean", TensorReduction::Mean),
+    ("argmax", TensorReduction::ArgMax),
+    ("margin", TensorReduction::Margin),
 ];
 
 /// Longer signs before those that they begin with.
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::Unequal),
-    ("<", Comparison::Below),
-    (">", Comparison::Above),
+const COMPARISONS: [(&str, Relation); 6] = [
+    ("<=", Relation::AtMost),
+    (">=", Relation::AtLeast),
+    ("==", Relation::Equal),
+    ("!=", Relation::Unequal),
+    ("<", Relation::Below),
+    (">", Relation::Above),
 ];
 
-impl Reduction {
+impl TensorReduction {
     fn names() -> String {
         REDUCTIONS.map(|(name, _)| name).join(", ")
     }
@@ -94,13 +94,13 @@ impl Reduction {
         let most = || values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum = || values.iter().sum::<f32>();
         match self {
-            Reduction::Value => values.first().copied().unwrap_or(f32::NAN),
-            Reduction::Max => most(),
-            Reduction::Min => values.iter().copied().fold(f32::INFINITY, f32::min),
-            Reduction::Sum => sum(),
-            Reduction::Mean => sum() / values.len().max(1) as f32,
-            Reduction::ArgMax => position_of_largest(values) as f32,
-            Reduction::Margin => {
+            TensorReduction::Value => values.first().copied().unwrap_or(f32::NAN),
+            TensorReduction::Max => most(),
+            TensorReduction::Min => values.iter().copied().fold(f32::INFINITY, f32::min),
+            TensorReduction::Sum => sum(),
+            TensorReduction::Mean => sum() / values.len().max(1) as f32,
+            TensorReduction::ArgMax => position_of_largest(values) as f32,
+            TensorReduction::Margin => {
                 let at = position_of_largest(values);
                 let others = values.iter().enumerate().filter(|(i, _)| *i != at);
                 let second = others.map(|(_, v)| *v).fold(f32::NEG_INFINITY, f32::max);
@@ -121,22 +121,22 @@ pub(super) fn position_of_largest(values: &[f32]) -> usize {
     best
 }
 
-impl Condition {
+impl StepCondition {
     /// Whether it holds for a tensor's values.
     pub fn holds(&self, values: &[f32]) -> bool {
         let (number, bound) = (self.reduction.of(values), self.bound);
         match self.comparison {
-            Comparison::Below => number < bound,
-            Comparison::AtMost => number <= bound,
-            Comparison::Above => number > bound,
-            Comparison::AtLeast => number >= bound,
-            Comparison::Equal => number == bound,
-            Comparison::Unequal => number != bound,
+            Relation::Below => number < bound,
+            Relation::AtMost => number <= bound,
+            Relation::Above => number > bound,
+            Relation::AtLeast => number >= bound,
+            Relation::Equal => number == bound,
+            Relation::Unequal => number != bound,
         }
     }
 }
 
-impl FromStr for Condition {
+impl FromStr for StepCondition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
@@ -146,21 +146,21 @@ impl FromStr for Condition {
     }
 }
 
-fn parsed(text: &str) -> Option<Condition> {
-    let signs = COMPARISONS.iter();
-    let (sign, comparison) = *signs.filter(|(sign, _)| text.contains(sign)).next()?;
+fn parsed(text: &str) -> Option<StepCondition> {
+    let mut signs = COMPARISONS.iter();
+    let (sign, comparison) = *signs.find(|(sign, _)| text.contains(sign))?;
     let (left, right) = text.split_once(sign)?;
     let bound: f32 = right.trim().parse().ok().filter(|b: &f32| b.is_finite())?;
     let left = left.trim();
     let (reduction, tensor) = match left.split_once('(') {
-        None => (Reduction::Value, left),
+        None => (TensorReduction::Value, left),
         Some((name, rest)) => {
             let known = REDUCTIONS.iter().find(|(known, _)| *known == name.trim());
             (known?.1, rest.strip_suffix(')')?.trim())
         }
     };
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    (!tensor.is_empty() && tensor.chars().all(plain)).then(|| Condition {
+    (!tensor.is_empty() && tensor.chars().all(plain)).then(|| StepCondition {
         tensor: tensor.to_owned(),
         reduction,
         comparison,
@@ -168,7 +168,7 @@ fn parsed(text: &str) -> Option<Condition> {
     })
 }
 
-impl fmt::Display for Condition {
+impl fmt::Display for StepCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = COMPARISONS.iter().find(|(_, c)| *c == self.comparison);
         let sign = sign.map_or("", |(sign, _)| sign);

@@ -64,7 +64,7 @@ pub struct HostStepKind {
     pub fields: &'static [&'static str],
     /// The tensors that it reads and makes.
     pub signature: &'static str,
-    /// What it does.
+    /// Its work in words.
     pub does: &'static str,
 }
 

@@ -19,7 +19,7 @@ use crate::dataflow::{Dataflow, StepIndex};
 use crate::device::MemberIndex;
 use crate::tensor::{Signature, TensorSpec};
 
-pub use condition::{Comparison, Condition, ConditionError, Reduction};
+pub use condition::{ConditionError, Relation, StepCondition, TensorReduction};
 pub use error::PipelineError;
 pub use host::{HostStep, HostStepError, HostStepKind};
 pub use run::RowInputs;
@@ -36,7 +36,7 @@ pub struct StepSpec {
     /// Who does its work.
     pub work: WorkSpec,
     /// The condition under which it runs for a row, if there is one.
-    pub when: Option<Condition>,
+    pub when: Option<StepCondition>,
     /// From how many of its inputs on it may do without the others, and how long it waits for
     /// them.
     pub quorum: Option<(usize, Duration)>,
@@ -84,7 +84,7 @@ pub struct Pipeline {
 pub struct PipelineStep {
     /// Its name; a condition has that of the step that it is of.
     pub name: String,
-    /// What it is.
+    /// Who does its work.
     pub role: StepRole,
     /// The tensors that it reads, in order.
     pub sources: Vec<TensorSource>,
@@ -104,21 +104,21 @@ pub enum StepRole {
     /// The host runs it.
     Host(HostStep),
     /// It says for which rows another step runs.
-    Gate(Condition),
+    Gate(StepCondition),
 }
 
 /// Where the values of a tensor lie.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TensorSource {
     /// In which row.
-    pub origin: Origin,
+    pub origin: RowOrigin,
     /// Where in it.
     pub run: Range<usize>,
 }
 
 /// A row of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum RowOrigin {
     /// A sample of the request: its tensors one after another.
     Request,
     /// The result of a step.
@@ -172,8 +172,8 @@ impl Pipeline {
     /// Returns the tensor whose values lie at `source`, or `None` if none do.
     pub fn tensor(&self, source: &TensorSource) -> Option<&TensorSpec> {
         let tensors = match source.origin {
-            Origin::Request => &self.inputs,
-            Origin::Step(step) => &self.steps.get(step.get())?.tensors,
+            RowOrigin::Request => &self.inputs,
+            RowOrigin::Step(step) => &self.steps.get(step.get())?.tensors,
         };
         let mut first = 0;
         tensors.iter().find(|spec| {

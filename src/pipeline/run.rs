@@ -3,7 +3,7 @@
 use crate::dataflow::{RowJoin, StepIndex};
 use crate::device::MemberIndex;
 
-use super::{Origin, Pipeline, StepRole, TensorSource};
+use super::{Pipeline, RowOrigin, StepRole, TensorSource};
 
 /// The rows that a step of the host reads.
 pub trait RowInputs {
@@ -99,8 +99,8 @@ struct OneSample<'a>(&'a [f32], &'a Tensors);
 impl RowInputs for OneSample<'_> {
     fn tensor(&self, _row: usize, source: &TensorSource) -> Option<&[f32]> {
         let row = match source.origin {
-            Origin::Request => self.0,
-            Origin::Step(step) => self.1[step.get()].as_deref()?,
+            RowOrigin::Request => self.0,
+            RowOrigin::Step(step) => self.1[step.get()].as_deref()?,
         };
         row.get(source.run.clone())
     }

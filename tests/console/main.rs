@@ -56,6 +56,7 @@ mod paste;
 mod pipelines;
 mod rich;
 mod screens;
+mod served;
 mod severity;
 mod simulated;
 #[path = "../support/spoilt.rs"]

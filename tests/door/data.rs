@@ -38,6 +38,17 @@ fn strings_that_claim_more_than_there_is_are_refused() {
 }
 
 #[test]
+fn a_refusal_is_short_however_long_the_request_is() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    let name = "ü".repeat(1 << 20);
+    let body = format!(r#"{{"inputs":[{{"name":"{name}","shape":[1],"datatype":"FP32"}}]}}"#);
+    let answer = ask(address, "POST", "/v2/models/echo/infer", body.as_bytes());
+    assert_eq!(answer.status, 400);
+    assert!(answer.body.len() < 2000, "{}", answer.body.len());
+}
+
+#[test]
 fn lists_without_end_are_refused() {
     let server = TestServer::start();
     let address = server.server.addresses().http.expect("an address");

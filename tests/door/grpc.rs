@@ -13,6 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 
 use crate::service::TestServer;
+use divisi_door::limits::ServerLimits;
 
 /// An answer: its messages, its status, and the words of an error.
 struct Answer {
@@ -194,6 +195,37 @@ fn a_stream_is_answered_in_order_and_outlives_an_error() {
         let reply = message.infer_response.expect("an answer");
         assert_eq!(reply.id, at.to_string());
     }
+}
+
+#[test]
+fn requests_beyond_a_bound_are_refused() {
+    let limits = ServerLimits {
+        body: 1000,
+        bodies: 500,
+        ..ServerLimits::default()
+    };
+    let server = TestServer::within(limits);
+    for size in [600, 2000] {
+        let large = vec![1; size];
+        let asked = || request("echo", vec![tensor("UINT8", &[size as i64])], &[&large]);
+        let answer = infer_all(&server, "ModelInfer", &[asked()]);
+        assert!(
+            ["8", "11"].contains(&&*answer.status),
+            "{size}: {}",
+            answer.status
+        );
+    }
+    let medium = vec![1; 600];
+    let asked = request("echo", vec![tensor("UINT8", &[600])], &[&medium]);
+    let answer = infer_all(&server, "ModelStreamInfer", &[asked]);
+    let message = answer.only::<proto::ModelStreamInferResponse>();
+    assert!(
+        message.error_message.contains("memory"),
+        "{}",
+        message.error_message
+    );
+    let small = request("echo", vec![tensor("UINT8", &[1])], &[b"1"]);
+    assert_eq!(infer_all(&server, "ModelInfer", &[small]).status, "0");
 }
 
 #[test]

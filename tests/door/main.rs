@@ -12,6 +12,7 @@ mod data;
 mod ensemble;
 mod grpc;
 mod http;
+mod keys;
 mod limits;
 mod service;
 mod shared_memory;

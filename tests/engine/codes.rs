@@ -138,6 +138,10 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
         Box::new(Failure::Cancelled),
         Box::new(Failure::Worker(text())),
         Box::new(Failure::RulePanicked(text())),
+        Box::new(Failure::Step {
+            step: text(),
+            reason: text(),
+        }),
         Box::new(Failure::Dropped),
         Box::new(Failure::NotFinite(Vec::new())),
     ]

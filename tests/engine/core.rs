@@ -22,7 +22,7 @@ fn ms(n: u64) -> Duration {
 fn core(policy: PolicyKind) -> Core<u64> {
     let mut core = Core::new(CoreConfig::ensemble(
         vec![Discipline::OneAtATime, Discipline::SideBySide],
-        &vec![0, 0, 1],
+        &[0, 0, 1],
         8,
         SEGMENT,
         policy,

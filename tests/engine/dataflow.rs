@@ -49,7 +49,7 @@ fn flow(steps: Vec<FlowStep>) -> Dataflow {
 fn opens(request: u64, part: usize, step: StepIndex, row: usize) -> bool {
     let mut x = request ^ ((part as u64) << 20) ^ ((step.get() as u64) << 40) ^ (row as u64) << 8;
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (x >> 33) % 3 > 0
+    !(x >> 33).is_multiple_of(3)
 }
 
 /// A discrete-event driver for graphs.
@@ -310,7 +310,7 @@ proptest! {
         prop_assert_eq!(drive.finished.len(), admitted.len());
         prop_assert_eq!((drive.core.in_flight(), drive.core.pooled()), (0, 0));
         prop_assert!(drive.runs.values().all(|n| *n == 1));
-        for ((request, part, step, row), _) in &drive.runs {
+        for (request, part, step, row) in drive.runs.keys() {
             let step = StepIndex::new(*step as u16);
             prop_assert!(drive.meets(*request, *part, step, *row), "one too many");
         }

@@ -140,7 +140,7 @@ fn a_percentile_asks_for_one_request_above_it_at_least() {
 fn core() -> Core<()> {
     let mut core = Core::new(CoreConfig::ensemble(
         vec![Discipline::OneAtATime],
-        &vec![0],
+        &[0],
         8,
         16,
         PolicyKind::NoWait,

@@ -30,7 +30,7 @@ const LAYERS: &[&[&str]] = &[
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
     &["error"],
-    &["limits"],
+    &["keys", "limits"],
     &["protocol"],
     &["service"],
     &[
@@ -167,11 +167,13 @@ fn hidden(path: &Path) -> bool {
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
     &["locks"],
-    &["member_sampler", "promise"],
+    &["graph", "member_sampler", "promise"],
     &["counters", "factory", "request"],
     &["drivers"],
     &["state"],
-    &["answers", "host", "pending"],
+    &["answers"],
+    &["host_steps"],
+    &["host", "pending"],
     FACADE,
 ];
 

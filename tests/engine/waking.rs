@@ -16,7 +16,7 @@ fn ms(n: u64) -> Duration {
 fn asleep(policy: PolicyKind) -> Core<()> {
     let mut core = Core::new(CoreConfig::ensemble(
         vec![Discipline::OneAtATime; DEVICES],
-        &vec![0],
+        &[0],
         8,
         64,
         policy,

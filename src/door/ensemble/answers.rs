@@ -29,12 +29,17 @@ impl AnswerForm {
         }
     }
 
-    /// The outputs of an ensemble: its combined answer, named after its kind.
+    /// The outputs of an ensemble: its combined answer, named after its kind, or the tensors that a
+    /// pipeline answers.
     pub(super) fn of_ensemble(ensemble: &Ensemble) -> Self {
+        let outputs = match &ensemble.pipeline {
+            None => combined(ensemble.answers),
+            Some(pipeline) => pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+        };
         AnswerForm {
             signature: Signature {
                 inputs: Vec::new(),
-                outputs: combined(ensemble.answers),
+                outputs,
                 lengths: None,
             },
             own: false,

@@ -1,5 +1,6 @@
 //! The protocol over gRPC.
 
+mod body;
 mod contents;
 mod infer;
 mod serve;

@@ -5,20 +5,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::lock::Leaf;
 use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Service;
 
 use crate::gateway::Gateway;
+use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
 use crate::net::{AcceptedConnection, Ending, TimedIo};
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
 
+use super::body::{CallBody, HeldBytes};
 use super::service::GrpcService;
 
 /// Bytes of a call that may come before any of them is taken.
@@ -27,6 +32,9 @@ const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 /// Between questions whether the client is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// The path of streams of requests.
+const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 /// The path of health checks.
 const HEALTH: &str = "/grpc.health.v1.Health/";
@@ -39,14 +47,27 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
     };
     let limits = gateway.limits;
     let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
-    let service = GrpcService(gateway);
+    let service = GrpcService(Arc::clone(&gateway));
     let health = HealthServer::new(service.clone());
     let inference = GrpcInferenceServiceServer::new(service)
         .max_decoding_message_size(limits.body)
         .max_encoding_message_size(usize::MAX);
     let service = service_fn(move |request: Request<Incoming>| {
         let (mut inference, mut health) = (inference.clone(), health.clone());
+        let held: HeldBytes = Arc::new(Leaf::new(gateway.bodies.share()));
+        let header = request.headers().get(AUTHORIZATION);
+        let header = header.map(HeaderValue::as_bytes);
+        let allowed = gateway.authorize(header, role(request.uri().path()));
+        let is_stream = request.uri().path() == STREAM;
+        let request = request.map(|body| match is_stream {
+            true => CallBody::unbounded(body),
+            false => CallBody::bounded(body, Arc::clone(&held), limits.body_time),
+        });
         async move {
+            let _held = held;
+            if let Err(error) = allowed {
+                return Ok(Status::from(error).into_http());
+            }
             let answer: Result<Response<Body>, Infallible> =
                 match request.uri().path().starts_with(HEALTH) {
                     true => health.call(request).await,
@@ -63,6 +84,29 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
         () = ending.comes() => connection.as_mut().graceful_shutdown(),
     }
     let _ = tokio::time::timeout(limits.farewell, connection).await;
+}
+
+/// Returns the role that a call needs, or `None` where it needs no key.
+fn role(path: &str) -> Option<KeyRole> {
+    let (_, call) = path.rsplit_once('/').unwrap_or_default();
+    match call {
+        "ServerLive" | "ServerReady" | "Check" => None,
+        "ServerMetadata"
+        | "ModelReady"
+        | "ModelMetadata"
+        | "ModelConfig"
+        | "ModelStatistics"
+        | "RepositoryIndex"
+        | "SystemSharedMemoryStatus"
+        | "CudaSharedMemoryStatus" => Some(KeyRole::Read),
+        "ModelInfer"
+        | "ModelStreamInfer"
+        | "SystemSharedMemoryRegister"
+        | "SystemSharedMemoryUnregister"
+        | "CudaSharedMemoryRegister"
+        | "CudaSharedMemoryUnregister" => Some(KeyRole::Infer),
+        _ => Some(KeyRole::Control),
+    }
 }
 
 fn builder(limits: &ServerLimits) -> http2::Builder<TokioExecutor> {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use prost::Message;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::codegen::tokio_stream::Stream;
@@ -14,6 +15,7 @@ use crate::error::ServiceError;
 use crate::gateway::Gateway;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
 
+use super::body::full;
 use super::infer::{read_call, write_reply};
 
 /// Requests of a stream that are under way at once.
@@ -97,6 +99,10 @@ async fn answered(
     gateway: &Gateway,
     request: ModelInferRequest,
 ) -> Result<ModelInferResponse, ServiceError> {
+    let mut held = gateway.bodies.share();
+    if !held.take(request.encoded_len()) {
+        return Err(full());
+    }
     let call = read_call(request, &gateway.limits)?;
     Ok(write_reply(gateway.infer(call, None).await?))
 }

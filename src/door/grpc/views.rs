@@ -1,4 +1,4 @@
-//! What servers and models say of themselves, as messages.
+//! Descriptions of servers and models, as messages.
 
 use divisi::tensor::TensorSpec;
 

@@ -4,6 +4,7 @@ use hyper::Method;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::keys::KeyRole;
 use crate::protocol::ModelId;
 
 use super::serve::HttpScope;
@@ -31,6 +32,30 @@ pub(super) enum Route {
     Metrics,
     /// A part of the protocol that is not served, by its name.
     Unsupported(&'static str),
+}
+
+impl Route {
+    /// Returns the role that the call needs, or `None` where it needs no key.
+    pub(super) fn role(&self) -> Option<KeyRole> {
+        match self {
+            Route::Live | Route::Ready => None,
+            Route::Infer(_)
+            | Route::RegionRegister(_)
+            | Route::RegionUnregister(_)
+            | Route::GpuRegionRegister
+            | Route::GpuRegionUnregister(_) => Some(KeyRole::Infer),
+            Route::Load(_) | Route::Unload(_) | Route::Unsupported(_) => Some(KeyRole::Control),
+            Route::Server
+            | Route::Model(_)
+            | Route::ModelReady(_)
+            | Route::Config(_)
+            | Route::Statistics(_)
+            | Route::Index
+            | Route::RegionStatus(_)
+            | Route::GpuRegionStatus
+            | Route::Metrics => Some(KeyRole::Read),
+        }
+    }
 }
 
 /// Finds the call of a method and path.

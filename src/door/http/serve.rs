@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -76,7 +77,14 @@ async fn respond(
 ) -> Response<ChunkedBody> {
     let found = route(request.method(), request.uri().path(), scope);
     let answered = match found {
-        Ok(route) => answer(gateway, route, request).await,
+        Ok(route) => {
+            let header = request.headers().get(AUTHORIZATION);
+            let header = header.map(HeaderValue::as_bytes);
+            match gateway.authorize(header, route.role()) {
+                Ok(()) => answer(gateway, route, request).await,
+                Err(error) => Err(error),
+            }
+        }
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(|error| error_response(&error))

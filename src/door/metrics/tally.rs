@@ -1,4 +1,4 @@
-//! What is counted of each version of a model.
+//! The counts of each version of a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

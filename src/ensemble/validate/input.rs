@@ -184,7 +184,7 @@ pub(super) fn model(
         return Ok(sample.input.clone());
     };
     let shape = shape(source, "members.input.shape", written)?;
-    Ok(Input::of_values(vec![0..shape.elements()]).of_shape(shape))
+    Ok(Input::of_values(Vec::new()).of_shape(shape))
 }
 
 fn own_shape(

@@ -3,7 +3,7 @@
 use std::ops;
 use std::time::Duration;
 
-use crate::dataflow::{PartProgress, RowSet, StepIndex, Wanted};
+use crate::dataflow::{PartProgress, RowSet, StepIndex, WantedSteps};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey, Slice};
 
@@ -72,7 +72,7 @@ pub struct HostWork<T> {
 pub(super) struct RequestEntry<T> {
     pub payload: T,
     pub pipeline: PipelineIndex,
-    pub wanted: Wanted,
+    pub wanted: WantedSteps,
     pub parts: Vec<PartEntry>,
     pub samples: usize,
     /// Parts that are not over.

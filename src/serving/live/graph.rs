@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::dataflow::{RowSet, StepIndex};
-use crate::pipeline::{Origin, Pipeline, PlaneRows, RowInputs, TensorSource};
+use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, TensorSource};
 use crate::serving::answer::Answer;
 use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
@@ -171,11 +171,11 @@ impl HeldRows<'_> {
     /// The tensor at `source` of a row for which it exists.
     fn values(&self, row: usize, source: &TensorSource) -> &[f32] {
         let (rows, width) = match source.origin {
-            Origin::Step(step) => {
+            RowOrigin::Step(step) => {
                 let width = self.rows.pipeline.step(step).width;
                 (self.part.steps[step.get()].read(), width)
             }
-            Origin::Request => {
+            RowOrigin::Request => {
                 let plane = self.rows.pipeline.planes().len();
                 let width = self.storage.width(plane);
                 let samples = self.part.samples.get_or_init(|| {
@@ -192,7 +192,7 @@ impl HeldRows<'_> {
 
 impl RowInputs for HeldRows<'_> {
     fn tensor(&self, row: usize, source: &TensorSource) -> Option<&[f32]> {
-        if let Origin::Step(step) = source.origin {
+        if let RowOrigin::Step(step) = source.origin {
             let held = self.held.iter().find(|(of, _)| *of == step);
             if !held.is_some_and(|(_, rows)| rows.contains(row)) {
                 return None;

@@ -91,6 +91,11 @@ impl LiveSession {
         }
     }
 
+    /// Writes to the log what an operator may like to know.
+    pub fn note(&self, text: &str) {
+        self.say(LogLevel::Info, text.to_owned());
+    }
+
     /// Returns the engine, for others who ask it.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

@@ -26,7 +26,7 @@ use rustix::process::{
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
-use super::listen::{ConsoleAddresses, serve_clients};
+use super::listen::{ConsoleAddresses, lines, serve_clients};
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
@@ -82,11 +82,11 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let session = start::session(&args.target, matrix, args.load.clone(), record)?;
     let ensemble = &args.target.ensemble;
-    let _server = serve_clients(
-        session.inner().engine(),
-        ensemble,
-        &args.addresses.options(),
-    )?;
+    let addresses = args.addresses.options()?;
+    let server = serve_clients(session.inner().engine(), ensemble, &addresses)?;
+    let listening = server.as_ref().map(|server| server.addresses());
+    let listening = lines(listening.unwrap_or_default());
+    listening.iter().for_each(|line| session.inner().note(line));
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),

@@ -1,14 +1,15 @@
 //! The addresses at which others ask over the network, as options of commands.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::ensemble::Files;
 use divisi::serving::Engine;
 use divisi_door::ensemble::EnsembleService;
+use divisi_door::keys::Keys;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
 
 /// Where to listen, if at all.
@@ -55,7 +56,10 @@ pub(crate) struct ServerAddresses {
     /// Where Prometheus finds metrics (HTTP has them too), or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8002")]
     metrics: ListenAddress,
-    /// Allow addresses that other machines reach; nothing asks who they are
+    /// Answer only who sends a key of this file (docs/serving.md)
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Allow addresses that other machines reach without keys
     #[arg(long)]
     allow_remote: bool,
 }
@@ -69,32 +73,42 @@ pub(crate) struct ConsoleAddresses {
     /// Answer gRPC clients of it at this address, such as 127.0.0.1:8001
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<ListenAddress>,
-    /// Allow addresses that other machines reach; nothing asks who they are
+    /// Answer only who sends a key of this file (docs/serving.md)
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Allow addresses that other machines reach without keys
     #[arg(long)]
     allow_remote: bool,
 }
 
 impl ServerAddresses {
-    pub(crate) fn options(&self) -> ServerOptions {
-        ServerOptions {
+    pub(crate) fn options(&self) -> Result<ServerOptions> {
+        Ok(ServerOptions {
+            keys: keys(self.keys.as_deref())?,
             http: self.http.at(),
             grpc: self.grpc.at(),
             metrics: self.metrics.at(),
             allow_remote: self.allow_remote,
             ..ServerOptions::default()
-        }
+        })
     }
 }
 
 impl ConsoleAddresses {
-    pub(crate) fn options(&self) -> ServerOptions {
-        ServerOptions {
+    pub(crate) fn options(&self) -> Result<ServerOptions> {
+        Ok(ServerOptions {
+            keys: keys(self.keys.as_deref())?,
             http: self.http.and_then(ListenAddress::at),
             grpc: self.grpc.and_then(ListenAddress::at),
             allow_remote: self.allow_remote,
             ..ServerOptions::default()
-        }
+        })
     }
+}
+
+fn keys(file: Option<&Path>) -> Result<Option<Arc<Keys>>> {
+    let keys = file.map(Keys::read).transpose().context("--keys")?;
+    Ok(keys.map(Arc::new))
 }
 
 /// Answers clients with what an engine serves, or returns `None` where no address is asked for.

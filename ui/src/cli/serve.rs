@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let server = serve_clients(
         session.inner().engine(),
         ensemble,
-        &args.addresses.options(),
+        &args.addresses.options()?,
     )?;
     say(&format!("listening at {}", door.path().display()));
     let addresses = server.as_ref().map(|server| server.addresses());

@@ -50,7 +50,7 @@ fn read(head: &[u8], limits: &ServerLimits) -> Result<JsonCall, ServiceError> {
         return Ok(call);
     }
     let inputs = call.inputs.as_deref().unwrap_or_default();
-    let types = inputs.iter().map(|input| data_type(input));
+    let types = inputs.iter().map(data_type);
     let types = types.collect::<Result<_, _>>()?;
     Ok(read_once(head, JsonReading::new(limits, types))?.0)
 }

@@ -205,6 +205,9 @@ pub(crate) trait DeviceDriver: Send + Sync {
     fn stop(&self, limit: Duration);
 }
 
+/// Where the samples of a transfer lie, and their request; `None` where that is over.
+pub(crate) type TransferPlace = Option<(Slice, Payload)>;
+
 /// A turn as a driver that keeps samples sees it, under the core's lock: places are
 /// given back and taken in the order in which the core decided.
 pub(crate) struct DriverTurn<'a> {
@@ -234,7 +237,7 @@ impl<'a> DriverTurn<'a> {
 
     /// Parts to be copied ahead, each with its place in the pool and its request; none where that
     /// is over.
-    pub(crate) fn transfers(&self) -> Vec<(Transfer, Option<(Slice, Payload)>)> {
+    pub(crate) fn transfers(&self) -> Vec<(Transfer, TransferPlace)> {
         match self.next {
             Next::Copy(transfers) => transfers
                 .iter()

@@ -10,7 +10,8 @@ use crate::serving::batch::{Slice, Transfer};
 use crate::serving::core::transfer_span;
 use crate::serving::events::EngineEvent;
 
-use super::super::super::request::{Payload, RequestData};
+use super::super::super::request::RequestData;
+use super::super::driver::TransferPlace;
 use super::super::thread::BoundedThread;
 use super::cache::PartCopy;
 use super::serving::ServingGpu;
@@ -18,7 +19,7 @@ use super::serving::ServingGpu;
 impl ServingGpu {
     /// Starts to copy a part. Where there is no room for it, lanes copy its samples for
     /// themselves.
-    pub(super) fn copy_ahead(&self, transfer: Transfer, place: Option<(Slice, Payload)>) {
+    pub(super) fn copy_ahead(&self, transfer: Transfer, place: TransferPlace) {
         // Its request is over already: nobody needs it.
         let Some((slice, request)) = place else {
             return;

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::serving::batch::{Slice, Transfer};
+use crate::serving::batch::Transfer;
 use crate::serving::core::Next;
 
-use super::super::super::request::{LiveBatch, LiveNext, Payload};
-use super::super::driver::{BatchError, DriverHost};
+use super::super::super::request::{LiveBatch, LiveNext};
+use super::super::driver::{BatchError, DriverHost, TransferPlace};
 use super::serving::ServingGpu;
 use super::slot::GpuSlot;
 
@@ -82,7 +82,7 @@ impl ServingGpu {
     /// Returns what the core says, and where the samples to be copied lie. Places in the
     /// cache are taken and given back under the core's lock, in the order in which it
     /// decided.
-    fn ask(&self) -> (LiveNext, Vec<(Transfer, Option<(Slice, Payload)>)>) {
+    fn ask(&self) -> (LiveNext, Vec<(Transfer, TransferPlace)>) {
         let (mut freed, mut transfers) = (Vec::new(), Vec::new());
         let next = self.host.turn(self.slot.device, &mut |turn| {
             let mut samples = self.context.samples.lock();

@@ -1,0 +1,91 @@
+//! Servers that others ask over the network.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::background::Home;
+use crate::terminal::ended;
+
+/// A server at a port that was free, and its address.
+fn serve(home: &Home) -> (Child, String) {
+    let mut command = home.command(&["serve", "digits", "--load", "none"]);
+    let command = command.args(["--http", "127.0.0.1:0", "--grpc", "off", "--metrics", "off"]);
+    let mut server = command.stderr(Stdio::piped()).spawn().expect("starts");
+    let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();
+    let mut address = String::new();
+    for line in lines.by_ref() {
+        let line = line.expect("text");
+        if let Some((_, place)) = line.split_once("HTTP at http://") {
+            address = place.trim_end_matches("/v2").to_owned();
+        }
+        if line.contains("divisi stop") {
+            break;
+        }
+    }
+    // The rest of what it says has somewhere to go.
+    std::thread::spawn(move || lines.count());
+    (server, address)
+}
+
+fn digits() -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    format!("{root}/sample_ensembles/digits/digits.csv")
+}
+
+#[test]
+fn a_server_answers_samples_as_this_process_would() {
+    let home = Home::new();
+    let (mut server, address) = serve(&home);
+    let asked = [
+        "predict",
+        "digits",
+        "--input",
+        &digits(),
+        "--server",
+        &address,
+    ];
+    let far = home.text(&asked);
+    let here = home.text(&asked[..4]);
+    let classes = |text: &str| -> Vec<String> {
+        let rows = text.lines().map(|row| row.split(',').take(2));
+        rows.map(|row| row.collect::<Vec<_>>().join(",")).collect()
+    };
+    assert!(far.lines().count() > 1000, "{far}");
+    assert_eq!(classes(&far), classes(&here));
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+    assert!(ended(&mut server).success(), "it drained");
+}
+
+#[test]
+fn a_server_that_cannot_listen_says_what_to_do() {
+    let home = Home::new();
+    let (mut server, address) = serve(&home);
+    let cases = [
+        (
+            ["--http", &address, "--name", "second"],
+            "another program listens there",
+        ),
+        (
+            ["--http", "0.0.0.0:0", "--name", "second"],
+            "--allow-remote",
+        ),
+        (
+            ["--http", "nonsense", "--name", "second"],
+            "expected an address and a port",
+        ),
+        (["--keys", "/nothing/there", "--name", "second"], "--keys"),
+    ];
+    for (options, words) in cases {
+        let mut command = home.command(&["serve", "digits", "--load", "none"]);
+        let output = command.args(options).output().expect("starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && error.contains(words),
+            "{words}: {error}"
+        );
+    }
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+    assert!(ended(&mut server).success(), "it drained");
+}

@@ -1,0 +1,107 @@
+//! Keys: who may ask for what.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use divisi_door::InferenceServer;
+use divisi_door::keys::{KeyRole, Keys};
+use divisi_door::limits::ServerLimits;
+
+use crate::client::{ask, ask_with};
+use crate::service::{Echo, options};
+use crate::wait::wait_until;
+
+/// The hashes of the tokens `test` and `other`.
+const TEST: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+const OTHER: &str = "d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa";
+
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(text.as_bytes()).expect("is written");
+    file
+}
+
+fn bearer(token: &str) -> Vec<u8> {
+    format!("Bearer {token}").into_bytes()
+}
+
+fn may(keys: &Keys, token: &str, role: KeyRole) -> bool {
+    keys.check(Some(&bearer(token)), role).is_ok()
+}
+
+#[test]
+fn a_role_has_the_rights_of_those_before_it() {
+    let file = file(&format!(
+        "# keys\ninfer {TEST} alice # hers\n\nread {OTHER} bob\n"
+    ));
+    let keys = Keys::read(file.path()).expect("keys");
+    assert!(may(&keys, "test", KeyRole::Read) && may(&keys, "test", KeyRole::Infer));
+    assert!(!may(&keys, "test", KeyRole::Control));
+    assert!(may(&keys, "other", KeyRole::Read) && !may(&keys, "other", KeyRole::Infer));
+    for header in [
+        None,
+        Some(&b"Basic test"[..]),
+        Some(b"Bearer"),
+        Some(b"Bearer x"),
+        Some(b""),
+    ] {
+        let refused = keys.check(header, KeyRole::Read).expect_err("no key");
+        assert_eq!(refused.kind().http(), 401, "{header:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_key_is_told_by_its_number() {
+    let wrong = [
+        format!("read {TEST} a\nroot {TEST} b\n"),
+        format!("read {TEST} a\nread {} b\n", &TEST[1..]),
+        format!("read {TEST} a\nread {}é b\n", &TEST[2..]),
+        format!("read {TEST} a\nread {TEST}\n"),
+    ];
+    for text in wrong {
+        let why = Keys::read(file(&text).path())
+            .expect_err("it is wrong")
+            .to_string();
+        assert!(why.contains("line 2"), "{why}");
+    }
+    assert!(Keys::read(file("# none\n").path()).is_err());
+    assert!(Keys::read(Path::new("/nothing/there")).is_err());
+}
+
+#[test]
+fn a_file_that_changes_is_read_again_and_a_wrong_one_changes_nothing() {
+    let file = file(&format!("read {TEST} a\n"));
+    let keys = Keys::read(file.path()).expect("keys");
+    assert!(may(&keys, "test", KeyRole::Read));
+    std::fs::write(file.path(), format!("read {OTHER} a\n")).expect("is written");
+    wait_until("the new key", || may(&keys, "other", KeyRole::Read));
+    assert!(!may(&keys, "test", KeyRole::Read));
+    std::fs::write(file.path(), "nonsense").expect("is written");
+    assert!(may(&keys, "other", KeyRole::Read));
+}
+
+#[test]
+fn calls_need_the_role_that_they_are_for() {
+    let file = file(&format!("infer {TEST} alice\nread {OTHER} bob\n"));
+    let mut options = options(ServerLimits::default());
+    options.keys = Some(Arc::new(Keys::read(file.path()).expect("keys")));
+    let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+    let address = server.addresses().http.expect("an address");
+    let status = |method, path, token: &str, body: &[u8]| {
+        let header = ("authorization", format!("Bearer {token}"));
+        ask_with(address, method, path, &[header], body).status
+    };
+    assert_eq!(ask(address, "GET", "/v2/health/ready", b"").status, 200);
+    assert_eq!(ask(address, "GET", "/v2/models/echo", b"").status, 401);
+    let metrics = server.addresses().metrics.expect("an address");
+    assert_eq!(ask(metrics, "GET", "/metrics", b"").status, 401);
+    assert_eq!(status("GET", "/v2/models/echo", "other", b""), 200);
+    let infer = "/v2/models/echo/infer";
+    assert_eq!(status("POST", infer, "other", br#"{"inputs":[]}"#), 403);
+    assert_eq!(status("POST", infer, "test", br#"{"inputs":[]}"#), 200);
+    assert_eq!(
+        status("POST", "/v2/repository/models/echo/unload", "test", b""),
+        403
+    );
+}
