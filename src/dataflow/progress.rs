@@ -14,8 +14,8 @@ pub struct PartProgress {
     steps: Box<[StepProgress]>,
     /// Steps that are wanted and not over.
     open: usize,
-    /// Nobody waits any more for steps that a quorum can do without.
-    impatient: bool,
+    /// Quorums that wait no longer than this do without steps that are late.
+    waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
     admission: Duration,
 }
@@ -82,7 +82,7 @@ impl PartProgress {
             rows,
             open: waiting.count(),
             steps,
-            impatient: false,
+            waited: None,
             admission,
         };
         let mut report = StepReport::default();
@@ -144,10 +144,11 @@ impl PartProgress {
         report
     }
 
-    /// The time of quorums is over, `total` after the request's arrival.
+    /// Quorums that wait no longer than `total`, the time since the request's arrival, do without
+    /// steps that are late from now on.
     pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration) -> StepReport {
         let mut report = StepReport::default();
-        self.impatient = true;
+        self.waited = Some(total);
         for (at, step) in flow.steps() {
             let waits = self.is(at, StepState::Waiting);
             if waits && matches!(step.join, RowJoin::Quorum { .. }) {
@@ -244,7 +245,9 @@ impl PartProgress {
         let needs = flow.step(at).needs.len();
         match flow.step(at).join {
             _ if missing == 0 => {}
-            RowJoin::Quorum { least, .. } if self.impatient && needs - missing >= least => {}
+            RowJoin::Quorum { least, wait }
+                if self.waited.is_some_and(|waited| wait <= waited) && needs - missing >= least => {
+            }
             RowJoin::Quorum { .. } => {
                 // The time that it waits from here on is its own.
                 self.steps[at.get()].before = Some(Box::new(chain()));

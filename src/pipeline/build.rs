@@ -246,8 +246,15 @@ impl Builder {
             (Some((least, wait)), StepRole::Host(step))
                 if step.is_combination() && gate.is_none() =>
             {
-                let least = least.min(origins(sources).len());
-                Ok(RowJoin::Quorum { least, wait })
+                let of = origins(sources).len();
+                match least <= of {
+                    true => Ok(RowJoin::Quorum { least, wait }),
+                    false => Err(PipelineError::Quorum {
+                        step: spec.name.clone(),
+                        least,
+                        of,
+                    }),
+                }
             }
             (Some(_), _) => Err(PipelineError::NoQuorum {
                 step: spec.name.clone(),

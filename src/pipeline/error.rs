@@ -111,6 +111,16 @@ pub enum PipelineError {
         /// Its kind.
         kind: String,
     },
+    /// A quorum of more results than a step reads.
+    #[error("step `{step}`: a quorum of {least} of the results of {of} steps")]
+    Quorum {
+        /// The step.
+        step: String,
+        /// The quorum.
+        least: usize,
+        /// The steps whose results it reads.
+        of: usize,
+    },
     /// The graph itself.
     #[error(transparent)]
     Graph(#[from] DataflowError),

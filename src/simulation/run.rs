@@ -10,7 +10,7 @@ use crate::ensemble::{BatchSize, PolicyKind};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
-    Arrival, Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next,
+    Arrival, Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next, Owed,
     PipelineConfig, PipelineIndex, Refused, SimulatedDevice, Verdict, WorkerSpec, batch_spans,
     transfer_span,
 };
@@ -131,7 +131,7 @@ impl Simulation {
         loop {
             self.inject();
             self.submit_due(&mut arriving)?;
-            self.drive();
+            self.drive(&mut arriving);
             if arriving.is_over() && self.core.in_flight() == 0 || self.is_stopped() {
                 break;
             }
@@ -186,9 +186,12 @@ impl Simulation {
     }
 
     /// Lets devices with room take batches.
-    fn drive(&mut self) {
+    fn drive(&mut self, arriving: &mut ArrivingRequests) {
         // Nothing has a deadline here.
         self.core.tick(self.now).pay(drop);
+        let early = self.core.lose_patience(self.now);
+        self.note_served(self.now, early, arriving);
+        self.run_host_steps(arriving);
         for device in DeviceIndex::all(self.devices.len()) {
             if self.core.is_awake(device) {
                 self.drive_device(device);
@@ -251,12 +254,31 @@ impl Simulation {
                     self.report.spans.extend(batch_spans(&batch, &stamps, at));
                 }
                 let finished = self.core.finish(at, &batch, stamps);
-                finished.pay(|finished| {
-                    arriving.answered();
-                    self.served(at, &finished);
-                });
+                self.note_served(at, finished, arriving);
+                self.run_host_steps(arriving);
             }
         }
+    }
+
+    /// Runs the host's steps that are ready: they take no time here, and every row goes every way.
+    fn run_host_steps(&mut self, arriving: &mut ArrivingRequests) {
+        loop {
+            let ready = self.core.take_host_work();
+            if ready.is_empty() {
+                return;
+            }
+            for work in ready {
+                let finished = self.core.made(self.now, &work, work.rows.clone());
+                self.note_served(self.now, finished, arriving);
+            }
+        }
+    }
+
+    fn note_served(&mut self, at: Duration, owed: Owed<()>, arriving: &mut ArrivingRequests) {
+        owed.pay(|finished| {
+            arriving.answered();
+            self.served(at, &finished);
+        });
     }
 
     fn served(&mut self, at: Duration, finished: &Finished<()>) {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
-use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::device::simulated::find_profile;
+use divisi::device::{Devices, MemberIndex};
+use divisi::ensemble::{BatchSize, Ensemble, Files, PolicyKind};
+use divisi::profile::Costs;
 use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
+use divisi::simulation::{Scenario, Workload, simulate};
 use proptest::prelude::*;
 use rayon::ThreadPool;
 
@@ -269,6 +272,24 @@ fn a_quorum_answers_without_the_member_that_is_late() {
 }
 
 #[test]
+fn a_pipeline_ends_in_virtual_time() {
+    for text in [CASCADE, QUORUM] {
+        let ensemble = Arc::new(read(text).expect("a pipeline"));
+        let profile = find_profile("v100").expect("a profile");
+        let devices = Devices::simulated(&profile, 2);
+        let scene = Scenario {
+            matrix: everywhere(&ensemble, &devices),
+            costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
+            policy: PolicyKind::NoWait,
+            ensemble,
+            devices,
+        };
+        let report = simulate(&scene, Workload::Saturate { samples: 100 }).expect("ends");
+        assert_eq!(report.samples, 100);
+    }
+}
+
+#[test]
 fn a_model_that_answers_nan_fails_the_request_by_its_name() {
     struct Broken;
     impl Predictor for Broken {
@@ -300,7 +321,6 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
     let outcome = engine.predict(Request::new(&samples(2))).expect("let in");
     assert_eq!(outcome, Err(Failure::NotFinite(vec![("a".into(), 2)])));
     assert_eq!(engine.telemetry().pooled(), 0);
-    drop(everywhere(&ensemble, engine.devices()));
 }
 
 #[test]
@@ -348,6 +368,10 @@ fn errors_name_the_file_the_step_and_the_tensor() {
         (
             host("softmax", "\"input\"", "\"x\"", "quorum = 1"),
             "steps.quorum: `softmax` has none",
+        ),
+        (
+            model("a", "input", "y") + &host("mean", "\"y\"", "\"x\"", "quorum = 2"),
+            "step `mean`: a quorum of 2 of the results of 1 steps",
         ),
         (
             host("softmax", "[\"input\", \"input\"]", "\"x\"", ""),

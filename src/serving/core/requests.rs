@@ -75,8 +75,9 @@ impl<T: Clone> Core<T> {
         entry.orders = order..self.next_order;
         let admission = now.saturating_sub(entry.submitted);
         let flow = Arc::clone(&self.pipelines[entry.pipeline.0].flow);
-        let wait = patience(&flow).map(|wait| entry.submitted + wait);
-        self.patience.extend(wait.map(|at| (at, request)));
+        let submitted = entry.submitted;
+        let ends = waits(&flow).map(|wait| (submitted.saturating_add(wait), request));
+        self.patience.extend(ends);
         for part in 0..entry.parts.len() {
             let Some(entry) = self.requests.get_mut(&request) else {
                 return;
@@ -334,11 +335,10 @@ impl<T: Clone> Core<T> {
     }
 }
 
-/// How long the quorums of a graph wait, if it has any.
-fn patience(flow: &Dataflow) -> Option<Duration> {
-    let waits = flow.steps().filter_map(|(_, step)| match step.join {
+/// How long the quorums of a graph wait.
+fn waits(flow: &Dataflow) -> impl Iterator<Item = Duration> + '_ {
+    flow.steps().filter_map(|(_, step)| match step.join {
         RowJoin::Quorum { wait, .. } => Some(wait),
         RowJoin::All | RowJoin::Any | RowJoin::Always => None,
-    });
-    waits.min()
+    })
 }
