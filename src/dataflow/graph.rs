@@ -114,6 +114,7 @@ pub struct Dataflow {
     readers: Box<[Vec<StepIndex>]>,
     outputs: Vec<StepIndex>,
     planes: usize,
+    waits: Vec<Duration>,
     all: WantedSteps,
 }
 
@@ -153,6 +154,7 @@ impl Dataflow {
         Ok(Dataflow {
             all: wanted(&steps, &outputs),
             planes: planes(&steps),
+            waits: waits(&steps),
             steps: steps.into(),
             readers: readers.into(),
             outputs,
@@ -180,6 +182,7 @@ impl Dataflow {
         Dataflow {
             all: wanted(&steps, &[fold]),
             planes: self::planes(&steps),
+            waits: Vec::new(),
             steps: steps.into(),
             readers: readers.into(),
             outputs: vec![fold],
@@ -210,6 +213,11 @@ impl Dataflow {
     /// Returns the number of layouts of inputs.
     pub fn planes(&self) -> usize {
         self.planes
+    }
+
+    /// Returns how long its quorums wait.
+    pub fn waits(&self) -> &[Duration] {
+        &self.waits
     }
 
     /// Returns the steps that have to run for all outputs.
@@ -269,4 +277,12 @@ fn planes(steps: &[FlowStep]) -> usize {
         StepWork::Host | StepWork::Fold => None,
     });
     planes.max().unwrap_or(0)
+}
+
+fn waits(steps: &[FlowStep]) -> Vec<Duration> {
+    let waits = steps.iter().filter_map(|step| match step.join {
+        RowJoin::Quorum { wait, .. } => Some(wait),
+        RowJoin::All | RowJoin::Any | RowJoin::Always => None,
+    });
+    waits.collect()
 }

@@ -137,12 +137,19 @@ impl PartEntry {
         }
     }
 
-    pub(super) fn range(&self, request: RequestKey, part: usize, now: Duration) -> Range {
+    /// The samples of the part as they wait for a step.
+    pub(super) fn range(
+        &self,
+        request: RequestKey,
+        part: usize,
+        (step, plane): (StepIndex, usize),
+        now: Duration,
+    ) -> Range {
         Range {
             request,
             part,
-            step: StepIndex::default(),
-            plane: 0,
+            step,
+            plane,
             part_samples: self.slice.len,
             first: 0,
             len: self.slice.len,
@@ -150,5 +157,52 @@ impl PartEntry {
             order: self.order,
             segment: 0,
         }
+    }
+
+    /// Numbers of its samples in order of arrival.
+    pub(super) fn orders(&self) -> ops::Range<u64> {
+        self.order..self.order + self.slice.len as u64
+    }
+
+    /// Hands those samples of `whole` to `submit` that its step runs.
+    pub(super) fn queue(&mut self, whole: Range, mut submit: impl FnMut(Range)) {
+        let Some(progress) = &self.progress else {
+            return;
+        };
+        for run in progress.rows_of(whole.step).runs(self.slice.len) {
+            self.outstanding += run.len();
+            submit(Range {
+                first: run.start,
+                len: run.len(),
+                order: whole.order + run.start as u64,
+                ..whole
+            });
+        }
+    }
+}
+
+impl<T: Clone> RequestEntry<T> {
+    /// Returns the work of a step of the host's that is ready.
+    pub(super) fn host_work(
+        &mut self,
+        request: RequestKey,
+        part: usize,
+        step: StepIndex,
+        needs: &[StepIndex],
+    ) -> Option<HostWork<T>> {
+        let place = &mut self.parts[part];
+        let progress = place.progress.as_ref()?;
+        let over = needs.iter().filter(|need| progress.is_over(**need));
+        let held = over.map(|need| (*need, progress.rows_of(*need).clone()));
+        place.outstanding += 1;
+        Some(HostWork {
+            held: held.collect(),
+            rows: progress.rows_of(step).clone(),
+            request,
+            part,
+            step,
+            samples: place.slice.len,
+            payload: self.payload.clone(),
+        })
     }
 }

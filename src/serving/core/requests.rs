@@ -4,9 +4,7 @@ use std::ops;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataflow::{
-    Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
-};
+use crate::dataflow::{PartProgress, RowSet, StepReport, StepWork};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
@@ -76,7 +74,8 @@ impl<T: Clone> Core<T> {
         let admission = now.saturating_sub(entry.submitted);
         let flow = Arc::clone(&self.pipelines[entry.pipeline.0].flow);
         let submitted = entry.submitted;
-        let ends = waits(&flow).map(|wait| (submitted.saturating_add(wait), request));
+        let waits = flow.waits().iter();
+        let ends = waits.map(|wait| (submitted.saturating_add(*wait), request));
         self.patience.extend(ends);
         for part in 0..entry.parts.len() {
             let Some(entry) = self.requests.get_mut(&request) else {
@@ -130,7 +129,7 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// StepFilter of the host's that are to be run now, in the order in which they became ready.
+    /// Steps of the host's that are to be run now, in the order in which they became ready.
     pub fn take_host_work(&mut self) -> Vec<HostWork<T>> {
         std::mem::take(&mut self.host_work)
     }
@@ -176,88 +175,44 @@ impl<T: Clone> Core<T> {
         part: usize,
         report: StepReport,
     ) -> Option<Finished<T>> {
-        for step in report.ready {
-            self.make_ready(now, request, part, step);
-        }
-        if !report.dropped.is_empty() {
-            self.drop_steps(request, part, &report.dropped);
-        }
         let entry = self.requests.get_mut(&request)?;
-        let mut complete = None;
-        if let Some(split) = report.over {
-            entry.open -= 1;
-            if entry.open == 0 {
-                entry.over = true;
-                complete = Some(entry.finished(now, request, split));
-                let deadline = entry.deadline;
-                self.live -= 1;
-                self.forget_timers(request, deadline);
-            }
-        }
-        self.free_part(request, part);
-        complete
-    }
-
-    /// Queues a step's samples, or has the host run it.
-    fn make_ready(&mut self, now: Duration, request: RequestKey, part: usize, step: StepIndex) {
-        let Some(entry) = self.requests.get_mut(&request) else {
-            return;
-        };
-        let FlowStep { work, needs, .. } = self.pipelines[entry.pipeline.0].flow.step(step);
-        let place = &mut entry.parts[part];
-        let Some(progress) = &place.progress else {
-            return;
-        };
-        let (rows, samples) = (progress.rows_of(step).clone(), place.slice.len);
-        match *work {
-            StepWork::Fold => {}
-            StepWork::Host => {
-                place.outstanding += 1;
-                let over = needs.iter().filter(|need| progress.is_over(**need));
-                let held = over.map(|need| (*need, progress.rows_of(*need).clone()));
-                self.host_work.push(HostWork {
-                    held: held.collect(),
-                    request,
-                    part,
-                    step,
-                    rows,
-                    samples,
-                    payload: entry.payload.clone(),
-                });
-            }
-            StepWork::Model { member, plane } => {
-                let whole = place.range(request, part, now);
-                for run in rows.runs(samples) {
-                    place.outstanding += run.len();
-                    let order = whole.order + run.start as u64;
-                    let (first, len) = (run.start, run.len());
-                    let range = Range {
-                        step,
-                        plane,
-                        first,
-                        len,
-                        order,
-                        ..whole
-                    };
-                    self.scheduler.submit(now, member, range);
+        let flow = &self.pipelines[entry.pipeline.0].flow;
+        for step in report.ready {
+            match flow.step(step).work {
+                StepWork::Fold => {}
+                StepWork::Host => {
+                    let needs = &flow.step(step).needs;
+                    self.host_work
+                        .extend(entry.host_work(request, part, step, needs));
+                }
+                StepWork::Model { member, plane } => {
+                    let (place, scheduler) = (&mut entry.parts[part], &mut self.scheduler);
+                    let first = place.range(request, part, (step, plane), now);
+                    place.queue(first, |range| scheduler.submit(now, member, range));
                 }
             }
         }
-    }
-
-    /// Takes samples of steps that nobody waits for any more out of the queues.
-    fn drop_steps(&mut self, request: RequestKey, part: usize, steps: &[StepIndex]) {
-        let Some(entry) = self.requests.get_mut(&request) else {
-            return;
-        };
-        let place = &mut entry.parts[part];
-        let orders = place.order..place.order + place.slice.len as u64;
-        for range in self
-            .scheduler
-            .remove_samples(&orders, StepFilter::Some(steps))
-        {
-            place.outstanding -= range.len;
+        if !report.dropped.is_empty() {
+            let place = &mut entry.parts[part];
+            let (orders, steps) = (place.orders(), StepFilter::Some(&report.dropped));
+            let dropped = self.scheduler.remove_samples(&orders, steps);
+            place.outstanding -= dropped.iter().map(|range| range.len).sum::<usize>();
         }
+        let complete = report.over.and_then(|split| {
+            entry.open -= 1;
+            entry.over |= entry.open == 0;
+            entry.over.then(|| entry.finished(now, request, split))
+        });
+        let is_idle = entry.parts[part].outstanding == 0;
+        if complete.is_some() {
+            let deadline = entry.deadline;
+            self.live -= 1;
+            self.forget_timers(request, deadline);
+        }
+        if is_idle {
+            self.free_part(request, part);
+        }
+        complete
     }
 
     /// Counts samples of a request that nobody waits for as gone.
@@ -333,12 +288,4 @@ impl<T: Clone> Core<T> {
             self.deadlines.remove(&(at, request));
         }
     }
-}
-
-/// How long the quorums of a graph wait.
-fn waits(flow: &Dataflow) -> impl Iterator<Item = Duration> + '_ {
-    flow.steps().filter_map(|(_, step)| match step.join {
-        RowJoin::Quorum { wait, .. } => Some(wait),
-        RowJoin::All | RowJoin::Any | RowJoin::Always => None,
-    })
 }
