@@ -324,6 +324,22 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
 }
 
 #[test]
+fn a_step_that_makes_infinities_fails_the_request_by_its_name() {
+    let text = "outputs = [\"answer\"]\n[[steps]]\nhost = \"normalise\"\ninputs = \"input\"\n\
+                outputs = \"x\"\nscale = 1e10\n[[steps]]\nhost = \"vote\"\ninputs = \"x\"\n\
+                outputs = \"answer\"\n";
+    let ensemble = Arc::new(read(text).expect("a pipeline"));
+    let engine = start(&ensemble, networks(&ensemble));
+    let samples = [1.0, 2.0, 3.0, 4.0, 3e38, 0.0, 0.0, 0.0];
+    let outcome = engine.predict(Request::new(&samples)).expect("let in");
+    let failure = Failure::Step {
+        step: "normalise".into(),
+        reason: "NaN or infinities for 1 sample".into(),
+    };
+    assert_eq!(outcome, Err(failure));
+}
+
+#[test]
 fn errors_name_the_file_the_step_and_the_tensor() {
     let model = |name: &str, from: &str, to: &str| {
         format!("[[steps]]\nmodel = \"{name}\"\ninputs = \"{from}\"\noutputs = \"{to}\"\n")

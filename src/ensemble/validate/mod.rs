@@ -126,6 +126,18 @@ fn check_width(
 ) -> Result<(), EnsembleError> {
     let at = manifest.outputs.as_ref().map_or(0, |o| o.span().start);
     match pipeline.map(Pipeline::width) {
+        Some(_)
+            if matches!(
+                answers,
+                AnswerKind::Values {
+                    normalise: true,
+                    ..
+                }
+            ) =>
+        {
+            let why = "answers.normalise: belongs to the combination of an ensemble";
+            Err(source.wrong(at, why))
+        }
         Some(found) if found != answers.width() => Err(source.wrong(
             at,
             format!("outputs: {found} values per sample where the pipeline has {answers}"),

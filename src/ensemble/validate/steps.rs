@@ -40,6 +40,17 @@ pub(super) fn pipeline(
         let why = "outputs: expected the names of the tensors that are answered, found none";
         return Err(source.wrong(steps.span().start, why));
     };
+    let unused = [
+        ("rule", manifest.rule.as_ref().map(Spanned::span)),
+        (
+            "temperature",
+            manifest.temperature.as_ref().map(Spanned::span),
+        ),
+    ];
+    if let Some((field, at)) = unused.into_iter().find_map(|(f, at)| Some((f, at?.start))) {
+        let why = format!("{field}: the steps of a pipeline say what becomes of answers");
+        return Err(source.wrong(at, why));
+    }
     let table = &manifest.input;
     let fields = [&table.scale, &table.shift, &table.mean, &table.std];
     if let Some(written) = fields.into_iter().flatten().next() {

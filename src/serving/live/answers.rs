@@ -174,8 +174,10 @@ impl EngineState {
     }
 
     /// Why a complete request must fail, if it must.
-    fn spoilt(&self, data: &RequestData) -> Option<Failure> {
-        if !data.is_flawed() || data.detail != Detail::Scores {
+    pub(super) fn spoilt(&self, data: &RequestData) -> Option<Failure> {
+        // In a pipeline others compute with the rows: none of them can be marked.
+        let is_marked = data.detail != Detail::Scores && data.graph.is_none();
+        if !data.is_flawed() || is_marked {
             return None;
         }
         let of_members = flaws(data);

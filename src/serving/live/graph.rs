@@ -110,7 +110,10 @@ impl PipelineRows {
     }
 
     /// Runs a step of the host. Returns the rows for which its result exists.
-    pub(super) fn run<T>(&self, storage: &Storage, work: &HostWork<T>) -> RowSet {
+    ///
+    /// # Errors
+    /// For so many rows the result holds NaN or infinities.
+    pub(super) fn run<T>(&self, storage: &Storage, work: &HostWork<T>) -> Result<RowSet, usize> {
         let width = self.pipeline.step(work.step).width;
         let rows = self.rows(storage, work.part, &work.held);
         let mut made = vec![0.0; work.samples * width];
@@ -122,9 +125,15 @@ impl PipelineRows {
             work.rows.contains(row) && made_of(row, &mut made)
         });
         if width > 0 {
+            let rows = made.chunks_exact(width);
+            let flawed = rows.filter(|row| row.iter().any(|v| !v.is_finite()));
+            match flawed.count() {
+                0 => {}
+                flawed => return Err(flawed),
+            }
             self.parts[work.part].steps[work.step.get()].write(made.len(), 0, &made);
         }
-        exist
+        Ok(exist)
     }
 
     fn rows<'a>(

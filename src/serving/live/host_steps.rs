@@ -3,7 +3,7 @@
 use crate::dataflow::RowSet;
 use crate::serving::core::HostWork;
 
-use super::promise::{Failure, Panicked, caught};
+use super::promise::{Failure, caught};
 use super::request::Payload;
 use super::state::EngineState;
 
@@ -26,15 +26,11 @@ impl EngineState {
     }
 
     fn run_host_step(&self, work: &HostWork<Payload>) {
-        let graph = work.payload.graph.as_ref();
-        let made = caught(|| graph.map(|graph| graph.run(&self.storage, work)));
-        let rows = match made {
-            Ok(rows) => rows.unwrap_or_else(RowSet::none),
-            Err(panic) => {
-                self.fail_step(work, &panic);
-                RowSet::none()
-            }
-        };
+        let rows = self.made(work).unwrap_or_else(|failure| {
+            let failed = self.core().fail(self.now(), work.request);
+            self.deliver_failures(failed, &failure);
+            RowSet::none()
+        });
         let (owed, woken) = {
             let (mut core, now) = (self.core(), self.now());
             (core.made(now, work, rows), core.wake(now))
@@ -43,13 +39,25 @@ impl EngineState {
         self.deliver(owed);
     }
 
-    fn fail_step(&self, work: &HostWork<Payload>, panic: &Panicked) {
-        let steps = self.ensemble.pipeline.as_ref().map(|p| p.step(work.step));
-        let failure = Failure::Step {
-            step: steps.map(|step| step.name.clone()).unwrap_or_default(),
-            reason: panic.to_string(),
+    /// Computes a step. NaN and infinities go no further: they would become an answer that looks
+    /// like any other.
+    fn made(&self, work: &HostWork<Payload>) -> Result<RowSet, Failure> {
+        let Some(graph) = &work.payload.graph else {
+            return Ok(RowSet::none());
         };
-        let failed = self.core().fail(self.now(), work.request);
-        self.deliver_failures(failed, &failure);
+        if let Some(failure) = self.spoilt(&work.payload) {
+            return Err(failure);
+        }
+        let failure = |reason: String| {
+            let step = self.ensemble.pipeline.as_ref().map(|p| p.step(work.step));
+            let step = step.map(|step| step.name.clone()).unwrap_or_default();
+            Failure::Step { step, reason }
+        };
+        match caught(|| graph.run(&self.storage, work)) {
+            Ok(Ok(rows)) => Ok(rows),
+            Ok(Err(1)) => Err(failure("NaN or infinities for 1 sample".into())),
+            Ok(Err(samples)) => Err(failure(format!("NaN or infinities for {samples} samples"))),
+            Err(panic) => Err(failure(panic.to_string())),
+        }
     }
 }

@@ -216,7 +216,9 @@ fn runs(
         let (samples, most) = (samples.count(), engine.telemetry().capacity());
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
-    let expected = args.fake.then(|| expected(&opened.ensemble));
+    // A pipeline has no rule to compare with.
+    let compares = args.fake && opened.ensemble.pipeline.is_none();
+    let expected = compares.then(|| expected(&opened.ensemble));
     if args.load.is_some() && args.fake {
         // A pattern's answers go to the generator; the combination is checked before.
         saturating(args, engine, &samples, expected.as_deref(), stopped)?;
