@@ -426,6 +426,11 @@ fn a_quorum_waits_for_all_while_its_time_lasts() {
     drive.advance_to(ms(19));
     let ran = |drive: &Drive| drive.runs.keys().filter(|k| k.2 < 3).count();
     assert_eq!((drive.finished.len(), ran(&drive)), (1, 3));
+    assert_eq!(
+        drive.core.next_timer(),
+        None,
+        "nobody waits for it any more"
+    );
 }
 
 #[test]

@@ -48,16 +48,7 @@ impl MemberNetwork {
                 let why = "expected a file of layers or of ONNX, since the answers are boxes";
                 return Err(fail(why.into()));
             }
-            (None, None) => {
-                let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
-                let graph = builder.build(input.shape, answers.width());
-                MemberNetwork {
-                    graph: graph.map_err(|e| fail(e.to_string()))?,
-                    by_length: None,
-                    own: None,
-                    input,
-                }
-            }
+            (None, None) => built(spec, input, answers.width()).map_err(fail)?,
         };
         let graph = shaped(read.graph, answers).map_err(fail)?;
         let width = match answers {
@@ -105,16 +96,7 @@ impl MemberNetwork {
                 from_file(source.files, file, input, None)?
             }
             Some(_) => return Err(fail("expected `file` alone".into())),
-            None => {
-                let builder = Builder::from_table(spec).map_err(|e| fail(e.to_string()))?;
-                let graph = builder.build(input.shape, answers.width());
-                MemberNetwork {
-                    graph: graph.map_err(|e| fail(e.to_string()))?,
-                    by_length: None,
-                    own: None,
-                    input,
-                }
-            }
+            None => built(spec, input, answers.width()).map_err(fail)?,
         };
         let signature = read.graph.signature();
         let graph = read.graph.flattened().map_err(|e| fail(e.to_string()))?;
@@ -128,6 +110,18 @@ impl MemberNetwork {
             signature,
         ))
     }
+}
+
+/// Builds a network of `width` answers for samples of `input`.
+fn built(spec: &toml::Table, input: Input, width: usize) -> Result<MemberNetwork, String> {
+    let builder = Builder::from_table(spec).map_err(|e| e.to_string())?;
+    let graph = builder.build(input.shape, width);
+    Ok(MemberNetwork {
+        graph: graph.map_err(|e| e.to_string())?,
+        by_length: None,
+        own: None,
+        input,
+    })
 }
 
 /// Checks that a network of answers with positions returns them in the right order, and makes a

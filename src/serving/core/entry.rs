@@ -87,6 +87,14 @@ pub(super) struct RequestEntry<T> {
     pub over: bool,
 }
 
+/// When a request has to be looked at, whatever happens.
+#[derive(Clone, Copy)]
+pub(super) struct RequestTimers {
+    pub pipeline: PipelineIndex,
+    pub submitted: Duration,
+    pub deadline: Option<Duration>,
+}
+
 /// A part of such a request.
 pub(super) struct PartEntry {
     pub slice: Slice,
@@ -101,6 +109,14 @@ pub(super) struct PartEntry {
 }
 
 impl<T> RequestEntry<T> {
+    pub(super) fn timers(&self) -> RequestTimers {
+        RequestTimers {
+            pipeline: self.pipeline,
+            submitted: self.submitted,
+            deadline: self.deadline,
+        }
+    }
+
     /// Whether somebody still waits for the samples of a range that is queued or was run.
     pub(super) fn waits_for(&self, range: &Range) -> bool {
         let progress = self.parts[range.part].progress.as_ref();

@@ -11,7 +11,7 @@ use crate::serving::door::Refused;
 use crate::serving::queue::StepFilter;
 
 use super::Core;
-use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry};
+use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
 use super::owed::{Finished, Owed};
 
 impl<T: Clone> Core<T> {
@@ -205,9 +205,9 @@ impl<T: Clone> Core<T> {
         });
         let is_idle = entry.parts[part].outstanding == 0;
         if complete.is_some() {
-            let deadline = entry.deadline;
+            let timers = entry.timers();
             self.live -= 1;
-            self.forget_timers(request, deadline);
+            self.forget_timers(request, timers);
         }
         if is_idle {
             self.free_part(request, part);
@@ -258,9 +258,9 @@ impl<T: Clone> Core<T> {
         let entry = self.requests.get_mut(&request).filter(|e| !e.over)?;
         entry.over = true;
         let finished = entry.finished(now, request, LatencySplit::default());
-        let deadline = entry.deadline;
+        let timers = entry.timers();
         self.live -= 1;
-        self.forget_timers(request, deadline);
+        self.forget_timers(request, timers);
         Some(finished)
     }
 
@@ -275,7 +275,7 @@ impl<T: Clone> Core<T> {
     pub fn abandon(&mut self, request: RequestKey) -> Option<T> {
         let entry = self.requests.remove(&request)?;
         self.live -= usize::from(!entry.over);
-        self.forget_timers(request, entry.deadline);
+        self.forget_timers(request, entry.timers());
         let pool = &mut self.pipelines[entry.pipeline.0].pool;
         for part in entry.parts {
             pool.release(part.slice.extent, part.slice.len);
@@ -283,9 +283,14 @@ impl<T: Clone> Core<T> {
         (!entry.over).then_some(entry.payload)
     }
 
-    fn forget_timers(&mut self, request: RequestKey, deadline: Option<Duration>) {
-        if let Some(at) = deadline {
+    /// Nobody waits for a request any more, nor for its quorums.
+    fn forget_timers(&mut self, request: RequestKey, timers: RequestTimers) {
+        if let Some(at) = timers.deadline {
             self.deadlines.remove(&(at, request));
+        }
+        for wait in self.pipelines[timers.pipeline.0].flow.waits() {
+            let at = timers.submitted.saturating_add(*wait);
+            self.patience.remove(&(at, request));
         }
     }
 }
