@@ -23,12 +23,14 @@ pub struct PartProgress {
 #[derive(Clone, Debug)]
 struct StepProgress {
     state: StepState,
-    /// Steps that it needs and that are not over.
-    missing: usize,
     /// Its rows, once it is ready.
     rows: RowSet,
     /// Where the time went until it was ready; `None` for a first step.
     before: Option<Box<LatencySplit>>,
+    /// Steps that it needs and that are not over.
+    missing: u32,
+    /// The step whose end let it start; `None` for a first step and for a quorum that waited.
+    after: Option<StepIndex>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ enum StepState {
     Dropped,
 }
 
-/// The consequences of an event.
+/// The consequences of an event. Each event adds to it; it is kept and cleared for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepReport {
     /// Steps that are to be run now.
@@ -52,6 +54,15 @@ pub struct StepReport {
     pub dropped: Vec<StepIndex>,
     /// All is over: where the time of the longest chain of steps went.
     pub over: Option<LatencySplit>,
+}
+
+impl StepReport {
+    /// Forgets what it holds, but not its memory.
+    pub fn clear(&mut self) {
+        self.ready.clear();
+        self.dropped.clear();
+        self.over = None;
+    }
 }
 
 /// Computes where the time of the steps that ended an event went; it is asked only where that is of
@@ -66,36 +77,37 @@ impl PartProgress {
         wanted: &WantedSteps,
         rows: usize,
         admission: Duration,
-    ) -> (Self, StepReport) {
-        let steps = flow.steps().map(|(at, step)| StepProgress {
-            state: match wanted.has(at) {
-                true => StepState::Waiting,
-                false => StepState::Unwanted,
-            },
-            missing: step.needs.len(),
-            rows: RowSet::none(),
-            before: None,
+        report: &mut StepReport,
+    ) -> Self {
+        let mut open = 0;
+        let steps = flow.steps().map(|(at, step)| {
+            let wanted = wanted.has(at);
+            open += usize::from(wanted);
+            StepProgress {
+                state: match wanted {
+                    true => StepState::Waiting,
+                    false => StepState::Unwanted,
+                },
+                missing: step.needs.len() as u32,
+                rows: RowSet::none(),
+                before: None,
+                after: None,
+            }
         });
-        let steps: Box<[StepProgress]> = steps.collect();
-        let waiting = steps.iter().filter(|s| s.state == StepState::Waiting);
         let mut part = PartProgress {
             rows,
-            open: waiting.count(),
-            steps,
+            steps: steps.collect(),
+            open,
             waited: None,
             admission,
         };
-        let mut report = StepReport::default();
-        let at_once = || LatencySplit {
-            admission,
-            ..LatencySplit::default()
-        };
-        for (at, step) in flow.steps() {
-            if step.needs.is_empty() && part.is(at, StepState::Waiting) {
-                part.start(flow, at, RowSet::ALL, &at_once, &mut report);
+        let at_once = || admitted(admission);
+        for &first in flow.first() {
+            if part.is(first, StepState::Waiting) {
+                part.start(flow, first, RowSet::ALL, &at_once, report);
             }
         }
-        (part, report)
+        part
     }
 
     /// So many rows of a model's step were run; `split` is where their time went from when they
@@ -106,23 +118,23 @@ impl PartProgress {
         step: StepIndex,
         rows: usize,
         split: impl Fn() -> LatencySplit,
-    ) -> StepReport {
-        let mut report = StepReport::default();
-        let StepState::Running(left) = self.steps[step.get()].state else {
-            return report;
+        report: &mut StepReport,
+    ) {
+        let running = &mut self.steps[step.get()];
+        let StepState::Running(left) = running.state else {
+            return;
         };
         let left = left.saturating_sub(rows);
-        self.steps[step.get()].state = StepState::Running(left);
+        running.state = StepState::Running(left);
         if left == 0 {
-            let before = self.before(step);
+            let (before, admission) = (running.before.take(), self.admission);
             let chain = || {
-                let mut chain = before;
+                let mut chain = before.as_deref().copied().unwrap_or(admitted(admission));
                 chain += split();
                 chain
             };
-            self.end(flow, step, &chain, &mut report);
+            self.end(flow, step, &chain, report);
         }
-        report
     }
 
     /// The host made the result of a step for `rows`, `total` after the request's arrival.
@@ -132,32 +144,29 @@ impl PartProgress {
         step: StepIndex,
         rows: RowSet,
         total: Duration,
-    ) -> StepReport {
-        let mut report = StepReport::default();
+        report: &mut StepReport,
+    ) {
         if !matches!(self.steps[step.get()].state, StepState::Running(_)) {
-            return report;
+            return;
         }
         self.steps[step.get()].rows = rows;
         let mut chain = self.before(step);
         chain.combining += total.saturating_sub(chain.total());
-        self.end(flow, step, &|| chain, &mut report);
-        report
+        self.end(flow, step, &|| chain, report);
     }
 
     /// Quorums that wait no longer than `total`, the time since the request's arrival, do without
     /// steps that are late from now on.
-    pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration) -> StepReport {
-        let mut report = StepReport::default();
+    pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration, report: &mut StepReport) {
         self.waited = Some(total);
         for (at, step) in flow.steps() {
             let waits = self.is(at, StepState::Waiting);
             if waits && matches!(step.join, RowJoin::Quorum { .. }) {
                 let mut chain = self.before(at);
                 chain.queueing += total.saturating_sub(chain.total());
-                self.consider(flow, at, &|| chain, &mut report);
+                self.consider(flow, at, &|| chain, report);
             }
         }
-        report
     }
 
     /// Whether all that is wanted is over.
@@ -185,12 +194,8 @@ impl PartProgress {
     }
 
     fn before(&self, step: StepIndex) -> LatencySplit {
-        let admitted = || LatencySplit {
-            admission: self.admission,
-            ..LatencySplit::default()
-        };
         let before = self.steps[step.get()].before.as_deref();
-        before.copied().unwrap_or_else(admitted)
+        before.copied().unwrap_or(admitted(self.admission))
     }
 
     /// A step may run for `rows`.
@@ -223,8 +228,10 @@ impl PartProgress {
         self.steps[at.get()].state = StepState::Over;
         self.open -= 1;
         for &reader in flow.readers(at) {
-            self.steps[reader.get()].missing -= 1;
-            if self.is(reader, StepState::Waiting) {
+            let next = &mut self.steps[reader.get()];
+            next.missing -= 1;
+            if next.state == StepState::Waiting {
+                next.after = Some(at);
                 self.consider(flow, reader, chain, report);
             }
         }
@@ -241,7 +248,7 @@ impl PartProgress {
         chain: Chain<'_>,
         report: &mut StepReport,
     ) {
-        let missing = self.steps[at.get()].missing;
+        let missing = self.steps[at.get()].missing as usize;
         let needs = flow.step(at).needs.len();
         match flow.step(at).join {
             _ if missing == 0 => {}
@@ -299,5 +306,13 @@ impl PartProgress {
                 report.dropped.push(step);
             }
         }
+    }
+}
+
+/// Where the time of a request went that has only been let in.
+fn admitted(admission: Duration) -> LatencySplit {
+    LatencySplit {
+        admission,
+        ..LatencySplit::default()
     }
 }

@@ -10,6 +10,7 @@ mod core;
 mod door;
 mod events;
 mod flaws;
+mod keys;
 mod live;
 mod log_line;
 mod plan;

@@ -6,6 +6,7 @@
 mod batches;
 mod entry;
 mod failing;
+mod follow;
 mod latencies;
 mod owed;
 mod requests;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::dataflow::Dataflow;
+use crate::dataflow::{Dataflow, StepReport};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
 use crate::serving::door::{Door, DoorState};
+use crate::serving::keys::KeyMap;
 use crate::serving::pool::PoolIndex;
 use crate::serving::scheduler::{Discipline, Scheduler};
 
@@ -108,13 +110,15 @@ pub struct Core<T> {
     door: Door,
     pipelines: Vec<ServedPipeline>,
     scheduler: Scheduler,
-    requests: HashMap<RequestKey, RequestEntry<T>>,
+    requests: KeyMap<RequestKey, RequestEntry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
     /// When requests do without steps that are late.
     patience: BTreeSet<(Duration, RequestKey)>,
     host_work: Vec<HostWork<T>>,
-    running: HashMap<BatchId, RunningBatch>,
-    tallies: HashMap<WorkerId, WorkerTally>,
+    /// Of the event that is looked at; it keeps its memory.
+    report: StepReport,
+    running: KeyMap<BatchId, RunningBatch>,
+    tallies: KeyMap<WorkerId, WorkerTally>,
     watches: HashMap<(DeviceIndex, MemberIndex), PanicWatch>,
     restarts: HashMap<(DeviceIndex, MemberIndex), u32>,
     rest: Vec<DeviceRest>,
@@ -153,12 +157,13 @@ impl<T: Clone> Core<T> {
                 config.policy,
                 config.segment,
             ),
-            requests: HashMap::new(),
+            requests: KeyMap::default(),
             deadlines: BTreeSet::new(),
             patience: BTreeSet::new(),
             host_work: Vec::new(),
-            running: HashMap::new(),
-            tallies: HashMap::new(),
+            report: StepReport::default(),
+            running: KeyMap::default(),
+            tallies: KeyMap::default(),
             watches: HashMap::new(),
             restarts: HashMap::new(),
             rest: vec![DeviceRest::Awake; config.devices.len()],
