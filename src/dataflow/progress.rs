@@ -18,6 +18,8 @@ pub struct PartProgress {
     waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
     admission: Duration,
+    /// The step that ended last.
+    last: StepIndex,
 }
 
 #[derive(Clone, Debug)]
@@ -29,7 +31,7 @@ struct StepProgress {
     before: Option<Box<LatencySplit>>,
     /// Steps that it needs and that are not over.
     missing: u32,
-    /// The step whose end let it start; `None` for a first step and for a quorum that waited.
+    /// The step that ended last of those that it waited for; `None` for a first step.
     after: Option<StepIndex>,
 }
 
@@ -52,6 +54,10 @@ pub struct StepReport {
     pub ready: Vec<StepIndex>,
     /// Steps whose results nobody waits for any more.
     pub dropped: Vec<StepIndex>,
+    /// Steps that were not over when a quorum went on without them.
+    pub late: Vec<StepIndex>,
+    /// Steps that are not run for some rows, and for how many.
+    pub skipped: Vec<(StepIndex, usize)>,
     /// All is over: where the time of the longest chain of steps went.
     pub over: Option<LatencySplit>,
 }
@@ -61,6 +67,8 @@ impl StepReport {
     pub fn clear(&mut self) {
         self.ready.clear();
         self.dropped.clear();
+        self.late.clear();
+        self.skipped.clear();
         self.over = None;
     }
 }
@@ -100,6 +108,7 @@ impl PartProgress {
             open,
             waited: None,
             admission,
+            last: StepIndex::default(),
         };
         let at_once = || admitted(admission);
         for &first in flow.first() {
@@ -174,6 +183,13 @@ impl PartProgress {
         self.open == 0
     }
 
+    /// Iterates over the steps of the longest chain, from the one that ended last back to a first
+    /// one.
+    pub fn longest_chain(&self) -> impl Iterator<Item = StepIndex> + '_ {
+        let before = |at: &StepIndex| self.steps[at.get()].after;
+        std::iter::successors(Some(self.last), before)
+    }
+
     /// Returns the rows of a step that is ready or over.
     pub fn rows_of(&self, step: StepIndex) -> &RowSet {
         &self.steps[step.get()].rows
@@ -212,6 +228,10 @@ impl PartProgress {
             StepWork::Host => usize::from(!rows.is_empty()),
             StepWork::Fold => 0,
         };
+        if !rows.is_all() {
+            let skipped = self.rows - rows.count(self.rows);
+            report.skipped.push((at, skipped));
+        }
         let first = flow.step(at).needs.is_empty();
         let step = &mut self.steps[at.get()];
         step.rows = rows;
@@ -226,6 +246,7 @@ impl PartProgress {
     /// A step is over: looks at those that need it.
     fn end(&mut self, flow: &Dataflow, at: StepIndex, chain: Chain<'_>, report: &mut StepReport) {
         self.steps[at.get()].state = StepState::Over;
+        self.last = at;
         self.open -= 1;
         for &reader in flow.readers(at) {
             let next = &mut self.steps[reader.get()];
@@ -263,6 +284,9 @@ impl PartProgress {
             RowJoin::All | RowJoin::Any | RowJoin::Always => return,
         }
         let rows = self.joined(flow, at);
+        if missing > 0 {
+            self.note_late(flow, at, report);
+        }
         self.start(flow, at, rows, chain, report);
         if missing > 0 {
             self.drop_unneeded(flow, report);
@@ -283,6 +307,26 @@ impl PartProgress {
             RowJoin::Quorum { least, .. } => least,
         };
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(*need)))
+    }
+
+    /// Notes the steps that a quorum starts without: those that could run, where it is others that
+    /// wait for them.
+    fn note_late(&self, flow: &Dataflow, quorum: StepIndex, report: &mut StepReport) {
+        let mut awaited = vec![false; quorum.get() + 1];
+        awaited[quorum.get()] = true;
+        for at in (0..=quorum.get()).rev().map(StepIndex::nth) {
+            match self.steps[at.get()].state {
+                StepState::Waiting if awaited[at.get()] => {
+                    for need in &flow.step(at).needs {
+                        awaited[need.get()] = true;
+                    }
+                }
+                StepState::Running(_) | StepState::Dropped if awaited[at.get()] => {
+                    report.late.push(at);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Drops the steps that are not over and that nobody who is not over waits for.

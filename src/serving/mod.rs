@@ -22,13 +22,13 @@ mod scheduler;
 mod setup;
 mod simulated;
 
-pub use answer::{Answer, Part};
+pub use answer::{Answer, MissingSteps, Part};
 pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 pub use core::{
     Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, MemberStats,
-    Next, Owed, PanicWatch, PipelineConfig, Stamps, Verdict, WorkerStats, batch_spans,
+    Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats, batch_spans,
     transfer_span,
 };
 pub use door::{Door, DoorState, Refused};

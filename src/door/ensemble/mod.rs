@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use divisi::ensemble::Ensemble;
 use divisi::metrics::LatencySplit;
-use divisi::serving::{Answer, DoorState, Engine, Outcome, Request};
+use divisi::serving::{Answer, DoorState, Engine, MissingSteps, Outcome, Request};
 use divisi::tensor::Signature;
 use tokio::sync::oneshot;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::protocol::ModelId;
+use crate::protocol::{ModelId, ParameterValue};
 use crate::service::{
     Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
     ModelService, ModelState,
@@ -82,8 +82,10 @@ impl EnsembleService {
         self.check(&asked.model)?;
         let wanted = self.form.wanted(&asked.outputs, &self.model.name)?;
         let rows = sample_rows(&self.model.signature, &asked.inputs)?;
+        let computed = self.form.computed(&wanted);
         let request = Request {
             deadline: asked.deadline,
+            outputs: &computed,
             ..Request::new(&rows.values).detailed(self.form.detail())
         };
         let (tell, told) = oneshot::channel::<Outcome>();
@@ -99,9 +101,10 @@ impl EnsembleService {
             let outcome = outcome.map_err(|_| ServiceError::new(ErrorKind::Internal, dropped))?;
             let answer = outcome.map_err(|failure| ServiceError::coded(&failure))?;
             Ok(InferenceAnswer {
-                outputs: form.outputs(&answer, length, &wanted)?,
+                outputs: form.outputs(&answer, length, &computed, &wanted)?,
                 samples: answer.len() as u64,
                 times: times(&answer),
+                parameters: parameters(answer.missing()),
             })
         }))
     }
@@ -116,6 +119,21 @@ fn labels(ensemble: &Ensemble, form: &AnswerForm) -> Vec<(String, Arc<[String]>)
         (output.to_owned(), names)
     });
     labelled.into_iter().collect()
+}
+
+/// The names of the steps that quorums did without, joined by commas.
+const MISSING: &str = "divisi_missing";
+/// Whether none of them could have changed the class.
+const CERTAIN: &str = "divisi_certain";
+
+fn parameters(missing: &MissingSteps) -> Vec<(&'static str, ParameterValue)> {
+    if missing.names.is_empty() {
+        return Vec::new();
+    }
+    let names = ParameterValue::Text(missing.names.join(","));
+    let certain = missing.is_certain.map(ParameterValue::Bool);
+    let certain = certain.map(|certain| (CERTAIN, certain));
+    std::iter::once((MISSING, names)).chain(certain).collect()
 }
 
 fn times(answer: &Answer) -> InferenceTimes {

@@ -8,6 +8,7 @@ use crate::serving::queue::StepFilter;
 use crate::serving::scheduler::Scheduler;
 
 use super::entry::{HostWork, RequestEntry};
+use super::steps::StepTally;
 
 /// Where steps go that may run now.
 pub(super) struct Following<'a, T> {
@@ -15,6 +16,8 @@ pub(super) struct Following<'a, T> {
     pub flow: &'a Dataflow,
     pub scheduler: &'a mut Scheduler,
     pub host_work: &'a mut Vec<HostWork<T>>,
+    /// Of the steps of the request's pipeline.
+    pub tallies: &'a mut [StepTally],
 }
 
 impl<T: Clone> Following<'_, T> {
@@ -27,18 +30,23 @@ impl<T: Clone> Following<'_, T> {
         report: &StepReport,
     ) {
         let (now, flow) = (self.now, self.flow);
+        self.count(report);
         for &step in &report.ready {
+            let tally = &mut self.tallies[step.get()];
             match flow.step(step).work {
                 StepWork::Fold => {}
                 StepWork::Host => {
                     let needs = &flow.step(step).needs;
-                    self.host_work
-                        .extend(entry.host_work(request, part, step, needs));
+                    let work = entry.host_work(now, (request, part), step, needs);
+                    let rows = work.as_ref().map(|w| w.rows.count(w.samples));
+                    tally.is_ready(rows.unwrap_or_default());
+                    self.host_work.extend(work);
                 }
                 StepWork::Model { member, plane } => {
                     let (place, scheduler) = (&mut entry.parts[part], &mut *self.scheduler);
                     let first = place.range(request, part, (step, plane), now);
-                    place.queue(first, |range| scheduler.submit(now, member, range));
+                    let rows = place.queue(first, |range| scheduler.submit(now, member, range));
+                    tally.is_ready(rows);
                 }
             }
         }
@@ -46,7 +54,19 @@ impl<T: Clone> Following<'_, T> {
             let place = &mut entry.parts[part];
             let (orders, steps) = (place.orders(), StepFilter::Some(&report.dropped));
             let dropped = self.scheduler.remove_samples(&orders, steps);
-            place.outstanding -= dropped.iter().map(|range| range.len).sum::<usize>();
+            for range in dropped {
+                place.outstanding -= range.len;
+                self.tallies[range.step.get()].gave_up(range.len);
+            }
+        }
+    }
+
+    fn count(&mut self, report: &StepReport) {
+        for (step, rows) in &report.skipped {
+            self.tallies[step.get()].skipped(*rows);
+        }
+        for step in &report.late {
+            self.tallies[step.get()].was_late();
         }
     }
 }

@@ -12,6 +12,7 @@ mod owed;
 mod requests;
 mod rest;
 mod stats;
+mod steps;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -38,6 +39,8 @@ use rest::DeviceRest;
 use stats::{CopyEngine, Done, WorkerTally};
 pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
 pub(crate) use stats::{MOMENT, MOMENTS};
+pub use steps::StepStats;
+use steps::StepTally;
 pub use workers::{PanicWatch, Verdict};
 
 /// The devices, members and pipelines that a core decides for.
@@ -115,6 +118,8 @@ pub struct Core<T> {
     /// When requests do without steps that are late.
     patience: BTreeSet<(Duration, RequestKey)>,
     host_work: Vec<HostWork<T>>,
+    /// Of each pipeline, its steps.
+    steps: Vec<Vec<StepTally>>,
     /// Of the event that is looked at; it keeps its memory.
     report: StepReport,
     running: KeyMap<BatchId, RunningBatch>,
@@ -143,6 +148,9 @@ pub struct Core<T> {
 impl<T: Clone> Core<T> {
     /// Nobody works yet and the door is not open.
     pub fn new(config: CoreConfig) -> Self {
+        let pipelines = config.pipelines.iter();
+        let steps = pipelines.map(|p| steps::tallies(p.flow.steps().len()));
+        let steps = steps.collect();
         Core {
             members: config.members,
             door: Door::default(),
@@ -161,6 +169,7 @@ impl<T: Clone> Core<T> {
             deadlines: BTreeSet::new(),
             patience: BTreeSet::new(),
             host_work: Vec::new(),
+            steps,
             report: StepReport::default(),
             running: KeyMap::default(),
             tallies: KeyMap::default(),

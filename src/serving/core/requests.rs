@@ -12,6 +12,7 @@ use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
 use super::follow::Following;
 use super::owed::{Finished, Owed};
+use super::steps::{self, StepEnd};
 
 impl<T: Clone> Core<T> {
     /// A request knocks. Its samples are to be written where the admission says, then
@@ -48,6 +49,7 @@ impl<T: Clone> Core<T> {
             orders: 0..0,
             submitted: now,
             deadline: arrival.deadline,
+            late: Vec::new(),
             over: false,
         };
         self.requests.insert(request, entry);
@@ -80,6 +82,7 @@ impl<T: Clone> Core<T> {
             flow,
             scheduler: &mut self.scheduler,
             host_work: &mut self.host_work,
+            tallies: &mut self.steps[entry.pipeline.0],
         };
         let (admission, report) = (now.saturating_sub(submitted), &mut self.report);
         for part in 0..entry.parts.len() {
@@ -94,15 +97,25 @@ impl<T: Clone> Core<T> {
         }
     }
 
-    /// Samples of a range were run; `split` is where their time went since they were queued.
+    /// Samples of a range were run, from `started` on for `computed`; `split` is where their time
+    /// went since they were queued.
     pub(super) fn ran(
         &mut self,
         now: Duration,
         range: &Range,
+        (started, computed): (Duration, Duration),
         split: impl Fn() -> LatencySplit,
     ) -> Option<Finished<T>> {
         let (place, len) = ((range.request, range.part), range.len);
-        self.advance(now, place, len, |part, flow, _, report| {
+        let end = StepEnd {
+            step: range.step,
+            outstanding: len,
+            rows: len,
+            made: len,
+            waited: started.saturating_sub(range.arrived),
+            computed,
+        };
+        self.advance(now, place, Some(end), |part, flow, _, report| {
             part.ran(flow, range.step, len, split, report);
         })
     }
@@ -111,7 +124,15 @@ impl<T: Clone> Core<T> {
     pub fn made<P>(&mut self, now: Duration, work: &HostWork<P>, rows: RowSet) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         let place = (work.request, work.part);
-        let finished = self.advance(now, place, 1, |part, flow, total, report| {
+        let end = StepEnd {
+            step: work.step,
+            outstanding: 1,
+            rows: work.rows.count(work.samples),
+            made: rows.count(work.samples),
+            waited: work.started.saturating_sub(work.arrived),
+            computed: now.saturating_sub(work.started),
+        };
+        let finished = self.advance(now, place, Some(end), |part, flow, total, report| {
             part.made(flow, work.step, rows, total, report);
         });
         finished.into_iter().for_each(|f| owed.push(f));
@@ -135,7 +156,7 @@ impl<T: Clone> Core<T> {
             let parts = self.requests.get(&request).map_or(0, |e| e.parts.len());
             for part in 0..parts {
                 let place = (request, part);
-                let finished = self.advance(now, place, 0, |part, flow, total, report| {
+                let finished = self.advance(now, place, None, |part, flow, total, report| {
                     part.lose_patience(flow, total, report);
                 });
                 finished.into_iter().for_each(|f| owed.push(f));
@@ -144,19 +165,23 @@ impl<T: Clone> Core<T> {
         owed
     }
 
-    /// Lets a part go on by an event, which ended `ended` samples or steps of the host's, and does
-    /// what follows. Returns the request, if it is complete by it.
+    /// Lets a part go on by an event, which ended some work, and does what follows. Returns the
+    /// request, if it is complete by it.
     fn advance(
         &mut self,
         now: Duration,
         (request, part): (RequestKey, usize),
-        ended: usize,
+        end: Option<StepEnd>,
         event: impl FnOnce(&mut PartProgress, &Dataflow, Duration, &mut StepReport),
     ) -> Option<Finished<T>> {
         let entry = self.requests.get_mut(&request)?;
         let (report, flow) = (&mut self.report, &self.pipelines[entry.pipeline.0].flow);
+        let tallies = &mut self.steps[entry.pipeline.0];
         let place = &mut entry.parts[part];
-        place.outstanding -= ended;
+        if let Some(end) = end {
+            place.outstanding -= end.outstanding;
+            tallies[end.step.get()].ended(now, &end);
+        }
         report.clear();
         if let Some(progress) = place.progress.as_mut().filter(|_| !entry.over) {
             event(progress, flow, now.saturating_sub(entry.submitted), report);
@@ -165,8 +190,10 @@ impl<T: Clone> Core<T> {
                 flow,
                 scheduler: &mut self.scheduler,
                 host_work: &mut self.host_work,
+                tallies,
             };
             following.follow(entry, request, part, report);
+            entry.note_late(&report.late);
         }
         let complete = report.over.and_then(|split| {
             entry.open -= 1;
@@ -175,6 +202,9 @@ impl<T: Clone> Core<T> {
         });
         let (is_idle, timers) = (entry.parts[part].outstanding == 0, entry.timers());
         if complete.is_some() {
+            if let Some(progress) = &entry.parts[part].progress {
+                steps::count_chain(&mut self.steps[entry.pipeline.0], progress);
+            }
             self.live -= 1;
             self.forget_timers(request, timers);
         }
@@ -188,6 +218,7 @@ impl<T: Clone> Core<T> {
     pub(super) fn discard(&mut self, range: &Range) {
         if let Some(entry) = self.requests.get_mut(&range.request) {
             entry.parts[range.part].outstanding -= range.len;
+            self.steps[entry.pipeline.0][range.step.get()].gave_up(range.len);
             self.free_part(range.request, range.part);
         }
     }

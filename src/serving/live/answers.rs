@@ -46,7 +46,7 @@ impl EngineState {
         finished.pay(|done| {
             let finish = |d: &RequestData| {
                 let answer = match &d.graph {
-                    Some(graph) => graph.answer(&self.storage),
+                    Some(graph) => graph.answer(&self.storage, &done.late),
                     None => Answer::finish(d.rule.as_ref(), &d.parts, width),
                 };
                 Ok(answer.timed(done.split))

@@ -177,7 +177,8 @@ impl EngineState {
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width, &self.ensemble.row_check) {
+        let checked = check(request.values, width, &self.ensemble.row_check);
+        if let Err(refused) = checked.and_then(|()| self.check_outputs(request.outputs)) {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
@@ -197,26 +198,37 @@ impl EngineState {
             Detail::Scores | Detail::Marked => 0,
         };
         let detail = request.detail;
-        let admission = self
-            .core()
-            .admit(due, Arrival::of(samples).until(deadline), |slices| {
-                let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-                let pipeline = self.ensemble.pipeline.as_ref();
-                let graph = pipeline.map(|pipeline| PipelineRows::new(pipeline, slices));
-                let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
-                let promises = &self.promises;
-                Arc::new(RequestData::new(
-                    parts,
-                    rule,
-                    graph,
-                    member_sample,
-                    detail,
-                    reply,
-                    promises,
-                ))
-            })?;
+        let pipeline = self.ensemble.pipeline.as_ref();
+        let arrival = Arrival {
+            outputs: pipeline.and_then(|p| p.steps_of(request.outputs)),
+            ..Arrival::of(samples).until(deadline)
+        };
+        let admission = self.core().admit(due, arrival, |slices| {
+            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+            let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
+            let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
+            let promises = &self.promises;
+            Arc::new(RequestData::new(
+                parts,
+                rule,
+                graph,
+                member_sample,
+                detail,
+                reply,
+                promises,
+            ))
+        })?;
         self.storage.write(&admission.parts, request.values);
         Ok(admission.request)
+    }
+
+    fn check_outputs(&self, wanted: &[usize]) -> Result<(), Refused> {
+        let pipeline = self.ensemble.pipeline.as_ref();
+        let outputs = pipeline.map_or(1, |p| p.outputs().len());
+        match wanted.iter().find(|output| **output >= outputs) {
+            Some(&output) => Err(Refused::Output { output, outputs }),
+            None => Ok(()),
+        }
     }
 
     /// Broadcasts a staged request to the queues and wakes who can serve it.
