@@ -10,6 +10,7 @@
 pub use divisi_runtime::{compute, device, lock, network, onnx, reading, tensor, words};
 
 pub mod allocation;
+pub mod catalogue;
 pub mod changes;
 pub mod codes;
 pub mod dataflow;

@@ -35,7 +35,7 @@ pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
-    EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
+    EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
     LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, SubmittedRequest,
     Telemetry,

@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["compute"],
     &["pipeline"],
     &["ensemble"],
+    &["catalogue"],
     &["allocation"],
     &["profile"],
     &["serving"],
@@ -168,7 +169,8 @@ fn hidden(path: &Path) -> bool {
 const LIVE: &[&[&str]] = &[
     &["locks"],
     &["graph", "member_sampler", "promise"],
-    &["counters", "factory", "request"],
+    &["counters", "factory", "served"],
+    &["request"],
     &["drivers"],
     &["state"],
     &["answers"],

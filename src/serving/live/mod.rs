@@ -16,10 +16,11 @@ mod pending;
 mod promise;
 mod request;
 mod reserve;
+mod served;
 mod state;
 mod telemetry;
 
-pub use counters::Graded;
+pub use counters::{EntryStats, Graded};
 pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, LossReason};
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};

@@ -55,7 +55,7 @@ impl LiveSession {
             now: seen.now,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             answers: self.ensemble.answers,
-            pipeline: self.ensemble.pipeline.is_some(),
+            pipeline: !self.ensemble.is_combined(),
             synthetic: self.ensemble.is_synthetic(),
             simulated: self.capabilities().any(|c| !c.computes),
             precision: self.precision(),
