@@ -14,6 +14,7 @@ pub mod catalogue;
 pub mod changes;
 pub mod codes;
 pub mod dataflow;
+pub mod deployment;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

@@ -24,7 +24,33 @@ pub struct CatalogueEntry {
     name: String,
     version: Version,
     ensemble: Arc<Ensemble>,
+    interface: Interface,
     columns: Arc<[MemberIndex]>,
+}
+
+/// How clients see an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// It is a network alone, whose own tensors are its answers.
+    pub network: bool,
+    /// The first dimension of its tensors.
+    pub batch: BatchDimension,
+    /// The names of the values of outputs, by the outputs' names.
+    pub labels: Vec<(String, Arc<[String]>)>,
+    /// Its answers are not kept for equal requests.
+    pub uncached: bool,
+}
+
+/// The first dimension of the tensors of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchDimension {
+    /// The samples of a request, as many as the pool holds.
+    #[default]
+    Any,
+    /// The samples of a request, at most so many.
+    AtMost(usize),
+    /// None: a request is one sample.
+    None,
 }
 
 impl CatalogueEntry {
@@ -41,6 +67,11 @@ impl CatalogueEntry {
     /// Returns its members, samples, steps and answers.
     pub fn ensemble(&self) -> &Arc<Ensemble> {
         &self.ensemble
+    }
+
+    /// Returns how clients see it.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
     }
 
     /// Returns the column of the matrix of each of its members.
@@ -65,46 +96,78 @@ pub struct NewEntry {
     pub version: Version,
     /// Its members, samples, steps and answers.
     pub ensemble: Arc<Ensemble>,
+    /// How clients see it.
+    pub interface: Interface,
+}
+
+impl NewEntry {
+    /// Creates the entry of an ensemble by its own name, in its first version.
+    pub fn of(ensemble: Arc<Ensemble>, interface: Interface) -> Self {
+        NewEntry {
+            name: ensemble.name.clone(),
+            version: Version::MIN,
+            ensemble,
+            interface,
+        }
+    }
+}
+
+impl From<&CatalogueEntry> for NewEntry {
+    fn from(entry: &CatalogueEntry) -> Self {
+        NewEntry {
+            name: entry.name.clone(),
+            version: entry.version,
+            ensemble: Arc::clone(&entry.ensemble),
+            interface: entry.interface.clone(),
+        }
+    }
 }
 
 impl Catalogue {
     /// Returns the catalogue of one ensemble alone, in its first version.
     pub fn of(ensemble: Arc<Ensemble>) -> Self {
+        Catalogue::alone(NewEntry::of(ensemble, Interface::default()))
+    }
+
+    /// Returns the catalogue of one entry.
+    pub fn alone(entry: NewEntry) -> Self {
+        let models = Arc::clone(&entry.ensemble);
         let entry = CatalogueEntry {
-            name: ensemble.name.clone(),
-            version: Version::MIN,
-            columns: MemberIndex::all(ensemble.members.len()).collect(),
-            ensemble: Arc::clone(&ensemble),
+            name: entry.name,
+            version: entry.version,
+            columns: MemberIndex::all(models.members.len()).collect(),
+            ensemble: entry.ensemble,
+            interface: entry.interface,
         };
         Catalogue {
             entries: vec![entry],
-            models: ensemble,
+            models,
         }
     }
 
     /// Creates the catalogue called `name`. Settings that all share are those of its first entry.
     ///
     /// # Errors
-    /// There is no entry, two have the same name and version, or there are more members than devices
-    /// can be given.
-    pub fn new(name: &str, entries: Vec<NewEntry>) -> Result<Self, CatalogueError> {
+    /// There is no entry, or two have the same name and version.
+    pub fn new(name: &str, mut entries: Vec<NewEntry>) -> Result<Self, CatalogueError> {
+        if let [_] = entries[..] {
+            let only = entries.pop().ok_or(CatalogueError::Empty)?;
+            return Ok(Catalogue::alone(only));
+        }
         let mut columns = Columns::default();
         let mut all: Vec<CatalogueEntry> = Vec::new();
-        for NewEntry {
-            name,
-            version,
-            ensemble,
-        } in entries
-        {
+        for new in entries {
+            let (name, version) = (new.name, new.version);
             if all.iter().any(|e| e.name == name && e.version == version) {
                 return Err(CatalogueError::Twice { name, version });
             }
-            let of_members = ensemble.members.iter();
+            let of_members = new.ensemble.members.iter();
             all.push(CatalogueEntry {
                 columns: of_members.map(|m| columns.of(m, &name)).collect(),
                 name,
                 version,
-                ensemble,
+                ensemble: new.ensemble,
+                interface: new.interface,
             });
         }
         let first = all.first().ok_or(CatalogueError::Empty)?;

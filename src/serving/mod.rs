@@ -40,7 +40,7 @@ pub use live::{
     Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, SubmittedRequest,
     Telemetry,
 };
-pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
+pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};

@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["load"],
     &["simulation"],
     &["search"],
-    &["changes"],
+    &["changes", "deployment"],
     &["session"],
     &["lib"],
 ];

@@ -36,6 +36,8 @@ pub struct EngineOptions {
     pub pool: PoolBounds,
     /// How long draining may take.
     pub drain_limit: Duration,
+    /// The moment that times are counted from; `None` for that of the start.
+    pub epoch: Option<Instant>,
 }
 
 impl Default for EngineOptions {
@@ -43,6 +45,7 @@ impl Default for EngineOptions {
         EngineOptions {
             pool: PoolBounds::default(),
             drain_limit: Duration::from_secs(10),
+            epoch: None,
         }
     }
 }
@@ -128,7 +131,7 @@ impl Engine {
             .check(&ensemble.batch_sizes)
             .map_err(EngineError::Policy)?;
         let networks = ServedNetworks { ensemble, factory };
-        let opened = EngineState::open(catalogue, networks, devices, &pools);
+        let opened = EngineState::open(catalogue, networks, devices, &pools, options.epoch);
         let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             state,

@@ -70,6 +70,7 @@ impl EngineState {
         networks: ServedNetworks,
         devices: Devices,
         pools: &[PoolSize],
+        epoch: Option<Instant>,
     ) -> Result<Self, DriverError> {
         let ensemble = Arc::clone(&networks.ensemble);
         let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
@@ -99,7 +100,7 @@ impl EngineState {
             ensemble,
             devices,
             networks,
-            start: Instant::now(),
+            start: epoch.unwrap_or_else(Instant::now),
             drivers,
             timer: OnceLock::new(),
             stopping: AtomicBool::new(false),
