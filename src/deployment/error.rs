@@ -25,7 +25,9 @@ pub enum DeploymentError {
         reason: String,
     },
     /// A pipeline uses a model that is to be unloaded.
-    #[error("model `{name}` is used by `{by}`; unload that first, or both with `unload_dependents`")]
+    #[error(
+        "model `{name}` is used by `{by}`; unload that first, or both with `unload_dependents`"
+    )]
     Used {
         /// The model's name.
         name: String,

@@ -63,47 +63,29 @@ pub struct DeploymentStart {
 }
 
 impl Deployment {
-    /// Serves `entries`, and nothing else ever.
+    /// Serves `entries`, which were read from `source`; without one nothing is loaded or unloaded later.
     ///
     /// # Errors
     /// They are no catalogue, do not fit, or a worker does not start.
-    pub fn fixed(entries: Vec<NewEntry>, start: DeploymentStart) -> Result<Self, DeploymentError> {
-        Deployment::start(None, entries, Wanted::default(), start)
-    }
-
-    /// Serves the models of `source` that have one of these names. Models that cannot be read are left
-    /// out, with the reason ([`Deployment::models`]).
-    ///
-    /// # Errors
-    /// None of them can be served, they do not fit, or a worker does not start.
-    pub fn of_source(
-        source: Arc<dyn ModelSource>,
-        names: BTreeSet<String>,
+    pub fn start(
+        source: Option<Arc<dyn ModelSource>>,
+        read: ModelsRead,
         start: DeploymentStart,
     ) -> Result<Self, DeploymentError> {
-        let read = source.read(&names, &[]);
         if read.entries.is_empty() {
             return Err(DeploymentError::nothing(&read.failures));
         }
+        let names = read.entries.iter().map(|entry| entry.name.clone());
         let wanted = Wanted {
-            names,
+            names: names.chain(read.failures.keys().cloned()).collect(),
             failures: read.failures,
             retiring: None,
         };
-        Deployment::start(Some(source), read.entries, wanted, start)
-    }
-
-    fn start(
-        source: Option<Arc<dyn ModelSource>>,
-        entries: Vec<NewEntry>,
-        wanted: Wanted,
-        start: DeploymentStart,
-    ) -> Result<Self, DeploymentError> {
         let options = EngineOptions {
             epoch: start.options.epoch.or_else(|| Some(Instant::now())),
             ..start.options
         };
-        let catalogue = Arc::new(Catalogue::new(&start.name, entries)?);
+        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries)?);
         let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
         let matrix = match start.matrix {
             Some(matrix) => matrix,

@@ -7,8 +7,8 @@ use crate::ensemble::{BatchSize, Ensemble};
 use crate::search::{complete, worst_fit};
 use crate::serving::EngineOptions;
 
-use super::generation::Generation;
 use super::DeploymentError;
+use super::generation::Generation;
 
 /// Returns a matrix for a catalogue, by worst-fit decreasing.
 pub(super) fn first(
@@ -92,11 +92,13 @@ fn check_beside(
         }
         // Columns of another matrix: no weights are shared by number.
         booking.member = MemberIndex::new(old.members.len() + cell.member.get());
-        ledger.book(&booking).map_err(|room| DeploymentError::Beside {
-            device: devices.get(cell.device).name.clone(),
-            needed: room.needed,
-            free: room.free,
-        })?;
+        ledger
+            .book(&booking)
+            .map_err(|room| DeploymentError::Beside {
+                device: devices.get(cell.device).name.clone(),
+                needed: room.needed,
+                free: room.free,
+            })?;
     }
     Ok(())
 }

@@ -29,7 +29,9 @@ impl ModelsRead {
     /// Lets models of `names` that could not be read now, and were served before, be served on.
     pub(super) fn keep_served(&mut self, names: &BTreeSet<String>, before: &[NewEntry]) {
         let failures = &self.failures;
-        let kept = before.iter().filter(|e| names.contains(&e.name) && failures.contains_key(&e.name));
+        let kept = before
+            .iter()
+            .filter(|e| names.contains(&e.name) && failures.contains_key(&e.name));
         let kept: Vec<NewEntry> = kept.cloned().collect();
         self.entries.retain(|e| !failures.contains_key(&e.name));
         self.entries.extend(kept);

@@ -216,5 +216,10 @@ async fn control(
     work: impl FnOnce() -> Result<(), ServiceError> + Send + 'static,
 ) -> Result<(), ServiceError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(ServiceError::new(ErrorKind::Internal, "the change broke off")))
+    done.unwrap_or_else(|_| {
+        Err(ServiceError::new(
+            ErrorKind::Internal,
+            "the change broke off",
+        ))
+    })
 }

@@ -109,13 +109,15 @@ impl ServedModel {
         let (tell, told) = oneshot::channel::<Outcome>();
         // Who has given the request up does not listen.
         let reply = Box::new(move |outcome| drop(tell.send(outcome)));
-        let under_way = engine.submit_cancellable(request, reply).map_err(|refused| {
-            let error = ServiceError::coded(&refused);
-            match error.kind() {
-                ErrorKind::Unavailable => NotTaken::Closed(error),
-                _ => NotTaken::Refused(error),
-            }
-        })?;
+        let under_way = engine
+            .submit_cancellable(request, reply)
+            .map_err(|refused| {
+                let error = ServiceError::coded(&refused);
+                match error.kind() {
+                    ErrorKind::Unavailable => NotTaken::Closed(error),
+                    _ => NotTaken::Refused(error),
+                }
+            })?;
         let (form, length, single) = (Arc::clone(&self.form), rows.length, self.single);
         // What runs stays until this is answered.
         let engine = Arc::clone(engine);

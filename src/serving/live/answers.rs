@@ -33,7 +33,9 @@ impl EngineState {
             let mut answered = self.counters.answered.lock();
             let mut checkpoints = self.counters.checkpoints.lock();
             for done in finished.iter() {
-                done.payload.served.answered(now, done.latency, done.samples);
+                done.payload
+                    .served
+                    .answered(now, done.latency, done.samples);
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 lately.record(done.latency.as_micros() as u64, 1);

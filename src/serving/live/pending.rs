@@ -177,7 +177,8 @@ impl EngineState {
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
         let served = self.served(request.pipeline);
-        let served = served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
+        let served =
+            served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
         let ensemble = &served.ensemble;
         let width = ensemble.input.shape.elements();
         if let Err(refused) = check(request.values, width, &ensemble.row_check) {

@@ -46,11 +46,7 @@ impl RuleInForce {
 impl ServedEnsemble {
     /// Serves an entry, whose samples lie in `storage`; `weighed` says whether its members' answers
     /// say something of them.
-    pub(super) fn new(
-        entry: &CatalogueEntry,
-        storage: Storage,
-        weighed: bool,
-    ) -> Self {
+    pub(super) fn new(entry: &CatalogueEntry, storage: Storage, weighed: bool) -> Self {
         let ensemble = Arc::clone(entry.ensemble());
         let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
         let (by, rule) = (&in_force.combination, &in_force.rule);

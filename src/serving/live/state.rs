@@ -83,7 +83,8 @@ impl EngineState {
         let entries = catalogue.entries().iter().zip(pools);
         let served = entries.map(|(entry, pool)| {
             let ensemble = entry.ensemble();
-            let storage = Storage::new(pool.extents(), ensemble.segment_size, ensemble.transforms());
+            let storage =
+                Storage::new(pool.extents(), ensemble.segment_size, ensemble.transforms());
             let storage = lend_pinned(storage, &drivers);
             Arc::new(ServedEnsemble::new(entry, storage, answers_are_real))
         });

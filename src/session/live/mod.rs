@@ -109,7 +109,10 @@ impl LiveSession {
         &self,
         work: impl FnOnce(&Deployment) -> Result<(), Refusal> + Send + 'static,
     ) -> Result<(), Refusal> {
-        let (deployment, _) = self.deployment.as_ref().ok_or(SessionRefusal::ModelsFixed)?;
+        let (deployment, _) = self
+            .deployment
+            .as_ref()
+            .ok_or(SessionRefusal::ModelsFixed)?;
         if !deployment.can_change() {
             return Err(SessionRefusal::ModelsFixed.into());
         }

@@ -83,5 +83,6 @@ pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
 /// Writes why models did not change to the log.
 pub(super) fn note_refusal(log: &Log, now: Duration, refusal: &Refusal) {
     let text = refusal.text().to_owned();
-    log.add(now, LogTarget::Session, LogLevel::Error, text).trace();
+    log.add(now, LogTarget::Session, LogLevel::Error, text)
+        .trace();
 }

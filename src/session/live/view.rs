@@ -13,8 +13,8 @@ use crate::session::{
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
-use super::engine_session::EngineSession;
 use super::devices::INTERFERED;
+use super::engine_session::EngineSession;
 
 /// The properties of a member that never change, worked out once.
 pub(super) struct MemberFacts {

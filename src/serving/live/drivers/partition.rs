@@ -230,9 +230,7 @@ impl CpuWorker {
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
                 let to = &mut rows[at..end];
-                placed
-                    .payload
-                    .read(&placed.range, placed.slice, to);
+                placed.payload.read(&placed.range, placed.slice, to);
                 at = end;
             }
         })
