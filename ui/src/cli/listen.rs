@@ -6,8 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use divisi::ensemble::Files;
-use divisi::serving::Engine;
+use divisi::deployment::Deployment;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::keys::Keys;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
@@ -111,17 +110,15 @@ fn keys(file: Option<&Path>) -> Result<Option<Arc<Keys>>> {
     Ok(keys.map(Arc::new))
 }
 
-/// Answers clients with what an engine serves, or returns `None` where no address is asked for.
+/// Answers clients with the models that are served, or returns `None` where no address is asked for.
 pub(crate) fn serve_clients(
-    engine: &Arc<Engine>,
-    ensemble: &Path,
+    models: &Arc<Deployment>,
     options: &ServerOptions,
 ) -> Result<Option<InferenceServer>> {
     if [options.http, options.grpc, options.metrics] == [None; 3] {
         return Ok(None);
     }
-    let network = matches!(Files::at(ensemble), Files::Network { .. });
-    let service = EnsembleService::new(Arc::clone(engine), network);
+    let service = EnsembleService::of_deployment(Arc::clone(models));
     Ok(Some(InferenceServer::start(Arc::new(service), options)?))
 }
 
