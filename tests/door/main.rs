@@ -14,6 +14,7 @@ mod grpc;
 mod http;
 mod keys;
 mod limits;
+mod pipelines;
 mod service;
 mod shared_memory;
 #[path = "../support/wait.rs"]

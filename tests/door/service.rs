@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use divisi::tensor::{DataType, Signature, TensorSpec};
 use divisi_door::error::{ErrorKind, ServiceError};
 use divisi_door::limits::ServerLimits;
-use divisi_door::protocol::{ModelId, NamedTensor};
+use divisi_door::protocol::{ModelId, NamedTensor, ParameterValue};
 use divisi_door::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
     ModelService, ModelState,
@@ -19,6 +19,9 @@ pub struct Echo {
     /// Requests of `never` that are waiting.
     pub waiting: Arc<AtomicUsize>,
 }
+
+/// An input that makes `echo` answer as if it did without others.
+pub const SHORT: &str = "short";
 
 const MODELS: [&str; 3] = ["echo", "never", "broken"];
 
@@ -87,7 +90,13 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
     InferenceAnswer {
         samples: 1,
         times: InferenceTimes::default(),
-        parameters: Vec::new(),
+        parameters: match request.inputs.iter().any(|input| input.name == SHORT) {
+            true => vec![
+                ("divisi_missing", ParameterValue::Text("b,c".into())),
+                ("divisi_certain", ParameterValue::Bool(true)),
+            ],
+            false => Vec::new(),
+        },
         outputs: request
             .inputs
             .iter()
