@@ -84,6 +84,8 @@ codes! {
     RequestEmpty = "request_empty", InvalidArgument;
     /// A request's samples have another size than the ensemble's.
     RequestShape = "request_shape", InvalidArgument;
+    /// A request wants an output that there is not.
+    RequestOutput = "request_output", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
     /// A request has an id that is no row of a member's table.

@@ -87,6 +87,7 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
     InferenceAnswer {
         samples: 1,
         times: InferenceTimes::default(),
+        parameters: Vec::new(),
         outputs: request
             .inputs
             .iter()

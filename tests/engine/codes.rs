@@ -125,6 +125,10 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             found: 1,
         }),
         Box::new(Refused::Empty),
+        Box::new(Refused::Output {
+            output: 1,
+            outputs: 1,
+        }),
         Box::new(Refused::NotFinite {
             sample: 0,
             value: 0,
