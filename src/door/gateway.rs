@@ -1,7 +1,7 @@
 //! The way of a request from a protocol to the models and back: what HTTP and gRPC have in common.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::keys::{KeyRole, Keys};
@@ -13,6 +13,7 @@ use crate::protocol::{
 };
 use crate::regions::{RegionStatus, Regions};
 use crate::service::{InferenceRequest, ModelDescription, ModelService};
+use crate::tls::TlsFiles;
 
 /// The models, and all that is kept between requests.
 pub(crate) struct Gateway {
@@ -22,6 +23,8 @@ pub(crate) struct Gateway {
     pub limits: ServerLimits,
     /// Who may ask; `None` for everybody.
     pub keys: Option<Arc<Keys>>,
+    /// The certificate of connections under TLS; `None` where they are not.
+    pub tls: Option<Arc<TlsFiles>>,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
     requests: Arc<Allowance>,
@@ -34,11 +37,12 @@ impl Gateway {
     pub(crate) fn new(
         service: Arc<dyn ModelService>,
         limits: ServerLimits,
-        keys: Option<Arc<Keys>>,
+        (keys, tls): (Option<Arc<Keys>>, Option<Arc<TlsFiles>>),
     ) -> Arc<Self> {
         Arc::new(Gateway {
             service,
             keys,
+            tls,
             limits,
             bodies: Allowance::of(limits.bodies),
             requests: Allowance::of(limits.requests),
@@ -57,7 +61,7 @@ impl Gateway {
         needed: Option<KeyRole>,
     ) -> Result<(), ServiceError> {
         match (&self.keys, needed) {
-            (Some(keys), Some(role)) => keys.check(header, role),
+            (Some(keys), Some(role)) => keys.check(header, role).map(|_| ()),
             _ => Ok(()),
         }
     }
@@ -105,7 +109,12 @@ impl Gateway {
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,
         };
+        let began = Instant::now();
         let mut answer = self.service.infer(request).await?;
+        if deadline.is_some_and(|deadline| began.elapsed() > deadline) {
+            let message = "the answer came after the request's deadline";
+            return Err(ServiceError::new(ErrorKind::TimedOut, message));
+        }
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| self.output(call, model, at, output));
         let reply = InferenceReply {

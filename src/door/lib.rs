@@ -19,10 +19,13 @@ pub mod keys;
 pub mod limits;
 mod metrics;
 mod net;
+pub mod notices;
 pub mod protocol;
 mod regions;
 mod server;
 pub mod service;
+pub mod tls;
+mod watched;
 
 pub use server::{Addresses, InferenceServer, ServerOptions, StartError};
 

@@ -15,6 +15,7 @@ use crate::keys::Keys;
 use crate::limits::ServerLimits;
 use crate::net::{Ending, accept};
 use crate::service::ModelService;
+use crate::tls::TlsFiles;
 
 /// Where a server listens, and how.
 #[derive(Clone, Debug)]
@@ -27,7 +28,9 @@ pub struct ServerOptions {
     pub metrics: Option<SocketAddr>,
     /// Who may ask; `None` for everybody.
     pub keys: Option<Arc<Keys>>,
-    /// Whether others than this machine may be listened to without keys.
+    /// The certificate of connections under TLS; `None` for connections that are open to read.
+    pub tls: Option<Arc<TlsFiles>>,
+    /// Whether others than this machine may be listened to without keys and TLS.
     pub allow_remote: bool,
     /// The bounds.
     pub limits: ServerLimits,
@@ -42,6 +45,7 @@ impl Default for ServerOptions {
             grpc: None,
             metrics: None,
             keys: None,
+            tls: None,
             allow_remote: false,
             limits: ServerLimits::default(),
             threads: 2,
@@ -58,6 +62,8 @@ pub struct Addresses {
     pub grpc: Option<SocketAddr>,
     /// The address of the metrics alone.
     pub metrics: Option<SocketAddr>,
+    /// Whether clients have to speak TLS there.
+    pub tls: bool,
 }
 
 /// Why a server does not start.
@@ -77,7 +83,8 @@ pub enum StartError {
     /// An address is not this machine's own.
     #[error(
         "--{option} {address}: others than this machine could ask, and nothing there asks who \
-         they are; `--keys FILE` does, and `--allow-remote` allows it"
+         they are or keeps others from reading; `--keys FILE` does the one, `--tls-certificate \
+         FILE` the other, and `--allow-remote` allows it without"
     )]
     Remote {
         /// The protocol's option.
@@ -135,8 +142,13 @@ impl InferenceServer {
             http: address(&http),
             grpc: address(&grpc),
             metrics: address(&metrics),
+            tls: options.tls.is_some(),
         };
-        let gateway = Gateway::new(service, options.limits, options.keys.clone());
+        let gateway = Gateway::new(
+            service,
+            options.limits,
+            (options.keys.clone(), options.tls.clone()),
+        );
         let (end, ending) = Ending::new();
         {
             let _inside = runtime.enter();
@@ -176,7 +188,7 @@ fn listen(
     address: SocketAddr,
     options: &ServerOptions,
 ) -> Result<TcpListener, StartError> {
-    let is_guarded = options.allow_remote || options.keys.is_some();
+    let is_guarded = options.allow_remote || options.keys.is_some() || options.tls.is_some();
     if !address.ip().is_loopback() && !is_guarded {
         return Err(StartError::Remote { option, address });
     }

@@ -9,12 +9,15 @@
 
 mod client;
 mod data;
+mod encodings;
 mod ensemble;
 mod grpc;
+mod heads;
 mod http;
 mod keys;
 mod limits;
 mod service;
 mod shared_memory;
+mod tls;
 #[path = "../support/wait.rs"]
 mod wait;

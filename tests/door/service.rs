@@ -13,14 +13,15 @@ use divisi_door::service::{
 };
 use divisi_door::{InferenceServer, ServerOptions};
 
-/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails.
+/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails, `slow`
+/// takes a millisecond.
 #[derive(Default)]
 pub struct Echo {
     /// Requests of `never` that are waiting.
     pub waiting: Arc<AtomicUsize>,
 }
 
-const MODELS: [&str; 3] = ["echo", "never", "broken"];
+const MODELS: [&str; 4] = ["echo", "never", "broken", "slow"];
 
 /// Counts a request of `never` as long as it is there.
 struct Waiting(Arc<AtomicUsize>);
@@ -76,6 +77,10 @@ impl ModelService for Echo {
                 let error = ServiceError::new(ErrorKind::Internal, "it broke");
                 Box::pin(std::future::ready(Err(error)))
             }
+            "slow" => Box::pin(async move {
+                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+                Ok(answer(request))
+            }),
             _ => Box::pin(std::future::ready(Ok(answer(request)))),
         }
     }

@@ -29,8 +29,8 @@ const LAYERS: &[&[&str]] = &[
 
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
-    &["error"],
-    &["keys", "limits"],
+    &["error", "notices", "watched"],
+    &["keys", "limits", "tls"],
     &["protocol"],
     &["service"],
     &[

@@ -12,6 +12,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Service;
@@ -19,9 +20,10 @@ use tonic::codegen::Service;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
-use crate::net::{AcceptedConnection, Ending, TimedIo};
+use crate::net::{AcceptedConnection, Ending, TimedIo, secured};
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
+use crate::tls::TlsProtocol;
 
 use super::body::{CallBody, HeldBytes};
 use super::service::GrpcService;
@@ -40,11 +42,29 @@ const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// Serves a connection until its client or the server ends it.
-pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, mut ending: Ending) {
-    let AcceptedConnection { stream, place } = accepted;
+pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, ending: Ending) {
+    let AcceptedConnection { stream, place, .. } = accepted;
     let Some(_place) = place else {
         return;
     };
+    match &gateway.tls {
+        None => serve_on(gateway, stream, ending).await,
+        Some(tls) => {
+            let config = tls.config(TlsProtocol::Http2);
+            let stream = secured(stream, config, gateway.limits.header_time).await;
+            if let Some(stream) = stream {
+                serve_on(gateway, stream, ending).await;
+            }
+        }
+    }
+}
+
+/// Serves what a client and the server say on a connection, be it under TLS or not.
+async fn serve_on(
+    gateway: Arc<Gateway>,
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    mut ending: Ending,
+) {
     let limits = gateway.limits;
     let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
     let service = GrpcService(Arc::clone(&gateway));
