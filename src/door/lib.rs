@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+mod cache;
+pub mod calls;
 pub mod client;
 mod describe;
 pub mod ensemble;
@@ -20,6 +22,7 @@ pub mod limits;
 mod metrics;
 mod net;
 pub mod notices;
+mod options;
 pub mod protocol;
 mod regions;
 mod server;
@@ -27,7 +30,9 @@ pub mod service;
 pub mod tls;
 mod watched;
 
-pub use server::{Addresses, InferenceServer, ServerOptions, StartError};
+pub use cache::CacheMachine;
+pub use options::ServerOptions;
+pub use server::{Addresses, InferenceServer, StartError};
 
 /// The messages and services of the published interface files.
 #[allow(

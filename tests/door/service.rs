@@ -56,6 +56,7 @@ impl ModelService for Echo {
             },
             batch: Some(64),
             labels: vec![("x".into(), labels)],
+            cached: true,
         }))
     }
 

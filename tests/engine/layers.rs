@@ -34,8 +34,10 @@ const DOOR_LAYERS: &[&[&str]] = &[
     &["protocol"],
     &["service"],
     &[
-        "client", "describe", "ensemble", "metrics", "net", "regions",
+        "cache", "client", "describe", "ensemble", "metrics", "net", "regions",
     ],
+    &["calls"],
+    &["options"],
     &["gateway"],
     &["grpc", "http"],
     &["server"],

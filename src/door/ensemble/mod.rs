@@ -53,6 +53,7 @@ impl EnsembleService {
             },
             batch: Some(engine.telemetry().capacity()),
             labels: labels(&ensemble, &form),
+            cached: true,
         };
         EnsembleService {
             engine,
@@ -156,6 +157,10 @@ impl ModelService for EnsembleService {
             Ok(answer) => answer,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
+    }
+
+    fn epoch(&self) -> u64 {
+        self.engine.settings().rule_changes()
     }
 
     fn gauges(&self) -> Vec<Gauge> {

@@ -5,6 +5,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response};
 
+use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::protocol::ModelId;
@@ -21,6 +22,7 @@ pub(super) async fn infer(
     gateway: &Gateway,
     model: ModelId,
     request: Request<Incoming>,
+    record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     let (parts, body) = request.into_parts();
     let encoding = Encoding::of_request(&parts.headers)?;
@@ -30,7 +32,7 @@ pub(super) async fn infer(
     }
     let (head, tail) = parted(gateway, &parts.headers, &body)?;
     let call = read_call(model, &head, tail, &gateway.limits)?;
-    let reply = gateway.infer(call, None).await?;
+    let reply = gateway.infer(call, None, record).await?;
     Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
 }
 

@@ -1,6 +1,7 @@
 //! A connection of HTTP: its requests one after another, each with an answer.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::calls::HTTP;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::AllowanceShare;
@@ -22,6 +24,9 @@ use super::answer::{answer, error_bytes, error_response};
 use super::body::ChunkedBody;
 use super::route::{allowed, route};
 use super::worded::WordedIo;
+
+/// The header that says whose trace a call is part of.
+const TRACE_PARENT: &str = "traceparent";
 
 /// The part of the protocol that is served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +44,19 @@ pub(crate) async fn serve(
     scope: HttpScope,
     ending: Ending,
 ) {
-    let AcceptedConnection { stream, place, .. } = accepted;
+    let AcceptedConnection {
+        stream,
+        peer,
+        place,
+    } = accepted;
     match (&gateway.tls, place) {
-        (None, Some(place)) => serve_on(gateway, stream, place, scope, ending).await,
+        (None, Some(place)) => serve_on(gateway, (stream, peer), place, scope, ending).await,
         (None, None) => turn_away(stream).await,
         (Some(tls), Some(place)) => {
             let config = tls.config(TlsProtocol::Http1);
             let stream = secured(stream, config, gateway.limits.header_time).await;
             if let Some(stream) = stream {
-                serve_on(gateway, stream, place, scope, ending).await;
+                serve_on(gateway, (stream, peer), place, scope, ending).await;
             }
         }
         (Some(_), None) => {}
@@ -57,7 +66,7 @@ pub(crate) async fn serve(
 /// Serves what a client and the server say on a connection, be it under TLS or not.
 async fn serve_on(
     gateway: Arc<Gateway>,
-    stream: impl AsyncRead + AsyncWrite + Unpin,
+    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
     _place: AllowanceShare,
     scope: HttpScope,
     mut ending: Ending,
@@ -74,7 +83,7 @@ async fn serve_on(
         let (gateway, phase) = (Arc::clone(&gateway), phase.clone());
         async move {
             phase.serves();
-            let response = respond(&gateway, request, scope).await;
+            let response = respond(&gateway, request, peer, scope).await;
             phase.rests();
             Ok::<_, Infallible>(response)
         }
@@ -95,9 +104,16 @@ async fn serve_on(
 async fn respond(
     gateway: &Gateway,
     request: Request<Incoming>,
+    peer: SocketAddr,
     scope: HttpScope,
 ) -> Response<ChunkedBody> {
     let path = request.uri().path();
+    let parent = request
+        .headers()
+        .get(TRACE_PARENT)
+        .map(HeaderValue::as_bytes);
+    let method = request.method();
+    let record = (gateway.calls).begin(HTTP, peer, parent, || format!("{method} {path}"));
     let found = route(request.method(), path, scope);
     let methods = match &found {
         Err(error) if error.kind() == ErrorKind::Method => allowed(path, scope),
@@ -107,14 +123,18 @@ async fn respond(
         Ok(route) => {
             let header = request.headers().get(AUTHORIZATION);
             let header = header.map(HeaderValue::as_bytes);
-            match gateway.authorize(header, route.role()) {
-                Ok(()) => answer(gateway, route, request).await,
+            match gateway.authorize(header, route.role(), &record) {
+                Ok(()) => answer(gateway, route, request, &record).await,
                 Err(error) => Err(error),
             }
         }
         Err(error) => Err(error),
     };
+    if answered.is_ok() {
+        record.ends(200, String::new);
+    }
     answered.unwrap_or_else(|error| {
+        record.ends(error.kind().http(), || error.to_string());
         let mut response = error_response(&error);
         if error.kind() == ErrorKind::Method {
             let methods = HeaderValue::from_static(methods);

@@ -61,6 +61,8 @@ struct RuleInForce {
     rule: Arc<dyn CombinationRule>,
     /// The rule is a caller's and not the combination's.
     own_rule: bool,
+    /// How often there was another one before.
+    changes: u64,
 }
 
 impl RuleInForce {
@@ -69,6 +71,7 @@ impl RuleInForce {
             rule: ensemble.rule_of(&combination),
             combination,
             own_rule: false,
+            changes: 0,
         }
     }
 }
@@ -136,6 +139,7 @@ impl EngineState {
         let before = {
             let mut in_force = self.in_force.write();
             in_force.own_rule = true;
+            in_force.changes += 1;
             std::mem::replace(&mut in_force.rule, rule)
         };
         // Outside of the lock: nobody knows what it holds.
@@ -151,7 +155,11 @@ impl EngineState {
     pub(super) fn combine_by(&self, combination: Combination) {
         let new = RuleInForce::new(combination, &self.ensemble);
         self.sampler.restart(&new.combination, &new.rule);
-        let before = std::mem::replace(&mut *self.in_force.write(), new);
+        let before = {
+            let mut in_force = self.in_force.write();
+            let changes = in_force.changes + 1;
+            std::mem::replace(&mut *in_force, RuleInForce { changes, ..new })
+        };
         // Outside of the lock, likewise.
         drop(before);
     }
@@ -257,6 +265,12 @@ impl<'a> EngineSettings<'a> {
     /// Returns how requests that are let in now are combined.
     pub fn combination(&self) -> Combination {
         self.state.combination()
+    }
+
+    /// Returns how often requests began to be combined in another way. Of two requests that are
+    /// let in between two calls that return the same, equal ones have equal answers.
+    pub fn rule_changes(&self) -> u64 {
+        self.state.in_force.read().changes
     }
 
     /// Combines requests that are let in from now on by a rule of the caller's own, until

@@ -1,11 +1,12 @@
 //! The addresses at which others ask over the network, as options of commands.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use divisi::ensemble::Files;
 use divisi::serving::Engine;
 use divisi_door::ensemble::EnsembleService;
@@ -13,6 +14,8 @@ use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
 use divisi_door::tls::TlsFiles;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
+
+use super::calls::CallOptions;
 
 /// Where to listen, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,9 @@ impl FromStr for ListenAddress {
     }
 }
 
+/// The bytes of a MiB.
+const MIB: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
+
 /// Who may ask, and how that is kept from others.
 #[derive(Clone, Debug, clap::Args)]
 struct DoorOptions {
@@ -58,6 +64,11 @@ struct DoorOptions {
     /// The certificate's private key, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
+    /// Keep so many MiB of answers for requests that are equal (default: none)
+    #[arg(long, value_name = "MIB")]
+    cache: Option<NonZeroUsize>,
+    #[command(flatten)]
+    telling: CallOptions,
     /// Allow addresses that other machines reach without keys and TLS
     #[arg(long)]
     allow_remote: bool,
@@ -68,10 +79,14 @@ impl DoorOptions {
         let keys = self.keys.as_deref();
         let keys = keys.map(|path| Keys::read(path, notices.clone()));
         let pair = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
-        let tls = pair.map(|(certificate, key)| TlsFiles::read(certificate, key, notices));
+        let tls = pair.map(|(certificate, key)| TlsFiles::read(certificate, key, notices.clone()));
         Ok(ServerOptions {
             keys: keys.transpose().context("--keys")?.map(Arc::new),
             tls: tls.transpose().context("--tls-certificate")?.map(Arc::new),
+            cache: self.cache.map(|mib| mib.saturating_mul(MIB)),
+            access: self.telling.access(),
+            traces: self.telling.traces(),
+            notices,
             allow_remote: self.allow_remote,
             ..ServerOptions::default()
         })
@@ -122,6 +137,9 @@ impl ServerAddresses {
 impl ConsoleAddresses {
     /// Returns the options of a server; `notices` are told what its operator has to know.
     pub(crate) fn options(&self, notices: Notices) -> Result<ServerOptions> {
+        if self.door.telling.is_on_stdout() {
+            bail!("--access-log -: the console is there; expected a file");
+        }
         Ok(ServerOptions {
             http: self.http.and_then(ListenAddress::at),
             grpc: self.grpc.and_then(ListenAddress::at),
