@@ -7,6 +7,8 @@
     reason = "tests stop at the first surprise"
 )]
 
+mod access;
+mod cache;
 mod client;
 mod data;
 mod encodings;
@@ -19,5 +21,6 @@ mod limits;
 mod service;
 mod shared_memory;
 mod tls;
+mod traces;
 #[path = "../support/wait.rs"]
 mod wait;

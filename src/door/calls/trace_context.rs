@@ -72,7 +72,7 @@ impl SpanContext {
 /// with the same ratio says of it.
 pub fn is_within(trace: u128, ratio: f64) -> bool {
     const HALF: f64 = (1u64 << 63) as f64;
-    ((trace as u64 >> 1) as f64) < ratio * HALF
+    ratio >= 1.0 || ((trace as u64 >> 1) as f64) < ratio * HALF
 }
 
 /// Returns a number that is not zero and that nobody can guess.

@@ -49,9 +49,6 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// The bytes of a MiB.
-const MIB: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
-
 /// Who may ask, and how that is kept from others.
 #[derive(Clone, Debug, clap::Args)]
 struct DoorOptions {
@@ -64,8 +61,8 @@ struct DoorOptions {
     /// The certificate's private key, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Keep so many MiB of answers for requests that are equal (default: none)
-    #[arg(long, value_name = "MIB")]
+    /// Keep so many bytes of answers for requests that are equal (default: none)
+    #[arg(long, value_name = "BYTES")]
     cache: Option<NonZeroUsize>,
     #[command(flatten)]
     telling: CallOptions,
@@ -83,7 +80,7 @@ impl DoorOptions {
         Ok(ServerOptions {
             keys: keys.transpose().context("--keys")?.map(Arc::new),
             tls: tls.transpose().context("--tls-certificate")?.map(Arc::new),
-            cache: self.cache.map(|mib| mib.saturating_mul(MIB)),
+            cache: self.cache,
             access: self.telling.access(),
             traces: self.telling.traces(),
             notices,
