@@ -52,6 +52,8 @@ pub struct ModelDescription {
     pub batch: Option<usize>,
     /// The names of the values of an output, by its name.
     pub labels: Vec<(String, Arc<[String]>)>,
+    /// Whether its answers may be kept and given again to equal requests.
+    pub cached: bool,
 }
 
 impl ModelDescription {
@@ -173,6 +175,12 @@ pub trait ModelService: Send + Sync + 'static {
             "model `{name}`: unloading of models is not supported; the models are those that the \
              server was started with"
         )))
+    }
+
+    /// Returns a number that is another one once equal requests may be answered otherwise than
+    /// before: another version, another combination. Answers that were kept are then forgotten.
+    fn epoch(&self) -> u64 {
+        0
     }
 
     /// Returns numbers for `/metrics`.

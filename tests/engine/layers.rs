@@ -30,13 +30,15 @@ const LAYERS: &[&[&str]] = &[
 
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
-    &["error"],
-    &["keys", "limits"],
+    &["error", "notices", "watched"],
+    &["keys", "limits", "tls"],
     &["protocol"],
     &["service"],
     &[
-        "client", "describe", "ensemble", "metrics", "net", "regions",
+        "cache", "client", "describe", "ensemble", "metrics", "net", "regions",
     ],
+    &["calls"],
+    &["options"],
     &["gateway"],
     &["grpc", "http"],
     &["server"],

@@ -203,6 +203,11 @@ impl ModelService for EnsembleService {
         unloaded.map_err(|error| ServiceError::coded(&error))
     }
 
+    fn epoch(&self) -> u64 {
+        let served = self.served();
+        (served.generation << 32) + served.engine.settings().rule_changes()
+    }
+
     fn gauges(&self) -> Vec<Gauge> {
         gauges::of(&self.served().engine)
     }

@@ -75,6 +75,7 @@ impl ServedModel {
                 BatchDimension::None => None,
             },
             labels,
+            cached: !interface.uncached,
         };
         ServedModel {
             single: description.batch.is_none(),

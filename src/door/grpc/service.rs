@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::calls::CallRecord;
 use crate::describe::{EXTENSIONS, VERSION};
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
@@ -56,6 +57,11 @@ fn dependents(
         }
     }
     Ok(wanted)
+}
+
+/// Returns the record of a call.
+fn record<T>(request: &Request<T>) -> CallRecord {
+    request.extensions().get().cloned().unwrap_or_default()
 }
 
 fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {
@@ -122,8 +128,9 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::ModelInferRequest>,
     ) -> Answered<proto::ModelInferResponse> {
         let within = deadline(request.metadata())?;
+        let record = record(&request);
         let call = read_call(request.into_inner(), &self.0.limits)?;
-        let reply = self.0.infer(call, within).await?;
+        let reply = self.0.infer(call, within, &record).await?;
         Ok(Response::new(write_reply(reply)))
     }
 
@@ -131,7 +138,8 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<Streaming<proto::ModelInferRequest>>,
     ) -> Answered<AnswerStream> {
-        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner());
+        let record = record(&request);
+        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record);
         Ok(Response::new(answers))
     }
 

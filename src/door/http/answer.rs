@@ -6,6 +6,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::protocol::ModelId;
@@ -28,9 +29,10 @@ pub(super) async fn answer(
     gateway: &Gateway,
     route: Route,
     request: Request<Incoming>,
+    record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     match route {
-        Route::Infer(model) => infer(gateway, model, request).await,
+        Route::Infer(model) => infer(gateway, model, request, record).await,
         Route::RegionRegister(name) => {
             let wanted: RegionRequest = control(gateway, request).await?;
             gateway.register(wanted.named(name))?;

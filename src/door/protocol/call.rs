@@ -128,6 +128,8 @@ impl InferenceCall {
         for name in SEQUENCE {
             refuse_sequence(name, parameters.get(name))?;
         }
+        // It is one queue, in the order of arrival, in which nothing overtakes.
+        parameters.count("priority", "the request")?;
         let timeout = parameters.count("timeout", "the request")?;
         let timeout = timeout.filter(|micros| *micros > 0);
         Ok(InferenceCall {

@@ -31,6 +31,8 @@ struct RuleInForce {
     rule: Arc<dyn CombinationRule>,
     /// The rule is a caller's and not the combination's.
     own_rule: bool,
+    /// How often there was another one before.
+    changes: u64,
 }
 
 impl RuleInForce {
@@ -39,6 +41,7 @@ impl RuleInForce {
             rule: ensemble.rule_of(&combination),
             combination,
             own_rule: false,
+            changes: 0,
         }
     }
 }
@@ -93,6 +96,7 @@ impl ServedEnsemble {
         let before = {
             let mut in_force = self.in_force.write();
             in_force.own_rule = true;
+            in_force.changes += 1;
             std::mem::replace(&mut in_force.rule, rule)
         };
         // Outside of the lock: nobody knows what it holds.
@@ -104,11 +108,20 @@ impl ServedEnsemble {
         self.in_force.read().own_rule
     }
 
+    /// How often requests were combined otherwise from some moment on.
+    pub(super) fn rule_changes(&self) -> u64 {
+        self.in_force.read().changes
+    }
+
     /// Combines requests otherwise that are let in from now on.
     pub(super) fn combine_by(&self, combination: Combination) {
         let new = RuleInForce::new(combination, &self.ensemble);
         self.sampler.restart(&new.combination, &new.rule);
-        let before = std::mem::replace(&mut *self.in_force.write(), new);
+        let before = {
+            let mut in_force = self.in_force.write();
+            let changes = in_force.changes + 1;
+            std::mem::replace(&mut *in_force, RuleInForce { changes, ..new })
+        };
         // Outside of the lock, likewise.
         drop(before);
     }

@@ -252,6 +252,13 @@ impl<'a> EngineSettings<'a> {
         self.state.combination()
     }
 
+    /// Returns how often requests began to be combined in another way. Of two requests that are
+    /// let in between two calls that return the same, equal ones have equal answers.
+    pub fn rule_changes(&self) -> u64 {
+        let entries = self.state.served.iter();
+        entries.map(|entry| entry.rule_changes()).sum()
+    }
+
     /// Combines requests that are let in from now on by a rule of the caller's own, until
     /// a combination is set. [`EngineSettings::combination`] goes on returning the last one that
     /// was set, and members are not weighed. A rule that panics fails the requests that it

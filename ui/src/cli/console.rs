@@ -25,6 +25,8 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
+use divisi_door::notices::Notices;
+
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ConsoleAddresses, lines, serve_clients};
 use super::serve::log_to_stderr;
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
     let (session, models) = start::session(&args.target, &args.more, matrix, load, record)?;
-    let addresses = args.addresses.options()?;
+    let addresses = args.addresses.options(Notices::default())?;
     let server = serve_clients(&models, &addresses)?;
     let listening = server.as_ref().map(|server| server.addresses());
     let listening = lines(listening.unwrap_or_default());

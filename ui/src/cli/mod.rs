@@ -8,6 +8,7 @@ mod accuracy;
 mod allocate;
 mod args;
 mod bench;
+mod calls;
 mod check;
 mod config;
 mod console;

@@ -10,6 +10,8 @@ use divisi::session::remote::{
     self, BoundSocket, Hub, LogSink, RemoteSession, ServerName, Viewer, names, path_of,
 };
 
+use divisi_door::notices::Notices;
+
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines, serve_clients};
 use super::output::print;
@@ -47,7 +49,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         None => start::server_name(&session.snapshot().ensemble),
     };
     let door = BoundSocket::open(&name)?;
-    let server = serve_clients(&models, &args.addresses.options()?)?;
+    let server = serve_clients(&models, &args.addresses.options(Notices::to(tell))?)?;
     say(&format!("listening at {}", door.path().display()));
     let addresses = server.as_ref().map(|server| server.addresses());
     lines(addresses.unwrap_or_default())
@@ -62,6 +64,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     drop(server);
     say("stopped");
     Ok(())
+}
+
+/// Tells a notice, unless it is logged on standard error anyway.
+fn tell(notice: &str) {
+    if !logging::has_begun() {
+        say(notice);
+    }
 }
 
 fn say(text: &str) {
