@@ -9,6 +9,7 @@ use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, Ensemble, Files, PolicyKind};
+use divisi::pipeline::StepCondition;
 use divisi::profile::Costs;
 use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
 use divisi::simulation::{Scenario, Workload, simulate};
@@ -450,8 +451,13 @@ outputs = "y"
 
 #[test]
 fn outputs_that_are_asked_for_come_in_that_order_and_the_others_are_not_computed() {
-    let text = TWO_OUTPUTS.replacen("outputs", "answers = { values = 8 }\noutputs", 1);
-    let ensemble = Arc::new(read(&text).expect("a pipeline"));
+    let folder = Folder::new();
+    let (outputs, steps) = TWO_OUTPUTS.split_once('\n').expect("a line of outputs");
+    let models = MODELS.replace("values = 4", "values = 8");
+    let text = format!("{outputs}\n{models}\n{steps}");
+    folder.write("pipeline.toml", text.as_bytes());
+    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("a pipeline");
+    let ensemble = Arc::new(ensemble);
     let engine = start(&ensemble, networks(&ensemble));
     let rows = |outputs: &[usize]| {
         let sample = samples(1);
@@ -515,5 +521,46 @@ fn a_class_is_certain_where_the_inputs_that_are_late_cannot_change_it() {
         let (step, _) = named.expect("the step");
         let found = pipeline.is_certain(step, &[0, 1], &[2], &made);
         assert_eq!(found, expected, "{combination} of {inputs}: {made:?}");
+    }
+}
+
+#[test]
+fn integers_are_exact_or_refused() {
+    let condition = |text: &str| text.parse::<StepCondition>();
+    for exact in ["x < 16777216", "x == -16777216", "max(x) < 1e9", "x < 0.1"] {
+        assert!(condition(exact).is_ok(), "{exact}");
+    }
+    for rounded in [
+        "x < 16777217",
+        "sum(x) > 9007199254740993",
+        "x == -16777217.0",
+    ] {
+        let refused = condition(rounded).expect_err(rounded).to_string();
+        assert!(
+            refused.contains("cannot be compared with exactly"),
+            "{refused}"
+        );
+    }
+    let more = condition("sum(x) > 16777216").expect("a condition");
+    assert!(more.holds(&[16_777_216.0, 1.0]), "the sum is exact");
+    let text = "outputs = [\"p\"]\n[[steps]]\nhost = \"softmax\"\ninputs = \"input\"\noutputs = \"p\"\n\
+                [[steps]]\nhost = \"arg-max\"\ninputs = \"p\"\noutputs = \"at\"\n";
+    let ensemble = read(text).expect("a pipeline");
+    let steps = ensemble.pipeline.as_ref().expect("steps").steps();
+    for (step, row, expected) in [
+        ("softmax", 16_777_216.0, false),
+        ("arg-max", 16_777_215.0, false),
+        ("arg-max", 16_777_216.0, true),
+        ("arg-max", -16_777_216.0, true),
+    ] {
+        let found = steps
+            .iter()
+            .find(|found| found.name == step)
+            .expect("the step");
+        assert_eq!(
+            found.is_inexact(&vec![row; found.width]),
+            expected,
+            "{step}: {row}"
+        );
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
-        Panel::Search | Panel::Streams | Panel::Log | Panel::Members => {}
+        Panel::Search | Panel::Streams | Panel::Log | Panel::Members | Panel::Steps => {}
     }
 }
 
@@ -122,6 +122,10 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Streams => streams::choose(model, step),
         Panel::Members => walk(model, step, true),
         Panel::Search => scroll_search(model, step),
+        Panel::Steps => {
+            let rows = crate::panels::step_rows(model);
+            model.steps_down = streams::moved(model.steps_down, step, rows);
+        }
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {
             model.log_back = streams::moved(model.log_back, -step, model.snapshot.log.len())

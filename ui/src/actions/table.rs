@@ -74,6 +74,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::FOCUS_THROUGHPUT, |m| panels::focus(m, Panel::Throughput).into()),
     screen_only(&c::FOCUS_LOG, |m| panels::focus(m, Panel::Log).into()),
     screen_only(&c::FOCUS_MEMBERS, |m| panels::focus(m, Panel::Members).into()),
+    screen_only(&c::FOCUS_STEPS, |m| panels::focus(m, Panel::Steps).into()),
     screen_only(&c::EXPAND, |m| panels::expand(m).into()),
     screen_only(&c::NEXT_LAYOUT, |m| panels::next_layout(m).into()),
     screen_only(&c::PANELS, |_| panels::list()),

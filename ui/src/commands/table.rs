@@ -157,6 +157,8 @@ pub static FOCUS_THROUGHPUT: CommandInfo = command("focus-throughput");
 pub static FOCUS_LOG: CommandInfo = command("focus-log");
 /// Focuses the panel of that name.
 pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
+/// Focuses the panel of that name.
+pub static FOCUS_STEPS: CommandInfo = command("focus-steps");
 /// Takes a member out of the vote, or back.
 pub static VOTE: CommandInfo = command("vote")
     .changing()
@@ -296,6 +298,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_THROUGHPUT, Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     bind(&FOCUS_LOG, Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
+    bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
     bind(&LATENCY_SCOPE, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
     bind(&THROUGHPUT_SCOPE, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),

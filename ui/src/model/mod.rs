@@ -77,6 +77,8 @@ pub struct Model {
     pub cursor: Cell,
     /// The view of the timeline.
     pub streams: Streams,
+    /// Rows of the steps scrolled down.
+    pub steps_down: usize,
     /// Lines of the log scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
@@ -118,6 +120,7 @@ impl Model {
                 member: MemberIndex::new(0),
             },
             streams: Streams::default(),
+            steps_down: 0,
             log_back: 0,
             edit: None,
             change: Remembered::default(),

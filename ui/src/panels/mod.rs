@@ -12,6 +12,7 @@ mod log;
 mod member_columns;
 mod members;
 mod search;
+mod steps;
 mod streams;
 mod throughput;
 pub(crate) mod what_if;
@@ -23,6 +24,7 @@ pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
+pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 
 use crate::layout::Panel;
@@ -39,5 +41,6 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Throughput => throughput::draw(painter, model),
         Panel::Log => log::draw(painter, model),
         Panel::Members => members::draw(painter, model),
+        Panel::Steps => steps::draw(painter, model),
     }
 }
