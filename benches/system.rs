@@ -13,18 +13,25 @@
 mod common;
 
 use std::hint::black_box;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
+use candle_core::Tensor;
 use common::Bed;
+use divisi::compute::{ComputeError, Predictor};
+use divisi::device::MemberIndex;
+use divisi::ensemble::BatchSize;
 use divisi::metrics::stats::{median, quantile};
 use divisi::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
-use divisi::serving::Request;
+use divisi::serving::{BuildError, PredictorFactory, Request};
+use rayon::ThreadPool;
 
 fn main() -> Result<()> {
     whole_ensemble()?;
     one_sample()?;
     cpu_per_sample()?;
+    quorum()?;
     counting();
     Ok(())
 }
@@ -112,6 +119,110 @@ fn cpu_per_sample() -> Result<()> {
         used * 1e6 / (samples * 6) as f64
     );
     Ok(())
+}
+
+/// Three members of which one never ends while it is measured: the time of an answer of the two
+/// others beyond the one that the quorum waits.
+fn quorum() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("pipeline.toml"), QUORUM)?;
+    let path = folder.path().to_str().unwrap();
+    let bed = Bed::open(path, &["cpu:0", "cpu:1"])?;
+    let matrix = bed.matrix(&[vec![8, 8, 0], vec![0, 0, 8]])?;
+    let (stop, stopped) = mpsc::channel();
+    let stuck = Mutex::new(Some(stopped));
+    let factory = StuckFactory {
+        inner: bed.fakes(),
+        stuck,
+    };
+    let engine = bed.start(&matrix, Arc::new(factory))?;
+    let mut times = Vec::new();
+    for run in 0..220 {
+        let start = Instant::now();
+        let answer = engine.predict(Request::new(&[0.5; 4]))??;
+        let took = start.elapsed().as_secs_f64() * 1e3 - 20.0;
+        assert_eq!(answer.missing().names, ["c"]);
+        if run >= 20 {
+            times.push(took);
+        }
+    }
+    drop(stop);
+    println!(
+        "a quorum of 2 of 3, one stopped, wait 20 ms: p50 {:.2} ms beyond it, p99 {:.2} ms (to reach 5)",
+        median(&times),
+        quantile(&times, 0.99)
+    );
+    Ok(())
+}
+
+const QUORUM: &str = r#"
+name = "voters"
+classes = 4
+outputs = ["answer"]
+[input]
+shape = [4]
+[[members]]
+name = "a"
+network = { builder = "perceptron", hidden = [8] }
+[[members]]
+name = "b"
+network = { builder = "perceptron", hidden = [8] }
+[[members]]
+name = "c"
+network = { builder = "perceptron", hidden = [8] }
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "x"
+[[steps]]
+model = "b"
+inputs = "input"
+outputs = "y"
+[[steps]]
+model = "c"
+inputs = "input"
+outputs = "z"
+[[steps]]
+host = "vote"
+inputs = ["x", "y", "z"]
+outputs = "answer"
+quorum = 2
+wait_ms = 20
+"#;
+
+/// Constants, but for the third member, whose batches end once the channel is closed.
+struct StuckFactory {
+    inner: Arc<dyn PredictorFactory>,
+    stuck: Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+impl PredictorFactory for StuckFactory {
+    fn build(
+        &self,
+        member: MemberIndex,
+        size: BatchSize,
+        pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Box<dyn Predictor>, BuildError> {
+        match self.stuck.lock().unwrap().take_if(|_| member.get() == 2) {
+            Some(stuck) => Ok(Box::new(Stuck(stuck))),
+            None => self.inner.build(member, size, pool),
+        }
+    }
+}
+
+struct Stuck(mpsc::Receiver<()>);
+
+impl Predictor for Stuck {
+    fn predict(
+        &mut self,
+        _rows: usize,
+        _input: &Tensor,
+        _output: &Tensor,
+    ) -> Result<(), ComputeError> {
+        // An error says that the channel is closed.
+        drop(self.0.recv());
+        Ok(())
+    }
 }
 
 /// User and system time of this process (Linux).
