@@ -65,6 +65,17 @@ pub struct Span {
     pub request: u64,
     /// The number of requests that it has samples of.
     pub requests: u32,
+    /// The step that its first sample is run for; `None` for a copy ahead.
+    pub of_step: Option<StepPlace>,
+}
+
+/// The place of a step among all that are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPlace {
+    /// The entry of the catalogue.
+    pub entry: u16,
+    /// The number of the step in the order of work.
+    pub step: u16,
 }
 
 /// A bounded ring of spans, written by one device's thread and emptied by a reader. It

@@ -22,6 +22,11 @@ impl StepIndex {
         usize::from(self.0)
     }
 
+    /// Returns its number as it is kept.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
     pub(super) fn nth(number: usize) -> Self {
         StepIndex(u16::try_from(number).unwrap_or(u16::MAX))
     }

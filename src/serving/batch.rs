@@ -92,6 +92,8 @@ pub struct Batch<T> {
     pub samples: usize,
     /// Rows to run: more than the samples where the policy pads.
     pub rows: usize,
+    /// The pipeline and the step of its first sample.
+    pub of_step: (PipelineIndex, StepIndex),
     /// When the oldest sample arrived.
     pub oldest: Duration,
     /// Since when the policy held it back although its lane was idle; none for

@@ -397,6 +397,7 @@ pub fn step_stats(rows: u64, critical: u64) -> StepStats {
 fn graph() -> StepGraph {
     let names = ["mlp", "cnn-s", "cnn-m", "res-s", "res-m", "dense"];
     let step = |(at, name): (usize, &&str)| GraphStep {
+        number: at as u16,
         name: (*name).into(),
         work: GraphWork::Model((*name).into()),
         needs: Vec::new(),
@@ -571,6 +572,7 @@ fn spans() -> Vec<Span> {
                         batch: None,
                         request: 0,
                         requests: 1,
+                        of_step: None,
                     });
                 };
                 step(SpanKind::Wait, at - 12, at);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use divisi::pipeline::HostStep;
 use divisi::serving::{GraphStep, GraphWork, StepGraph};
-use divisi_console::console::Role;
+use divisi_console::console::{Colours, Role, TerminalLook};
 use serde_json::json;
 
 use crate::cli::{divisi, fails, has, json, scratch};
@@ -145,6 +145,7 @@ fn the_console_names_no_rule_for_a_pipeline_and_lets_nobody_vote() {
 /// The graph of the sample that asks larger models where a small one is unsure.
 fn cascade() -> StepGraph {
     let step = |name: &str, work: GraphWork, needs: &[usize], rows: u64, critical: u64| GraphStep {
+        number: 0,
         name: name.into(),
         work,
         needs: needs.to_vec(),
@@ -190,7 +191,11 @@ fn cascade() -> StepGraph {
 }
 
 fn steps(width: u16, height: u16, graphs: Vec<StepGraph>) -> Bench {
-    let mut bench = Bench::new(width, height);
+    let coloured = TerminalLook {
+        colours: Colours::True,
+        ascii: false,
+    };
+    let mut bench = Bench::with(width, height, false, coloured);
     bench.show(|shown| {
         shown.pipeline = true;
         shown.graphs = graphs.clone();

@@ -136,6 +136,7 @@ fn spans() -> Vec<Span> {
                         batch: None,
                         request: 0,
                         requests: 1,
+                        of_step: None,
                     });
                 };
                 let (from, to) = (at * 1000, (at + ms) * 1000);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{Mark, MarkKind};
-use divisi::trace::{Span, SpanKind};
+use divisi::trace::{Span, SpanKind, StepPlace};
 use divisi_console::console::{Colours, ConsoleEvent, Effect, Role, TerminalLook};
 use ratatui::style::Modifier;
 
@@ -35,9 +35,15 @@ fn batch() -> Vec<Span> {
         batch: Some(812),
         request: 4711,
         requests: 3,
+        of_step: Some(StepPlace { entry: 0, step: 0 }),
     };
     steps.map(span).to_vec()
 }
+
+const COLOURED: TerminalLook = TerminalLook {
+    colours: Colours::True,
+    ascii: false,
+};
 
 /// A console whose only spans are those of one batch, 200 ms shown.
 fn one_batch(width: u16, height: u16, look: TerminalLook) -> Bench {
@@ -541,4 +547,39 @@ fn more_time_than_there_was_leaves_the_left_empty() {
     let signs = ['░', '▒', '█', '▞', '▓', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
     let at = row.chars().position(|c| signs.contains(&c)).unwrap();
     assert!(at > row.chars().count() / 2, "{row}");
+}
+
+#[test]
+fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
+    let mut bench = Bench::empty(160, 50, COLOURED);
+    let beside = batch().into_iter().map(|span| Span {
+        member: MemberIndex::new(4),
+        batch: Some(813),
+        ..span
+    });
+    let other = batch().into_iter().map(|span| Span {
+        member: MemberIndex::new(2),
+        batch: Some(814),
+        request: 4712,
+        ..span
+    });
+    *bench.desk.spans.lock().unwrap() = batch().into_iter().chain(beside).chain(other).collect();
+    bench.console.refresh();
+    bench.keys("3++");
+    bench.show(|shown| {
+        shown.now = MILLI * 42_000;
+        shown.graphs[0].steps[0].name = "quick".into();
+    });
+    bench.keys("z,");
+    let text = bench.text();
+    assert!(text.contains("step quick"), "{text}");
+    let accent = bench.console.model().settings.styles.of(Role::Accent).fg;
+    let is_lit = |row: &str| {
+        let text = bench.text();
+        let y = text.lines().position(|line| line.contains(row)).expect(row) as u16;
+        let buffer = bench.buffer();
+        (0..160).any(|x| buffer[(x, y)].fg == accent.expect("a colour"))
+    };
+    assert!(is_lit("res-m/16"), "a batch of the same request");
+    assert!(!is_lit("cnn-m/16"), "a batch of another one");
 }

@@ -95,6 +95,7 @@ fn span(number: u64) -> Span {
         batch: None,
         request: 0,
         requests: 1,
+        of_step: None,
     }
 }
 

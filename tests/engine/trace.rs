@@ -19,6 +19,7 @@ fn span(kind: SpanKind, start: u64, end: u64) -> Span {
         batch: Some(7),
         request: 40,
         requests: 2,
+        of_step: None,
     }
 }
 

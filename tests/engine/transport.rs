@@ -23,7 +23,7 @@ use divisi::session::{
     Command, EditPreview, Health, LiveSession, LoadPattern, LogEntry, LogLevel, Pace, Play,
     Refusal, Session, Setup, Snapshot,
 };
-use divisi::trace::{Span, SpanKind};
+use divisi::trace::{Span, SpanKind, StepPlace};
 use proptest::prelude::*;
 
 use crate::common::{digits, fakes, start, until};
@@ -88,6 +88,7 @@ fn span(millis: u64) -> Span {
         batch: Some(millis),
         request: millis,
         requests: 3,
+        of_step: None,
     }
 }
 
@@ -430,6 +431,7 @@ proptest! {
             batch: (some % 3 > 0).then_some(request),
             request,
             requests: some,
+            of_step: (some % 2 > 0).then_some(StepPlace { entry: some as u16, step: 7 }),
             ..span(5)
         }).collect();
         let bytes = encode(&SpanBatch::pack(&spans, 9)).expect("written");

@@ -84,6 +84,9 @@ impl<T: Clone> Core<T> {
 
     fn place(&mut self, start: Start) -> Batch<T> {
         let worker = start.worker;
+        let first = start.ranges.first().map(|(range, _)| range);
+        let pipeline = first.and_then(|range| Some(self.requests.get(&range.request)?.pipeline));
+        let step = first.map(|range| range.step).unwrap_or_default();
         let ranges = start.ranges.iter();
         let placed: Vec<Placed<T>> = ranges
             .filter_map(|&(range, copied_for)| {
@@ -121,6 +124,7 @@ impl<T: Clone> Core<T> {
             alive: start.alive,
             samples: placed.iter().map(|p| p.range.len).sum(),
             rows: start.rows,
+            of_step: (pipeline.unwrap_or_default(), step),
             oldest: placed.first().map_or(Duration::ZERO, |p| p.range.arrived),
             held_since: start.held_since,
             in_pool: start.in_pool,

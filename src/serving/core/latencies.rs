@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::metrics::{LatencySplit, LatencyTally};
 use crate::serving::batch::{Batch, Placed, Transfer};
-use crate::trace::{Span, SpanKind};
+use crate::trace::{Span, SpanKind, StepPlace};
 
 /// When a batch did what; the driver's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,11 @@ pub fn batch_spans<T>(
     end: Duration,
 ) -> impl Iterator<Item = Span> + use<T> {
     let (request, requests) = requests(batch);
+    let (pipeline, step) = batch.of_step;
+    let of_step = Some(StepPlace {
+        entry: u16::try_from(pipeline.0).unwrap_or(u16::MAX),
+        step: step.number(),
+    });
     let span = |kind, start, end| Span {
         device: batch.device,
         member: batch.member,
@@ -44,6 +49,7 @@ pub fn batch_spans<T>(
         batch: Some(batch.id.0),
         request,
         requests,
+        of_step,
     };
     [
         span(SpanKind::Wait, batch.oldest, stamps.started),
@@ -82,6 +88,7 @@ pub fn transfer_span(transfer: &Transfer, asked: Duration, there: Duration) -> S
         batch: None,
         request: transfer.part.request.0,
         requests: 1,
+        of_step: None,
     }
 }
 

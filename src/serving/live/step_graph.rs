@@ -20,6 +20,8 @@ pub struct StepGraph {
 /// A step of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GraphStep {
+    /// Its number in the order of work, as spans have it.
+    pub number: u16,
     /// Its name.
     pub name: String,
     /// Who does its work.
@@ -68,7 +70,8 @@ impl StepGraph {
 }
 
 fn of_members(ensemble: &Ensemble, stats: &[StepStats]) -> Vec<GraphStep> {
-    let member = |(name, stats): (String, &StepStats)| GraphStep {
+    let member = |(number, (name, stats)): (usize, (String, &StepStats))| GraphStep {
+        number: number as u16,
         work: GraphWork::Model(name.clone()),
         name,
         needs: Vec::new(),
@@ -81,6 +84,7 @@ fn of_members(ensemble: &Ensemble, stats: &[StepStats]) -> Vec<GraphStep> {
     let members = names.len();
     let rule = ensemble.combination().rule.name().to_owned();
     let fold = GraphStep {
+        number: members as u16,
         name: "answer".into(),
         work: GraphWork::Rule(rule),
         needs: (0..members).collect(),
@@ -89,7 +93,7 @@ fn of_members(ensemble: &Ensemble, stats: &[StepStats]) -> Vec<GraphStep> {
         is_output: true,
         stats: stats.get(members).copied().unwrap_or_default(),
     };
-    let each = names.into_iter().zip(stats).map(member);
+    let each = names.into_iter().zip(stats).enumerate().map(member);
     each.chain(std::iter::once(fold)).collect()
 }
 
@@ -110,6 +114,7 @@ fn of_pipeline(ensemble: &Ensemble, pipeline: &Pipeline, stats: &[StepStats]) ->
             .iter()
             .find_map(|need| condition(pipeline, *need));
         Some(GraphStep {
+            number: at.number(),
             name: step.name.clone(),
             work,
             needs: needs(pipeline, flow, at, &places),

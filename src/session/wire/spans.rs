@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::trace::{Span, SpanKind};
+use crate::trace::{Span, SpanKind, StepPlace};
 
 use super::WireError;
 
@@ -32,6 +32,7 @@ struct Packed {
     length: u64,
     batch: Option<i64>,
     request: i64,
+    of_step: Option<StepPlace>,
 }
 
 /// The values that the next span is encoded relative to.
@@ -89,6 +90,7 @@ impl Before {
             length: nanos(span.end.saturating_sub(span.start)),
             batch,
             request: step(&mut self.request, span.request),
+            of_step: span.of_step,
         }
     }
 
@@ -106,6 +108,7 @@ impl Before {
             batch: packed.batch.map(|b| walk(&mut self.batch, b)),
             request: walk(&mut self.request, packed.request),
             requests: packed.requests,
+            of_step: packed.of_step,
         })
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct RailRow {
 /// Returns the rows of a graph, layer by layer from its inputs to its outputs.
 pub(super) fn rails(graph: &StepGraph) -> Vec<RailRow> {
     let path = CriticalPath::of(graph);
-    let mut lanes = Lanes::new(graph);
+    let mut lanes = StepLanes::new(graph);
     let order = by_layer(graph).into_iter();
     order.map(|step| lanes.row(graph, &path, step)).collect()
 }
@@ -65,7 +65,7 @@ impl CriticalPath {
     }
 }
 
-struct Lanes {
+struct StepLanes {
     /// The step whose result each carries.
     carried: Vec<Option<usize>>,
     /// Of each step, the steps that have yet to read its result.
@@ -75,19 +75,19 @@ struct Lanes {
 }
 
 /// The lanes that one row joins, from the first to the last of them.
-struct Joined {
+struct JoinedLanes {
     first: usize,
     last: usize,
     own: usize,
 }
 
-impl Lanes {
+impl StepLanes {
     fn new(graph: &StepGraph) -> Self {
         let mut readers = vec![0; graph.steps.len()];
         for need in graph.steps.iter().flat_map(|step| &step.needs) {
             readers[*need] += 1;
         }
-        Lanes {
+        StepLanes {
             carried: Vec::new(),
             drawn: vec![false; readers.len()],
             readers,
@@ -100,14 +100,14 @@ impl Lanes {
             self.readers[*need] -= 1;
         }
         let is_read = |carried: &Option<usize>| carried.is_some_and(|of| needs.contains(&of));
-        let read = |lanes: &Lanes| {
+        let read = |lanes: &StepLanes| {
             let places = lanes.carried.iter().enumerate();
             let read = places.filter(|(_, carried)| is_read(carried));
             read.map(|(lane, _)| lane).collect::<Vec<_>>()
         };
         let read = read(self);
         let own = self.own_lane(&read);
-        let joined = Joined {
+        let joined = JoinedLanes {
             first: read.iter().copied().chain([own]).min().unwrap_or(own),
             last: read.iter().copied().chain([own]).max().unwrap_or(own),
             own,
@@ -157,9 +157,9 @@ impl Lanes {
         next.is_some_and(|to| to != step && !self.drawn[to])
     }
 
-    fn sign(&self, joined: &Joined, read: &[usize], lane: usize) -> &'static str {
+    fn sign(&self, joined: &JoinedLanes, read: &[usize], lane: usize) -> &'static str {
         let goes_on = self.carried[lane].is_some_and(|of| self.readers[of] > 0);
-        let Joined { first, last, own } = *joined;
+        let JoinedLanes { first, last, own } = *joined;
         match (lane == own, read.contains(&lane), goes_on) {
             (true, ..) => "●",
             (_, true, true) if lane == first => "├",
@@ -175,7 +175,7 @@ impl Lanes {
     }
 }
 
-impl Joined {
+impl JoinedLanes {
     /// The sign between a lane and the next one.
     fn between(&self, lane: usize) -> &'static str {
         match (self.first..self.last).contains(&lane) {

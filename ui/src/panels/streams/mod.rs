@@ -8,13 +8,15 @@ mod view;
 pub(crate) use rows::StreamRow;
 pub(crate) use view::StreamsView;
 
+use divisi::trace::Span;
+
 use super::frame::framed;
 use crate::layout::Panel;
 use crate::look::{EIGHTHS, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 use crate::view::timeline::{Canvas, RowKey, RowSum};
-use crate::view::{RowOrder, SpanReading};
+use crate::view::RowOrder;
 use rows::RowPlan;
 
 /// Draws the panel.
@@ -24,8 +26,10 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut inside = framed(painter, Panel::Streams, &note, model);
     let picture = model.timeline.picture(&view.plan.places, view.window);
     let rows = view.plan.rows.iter().zip(&view.names).skip(view.first);
+    let request = of_request(model, &view);
     for (y, (row, name)) in rows.take(view.room).enumerate() {
         draw_row(&mut inside, y as u16, name, row, &picture, &view);
+        draw_request(&mut inside, y as u16, row, &request, &view);
         draw_choice(&mut inside, y as u16, row, &view, model);
     }
     draw_foot(&mut inside, &view, model);
@@ -124,6 +128,44 @@ fn draw_share(inside: &mut Painter<'_>, x: u16, y: u16, share: f64, sum: RowSum)
     inside.sign(x, y, EIGHTHS[eighths], role);
 }
 
+/// The spans of the request of the span that is read out, in all rows.
+fn of_request(model: &Model, view: &StreamsView) -> Vec<Span> {
+    let Some(reading) = &model.streams.reading else {
+        return Vec::new();
+    };
+    let (from, until) = (view.window.from(), view.window.until());
+    let spans = model
+        .timeline
+        .of_request(reading.span.request, from, until);
+    spans.collect()
+}
+
+/// They stand out in the rows of their lanes.
+fn draw_request(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: &StreamRow,
+    request: &[Span],
+    view: &StreamsView,
+) {
+    let StreamRow::Lane {
+        device,
+        member,
+        lane,
+        ..
+    } = *row
+    else {
+        return;
+    };
+    let here = |span: &&Span| (span.device, span.member, span.lane) == (device, member, lane);
+    for span in request.iter().filter(here) {
+        if let Some((first, last)) = cells(span, view) {
+            let x = view.label + first as u16;
+            inside.restyle(x, y, (last - first) as u16 + 1, Role::Accent);
+        }
+    }
+}
+
 /// The chosen row's name stands out, and on it the span that is read out.
 fn draw_choice(
     inside: &mut Painter<'_>,
@@ -137,15 +179,15 @@ fn draw_choice(
         return;
     }
     inside.restyle(0, y, view.label.saturating_sub(1), Role::Cursor);
-    if let Some((first, last)) = streams.reading.as_ref().and_then(|r| cells(r, view)) {
+    if let Some((first, last)) = streams.reading.as_ref().and_then(|r| cells(&r.span, view)) {
         let x = view.label + first as u16;
         inside.restyle(x, y, (last - first) as u16 + 1, Role::Cursor);
     }
 }
 
-/// The first and last cell of the span that is read out.
-fn cells(reading: &SpanReading, view: &StreamsView) -> Option<(usize, usize)> {
-    let (span, window) = (&reading.span, view.window);
+/// The first and last cell of a span.
+fn cells(span: &Span, view: &StreamsView) -> Option<(usize, usize)> {
+    let window = view.window;
     if span.start >= window.until() || span.end < window.from() {
         return None;
     }

@@ -127,7 +127,18 @@ fn place(model: &Model, span: &Span, roomy: bool) -> String {
         member.map_or("?", |m| m.name.as_str()),
         if roomy { " lane " } else { "·" },
         span.lane
-    )
+    ) + &step_words(model, span)
+}
+
+/// The step that a span is for, where its name is not that of the model.
+fn step_words(model: &Model, span: &Span) -> String {
+    let member = model.snapshot.member(span.member);
+    let step = span.of_step.and_then(|of| {
+        let graph = model.snapshot.graphs.get(usize::from(of.entry))?;
+        graph.steps.iter().find(|step| step.number == of.step)
+    });
+    let named = step.filter(|step| member.is_none_or(|member| member.name != step.name));
+    named.map_or(String::new(), |step| format!(" · step {}", step.name))
 }
 
 /// Describes the batch, samples and requests that the span worked on.

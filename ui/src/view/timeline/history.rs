@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::trace::{Span, SpanKind};
+use divisi::trace::{Span, SpanKind, StepPlace};
 
 /// Spans in a chunk.
 const CHUNK: usize = 1024;
@@ -167,6 +167,9 @@ impl SpanHistory {
 /// No batch: a copy ahead has none.
 const NO_BATCH: u64 = u64::MAX;
 
+/// No entry of a catalogue: a copy ahead is for no step.
+const NO_ENTRY: u16 = u16::MAX;
+
 /// Kinds by the number that stands for them.
 const KINDS: [SpanKind; 6] = [
     SpanKind::Wait,
@@ -191,6 +194,8 @@ pub struct PackedSpan {
     device: u16,
     member: u16,
     lane: u16,
+    entry: u16,
+    step: u16,
     kind: u8,
     pub other: bool,
 }
@@ -209,6 +214,8 @@ impl PackedSpan {
             device: narrow(span.device.get()),
             member: narrow(span.member.get()),
             lane: narrow(span.lane),
+            entry: span.of_step.map_or(NO_ENTRY, |of| of.entry),
+            step: span.of_step.map_or(0, |of| of.step),
             kind: kind.unwrap_or_default() as u8,
             other,
         }
@@ -234,6 +241,11 @@ impl PackedSpan {
         KINDS[usize::from(self.kind).min(KINDS.len() - 1)]
     }
 
+    /// Of this request, as far as its first sample tells.
+    pub fn is_of_request(&self, request: u64) -> bool {
+        self.request == request
+    }
+
     /// Of this batch.
     pub fn is_of(&self, batch: u64) -> bool {
         self.batch == batch && batch != NO_BATCH
@@ -252,6 +264,10 @@ impl PackedSpan {
             batch: (self.batch != NO_BATCH).then_some(self.batch),
             request: self.request,
             requests: self.requests,
+            of_step: (self.entry != NO_ENTRY).then_some(StepPlace {
+                entry: self.entry,
+                step: self.step,
+            }),
         }
     }
 }

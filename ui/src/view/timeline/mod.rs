@@ -95,6 +95,18 @@ impl Timeline {
         met.map(|(number, span)| (number, span.span()))
     }
 
+    /// The spans of a request within a part of time, as far as the first samples of batches tell.
+    pub fn of_request(
+        &self,
+        request: u64,
+        from: Duration,
+        until: Duration,
+    ) -> impl Iterator<Item = Span> {
+        let met = self.history.within(from, until);
+        let of_request = met.filter(move |(_, span)| span.is_of_request(request));
+        of_request.map(|(_, span)| span.span())
+    }
+
     /// The next span after `number` that is wanted.
     pub fn next(&self, number: u64, wanted: impl Fn(&Span) -> bool) -> Option<(u64, Span)> {
         let spans = self.history.from(number.saturating_add(1));
