@@ -8,8 +8,23 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+mod batch;
 pub mod config;
+mod described;
 mod error;
+mod folder;
+mod labels;
+mod loaded;
+mod manifest_files;
+mod model;
+mod order;
+mod repository;
+mod steps;
 mod text_format;
+mod versions;
 
+pub use batch::BatchDimension;
 pub use error::{LoadFault, RepositoryError};
+pub use labels::OutputLabels;
+pub use loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
+pub use repository::{Repository, Wanted};

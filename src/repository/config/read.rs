@@ -60,7 +60,7 @@ fn read(mut fields: Fields) -> Result<ModelConfig, TextFault> {
         inputs,
         outputs,
         model_file: text(fields.text("default_model_filename")).filter(|f| !f.is_empty()),
-        batching: batching(&mut fields, &mut unused)?,
+        batching: batching(&mut fields, max_batch_size, &mut unused)?,
         steps: steps(&mut fields, &mut unused)?,
         instances: instances(&mut fields, &mut unused)?,
         cached: cached(&mut fields, &mut unused),
@@ -158,6 +158,7 @@ fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPoli
 
 fn batching(
     fields: &mut Fields,
+    most: Option<usize>,
     unused: &mut Vec<String>,
 ) -> Result<Option<DynamicBatching>, TextFault> {
     let Some(mut table) = fields.message("dynamic_batching") else {
@@ -166,9 +167,10 @@ fn batching(
     let mut preferred = Vec::new();
     for written in table.wholes("preferred_batch_size") {
         match usize::try_from(written.value) {
-            Ok(size) if size > 0 => preferred.push(size),
+            Ok(size) if size > 0 && most.is_none_or(|most| size <= most) => preferred.push(size),
             _ => {
-                let why = format!("expected a number above 0, found {}", written.value);
+                let most = most.map_or_else(String::new, |m| format!(" up to max_batch_size, {m}"));
+                let why = format!("expected a number above 0{most}, found {}", written.value);
                 return Err(table.wrong(written.line, "preferred_batch_size", &why));
             }
         }
