@@ -166,6 +166,8 @@ fn check_members(members: &[Arc<Member>], pipeline: &Pipeline) -> Result<(), Ass
 
 fn answer_width(pipeline: &Pipeline) -> Result<AnswerWidth, AssembledError> {
     let found = pipeline.width();
-    let width = u32::try_from(found).ok().and_then(|n| AnswerWidth::new(n).ok());
+    let width = u32::try_from(found)
+        .ok()
+        .and_then(|n| AnswerWidth::new(n).ok());
     width.ok_or(AssembledError::Answer { found })
 }

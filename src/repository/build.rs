@@ -18,7 +18,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for message in pool.all_messages() {
         let fields: Vec<String> = message.fields().map(|f| field(&pool, &f)).collect();
         let (name, fields) = (message.full_name(), fields.join(""));
-        writeln!(table, "MessageType {{ name: {name:?}, fields: &[{fields}] }},")?;
+        writeln!(
+            table,
+            "MessageType {{ name: {name:?}, fields: &[{fields}] }},"
+        )?;
     }
     writeln!(table, "];")?;
     let folder = env::var_os("OUT_DIR").ok_or("no folder for what is made")?;
@@ -45,7 +48,9 @@ fn field(pool: &DescriptorPool, field: &FieldDescriptor) -> String {
         "FieldType {{ name: {:?}, kind: FieldKind::{kind}, repeated: {}, choice: {:?} }},",
         field.name(),
         field.cardinality() == Cardinality::Repeated,
-        field.containing_oneof().map(|oneof| oneof.name().to_owned()),
+        field
+            .containing_oneof()
+            .map(|oneof| oneof.name().to_owned()),
     )
 }
 
@@ -55,5 +60,6 @@ fn whole(least: i128, most: i128) -> String {
 
 fn choices_of(choices: &EnumDescriptor) -> Vec<(i32, String)> {
     let each = choices.values();
-    each.map(|value| (value.number(), value.name().to_owned())).collect()
+    each.map(|value| (value.number(), value.name().to_owned()))
+        .collect()
 }

@@ -117,20 +117,30 @@ impl ModelFolder<'_> {
     /// # Errors
     /// It is not there, or outside of the repository.
     pub(crate) fn inside(&self, file: &str) -> Result<PathBuf, LoadFault> {
-        let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
-        let is_plain = |path: &str| Path::new(path).components().all(normal);
-        let outside = || LoadFault::Outside {
-            file: self.shown(file),
-        };
-        if !is_plain(&self.name) || !is_plain(file) || file.contains('\0') {
-            return Err(outside());
-        }
+        self.check_plain(&self.name)?;
+        self.check_plain(file)?;
         let path = self.root.0.join(&self.name).join(file);
         let real = path.canonicalize().map_err(|e| self.failed(file, &e))?;
         match real.starts_with(&self.root.0) {
             // The link, not what it leads to, has the name that readers go by.
             true => Ok(path),
-            false => Err(outside()),
+            false => Err(LoadFault::Outside {
+                file: self.shown(file),
+            }),
+        }
+    }
+
+    /// Checks that a path names what lies below, by names alone.
+    ///
+    /// # Errors
+    /// It is absolute, or has a part such as `..`.
+    pub(crate) fn check_plain(&self, file: &str) -> Result<(), LoadFault> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+        match Path::new(file).components().all(normal) && !file.contains('\0') {
+            true => Ok(()),
+            false => Err(LoadFault::Outside {
+                file: self.shown(&file.escape_debug().to_string()),
+            }),
         }
     }
 
@@ -165,7 +175,10 @@ impl ModelFolder<'_> {
         let path = self.inside(folder)?;
         let failed = |error: &io::Error| self.failed(folder, error);
         let mut names = Vec::new();
-        for entry in fs::read_dir(path).map_err(|e| failed(&e))?.take(MOST_MODELS) {
+        for entry in fs::read_dir(path)
+            .map_err(|e| failed(&e))?
+            .take(MOST_MODELS)
+        {
             let name = entry.map_err(|e| failed(&e))?.file_name();
             names.push(name.to_string_lossy().into_owned());
         }

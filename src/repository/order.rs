@@ -39,7 +39,9 @@ pub(crate) fn order(uses: &Uses) -> LoadOrder {
             }
         }
     }
-    let circles = waiting.keys().map(|name| ((*name).to_owned(), circle(name, &waiting)));
+    let circles = waiting
+        .keys()
+        .map(|name| ((*name).to_owned(), circle(name, &waiting)));
     order.circles = circles.collect();
     order
 }
@@ -52,7 +54,10 @@ fn circle(from: &str, waiting: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     while let Some(next) = path.last().and_then(|last| next(last)) {
         path.push(next);
         if let Some(first) = at.insert(next, path.len() - 1) {
-            return path[first..].iter().map(|name| (*name).to_owned()).collect();
+            return path[first..]
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect();
         }
     }
     Vec::new()

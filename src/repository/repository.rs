@@ -44,7 +44,9 @@ impl Repository {
         let Ok(root) = Root::open(path) else {
             return false;
         };
-        let has_manifest = DescribedModel::MANIFESTS.iter().any(|m| path.join(m).exists());
+        let has_manifest = DescribedModel::MANIFESTS
+            .iter()
+            .any(|m| path.join(m).exists());
         let names = root.names().unwrap_or_default();
         let is_model = |name: &String| root.model(name).is_ok_and(|f| DescribedModel::is_at(&f));
         !has_manifest && names.iter().any(is_model)
@@ -77,7 +79,9 @@ impl Repository {
         let mut report = LoadReport::default();
         let described = self.described(wanted, &names, loaded, &mut report);
         let uses = described.iter();
-        let uses: Uses = uses.map(|(name, model)| (name.clone(), model.uses())).collect();
+        let uses: Uses = uses
+            .map(|(name, model)| (name.clone(), model.uses()))
+            .collect();
         let order = order(&uses);
         for (name, models) in order.circles {
             report.failures.push(LoadFailure {

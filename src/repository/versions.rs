@@ -53,12 +53,19 @@ impl KnownModels {
         if let Some((_, model)) = found {
             return Ok(Arc::clone(model));
         }
-        let there: Vec<String> = self.versions.keys().filter(|id| id.name == step.model)
-            .map(|id| id.version.to_string()).collect();
+        let there: Vec<String> = self
+            .versions
+            .keys()
+            .filter(|id| id.name == step.model)
+            .map(|id| id.version.to_string())
+            .collect();
         Err(match (self.faults.get(&step.model), step.version) {
             (None, Some(version)) if !there.is_empty() => {
                 let there = there.join(", ");
-                format!("expected a version of `{}` that is served, {there}, found {version}", step.model)
+                format!(
+                    "expected a version of `{}` that is served, {there}, found {version}",
+                    step.model
+                )
             }
             (Some(fault), _) => format!("model `{}` was not loaded: {fault}", step.model),
             (None, _) => format!("no model `{}` in the repository", step.model),

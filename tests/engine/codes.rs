@@ -272,7 +272,11 @@ fn every_code_is_some_types() {
     // What the arrangement of a matrix refuses has no type of its own.
     reached.insert(Code::NothingArranged);
     // These are of the repository, a crate above the engine.
-    let of_models = [Code::ModelUnknown, Code::ModelInvalid, Code::ModelUnsupported];
+    let of_models = [
+        Code::ModelUnknown,
+        Code::ModelInvalid,
+        Code::ModelUnsupported,
+    ];
     reached.extend(of_models);
     let missing: Vec<&Code> = Code::ALL.iter().filter(|c| !reached.contains(c)).collect();
     assert!(missing.is_empty(), "{missing:?}");

@@ -7,9 +7,8 @@ use crate::text_format::{Message, MessageType, TextFault};
 
 use super::fields::{Fields, Placed};
 use super::{
-    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER,
-    QueuePolicy, StepConfig,
-    TensorConfig, VersionPolicy, Warmup,
+    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, QueuePolicy,
+    StepConfig, TensorConfig, VersionPolicy, Warmup,
 };
 
 /// The most steps of an ensemble.
@@ -139,7 +138,9 @@ fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPoli
     }
     if let Some(mut latest) = latest {
         let count = latest.whole("num_versions").map_or(1, |n| n.value);
-        return Ok(VersionPolicy::Latest(u32::try_from(count).unwrap_or(1).max(1)));
+        return Ok(VersionPolicy::Latest(
+            u32::try_from(count).unwrap_or(1).max(1),
+        ));
     }
     let Some(mut specific) = specific else {
         return Ok(VersionPolicy::default());
@@ -252,7 +253,11 @@ fn steps(
 fn step(mut table: Fields, unused: &mut Vec<String>) -> Result<StepConfig, TextFault> {
     let line = table.line;
     let Some(model) = text(table.text("model_name")).filter(|name| !name.is_empty()) else {
-        return Err(table.wrong(line, "model_name", "expected the name of a model, found none"));
+        return Err(table.wrong(
+            line,
+            "model_name",
+            "expected the name of a model, found none",
+        ));
     };
     let written = table.whole("model_version").map(|version| version.value);
     let version = match written {

@@ -80,7 +80,11 @@ fn note_set(fields: &mut Fields, name: &str, unused: &mut Vec<String>) {
 pub(super) fn data_type(fields: &mut Fields) -> Result<DataType, TextFault> {
     let line = fields.line;
     let Some(written) = fields.choice("data_type") else {
-        return Err(fields.wrong(line, "data_type", "expected a type such as TYPE_FP32, found none"));
+        return Err(fields.wrong(
+            line,
+            "data_type",
+            "expected a type such as TYPE_FP32, found none",
+        ));
     };
     let name = match written.value.trim_start_matches("TYPE_") {
         "STRING" => "BYTES",
@@ -88,7 +92,10 @@ pub(super) fn data_type(fields: &mut Fields) -> Result<DataType, TextFault> {
     };
     let parsed = name.parse::<DataType>();
     parsed.map_err(|_| {
-        let why = format!("expected a type such as TYPE_FP32, found `{}`", written.value);
+        let why = format!(
+            "expected a type such as TYPE_FP32, found `{}`",
+            written.value
+        );
         fields.wrong(written.line, "data_type", &why)
     })
 }

@@ -50,7 +50,14 @@ const FOREIGN: [(&[&str], &str); 5] = [
         "export its network to model.onnx, and write the work around it as steps of a pipeline.toml",
     ),
     (
-        &["openvino", "fil", "caffe2_netdef", "paddle", "vllm", "tensorrtllm"],
+        &[
+            "openvino",
+            "fil",
+            "caffe2_netdef",
+            "paddle",
+            "vllm",
+            "tensorrtllm",
+        ],
         "export the model to model.onnx",
     ),
 ];
@@ -88,6 +95,7 @@ pub(crate) fn file_of(
         None => guess(folder, version)?,
     };
     let name = named.unwrap_or(format.usual_file());
+    folder.check_plain(name)?;
     let file = format!("{version}/{name}");
     folder.inside(&file)?;
     match folder.is_folder(&file) {
@@ -125,7 +133,10 @@ fn foreign(what: &str, backend: &str) -> LoadFault {
     LoadFault::Unsupported {
         what: format!("{what} does not run here"),
         instead: known
-            .map_or("expected onnxruntime, divisi (safetensors) or ensemble", |(_, way)| way)
+            .map_or(
+                "expected onnxruntime, divisi (safetensors) or ensemble",
+                |(_, way)| way,
+            )
             .to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use divisi::ensemble::{Ensemble, Files};
 use divisi::network::{Graph, Weights};
-use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
 use divisi::tensor::Signature;
 
 use crate::config::{ModelConfig, TensorConfig};
@@ -51,7 +51,10 @@ pub(super) fn open(
         return Err(place.wrong(config.inputs[0].line, &why));
     }
     let batched = is_batched(config);
-    let samples = config.inputs.iter().map(|input| sample(input, config, batched));
+    let samples = config
+        .inputs
+        .iter()
+        .map(|input| sample(input, config, batched));
     let samples: Vec<(&str, Vec<i64>)> = samples.collect();
     if samples.iter().any(|(_, dims)| dims.contains(&-1)) {
         if model.open_lengths().is_some() {
@@ -65,7 +68,27 @@ pub(super) fn open(
         .into_iter()
         .map(|(name, dims)| (name, whole(batched, &dims)))
         .collect();
-    Ok(fixed(model.network_of(&given).map_err(wrong)?))
+    let network = model.network_of(&given);
+    Ok(fixed(
+        network.map_err(|error| of_config(error, config, place))?,
+    ))
+}
+
+/// Returns an error of a file, at the line of the configuration that does not fit it.
+fn of_config(error: OnnxError, config: &ModelConfig, place: &ConfigPlace<'_>) -> LoadFault {
+    let OnnxError::Model(ModelFault::Dims { name, expected, .. }) = &error else {
+        return place.of_file(&error);
+    };
+    let Some(input) = config.inputs.iter().find(|input| input.name == *name) else {
+        return place.of_file(&error);
+    };
+    let (expected, found) = (expected.join(", "), taken(input));
+    let rows = match config.max_batch_size.unwrap_or(0) {
+        0 => "",
+        _ => ", of which the first is that of the batch",
+    };
+    let why = format!("input `{name}`: dims: the model takes [{expected}]{rows}, found {found:?}");
+    place.wrong(input.line, &why)
 }
 
 fn has(tensors: &[TensorConfig], name: &str) -> bool {
@@ -84,11 +107,7 @@ pub(super) fn taken(tensor: &TensorConfig) -> &[i64] {
 }
 
 /// Returns an input's name and dimensions, without those of a batch.
-fn sample<'c>(
-    input: &'c TensorConfig,
-    config: &ModelConfig,
-    batched: bool,
-) -> (&'c str, Vec<i64>) {
+fn sample<'c>(input: &'c TensorConfig, config: &ModelConfig, batched: bool) -> (&'c str, Vec<i64>) {
     let written = batched && config.max_batch_size.unwrap_or(0) == 0;
     let dims = taken(input);
     (&input.name, dims[usize::from(written)..].to_vec())

@@ -44,7 +44,9 @@ impl ConfigPlace<'_> {
         written: &[TensorConfig],
         known: &[&str],
     ) -> Result<(), LoadFault> {
-        let unknown = written.iter().find(|tensor| !known.contains(&&*tensor.name));
+        let unknown = written
+            .iter()
+            .find(|tensor| !known.contains(&&*tensor.name));
         match unknown {
             None => Ok(()),
             Some(tensor) => {

@@ -149,12 +149,13 @@ impl TensorForm<'_> {
         };
         if written.data_type != spec.data_type {
             let (expected, found) = (spec.data_type, written.data_type);
-            return Err(wrong(format!("data_type: expected {expected}, found {found}")));
+            return Err(wrong(format!(
+                "data_type: expected {expected}, found {found}"
+            )));
         }
         let (found, own) = self.sides(taken(written), spec);
-        let alike = |(found, own): (&i64, &i64)| {
-            found == own || (*found == -1 && side == Side::Output)
-        };
+        let alike =
+            |(found, own): (&i64, &i64)| found == own || (*found == -1 && side == Side::Output);
         if found.len() != own.len() || !found.iter().zip(&own).all(alike) {
             let field = match written.reshape {
                 Some(_) => "reshape.shape",
@@ -164,9 +165,7 @@ impl TensorForm<'_> {
         }
         match &written.reshape {
             None => Ok(self.row(spec, &own)),
-            Some(_) if product(&written.dims) == product(&own) => {
-                Ok(self.row(spec, &written.dims))
-            }
+            Some(_) if product(&written.dims) == product(&own) => Ok(self.row(spec, &written.dims)),
             Some(shape) => Err(wrong(format!(
                 "reshape.shape: expected as many values as {:?}, found {shape:?}",
                 written.dims

@@ -28,14 +28,23 @@ pub(super) fn open(
         return Err(place.folder.failed(CONFIG, &why));
     };
     let has_batch = has_batch(config, input);
-    let (sample, answer) = (row(config, input, has_batch), row(config, output, has_batch));
+    let (sample, answer) = (
+        row(config, input, has_batch),
+        row(config, output, has_batch),
+    );
     for (side, tensor) in [("input", input), ("output", output)] {
         if tensor.data_type != DataType::Fp32 {
-            let why = format!("{side}: data_type: expected FP32, found {}", tensor.data_type);
+            let why = format!(
+                "{side}: data_type: expected FP32, found {}",
+                tensor.data_type
+            );
             return Err(place.wrong(tensor.line, &why));
         }
     }
-    let dims: Vec<usize> = sample.iter().filter_map(|dim| usize::try_from(*dim).ok()).collect();
+    let dims: Vec<usize> = sample
+        .iter()
+        .filter_map(|dim| usize::try_from(*dim).ok())
+        .collect();
     let shape = match dims.len() == sample.len() {
         true => Shape::try_from(dims).map_err(|error| error.to_string()),
         false => Err("expected numbers above 0, since the network has one size".into()),
@@ -105,7 +114,11 @@ fn graph(
         }
     };
     let flat = graph.flattened().and_then(|graph| graph.answers(width));
-    flat.map_err(|error| place.folder.failed(CONFIG, &format!("output.dims: {error}")))
+    flat.map_err(|error| {
+        place
+            .folder
+            .failed(CONFIG, &format!("output.dims: {error}"))
+    })
 }
 
 /// Returns the table of a builder: as it is written, or of a name alone.

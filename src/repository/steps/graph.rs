@@ -59,7 +59,11 @@ pub(crate) fn assemble(
     let inputs = graph.config.inputs.iter();
     let inputs = inputs.map(|input| graph.input(input, &steps, batch));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-    let outputs = graph.config.outputs.iter().map(|output| output.name.clone());
+    let outputs = graph
+        .config
+        .outputs
+        .iter()
+        .map(|output| output.name.clone());
     let outputs: Vec<String> = outputs.collect();
     let name = graph.name.to_owned();
     let made = built(name, parts.members, parts.steps, (inputs, &outputs));
@@ -137,7 +141,10 @@ impl<'c> EnsembleGraph<'c> {
         match step.part.inputs.iter().find(|spec| !mapped(&spec.name)) {
             None => Ok(()),
             Some(spec) => {
-                let why = format!("input_map: expected a tensor for `{}`, found none", spec.name);
+                let why = format!(
+                    "input_map: expected a tensor for `{}`, found none",
+                    spec.name
+                );
                 Err(self.of_step(step.written, &step.name, &why))
             }
         }
@@ -151,9 +158,7 @@ impl<'c> EnsembleGraph<'c> {
         steps: &[NamedStep<'_>],
         batch: BatchDimension,
     ) -> Result<TensorSpec, LoadFault> {
-        let wrong = |why: String| {
-            self.wrong(input.line, &format!("input `{}`: {why}", input.name))
-        };
+        let wrong = |why: String| self.wrong(input.line, &format!("input `{}`: {why}", input.name));
         if input.reshape.is_some() {
             return Err(wrong("reshape: expected none in an ensemble".into()));
         }
@@ -187,15 +192,14 @@ impl<'c> EnsembleGraph<'c> {
     }
 
     /// Checks the outputs that the configuration says against those that the steps make.
-    fn check_outputs(
-        &self,
-        made: &[TensorSpec],
-        batch: BatchDimension,
-    ) -> Result<(), LoadFault> {
+    fn check_outputs(&self, made: &[TensorSpec], batch: BatchDimension) -> Result<(), LoadFault> {
         for (output, made) in self.config.outputs.iter().zip(made) {
             let written = row_dims(output, self.config, batch);
             if output.reshape.is_some() {
-                let why = format!("output `{}`: reshape: expected none in an ensemble", output.name);
+                let why = format!(
+                    "output `{}`: reshape: expected none in an ensemble",
+                    output.name
+                );
                 return Err(self.wrong(output.line, &why));
             }
             if output.data_type != made.data_type || !fits(written, made) {

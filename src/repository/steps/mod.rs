@@ -30,7 +30,9 @@ pub(crate) struct Assembled {
 /// Its samples or answers are larger than can be; in words.
 pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, String> {
     let own = |specs: &[TensorSpec]| -> Vec<(String, String)> {
-        let names = specs.iter().map(|spec| (spec.name.clone(), spec.name.clone()));
+        let names = specs
+            .iter()
+            .map(|spec| (spec.name.clone(), spec.name.clone()));
         names.collect()
     };
     let signature = &tensors.signature;
@@ -71,11 +73,7 @@ fn built(
 }
 
 /// Sets batch sizes and policy as a configuration asks for.
-pub(crate) fn batched(
-    ensemble: &mut Ensemble,
-    config: &ModelConfig,
-    batch: BatchDimension,
-) {
+pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: BatchDimension) {
     let batching = config.batching.as_ref();
     if let Some(sizes) = sizes(batch, batching) {
         ensemble.batch_sizes = sizes;

@@ -15,7 +15,9 @@ pub(super) fn batch(
     steps: &[(&str, BatchDimension)],
 ) -> Result<BatchDimension, (usize, String)> {
     let most = config.max_batch_size.unwrap_or(0);
-    let least = steps.iter().filter_map(|(name, batch)| Some((*name, batch.most()?)));
+    let least = steps
+        .iter()
+        .filter_map(|(name, batch)| Some((*name, batch.most()?)));
     let least = least.min_by_key(|(_, most)| *most);
     if most > 0 {
         return match least {
@@ -30,10 +32,16 @@ pub(super) fn batch(
             _ => Ok(BatchDimension::UpTo(most)),
         };
     }
-    if steps.iter().all(|(_, batch)| *batch == BatchDimension::Absent) {
+    if steps
+        .iter()
+        .all(|(_, batch)| *batch == BatchDimension::Absent)
+    {
         return Ok(BatchDimension::Absent);
     }
-    let firsts = config.inputs.iter().map(|input| (input, input.dims.first()));
+    let firsts = config
+        .inputs
+        .iter()
+        .map(|input| (input, input.dims.first()));
     let mut firsts = firsts.map(|(input, first)| (input, first.copied().unwrap_or(1)));
     let Some((_, first)) = firsts.next() else {
         return Ok(BatchDimension::Open);
