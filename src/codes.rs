@@ -214,6 +214,12 @@ codes! {
     ServerGone = "server_gone", Unavailable;
     /// The server does not answer.
     ServerSilent = "server_silent", DeadlineExceeded;
+    /// A repository has no model of that name.
+    ModelUnknown = "model_unknown", NotFound;
+    /// A model's configuration or files are wrong.
+    ModelInvalid = "model_invalid", InvalidArgument;
+    /// A model asks for what is not served here.
+    ModelUnsupported = "model_unsupported", Unimplemented;
 }
 
 impl Code {
