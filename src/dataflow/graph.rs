@@ -130,6 +130,18 @@ impl WantedSteps {
 }
 
 impl Dataflow {
+    /// Returns the same graph, whose models are those columns of a matrix.
+    #[must_use]
+    pub fn on_columns(&self, columns: &[MemberIndex]) -> Self {
+        let mut same = self.clone();
+        for step in &mut same.steps {
+            if let StepWork::Model { member, .. } = &mut step.work {
+                *member = columns[member.get()];
+            }
+        }
+        same
+    }
+
     /// Creates the graph of `steps`, numbered in their order, whose answer consists of the results of
     /// `outputs`.
     ///

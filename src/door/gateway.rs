@@ -249,6 +249,24 @@ impl Gateway {
         exposition(&models, &gauges)
     }
 
+    /// Loads a model, in a thread of its own.
+    ///
+    /// # Errors
+    /// As [`ModelService::load`].
+    pub(crate) async fn load(&self, name: String) -> Result<(), ServiceError> {
+        let service = Arc::clone(&self.service);
+        control(move || service.load(&name)).await
+    }
+
+    /// Unloads a model, likewise.
+    ///
+    /// # Errors
+    /// As [`ModelService::unload`].
+    pub(crate) async fn unload(&self, name: String, dependents: bool) -> Result<(), ServiceError> {
+        let service = Arc::clone(&self.service);
+        control(move || service.unload(&name, dependents)).await
+    }
+
     /// Registers a region of shared memory.
     ///
     /// # Errors
@@ -261,4 +279,17 @@ impl Gateway {
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
+}
+
+/// Does what takes its time away from the threads that answer clients.
+async fn control(
+    work: impl FnOnce() -> Result<(), ServiceError> + Send + 'static,
+) -> Result<(), ServiceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| {
+        Err(ServiceError::new(
+            ErrorKind::Internal,
+            "the change broke off",
+        ))
+    })
 }

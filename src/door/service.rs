@@ -152,7 +152,7 @@ pub trait ModelService: Send + Sync + 'static {
     /// Asks a model. What cannot be answered is refused before anything waits.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
 
-    /// Loads a model, or its newest version.
+    /// Loads a model, or its newest version. It may take as long as reading and starting do.
     ///
     /// # Errors
     /// It cannot be loaded, or nothing can.
@@ -163,11 +163,12 @@ pub trait ModelService: Send + Sync + 'static {
         )))
     }
 
-    /// Unloads a model.
+    /// Unloads a model; with `dependents` also the pipelines that use it.
     ///
     /// # Errors
     /// It cannot be unloaded, or nothing can.
-    fn unload(&self, name: &str) -> Result<(), ServiceError> {
+    fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
+        let _ = dependents;
         Err(ServiceError::unsupported(format!(
             "model `{name}`: unloading of models is not supported; the models are those that the \
              server was started with"

@@ -35,12 +35,12 @@ pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
-    EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
-    LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
-    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, SubmittedRequest,
-    Telemetry,
+    EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
+    Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory,
+    Programs, Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged,
+    SubmittedRequest, Telemetry,
 };
-pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
+pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};

@@ -35,7 +35,10 @@ mod machine {
         machine.keep(1, 'b', 30, 0);
         assert_eq!((machine.find(1).copied(), machine.bytes()), (Some('b'), 30));
         machine.keep(2, 'c', 31, 0);
-        assert_eq!((machine.find(1).copied(), machine.find(2)), (Some('b'), None));
+        assert_eq!(
+            (machine.find(1).copied(), machine.find(2)),
+            (Some('b'), None)
+        );
     }
 
     #[test]

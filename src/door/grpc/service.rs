@@ -45,6 +45,25 @@ fn record<T>(request: &Request<T>) -> CallRecord {
     request.extensions().get().cloned().unwrap_or_default()
 }
 
+/// Returns whether what uses a model is to be unloaded with it.
+fn dependents(
+    parameters: &HashMap<String, proto::ModelRepositoryParameter>,
+) -> Result<bool, ServiceError> {
+    use proto::model_repository_parameter::ParameterChoice;
+    let mut wanted = false;
+    for (name, parameter) in parameters {
+        match (&**name, &parameter.parameter_choice) {
+            ("unload_dependents", Some(ParameterChoice::BoolParam(value))) => wanted = *value,
+            _ => {
+                return Err(ServiceError::bad(format!(
+                    "parameter `{name}` of `unload`: expected `unload_dependents`, true or false"
+                )));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
 fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {
     match parameters.keys().next() {
         None => Ok(()),
@@ -172,7 +191,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::RepositoryModelLoadResponse> {
         let asked = request.into_inner();
         refuse_parameters(&asked.parameters)?;
-        self.0.service.load(&asked.model_name)?;
+        self.0.load(asked.model_name).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 
@@ -180,7 +199,9 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<proto::RepositoryModelUnloadRequest>,
     ) -> Answered<proto::RepositoryModelUnloadResponse> {
-        self.0.service.unload(&request.into_inner().model_name)?;
+        let asked = request.into_inner();
+        let dependents = dependents(&asked.parameters)?;
+        self.0.unload(asked.model_name, dependents).await?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 

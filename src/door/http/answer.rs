@@ -44,9 +44,13 @@ pub(super) async fn answer(
         }
         Route::Load(name) => {
             refuse_parameters(&control(gateway, request).await?)?;
-            gateway.service.load(&name).map(|()| empty())
+            gateway.load(name).await.map(|()| empty())
         }
-        Route::Unload(name) => gateway.service.unload(&name).map(|()| empty()),
+        Route::Unload(name) => {
+            let wanted: UnloadRequest = control(gateway, request).await?;
+            let dependents = wanted.parameters.unload_dependents;
+            gateway.unload(name, dependents).await.map(|()| empty())
+        }
         other => at_once(gateway, other),
     }
 }
@@ -126,6 +130,19 @@ struct IndexRequest {
 struct LoadRequest {
     #[serde(default)]
     parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct UnloadRequest {
+    #[serde(default)]
+    parameters: UnloadParameters,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnloadParameters {
+    #[serde(default)]
+    unload_dependents: bool,
 }
 
 fn refuse_parameters(wanted: &LoadRequest) -> Result<(), ServiceError> {

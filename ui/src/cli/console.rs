@@ -38,6 +38,9 @@ use crate::config::time;
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
     target: ServingTarget,
+    /// More ensembles and .onnx files, to be served beside the first
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -82,10 +85,10 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     // What is wrong with it is said before anything starts.
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let session = start::session(&args.target, matrix, args.load.clone(), record)?;
-    let ensemble = &args.target.ensemble;
+    let load = args.load.clone();
+    let (session, models) = start::session(&args.target, &args.more, matrix, load, record)?;
     let addresses = args.addresses.options(Notices::default())?;
-    let server = serve_clients(session.inner().engine(), ensemble, &addresses)?;
+    let server = serve_clients(&models, &addresses)?;
     let listening = server.as_ref().map(|server| server.addresses());
     let listening = lines(listening.unwrap_or_default());
     listening.iter().for_each(|line| session.inner().note(line));

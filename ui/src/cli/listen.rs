@@ -2,13 +2,12 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::ensemble::Files;
-use divisi::serving::Engine;
+use divisi::deployment::Deployment;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
@@ -145,17 +144,15 @@ impl ConsoleAddresses {
     }
 }
 
-/// Answers clients with what an engine serves, or returns `None` where no address is asked for.
+/// Answers clients with the models that are served, or returns `None` where no address is asked for.
 pub(crate) fn serve_clients(
-    engine: &Arc<Engine>,
-    ensemble: &Path,
+    models: &Arc<Deployment>,
     options: &ServerOptions,
 ) -> Result<Option<InferenceServer>> {
     if [options.http, options.grpc, options.metrics] == [None; 3] {
         return Ok(None);
     }
-    let network = matches!(Files::at(ensemble), Files::Network { .. });
-    let service = EnsembleService::new(Arc::clone(engine), network);
+    let service = EnsembleService::of_deployment(Arc::clone(models));
     Ok(Some(InferenceServer::start(Arc::new(service), options)?))
 }
 

@@ -29,6 +29,7 @@ mod predict;
 mod report;
 mod serve;
 mod signals;
+mod sources;
 mod start;
 mod steps;
 

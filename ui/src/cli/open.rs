@@ -1,20 +1,24 @@
 //! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::catalogue::Catalogue;
 use divisi::compute::gpu::Precision;
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
 use divisi::device::gpu::find_gpus;
 use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
+use divisi::load::{LoadPattern, usual_load};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
 use super::args::{SampleFiles, ServingTarget};
+use super::sources::FileSource;
 
 /// An ensemble and the devices that serve it.
 pub(crate) struct OpenedEnsemble {
@@ -49,25 +53,8 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
     Ok(opened)
 }
 
-/// Reads the ensemble and finds its devices, and leaves the notices to the caller.
-pub(crate) fn open_quietly(target: &ServingTarget) -> Result<OpenedEnsemble> {
-    quietly(Ensemble::read(&files_of(target)?)?, target)
-}
-
 fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
-    let mut host = Host::discover();
-    if let Some(bytes) = target.memory {
-        host = host.with_memory(bytes);
-    }
-    let names = if target.devices.is_empty() {
-        &ensemble.devices
-    } else {
-        &target.devices
-    };
-    let (devices, notices) = match names.is_empty() {
-        true => Devices::of_machine(&host, find_gpus()),
-        false => (Devices::named(names, &host)?, Vec::new()),
-    };
+    let (devices, notices) = devices_for(&ensemble.devices, target)?;
     if let Some(precision) = target.precision {
         ensemble.precision = precision;
     }
@@ -75,6 +62,92 @@ fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsem
         notices,
         ..OpenedEnsemble::new(ensemble, devices)
     })
+}
+
+/// Returns the devices of a command line, or those of these names, or all of the machine; with remarks
+/// for the operator.
+fn devices_for(of_manifest: &[String], target: &ServingTarget) -> Result<(Devices, Vec<String>)> {
+    let mut host = Host::discover();
+    if let Some(bytes) = target.memory {
+        host = host.with_memory(bytes);
+    }
+    let names = match target.devices.is_empty() {
+        true => of_manifest,
+        false => &target.devices,
+    };
+    Ok(match names.is_empty() {
+        true => Devices::of_machine(&host, find_gpus()),
+        false => (Devices::named(names, &host)?, Vec::new()),
+    })
+}
+
+/// The models that a command line names, read and not served yet.
+pub(crate) struct ModelsToServe {
+    source: Arc<dyn ModelSource>,
+    read: ModelsRead,
+    devices: Devices,
+    /// Remarks for the operator.
+    pub notices: Vec<String>,
+}
+
+impl ModelsToServe {
+    /// Reads the ensemble of a command line, and `more` beside it, and finds their devices.
+    pub(crate) fn read(target: &ServingTarget, more: &[PathBuf]) -> Result<Self> {
+        let mut all = vec![files_of(target)?];
+        for path in more {
+            all.push(files(path)?);
+        }
+        let (source, entries) = FileSource::open(all, target.precision)?;
+        let (devices, notices) = devices_for(&entries[0].ensemble.devices, target)?;
+        Ok(ModelsToServe {
+            source: Arc::new(source),
+            read: ModelsRead {
+                entries,
+                ..ModelsRead::default()
+            },
+            devices,
+            notices,
+        })
+    }
+
+    /// Whether the first has samples to send.
+    pub(crate) fn has_samples(&self) -> bool {
+        let first = self.read.entries.first();
+        first.is_some_and(|entry| entry.ensemble.calibration.is_some())
+    }
+
+    /// Returns the load that suits the first and the devices.
+    pub(crate) fn usual_load(&self) -> LoadPattern {
+        usual_load(&self.read.entries[0].ensemble, &self.devices)
+    }
+
+    /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
+    pub(crate) fn deploy(self, file: Option<&Path>) -> Result<Deployment> {
+        let name = self.read.entries[0].name.clone();
+        let matrix = match file {
+            None => None,
+            Some(path) => {
+                let catalogue = Catalogue::new(&name, self.read.entries.clone())?;
+                let models = catalogue.models();
+                let frame = Frame::of(models, &self.devices);
+                Some(matrix_in(path, &models.name, &frame)?)
+            }
+        };
+        let start = DeploymentStart {
+            name,
+            devices: self.devices,
+            options: EngineOptions::default(),
+            matrix,
+        };
+        Ok(Deployment::start(Some(self.source), self.read, start)?)
+    }
+}
+
+fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Result<Matrix> {
+    let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
+    MatrixFile::parse(&text)
+        .and_then(|f| f.matrix_for(ensemble, frame))
+        .with_context(|| path.display().to_string())
 }
 
 /// Prints notices on standard error.
@@ -124,10 +197,7 @@ impl OpenedEnsemble {
             let footprints = Footprints::of(&self.ensemble, &self.devices);
             return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
         };
-        let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
-        MatrixFile::parse(&text)
-            .and_then(|f| f.matrix_for(&self.ensemble.name, &self.frame))
-            .with_context(|| path.display().to_string())
+        matrix_in(path, &self.ensemble.name, &self.frame)
     }
 
     /// Returns the position of the device called `name`.

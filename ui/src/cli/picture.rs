@@ -136,8 +136,9 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     if let Some(theme) = &args.theme {
         settings.choose(theme)?;
     }
-    let session = start::session(
+    let (session, _) = start::session(
         &args.target,
+        &[],
         args.matrix.as_deref(),
         args.load.clone(),
         None,

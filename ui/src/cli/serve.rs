@@ -21,6 +21,9 @@ use super::{logging, signals, start};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     target: ServingTarget,
+    /// More ensembles and .onnx files, to be served beside the first
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -39,18 +42,14 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let mut session = start::session(&args.target, matrix, args.load.clone(), record)?;
+    let load = args.load.clone();
+    let (mut session, models) = start::session(&args.target, &args.more, matrix, load, record)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),
     };
     let door = BoundSocket::open(&name)?;
-    let ensemble = &args.target.ensemble;
-    let server = serve_clients(
-        session.inner().engine(),
-        ensemble,
-        &args.addresses.options(Notices::to(tell))?,
-    )?;
+    let server = serve_clients(&models, &args.addresses.options(Notices::to(tell))?)?;
     say(&format!("listening at {}", door.path().display()));
     let addresses = server.as_ref().map(|server| server.addresses());
     lines(addresses.unwrap_or_default())

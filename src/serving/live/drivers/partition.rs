@@ -14,7 +14,6 @@ use crate::ensemble::{Ensemble, OutputKind};
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
-use crate::serving::pool::Storage;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::factory::BuildError;
@@ -87,7 +86,7 @@ impl PartitionDriver {
         };
         // A network that panics must not take the device with it. Its own state may be
         // broken afterwards, so the worker is thrown away and built anew.
-        match caught(|| worker.lock().run(batch, host.storage())) {
+        match caught(|| worker.lock().run(batch)) {
             Ok(Ok(timing)) => match &timing.folded {
                 Ok(()) => finish(host.as_ref(), batch, start, &timing),
                 Err(why) => host.not_folded(batch, why),
@@ -212,8 +211,8 @@ impl CpuWorker {
     }
 
     /// Copies the batch in, runs it and folds its answers.
-    fn run(&mut self, batch: &LiveBatch, storage: &Storage) -> Result<Timing, ComputeError> {
-        self.copy_in(batch, storage)?;
+    fn run(&mut self, batch: &LiveBatch) -> Result<Timing, ComputeError> {
+        self.copy_in(batch)?;
         let copied = Instant::now();
         self.predictor
             .predict(batch.rows, &self.input, &self.output)?;
@@ -225,15 +224,13 @@ impl CpuWorker {
         })
     }
 
-    fn copy_in(&self, batch: &LiveBatch, storage: &Storage) -> Result<(), ComputeError> {
+    fn copy_in(&self, batch: &LiveBatch) -> Result<(), ComputeError> {
         write_rows(&self.input, |rows| {
             let mut at = 0;
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
                 let to = &mut rows[at..end];
-                placed
-                    .payload
-                    .read(storage, &placed.range, placed.slice, to);
+                placed.payload.read(&placed.range, placed.slice, to);
                 at = end;
             }
         })

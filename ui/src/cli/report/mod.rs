@@ -106,8 +106,9 @@ fn manifest_like(target: &Path) -> Result<()> {
 
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
-    let mut session = start::session(
+    let (mut session, _) = start::session(
         &args.target,
+        &[],
         args.matrix.as_deref(),
         args.load.clone(),
         None,
