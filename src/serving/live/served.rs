@@ -103,6 +103,11 @@ impl ServedEnsemble {
         drop(before);
     }
 
+    /// Returns how often requests began to be combined in another way.
+    pub(super) fn rule_changes(&self) -> u64 {
+        self.in_force.read().changes
+    }
+
     /// Whether requests are combined by a rule of a caller's.
     pub(super) fn has_own_rule(&self) -> bool {
         self.in_force.read().own_rule
