@@ -114,10 +114,6 @@ codes! {
     MemberNotFinite = "member_not_finite", Internal;
     /// A setup's policy, combination or segment size cannot be.
     SetupInvalid = "setup_invalid", InvalidArgument;
-    /// There is no model of a name.
-    ModelUnknown = "model_unknown", NotFound;
-    /// A model cannot be read.
-    ModelFailed = "model_failed", InvalidArgument;
     /// A model is used by a pipeline.
     ModelUsed = "model_used", FailedPrecondition;
     /// Models cannot be loaded or unloaded.

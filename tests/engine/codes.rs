@@ -41,8 +41,6 @@ step_failed 500 13
 request_dropped 500 13
 member_not_finite 500 13
 setup_invalid 400 3
-model_unknown 404 5
-model_failed 400 3
 model_used 409 9
 models_fixed 501 12
 no_models 409 9

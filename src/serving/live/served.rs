@@ -113,11 +113,6 @@ impl ServedEnsemble {
         self.in_force.read().own_rule
     }
 
-    /// How often requests were combined otherwise from some moment on.
-    pub(super) fn rule_changes(&self) -> u64 {
-        self.in_force.read().changes
-    }
-
     /// Combines requests otherwise that are let in from now on.
     pub(super) fn combine_by(&self, combination: Combination) {
         let new = RuleInForce::new(combination, &self.ensemble);
