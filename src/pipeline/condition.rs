@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::tensor::MOST_EXACT;
+
 /// A comparison on a tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepCondition {
@@ -56,13 +58,25 @@ pub enum Relation {
 
 /// A text is no condition.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "expected a comparison as `max(probs) < 0.9`, with one of {reductions}, found `{found}`",
-    reductions = TensorReduction::names()
-)]
-pub struct ConditionError {
-    /// The text.
-    pub found: String,
+pub enum ConditionError {
+    /// It is no comparison.
+    #[error(
+        "expected a comparison as `max(probs) < 0.9`, with one of {reductions}, found `{found}`",
+        reductions = TensorReduction::names()
+    )]
+    Text {
+        /// The text.
+        found: String,
+    },
+    /// A whole number that float32 does not hold.
+    #[error(
+        "`{found}` cannot be compared with exactly: whole numbers from -{MOST_EXACT} to \
+         {MOST_EXACT} can"
+    )]
+    Inexact {
+        /// The number.
+        found: String,
+    },
 }
 
 const REDUCTIONS: [(&str, TensorReduction); 6] = [
@@ -89,21 +103,21 @@ impl TensorReduction {
         REDUCTIONS.map(|(name, _)| name).join(", ")
     }
 
-    /// Computes the number of a tensor's values.
-    pub fn of(self, values: &[f32]) -> f32 {
-        let most = || values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let sum = || values.iter().sum::<f32>();
+    /// Computes the number of a tensor's values, in float64: sums of integers stay exact.
+    pub fn of(self, values: &[f32]) -> f64 {
+        let wide = || values.iter().copied().map(f64::from);
+        let most = || wide().fold(f64::NEG_INFINITY, f64::max);
         match self {
-            TensorReduction::Value => values.first().copied().unwrap_or(f32::NAN),
+            TensorReduction::Value => wide().next().unwrap_or(f64::NAN),
             TensorReduction::Max => most(),
-            TensorReduction::Min => values.iter().copied().fold(f32::INFINITY, f32::min),
-            TensorReduction::Sum => sum(),
-            TensorReduction::Mean => sum() / values.len().max(1) as f32,
-            TensorReduction::ArgMax => position_of_largest(values) as f32,
+            TensorReduction::Min => wide().fold(f64::INFINITY, f64::min),
+            TensorReduction::Sum => wide().sum(),
+            TensorReduction::Mean => wide().sum::<f64>() / values.len().max(1) as f64,
+            TensorReduction::ArgMax => position_of_largest(values) as f64,
             TensorReduction::Margin => {
                 let at = position_of_largest(values);
-                let others = values.iter().enumerate().filter(|(i, _)| *i != at);
-                let second = others.map(|(_, v)| *v).fold(f32::NEG_INFINITY, f32::max);
+                let others = wide().enumerate().filter(|(i, _)| *i != at);
+                let second = others.map(|(_, v)| v).fold(f64::NEG_INFINITY, f64::max);
                 most() - second
             }
         }
@@ -124,7 +138,7 @@ pub(super) fn position_of_largest(values: &[f32]) -> usize {
 impl StepCondition {
     /// Whether it holds for a tensor's values.
     pub fn holds(&self, values: &[f32]) -> bool {
-        let (number, bound) = (self.reduction.of(values), self.bound);
+        let (number, bound) = (self.reduction.of(values), f64::from(self.bound));
         match self.comparison {
             Relation::Below => number < bound,
             Relation::AtMost => number <= bound,
@@ -140,17 +154,34 @@ impl FromStr for StepCondition {
     type Err = ConditionError;
 
     fn from_str(text: &str) -> Result<Self, ConditionError> {
-        parsed(text).ok_or_else(|| ConditionError {
-            found: text.chars().take(80).collect(),
-        })
+        let short = |text: &str| text.chars().take(80).collect();
+        let no_text = || ConditionError::Text { found: short(text) };
+        let (condition, bound) = parsed(text).ok_or_else(no_text)?;
+        match is_exact(bound, condition.bound) {
+            true => Ok(condition),
+            false => Err(ConditionError::Inexact {
+                found: short(bound),
+            }),
+        }
     }
 }
 
-fn parsed(text: &str) -> Option<StepCondition> {
+/// Whether a number that is written is the one that was read, or a fraction, which is rounded.
+fn is_exact(written: &str, read: f32) -> bool {
+    match (written.parse::<i128>(), written.parse::<f64>()) {
+        (Ok(whole), _) => read as i128 == whole,
+        (Err(_), Ok(number)) => number.fract() != 0.0 || f64::from(read) == number,
+        (Err(_), Err(_)) => false,
+    }
+}
+
+/// Returns a condition, and its bound as it is written.
+fn parsed(text: &str) -> Option<(StepCondition, &str)> {
     let mut signs = COMPARISONS.iter();
     let (sign, comparison) = *signs.find(|(sign, _)| text.contains(sign))?;
     let (left, right) = text.split_once(sign)?;
-    let bound: f32 = right.trim().parse().ok().filter(|b: &f32| b.is_finite())?;
+    let right = right.trim();
+    let bound: f32 = right.parse().ok().filter(|b: &f32| b.is_finite())?;
     let left = left.trim();
     let (reduction, tensor) = match left.split_once('(') {
         None => (TensorReduction::Value, left),
@@ -160,12 +191,13 @@ fn parsed(text: &str) -> Option<StepCondition> {
         }
     };
     let plain = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    (!tensor.is_empty() && tensor.chars().all(plain)).then(|| StepCondition {
+    let condition = StepCondition {
         tensor: tensor.to_owned(),
         reduction,
         comparison,
         bound,
-    })
+    };
+    (!tensor.is_empty() && tensor.chars().all(plain)).then_some((condition, right))
 }
 
 impl fmt::Display for StepCondition {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::tensor::{DataType, TensorSpec};
+use crate::tensor::{DataType, MOST_EXACT, TensorSpec};
 
 /// A step that the host runs: cheap, and without weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -283,6 +283,11 @@ impl HostStep {
                 "a weight for each of {inputs} inputs, not {}",
                 weights.len()
             )),
+            HostStep::ArgMax | HostStep::TopK { .. }
+                if first.elements().is_none_or(|all| all > MOST_EXACT as usize) =>
+            {
+                wrong(format!("a tensor of at most {MOST_EXACT} values"))
+            }
             HostStep::TopK { k } if *k > first.elements().unwrap_or(0) => {
                 wrong(format!("a tensor of at least {k} values"))
             }

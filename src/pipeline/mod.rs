@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::dataflow::{Dataflow, StepIndex};
 use crate::device::MemberIndex;
-use crate::tensor::{Signature, TensorSpec};
+use crate::tensor::{MOST_EXACT, Signature, TensorSpec};
 
 pub use condition::{ConditionError, Relation, StepCondition, TensorReduction};
 pub use error::PipelineError;
@@ -142,6 +142,26 @@ pub enum PlaneRows {
     Request(Vec<Range<usize>>),
     /// Tensors of which some are results of steps.
     Gathered(Vec<TensorSource>),
+}
+
+impl PipelineStep {
+    /// Whether a row of its result has an integer that need not be the one that was computed: it is
+    /// so large that float32 does not hold all of its neighbours.
+    pub fn is_inexact(&self, row: &[f32]) -> bool {
+        let mut first = 0;
+        self.tensors.iter().any(|spec| {
+            let run = first..first + spec.elements().unwrap_or(0);
+            first = run.end;
+            let values = row.get(run).unwrap_or_default();
+            let rounded = |value: &f32| value.abs() >= MOST_EXACT as f32;
+            spec.data_type.is_integer() && values.iter().any(rounded)
+        })
+    }
+
+    /// Whether its result has integers.
+    pub fn has_integers(&self) -> bool {
+        self.tensors.iter().any(|spec| spec.data_type.is_integer())
+    }
 }
 
 impl Pipeline {

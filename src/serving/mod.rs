@@ -37,9 +37,9 @@ pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
     EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
-    Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory,
-    Programs, Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged,
-    SubmittedRequest, Telemetry,
+    GraphStep, GraphWork, Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending,
+    PredictorFactory, Programs, Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements,
+    Staged, StepGraph, SubmittedRequest, Telemetry,
 };
 pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};

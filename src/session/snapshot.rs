@@ -14,7 +14,7 @@ use crate::ensemble::{AnswerKind, Combination, PolicyKind, Quality};
 use crate::load::LoadPattern;
 use crate::metrics::{Distribution, LatencyView};
 use crate::search::{EvaluatorKind, SearchProgress};
-use crate::serving::{LogLevel, Setup};
+use crate::serving::{LogLevel, Setup, StepGraph};
 
 use super::command::Target;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
@@ -62,6 +62,8 @@ pub struct Snapshot {
     pub can_load: bool,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
+    /// The steps of each model that can be asked, with how they do.
+    pub graphs: Vec<StepGraph>,
     /// Latencies of requests.
     pub latency: LatencyView,
     /// Latencies under what ran before the last reload.

@@ -11,7 +11,7 @@ use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{AnswerKind, AnswerWidth, BatchSizes, Combination, PolicyKind, RuleKind};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, EvaluatorKind, SearchProgress};
-use divisi::serving::Flaws;
+use divisi::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind};
 use divisi_console::console::Wanted;
@@ -378,6 +378,52 @@ fn log(at: f64, level: LogLevel, text: &str) -> LogEntry {
     }
 }
 
+/// How a step did that ran for so many rows of as many requests.
+pub fn step_stats(rows: u64, critical: u64) -> StepStats {
+    StepStats {
+        rows,
+        made: rows,
+        parts: rows,
+        critical,
+        waited: Duration::from_micros(610) * rows as u32,
+        computed: Duration::from_micros(1460) * rows as u32,
+        rows_per_s: rows as f64 / 10.0,
+        queued: rows as usize % 97,
+        ..StepStats::default()
+    }
+}
+
+/// The graph of the ensemble.
+fn graph() -> StepGraph {
+    let names = ["mlp", "cnn-s", "cnn-m", "res-s", "res-m", "dense"];
+    let step = |(at, name): (usize, &&str)| GraphStep {
+        name: (*name).into(),
+        work: GraphWork::Model((*name).into()),
+        needs: Vec::new(),
+        when: None,
+        quorum: None,
+        is_output: false,
+        stats: step_stats(48_120 + at as u64, [100, 200, 30_000, 400, 17_000, 500][at]),
+    };
+    let answer = GraphStep {
+        name: "answer".into(),
+        work: GraphWork::Rule("average".into()),
+        needs: (0..names.len()).collect(),
+        is_output: true,
+        stats: StepStats {
+            critical: 48_120,
+            last: 48_120,
+            ..StepStats::default()
+        },
+        ..step((0, &"answer"))
+    };
+    let members = names.iter().enumerate().map(step);
+    StepGraph {
+        model: "digits".into(),
+        steps: members.chain([answer]).collect(),
+    }
+}
+
 pub fn snapshot() -> Snapshot {
     let series = |i: u32| 4000.0 + 900.0 * (f64::from(i) / 6.0).sin();
     Snapshot {
@@ -415,6 +461,7 @@ pub fn snapshot() -> Snapshot {
             member("dense", 3, 4805.0),
         ],
         entries: entries(),
+        graphs: vec![graph()],
         latency: latency(),
         latency_before: None,
         oldest_waiting: None,

@@ -9,12 +9,13 @@ use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 use crate::fake::Bench;
 use crate::rich::bench;
 
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "overview",
     "allocation",
     "streams",
     "latency",
     "members",
+    "steps",
     "search",
     "presenter",
 ];

@@ -12,13 +12,14 @@ use crate::fake::Bench;
 use crate::rich::{bench, on_probation, recorded, rich, searching, troubled};
 
 /// Number and name of those that this file is about.
-const PANELS: [(char, &str); 6] = [
+const PANELS: [(char, &str); 7] = [
     ('1', "allocation"),
     ('2', "search"),
     ('4', "latency"),
     ('5', "throughput"),
     ('6', "log"),
     ('7', "members"),
+    ('8', "steps"),
 ];
 
 const ASCII: TerminalLook = TerminalLook {
@@ -38,7 +39,7 @@ fn coloured(width: u16, height: u16) -> Bench {
 }
 
 /// The style of the first cell of `text`, from where it stands after `after`.
-fn style(bench: &Bench, after: &str, text: &str) -> Style {
+pub fn style(bench: &Bench, after: &str, text: &str) -> Style {
     let screen = bench.text();
     let all = bench.buffer();
     for (y, line) in screen.lines().enumerate() {

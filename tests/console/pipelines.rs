@@ -4,10 +4,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use divisi::pipeline::HostStep;
+use divisi::serving::{GraphStep, GraphWork, StepGraph};
+use divisi_console::console::Role;
 use serde_json::json;
 
 use crate::cli::{divisi, fails, has, json, scratch};
-use crate::fake::Bench;
+use crate::fake::{Bench, step_stats};
+use crate::panels::style;
 
 /// Standard output of a command, as a screen.
 struct Printed(String);
@@ -137,4 +140,101 @@ fn the_console_names_no_rule_for_a_pipeline_and_lets_nobody_vote() {
     let text = bench.text();
     assert!(text.contains("nobody votes"), "{text}");
     assert!(bench.sent().is_empty());
+}
+
+/// The graph of the sample that asks larger models where a small one is unsure.
+fn cascade() -> StepGraph {
+    let step = |name: &str, work: GraphWork, needs: &[usize], rows: u64, critical: u64| GraphStep {
+        name: name.into(),
+        work,
+        needs: needs.to_vec(),
+        when: None,
+        quorum: None,
+        is_output: false,
+        stats: step_stats(rows, critical),
+    };
+    let host = |kind: &str| GraphWork::Host(kind.into());
+    let unsure = |name: &str, critical| {
+        let mut step = step(
+            name,
+            GraphWork::Model(name.into()),
+            &[0, 2],
+            8_000,
+            critical,
+        );
+        step.when = Some("max(probs-s) < 0.9".into());
+        step.stats.skipped = 40_000;
+        step
+    };
+    let cnn_s = GraphWork::Model("cnn-s".into());
+    let mut all = step("all", host("mean"), &[1, 3, 4, 5], 8_000, 8_000);
+    all.quorum = Some(3);
+    let mut end = step("first", host("first"), &[2, 7], 48_000, 48_000);
+    (end.is_output, end.stats.last) = (true, 48_000);
+    let mut slow = unsure("res-m", 7_400);
+    slow.stats.late = 12;
+    StepGraph {
+        model: "digits-cascade".into(),
+        steps: vec![
+            step("normalise", host("normalise"), &[], 48_000, 48_000),
+            step("cnn-s", cnn_s, &[0], 48_000, 48_000),
+            step("quick", host("softmax"), &[1], 48_000, 48_000),
+            unsure("cnn-m", 500),
+            slow,
+            unsure("dense", 100),
+            all,
+            step("thorough", host("softmax"), &[6], 8_000, 8_000),
+            end,
+        ],
+    }
+}
+
+fn steps(width: u16, height: u16, graphs: Vec<StepGraph>) -> Bench {
+    let mut bench = Bench::new(width, height);
+    bench.show(|shown| {
+        shown.pipeline = true;
+        shown.graphs = graphs.clone();
+    });
+    bench.keys("LLLLL8");
+    bench
+}
+
+#[test]
+fn a_pipeline_is_drawn_as_a_graph_of_its_steps() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let bench = steps(width, height, vec![cascade()]);
+        screen!(format!("steps_cascade_{width}x{height}"), bench);
+    }
+}
+
+#[test]
+fn an_ensemble_is_drawn_as_members_side_by_side_and_their_combination() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("8\r");
+    screen!("steps_ensemble_80x24", bench);
+}
+
+#[test]
+fn steps_of_several_models_are_below_each_other_and_scroll() {
+    let graphs = vec![cascade(), cascade(), cascade()];
+    let mut bench = steps(80, 24, graphs);
+    assert!(bench.text().contains("3 models"));
+    assert!(bench.text().contains(" step "), "{}", bench.text());
+    bench.keys("jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj");
+    screen!("steps_scrolled_80x24", bench);
+}
+
+#[test]
+fn the_steps_that_requests_wait_for_are_lit() {
+    let bench = steps(160, 50, vec![cascade()]);
+    let lit = |name: &str| style(&bench, "●", &format!("{name} ")).fg;
+    let accent = bench.console.model().settings.styles.of(Role::Accent).fg;
+    for (name, expected) in [
+        ("quick", true),
+        ("res-m", true),
+        ("cnn-m", false),
+        ("dense", false),
+    ] {
+        assert_eq!(lit(name) == accent, expected, "{name}");
+    }
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::client::{Answer, ask};
 use crate::service::options;
 
-fn engine(path: &str) -> Arc<Engine> {
+pub fn engine(path: &str) -> Arc<Engine> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path);
@@ -33,13 +33,13 @@ fn engine(path: &str) -> Arc<Engine> {
     Arc::new(Engine::start(ensemble, devices, &matrix, factory, options).expect("starts"))
 }
 
-fn serve(engine: &Arc<Engine>, network: bool) -> InferenceServer {
+pub fn serve(engine: &Arc<Engine>, network: bool) -> InferenceServer {
     let service = EnsembleService::new(Arc::clone(engine), network);
     let options = options(ServerLimits::default());
     InferenceServer::start(Arc::new(service), &options).expect("starts")
 }
 
-fn infer(server: &InferenceServer, model: &str, body: &serde_json::Value) -> Answer {
+pub fn infer(server: &InferenceServer, model: &str, body: &serde_json::Value) -> Answer {
     let address = server.addresses().http.expect("an address");
     let path = format!("/v2/models/{model}/infer");
     ask(address, "POST", &path, body.to_string().as_bytes())

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bytes::{Buf, Bytes};
 use divisi_door::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use divisi_door::proto::inference as proto;
+use divisi_door::proto::inference::infer_parameter::ParameterChoice;
 use divisi_door::proto::inference::model_infer_request::InferInputTensor;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -12,7 +13,7 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
 
-use crate::service::TestServer;
+use crate::service::{SHORT, TestServer};
 use divisi_door::limits::ServerLimits;
 
 /// An answer: its messages, its status, and the words of an error.
@@ -259,4 +260,18 @@ fn a_message_that_is_spoilt_is_refused() {
             answer.status
         );
     }
+}
+
+#[test]
+fn an_answer_says_what_it_does_without() {
+    let server = TestServer::start();
+    let mut input = tensor("INT16", &[2]);
+    input.name = SHORT.into();
+    let asked = request("echo", vec![input], &[b"\x01\0\x02\0"]);
+    let answer: proto::ModelInferResponse = infer_all(&server, "ModelInfer", &[asked]).only();
+    let parameter = |name: &str| answer.parameters[name].parameter_choice.clone();
+    let missing = ParameterChoice::StringParam("b,c".into());
+    assert_eq!(parameter("divisi_missing"), Some(missing));
+    let certain = ParameterChoice::BoolParam(true);
+    assert_eq!(parameter("divisi_certain"), Some(certain));
 }

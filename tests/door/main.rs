@@ -18,6 +18,7 @@ mod heads;
 mod http;
 mod keys;
 mod limits;
+mod pipelines;
 mod service;
 mod shared_memory;
 mod tls;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use divisi::tensor::{DataType, Signature, TensorSpec};
 use divisi_door::error::{ErrorKind, ServiceError};
 use divisi_door::limits::ServerLimits;
-use divisi_door::protocol::{ModelId, NamedTensor};
+use divisi_door::protocol::{ModelId, NamedTensor, ParameterValue};
 use divisi_door::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
     ModelService, ModelState,
@@ -25,6 +25,9 @@ pub struct Echo {
     /// The number of what is served.
     pub epoch: Arc<AtomicU64>,
 }
+
+/// An input that makes `echo` answer as if it did without others.
+pub const SHORT: &str = "short";
 
 const MODELS: [&str; 4] = ["echo", "never", "broken", "slow"];
 
@@ -107,7 +110,13 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
             compute: Duration::from_micros(3),
             ..InferenceTimes::default()
         },
-        parameters: Vec::new(),
+        parameters: match request.inputs.iter().any(|input| input.name == SHORT) {
+            true => vec![
+                ("divisi_missing", ParameterValue::Text("b,c".into())),
+                ("divisi_certain", ParameterValue::Bool(true)),
+            ],
+            false => Vec::new(),
+        },
         outputs: request
             .inputs
             .iter()

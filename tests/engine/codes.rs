@@ -27,6 +27,7 @@ const FROZEN: &str = "\
 request_too_large 400 3
 request_empty 400 3
 request_shape 400 3
+request_output 400 3
 request_not_finite 400 3
 request_no_row 400 3
 request_masked 400 3

@@ -10,7 +10,7 @@ use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
     Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Finished, HostWork, Next,
-    PipelineConfig, PipelineIndex, Stamps, Transfer, WorkerSpec,
+    PipelineConfig, PipelineIndex, Stamps, StepStats, Transfer, WorkerSpec,
 };
 use proptest::prelude::*;
 
@@ -214,6 +214,12 @@ impl Drive {
         })
     }
 
+    /// How each step did.
+    fn figures(&mut self) -> impl Iterator<Item = StepStats> + use<> {
+        let stats = self.core.step_stats(self.now, PipelineIndex::default());
+        stats.into_iter()
+    }
+
     /// Rows of the host's steps that run.
     fn begun_by_the_host(&self) -> usize {
         let rows = self.running.iter().map(|(_, running)| match running {
@@ -318,6 +324,13 @@ proptest! {
             .filter(|at| drive.flow.all().has(*at)).collect();
         let parts: std::collections::HashSet<(u64, usize, usize)> =
             drive.runs.keys().map(|(r, p, _, row)| (*r, *p, *row)).collect();
+        for (step, figures) in drive.figures().enumerate() {
+            let run = drive.runs.keys().filter(|(_, _, of, _)| *of == step).count();
+            prop_assert_eq!(figures.rows, run as u64);
+            prop_assert_eq!(figures.queued, 0);
+        }
+        let last: u64 = drive.figures().map(|figures| figures.last).sum();
+        prop_assert_eq!(last, admitted.len() as u64);
         let due: usize = parts.iter().map(|(r, p, row)| {
             wanted.iter().filter(|s| drive.meets(*r, *p, **s, *row)).count()
         }).sum();
@@ -416,7 +429,10 @@ fn a_quorum_answers_when_its_time_is_over_without_a_member_that_hangs() {
     assert_eq!(ended, [ms(21); 2], "the wait, and a step of the host's");
     for (_, finished) in &drive.finished {
         assert_eq!(finished.split.total(), finished.latency);
+        assert_eq!(finished.late, [StepIndex::new(2)]);
     }
+    let late = drive.figures().map(|step| step.late);
+    assert_eq!(late.collect::<Vec<_>>(), [0, 0, 2, 0]);
 }
 
 #[test]
@@ -524,4 +540,53 @@ fn a_graph_needs_an_order_without_cycles() {
         let outputs: Vec<usize> = (0..steps.len()).rev().take(1).collect();
         assert_eq!(Dataflow::new(steps, &outputs), Err(expected));
     }
+}
+
+#[test]
+fn figures_of_steps_say_where_the_time_of_rows_went_and_who_was_waited_for() {
+    // A short step and a long one, which a step of the host's waits for.
+    let steps = vec![model(0, &[]), model(1, &[0]), host(&[0, 1], RowJoin::All)];
+    let mut drive = Drive::new(flow(steps), 2, PolicyKind::NoWait);
+    drive.submit(3);
+    drive.advance_to(ms(1));
+    let queued = |drive: &mut Drive| drive.figures().map(|s| s.queued).collect::<Vec<_>>();
+    assert_eq!(queued(&mut drive), [0; 3], "all rows of the first are run");
+    drive.advance_to(ms(1000));
+    let figures: Vec<StepStats> = drive.figures().collect();
+    for (step, took) in [(0, ms(4)), (1, ms(4)), (2, ms(1))] {
+        let found = &figures[step];
+        assert_eq!(
+            (found.rows, found.made, found.skipped, found.parts),
+            (3, 3, 0, 1)
+        );
+        assert_eq!(
+            (found.mean_wait(), found.mean_compute()),
+            (ms(0), took),
+            "step {step}"
+        );
+        assert_eq!((found.critical, found.last), (1, u64::from(step == 2)));
+        assert_eq!(found.share(), Some(1.0));
+    }
+}
+
+#[test]
+fn rows_that_a_condition_keeps_back_count_as_skipped() {
+    let steps = vec![
+        host(&[], RowJoin::All),
+        model(0, &[0]),
+        host(&[1], RowJoin::Always),
+    ];
+    let mut drive = Drive::new(flow(steps), 2, PolicyKind::NoWait);
+    drive.gates = vec![StepIndex::new(0)];
+    for at in 1..=20 {
+        assert!(drive.submit(3));
+        drive.advance_to(ms(100 * at));
+    }
+    let figures: Vec<StepStats> = drive.figures().collect();
+    assert_eq!(
+        (figures[0].rows, figures[1].rows + figures[1].skipped),
+        (60, 60)
+    );
+    assert_eq!(figures[0].made, figures[1].rows);
+    assert!(figures[1].skipped > 0, "no row was kept back");
 }

@@ -9,6 +9,7 @@ use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
 use divisi::ensemble::{BatchSize, Ensemble, Files, PolicyKind};
+use divisi::pipeline::StepCondition;
 use divisi::profile::Costs;
 use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
 use divisi::simulation::{Scenario, Workload, simulate};
@@ -200,6 +201,9 @@ struct Hanging(Arc<dyn PredictorFactory>, MemberIndex);
 
 struct Hangs;
 
+/// How long its batches take.
+const HANGS: Duration = Duration::from_secs(2);
+
 impl Predictor for Hangs {
     fn predict(
         &mut self,
@@ -207,7 +211,7 @@ impl Predictor for Hangs {
         _input: &candle_core::Tensor,
         _output: &candle_core::Tensor,
     ) -> Result<(), divisi::compute::ComputeError> {
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(HANGS);
         Ok(())
     }
 }
@@ -260,8 +264,26 @@ fn a_quorum_answers_without_the_member_that_is_late() {
     let engine =
         divisi::serving::Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options)
             .expect("starts");
+    let begin = std::time::Instant::now();
     let answer = engine.predict(Request::new(&samples(3))).expect("let in");
     let answer = answer.expect("answered");
+    assert!(
+        begin.elapsed() >= Duration::from_millis(50),
+        "all are waited for"
+    );
+    assert!(begin.elapsed() < HANGS, "the one that is late is not");
+    let missing = answer.missing();
+    assert_eq!(
+        (&missing.names[..], missing.is_certain),
+        (&["c".to_owned()][..], None)
+    );
+    let graphs = engine.telemetry().step_graphs();
+    let late = graphs[0]
+        .steps
+        .iter()
+        .map(|step| (&*step.name, step.stats.late));
+    let expected = [("a", 0), ("b", 0), ("c", 1), ("mean", 0)];
+    assert!(late.eq(expected), "{graphs:?}");
     let mut alone = Alone::new(&ensemble);
     for (row, sample) in answer.rows().zip(samples(3).chunks_exact(4)) {
         let [x, y] = [0, 1].map(|m| alone.row(MemberIndex::new(m), sample));
@@ -414,4 +436,131 @@ fn errors_name_the_file_the_step_and_the_tensor() {
     let error = read("outputs = [\"input\", \"x\"]\n[[steps]]\nmodel = \"a\"\noutputs = \"x\"")
         .expect_err("too wide");
     assert!(error.contains("outputs: 8 values per sample"), "{error}");
+}
+
+const TWO_OUTPUTS: &str = r#"outputs = ["x", "y"]
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "x"
+[[steps]]
+model = "b"
+inputs = "input"
+outputs = "y"
+"#;
+
+#[test]
+fn outputs_that_are_asked_for_come_in_that_order_and_the_others_are_not_computed() {
+    let folder = Folder::new();
+    let (outputs, steps) = TWO_OUTPUTS.split_once('\n').expect("a line of outputs");
+    let models = MODELS.replace("values = 4", "values = 8");
+    let text = format!("{outputs}\n{models}\n{steps}");
+    folder.write("pipeline.toml", text.as_bytes());
+    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("a pipeline");
+    let ensemble = Arc::new(ensemble);
+    let engine = start(&ensemble, networks(&ensemble));
+    let rows = |outputs: &[usize]| {
+        let sample = samples(1);
+        let request = Request::new(&sample).asking(outputs);
+        let answer = engine
+            .predict(request)
+            .map(|answer| answer.expect("answered"));
+        answer.map(|answer| answer.rows().flatten().copied().collect::<Vec<f32>>())
+    };
+    let runs = || {
+        let graph = engine.telemetry().step_graphs().remove(0);
+        let rows = graph.steps.iter().map(|step| step.stats.rows);
+        rows.collect::<Vec<_>>()
+    };
+    let second = rows(&[1]).expect("let in");
+    assert_eq!((second.len(), runs()), (4, vec![0, 1]));
+    let both = rows(&[]).expect("let in");
+    assert_eq!((both[4..].to_vec(), runs()), (second, vec![1, 2]));
+    let turned = rows(&[1, 0]).expect("let in");
+    assert_eq!(turned, [&both[4..], &both[..4]].concat());
+    let refused = rows(&[2]).expect_err("there are two");
+    assert_eq!(
+        refused.to_string(),
+        "there is no output 2: outputs are numbered from 0, and there are 2"
+    );
+}
+
+#[test]
+fn a_class_is_certain_where_the_inputs_that_are_late_cannot_change_it() {
+    let steps = |combination: &str, inputs: &str| {
+        format!(
+            "outputs = [\"answer\"]\n{}[[steps]]\nname = \"end\"\n{combination}\ninputs = [{inputs}]\n\
+             outputs = \"answer\"\nquorum = 2\nwait_ms = 50\n",
+            [("a", "x"), ("b", "y"), ("c", "z")].map(|(model, made)| format!(
+                "[[steps]]\nmodel = \"{model}\"\ninputs = \"input\"\noutputs = \"{made}\"\n\
+                 [[steps]]\nname = \"p{made}\"\nhost = \"softmax\"\ninputs = \"{made}\"\noutputs = \"p{made}\"\n"
+            )).concat()
+        )
+    };
+    let shares = "\"px\", \"py\", \"pz\"";
+    let (vote, mean) = ("host = \"vote\"", "host = \"mean\"");
+    let weighted = "host = \"weighted-mean\"\nweights = [3.0, 1.0, 1.0]";
+    // The combination, what it reads, its row of two inputs of three, whether that is certain.
+    let cases = [
+        (vote, shares, [1.0, 0.0, 0.0, 0.0], Some(true)),
+        (vote, shares, [0.5, 0.5, 0.0, 0.0], Some(false)),
+        (mean, shares, [0.8, 0.1, 0.1, 0.0], Some(true)),
+        (mean, shares, [0.7, 0.3, 0.0, 0.0], Some(false)),
+        (weighted, shares, [0.7, 0.3, 0.0, 0.0], Some(true)),
+        (weighted, shares, [0.6, 0.4, 0.0, 0.0], Some(false)),
+        // Other values have no bounds.
+        (mean, "\"x\", \"y\", \"z\"", [9.0, 0.0, 0.0, 0.0], None),
+    ];
+    for (combination, inputs, made, expected) in cases {
+        let ensemble = read(&steps(combination, inputs)).expect("a pipeline");
+        let pipeline = ensemble.pipeline.as_ref().expect("steps");
+        let named = pipeline
+            .flow()
+            .steps()
+            .find(|(at, _)| pipeline.step(*at).name == "end");
+        let (step, _) = named.expect("the step");
+        let found = pipeline.is_certain(step, &[0, 1], &[2], &made);
+        assert_eq!(found, expected, "{combination} of {inputs}: {made:?}");
+    }
+}
+
+#[test]
+fn integers_are_exact_or_refused() {
+    let condition = |text: &str| text.parse::<StepCondition>();
+    for exact in ["x < 16777216", "x == -16777216", "max(x) < 1e9", "x < 0.1"] {
+        assert!(condition(exact).is_ok(), "{exact}");
+    }
+    for rounded in [
+        "x < 16777217",
+        "sum(x) > 9007199254740993",
+        "x == -16777217.0",
+    ] {
+        let refused = condition(rounded).expect_err(rounded).to_string();
+        assert!(
+            refused.contains("cannot be compared with exactly"),
+            "{refused}"
+        );
+    }
+    let more = condition("sum(x) > 16777216").expect("a condition");
+    assert!(more.holds(&[16_777_216.0, 1.0]), "the sum is exact");
+    let text = "outputs = [\"p\"]\n[[steps]]\nhost = \"softmax\"\ninputs = \"input\"\noutputs = \"p\"\n\
+                [[steps]]\nhost = \"arg-max\"\ninputs = \"p\"\noutputs = \"at\"\n";
+    let ensemble = read(text).expect("a pipeline");
+    let steps = ensemble.pipeline.as_ref().expect("steps").steps();
+    for (step, row, expected) in [
+        ("softmax", 16_777_216.0, false),
+        ("arg-max", 16_777_215.0, false),
+        ("arg-max", 16_777_216.0, true),
+        ("arg-max", -16_777_216.0, true),
+    ] {
+        let found = steps
+            .iter()
+            .find(|found| found.name == step)
+            .expect("the step");
+        assert_eq!(
+            found.is_inexact(&vec![row; found.width]),
+            expected,
+            "{step}: {row}"
+        );
+    }
 }

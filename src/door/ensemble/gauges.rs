@@ -1,6 +1,6 @@
 //! The figures of an engine for `/metrics`, beyond those that Triton knows.
 
-use divisi::serving::{Engine, Observed};
+use divisi::serving::{Engine, Observed, StepStats};
 
 use crate::service::Gauge;
 
@@ -11,6 +11,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Gauge> {
     all.extend(of_members(engine, &seen));
     all.extend(of_devices(engine, &seen));
     all.extend(of_workers(engine, &seen));
+    all.extend(of_steps(engine));
     all
 }
 
@@ -116,4 +117,70 @@ fn of_workers(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
         each.collect::<Vec<_>>()
     };
     WORKERS.into_iter().flat_map(figure).collect()
+}
+
+/// A figure of each step.
+type StepFigure = (&'static str, &'static str, fn(&StepStats) -> f64);
+
+const STEPS: [StepFigure; 9] = [
+    (
+        "divisi_step_rows_total",
+        "Rows that a step was run for",
+        |step| step.rows as f64,
+    ),
+    (
+        "divisi_step_skipped_rows_total",
+        "Rows that a step was not run for because of a condition",
+        |step| step.skipped as f64,
+    ),
+    (
+        "divisi_step_parts_total",
+        "Parts of requests that a step was run for; most requests are one part",
+        |step| step.parts as f64,
+    ),
+    (
+        "divisi_step_late_total",
+        "Parts of requests whose quorum went on without a step",
+        |step| step.late as f64,
+    ),
+    (
+        "divisi_step_critical_total",
+        "Requests whose longest chain of steps a step was on",
+        |step| step.critical as f64,
+    ),
+    (
+        "divisi_step_last_total",
+        "Requests that were over once a step was",
+        |step| step.last as f64,
+    ),
+    (
+        "divisi_step_wait_seconds_total",
+        "Time that rows waited for a step, summed over rows",
+        |step| step.waited.as_secs_f64(),
+    ),
+    (
+        "divisi_step_compute_seconds_total",
+        "Time that a step computed, summed over rows: each took as long as its batch",
+        |step| step.computed.as_secs_f64(),
+    ),
+    (
+        "divisi_step_queued_rows",
+        "Rows that wait for a step",
+        |step| step.queued as f64,
+    ),
+];
+
+fn of_steps(engine: &Engine) -> Vec<Gauge> {
+    let graphs = engine.telemetry().step_graphs();
+    let figure = |(name, help, value): StepFigure| {
+        let steps = graphs
+            .iter()
+            .flat_map(|graph| graph.steps.iter().map(move |step| (&graph.model, step)));
+        let each = steps.map(|(model, step)| Gauge {
+            labels: vec![("model", model.clone()), ("step", step.name.clone())],
+            ..gauge(name, help, value(&step.stats))
+        });
+        each.collect::<Vec<_>>()
+    };
+    STEPS.into_iter().flat_map(figure).collect()
 }

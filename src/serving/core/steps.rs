@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dataflow::{PartProgress, StepIndex};
 use crate::metrics::RateRing;
 use crate::serving::batch::PipelineIndex;
@@ -11,7 +13,7 @@ use super::Core;
 use super::stats::{LATELY, rates};
 
 /// How a step of a pipeline does. Counters are those since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepStats {
     /// Rows that it was run for.
     pub rows: u64,
@@ -35,6 +37,28 @@ pub struct StepStats {
     pub rows_per_s: f64,
     /// Rows that wait for it now.
     pub queued: usize,
+}
+
+impl StepStats {
+    /// Returns the share of the rows that reach it that it is run for, or `None` if none did.
+    pub fn share(&self) -> Option<f64> {
+        let reached = self.rows + self.skipped;
+        (reached > 0).then(|| self.rows as f64 / reached as f64)
+    }
+
+    /// Returns how long a row waited for it on average.
+    pub fn mean_wait(&self) -> Duration {
+        mean(self.waited, self.rows)
+    }
+
+    /// Returns how long it computed for a row on average, as long as its batch took.
+    pub fn mean_compute(&self) -> Duration {
+        mean(self.computed, self.rows)
+    }
+}
+
+fn mean(sum: Duration, rows: u64) -> Duration {
+    sum.div_f64(rows.max(1) as f64)
 }
 
 /// The end of work that a step did for rows of a part.
@@ -101,6 +125,7 @@ impl StepTally {
         self.stats.late += 1;
     }
 
+    /// Returns the counters, where so many rows are being run.
     fn stats(&mut self, now: Duration, running: usize) -> StepStats {
         StepStats {
             waited: Duration::from_nanos(self.waited_ns),

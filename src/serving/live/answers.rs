@@ -10,6 +10,7 @@ use crate::metrics::Reading;
 use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
+use crate::tensor::MOST_EXACT;
 
 use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveOwed, RequestData};
@@ -190,6 +191,12 @@ impl EngineState {
         let is_marked = data.detail != Detail::Scores && data.graph.is_none();
         if !data.is_flawed() || is_marked {
             return None;
+        }
+        if let Some(step) = data.graph.as_ref().and_then(|graph| graph.inexact()) {
+            return Some(Failure::Step {
+                step: step.to_owned(),
+                reason: format!("integers of {MOST_EXACT} and more, which are not exact"),
+            });
         }
         let of_members = flaws(data);
         let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));

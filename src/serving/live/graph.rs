@@ -20,6 +20,8 @@ pub(crate) struct PipelineRows {
     /// Of each combination that did without some of its inputs, whether these could not have
     /// changed the class; `None` where that is not known.
     certain: Leaf<Vec<Option<bool>>>,
+    /// A step whose integers are too large to be exact.
+    inexact: OnceLock<StepIndex>,
 }
 
 struct PartRows {
@@ -70,19 +72,30 @@ impl PipelineRows {
                 some => some.into(),
             },
             certain: Leaf::default(),
+            inexact: OnceLock::new(),
             parts: slices.iter().map(part).collect(),
             pipeline: Arc::clone(pipeline),
         }
     }
 
-    /// Keeps the rows that a model answered for a range.
-    pub(super) fn keep(&self, range: &Range, rows: &[f32]) {
-        let (part, width) = (
-            &self.parts[range.part],
-            self.pipeline.step(range.step).width,
-        );
+    /// Keeps the rows that a model answered for a range. Returns whether their integers are exact.
+    pub(super) fn keep(&self, range: &Range, rows: &[f32]) -> bool {
+        let (part, step) = (&self.parts[range.part], self.pipeline.step(range.step));
+        let width = step.width;
+        let is_inexact = |row: &[f32]| step.is_inexact(row);
+        if step.has_integers() && rows.chunks_exact(width.max(1)).any(is_inexact) {
+            // The first that is found is told.
+            let _ = self.inexact.set(range.step);
+        }
         let values = part.slice.len * width;
         part.steps[range.step.get()].write(values, range.first * width, rows);
+        self.inexact.get().is_none()
+    }
+
+    /// Returns the name of a step whose integers are too large to be exact, if there is one.
+    pub(super) fn inexact(&self) -> Option<&str> {
+        let step = self.inexact.get()?;
+        Some(&self.pipeline.step(*step).name)
     }
 
     /// Whether a plane is made of results of steps, so that it does not lie in the pool.

@@ -18,6 +18,7 @@ mod request;
 mod reserve;
 mod served;
 mod state;
+mod step_graph;
 mod telemetry;
 
 pub use counters::{EntryStats, Graded};
@@ -32,4 +33,5 @@ pub use promise::{Failure, Outcome, Panicked, Reply, Settlements};
 pub use request::Request;
 pub use reserve::{Reservation, ReserveError};
 pub use state::{EngineSettings, Loss, SPAN_BOUND};
+pub use step_graph::{GraphStep, GraphWork, StepGraph};
 pub use telemetry::{Observed, Telemetry};

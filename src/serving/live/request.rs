@@ -223,7 +223,9 @@ impl BatchOutput<'_> {
                 if !part.check_finite(member, first, rows, width) {
                     data.note_flaw();
                 }
-                graph.keep(&range, rows);
+                if !graph.keep(&range, rows) {
+                    data.note_flaw();
+                }
                 at = end;
                 continue;
             }

@@ -20,6 +20,7 @@ use super::counters::{EngineCounters, EntryStats, Graded};
 use super::drivers::DeviceVitals;
 use super::promise::{Failure, Settlements};
 use super::state::EngineState;
+use super::step_graph::StepGraph;
 
 /// Counters and rates of a running engine, for whoever shows them.
 #[derive(Clone, Debug)]
@@ -109,6 +110,17 @@ impl<'a> Telemetry<'a> {
         let now = self.state.now();
         let served = self.state.served.iter();
         served.map(|entry| entry.tally.lock().stats(now)).collect()
+    }
+
+    /// Returns the steps of each entry of the catalogue, with how they do.
+    pub fn step_graphs(&self) -> Vec<StepGraph> {
+        let (now, entries) = (self.state.now(), self.state.catalogue.entries());
+        let numbered = entries.iter().enumerate();
+        let graph = |(number, entry)| {
+            let stats = self.state.core().step_stats(now, PipelineIndex(number));
+            StepGraph::of(entry, &stats)
+        };
+        numbered.map(graph).collect()
     }
 
     /// Returns whether requests are let in.

@@ -76,6 +76,7 @@ impl EngineSession {
             devices: self.devices(&seen, &matrix),
             members: self.members(&seen),
             entries: self.entries(&seen, &matrix, told.reload.as_ref()),
+            graphs: self.engine.telemetry().step_graphs(),
             latency: seen.latency.clone(),
             latency_before: told.latency_before,
             oldest_waiting: seen.oldest_waiting,

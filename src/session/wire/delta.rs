@@ -144,6 +144,7 @@ sections! {
         24: marks;
         25: history;
         26: models;
+        27: graphs;
     }
 }
 
@@ -251,6 +252,13 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         let other = matrix.frame();
         (other.devices.len(), other.members.len()) == (devices, members)
     };
+    bounded("models", shown.graphs.len())?;
+    for graph in &shown.graphs {
+        bounded("steps", graph.steps.len())?;
+        if !graph.is_ordered() {
+            return Err(WireError::Damaged("a step that needs a later one".into()));
+        }
+    }
     let proposal = shown.proposal.as_ref();
     let search = shown.search.as_ref();
     let whole = proposal.is_none_or(|p| fits(&p.cell) && alike(&p.matrix))

@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Pipelines are known since 7.
-            Format::Recording => 7,
-            // Pipelines are known since 7.
-            Format::Connection => 7,
+            // Models of a catalogue and the figures of steps are known since 8.
+            Format::Recording => 8,
+            // Likewise.
+            Format::Connection => 8,
         }
     }
 

@@ -137,7 +137,12 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
-        Panel::Search | Panel::Streams | Panel::Log | Panel::Members | Panel::Models => {}
+        Panel::Search
+        | Panel::Streams
+        | Panel::Log
+        | Panel::Members
+        | Panel::Steps
+        | Panel::Models => {}
     }
 }
 
@@ -152,6 +157,10 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
             model.model_at = streams::moved(model_cursor(model), step, models);
         }
         Panel::Search => scroll_search(model, step),
+        Panel::Steps => {
+            let rows = crate::panels::step_rows(model);
+            model.steps_down = streams::moved(model.steps_down, step, rows);
+        }
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {
             model.log_back = streams::moved(model.log_back, -step, model.snapshot.log.len())

@@ -74,6 +74,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::FOCUS_THROUGHPUT, |m| panels::focus(m, Panel::Throughput).into()),
     screen_only(&c::FOCUS_LOG, |m| panels::focus(m, Panel::Log).into()),
     screen_only(&c::FOCUS_MEMBERS, |m| panels::focus(m, Panel::Members).into()),
+    screen_only(&c::FOCUS_STEPS, |m| panels::focus(m, Panel::Steps).into()),
     screen_only(&c::FOCUS_MODELS, |m| panels::focus(m, Panel::Models).into()),
     both(&c::LOAD_MODEL, |m| panels::load_model(m), lines::load_model),
     both(&c::UNLOAD_MODEL, |m| panels::unload_model(m), lines::unload_model),

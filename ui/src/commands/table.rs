@@ -158,6 +158,8 @@ pub static FOCUS_LOG: CommandInfo = command("focus-log");
 /// Focuses the panel of that name.
 pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
 /// Focuses the panel of that name.
+pub static FOCUS_STEPS: CommandInfo = command("focus-steps");
+/// Focuses the panel of that name.
 pub static FOCUS_MODELS: CommandInfo = command("focus-models");
 /// Loads a model.
 pub static LOAD_MODEL: CommandInfo = command("load-model").changing().when(can_load);
@@ -302,7 +304,8 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_THROUGHPUT, Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     bind(&FOCUS_LOG, Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
-    bind(&FOCUS_MODELS, Scope::Main, &[key('8')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
+    bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does"),
+    bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
     bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "load the model under the cursor, or the versions of it that are there now"),
     bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "unload the model under the cursor; requests under way are answered first"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),

@@ -23,12 +23,14 @@ pub enum Panel {
     /// 7
     Members,
     /// 8
+    Steps,
+    /// 9
     Models,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 8] = [
+    pub const ALL: [Panel; 9] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
@@ -36,6 +38,7 @@ impl Panel {
         Panel::Throughput,
         Panel::Log,
         Panel::Members,
+        Panel::Steps,
         Panel::Models,
     ];
 
@@ -49,6 +52,7 @@ impl Panel {
             Panel::Throughput => "throughput",
             Panel::Log => "log",
             Panel::Members => "members",
+            Panel::Steps => "steps",
             Panel::Models => "models",
         }
     }
@@ -193,7 +197,7 @@ impl LayoutRow {
 
 /// The layouts that every console has.
 pub(super) fn built_in() -> Vec<PanelLayout> {
-    use Panel::{Allocation, Latency, Log, Members, Models, Search, Streams, Throughput};
+    use Panel::{Allocation, Latency, Log, Members, Models, Search, Steps, Streams, Throughput};
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
         rows: rows
@@ -235,6 +239,10 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
         layout(
             "members",
             &[(2, &[(Members, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
+        ),
+        layout(
+            "steps",
+            &[(3, &[(Steps, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
         ),
         layout(
             "models",

@@ -79,6 +79,8 @@ pub struct Model {
     pub model_at: usize,
     /// The view of the timeline.
     pub streams: Streams,
+    /// Rows of the steps scrolled down.
+    pub steps_down: usize,
     /// Lines of the log scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
@@ -121,6 +123,7 @@ impl Model {
             },
             model_at: 0,
             streams: Streams::default(),
+            steps_down: 0,
             log_back: 0,
             edit: None,
             change: Remembered::default(),

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::streams::{self, StreamsView};
-use super::{allocation, demo_bar, models};
+use super::{allocation, demo_bar, models, steps};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
@@ -114,7 +114,7 @@ fn columns(row: Rect, wanted: &LayoutRow, panels: &mut Vec<(Panel, Rect)>) {
 
 fn least_width(panel: Panel) -> u16 {
     match panel {
-        Panel::Allocation | Panel::Streams => 44,
+        Panel::Allocation | Panel::Streams | Panel::Steps => 44,
         Panel::Search => 28,
         _ => 24,
     }
@@ -148,6 +148,7 @@ fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
         }
         Panel::Models => (6, count(models::rows_needed(model)).max(6)),
         Panel::Members => (6, members.saturating_add(7).max(6)),
+        Panel::Steps => (6, count(steps::rows_needed(model)).max(6)),
         Panel::Search => (7, body),
         _ => (6, body),
     }

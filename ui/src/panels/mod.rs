@@ -13,6 +13,7 @@ mod member_columns;
 mod members;
 mod models;
 mod search;
+mod steps;
 mod streams;
 mod throughput;
 pub(crate) mod what_if;
@@ -25,6 +26,7 @@ pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
 pub(crate) use models::cursor as model_cursor;
+pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 
 use crate::layout::Panel;
@@ -41,6 +43,7 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Throughput => throughput::draw(painter, model),
         Panel::Log => log::draw(painter, model),
         Panel::Members => members::draw(painter, model),
+        Panel::Steps => steps::draw(painter, model),
         Panel::Models => models::draw(painter, model),
     }
 }

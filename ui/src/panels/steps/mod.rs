@@ -1,0 +1,177 @@
+//! The graphs of steps that are served, from their inputs to their outputs, with how each step does.
+//! The steps that requests wait for most are lit.
+
+mod columns;
+mod rails;
+
+use divisi::serving::{GraphStep, StepGraph};
+
+use super::frame::headed;
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+use columns::{StepColumn, fitting, words};
+use rails::{CriticalPath, RailRow, rails};
+
+/// A row of the panel.
+enum StepRow<'a> {
+    /// The name of a model, where there are several.
+    Title(&'a str),
+    /// A step.
+    Step {
+        step: &'a GraphStep,
+        rail: RailRow,
+        is_critical: bool,
+        /// Requests that were answered.
+        requests: u64,
+    },
+}
+
+/// Draws the panel.
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let rows = rows(model);
+    let mut inside = headed(painter, Panel::Steps, &note(model), model);
+    if rows.is_empty() {
+        inside.text(1, 0, "nothing is served yet", Role::Dim);
+        return;
+    }
+    let widths = Widths::of(&rows, inside.width());
+    let columns = fitting(widths.room(inside.width()));
+    heads(&mut inside, &widths, &columns);
+    let room = usize::from(inside.height().saturating_sub(1));
+    let first = model.steps_down.min(rows.len().saturating_sub(room));
+    for (y, row) in rows.iter().skip(first).take(room).enumerate() {
+        draw_row(&mut inside, y as u16 + 1, row, &widths, &columns);
+    }
+}
+
+/// Returns the rows that the panel can use, with its title and its heads.
+pub(super) fn rows_needed(model: &Model) -> usize {
+    rows_of(model) + 3
+}
+
+/// Returns the number of its rows.
+pub(crate) fn rows_of(model: &Model) -> usize {
+    let graphs = &model.snapshot.graphs;
+    let titles = if graphs.len() > 1 { graphs.len() } else { 0 };
+    graphs.iter().map(|graph| graph.steps.len()).sum::<usize>() + titles
+}
+
+fn note(model: &Model) -> String {
+    match &model.snapshot.graphs[..] {
+        [] => String::new(),
+        [graph] => format!("{} · {}", graph.model, counted(graph.steps.len(), "step")),
+        graphs => counted(graphs.len(), "model"),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+fn rows(model: &Model) -> Vec<StepRow<'_>> {
+    let graphs = &model.snapshot.graphs;
+    let each = graphs.iter().flat_map(|graph| {
+        let title = (graphs.len() > 1).then_some(StepRow::Title(&graph.model));
+        title.into_iter().chain(rows_of_graph(graph))
+    });
+    each.collect()
+}
+
+fn rows_of_graph(graph: &StepGraph) -> impl Iterator<Item = StepRow<'_>> {
+    let path = CriticalPath::of(graph);
+    let requests = graph.steps.iter().map(|step| step.stats.last).sum();
+    rails(graph).into_iter().map(move |rail| StepRow::Step {
+        step: &graph.steps[rail.step],
+        is_critical: path.has(rail.step),
+        rail,
+        requests,
+    })
+}
+
+/// Where the columns of the rows begin.
+struct Widths {
+    rails: u16,
+    names: u16,
+}
+
+impl Widths {
+    fn of(rows: &[StepRow<'_>], width: u16) -> Self {
+        let steps = || {
+            rows.iter().filter_map(|row| match row {
+                StepRow::Step { step, rail, .. } => Some((step, rail)),
+                StepRow::Title(_) => None,
+            })
+        };
+        let rails = steps().map(|(_, rail)| rail.signs.len() as u16).max();
+        let names = steps().map(|(step, _)| format::width(&step.name)).max();
+        Widths {
+            rails: rails.unwrap_or(0).min(width / 3),
+            names: names.unwrap_or(0).clamp(4, (width / 4).max(4)),
+        }
+    }
+
+    fn room(&self, width: u16) -> u16 {
+        width.saturating_sub(self.end() + 1)
+    }
+
+    fn end(&self) -> u16 {
+        1 + self.rails + self.names
+    }
+}
+
+fn heads(inside: &mut Painter<'_>, widths: &Widths, columns: &[StepColumn]) {
+    inside.text(1 + widths.rails, 0, "step", Role::Dim);
+    let mut end = widths.end();
+    for column in columns {
+        end += column.width;
+        inside.text_right(end, 0, column.name, Role::Dim);
+    }
+}
+
+fn draw_row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    row: &StepRow<'_>,
+    widths: &Widths,
+    columns: &[StepColumn],
+) {
+    let StepRow::Step {
+        step,
+        rail,
+        is_critical,
+        requests,
+    } = row
+    else {
+        if let StepRow::Title(model) = row {
+            inside.text(1, y, model, Role::Strong);
+        }
+        return;
+    };
+    for (x, (sign, lit)) in (0..widths.rails).zip(&rail.signs) {
+        let role = if *lit { Role::Accent } else { Role::Dim };
+        inside.text(1 + x, y, sign, role);
+    }
+    let role = if *is_critical {
+        Role::Accent
+    } else {
+        Role::Text
+    };
+    let name = format::fit_name(&step.name, widths.names);
+    inside.text(1 + widths.rails, y, &name, role);
+    let mut end = widths.end();
+    for column in columns {
+        end += column.width;
+        let (text, role) = (column.value)(step, *requests);
+        inside.text_right(end, y, &text, role);
+    }
+    let room = inside.width().saturating_sub(end + 3);
+    if room >= 6 {
+        inside.text(end + 2, y, &format::fit(&words(step), room), Role::Dim);
+    }
+}
