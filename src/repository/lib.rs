@@ -10,6 +10,7 @@
 
 mod batch;
 pub mod config;
+pub mod convert;
 mod described;
 mod error;
 mod folder;

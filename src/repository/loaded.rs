@@ -1,6 +1,7 @@
 //! Models that were loaded, and why others were not.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Member};
@@ -12,6 +13,7 @@ use crate::batch::BatchDimension;
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
 use crate::labels::OutputLabels;
+use crate::model::NetworkSource;
 
 /// A version of a model of a repository, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -53,6 +55,19 @@ pub struct LoadedModel {
     pub uses: Vec<ModelVersion>,
     /// What steps of other pipelines make of it, if they can use it.
     pub(crate) part: Option<PipelinePart>,
+    /// Where it is from.
+    pub(crate) source: ModelSource,
+}
+
+/// Where a model is from.
+#[derive(Clone, Debug)]
+pub(crate) enum ModelSource {
+    /// A network's file.
+    Network(NetworkSource),
+    /// Steps over other models.
+    Steps,
+    /// A manifest of ours.
+    Manifest(PathBuf),
 }
 
 /// A model as a part of a pipeline.
