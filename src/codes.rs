@@ -84,6 +84,8 @@ codes! {
     RequestEmpty = "request_empty", InvalidArgument;
     /// A request's samples have another size than the ensemble's.
     RequestShape = "request_shape", InvalidArgument;
+    /// A request wants an output that there is not.
+    RequestOutput = "request_output", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
     /// A request has an id that is no row of a member's table.
@@ -112,6 +114,12 @@ codes! {
     MemberNotFinite = "member_not_finite", Internal;
     /// A setup's policy, combination or segment size cannot be.
     SetupInvalid = "setup_invalid", InvalidArgument;
+    /// A model is used by a pipeline.
+    ModelUsed = "model_used", FailedPrecondition;
+    /// Models cannot be loaded or unloaded.
+    ModelsFixed = "models_fixed", Unimplemented;
+    /// No model would be served.
+    NoModels = "no_models", FailedPrecondition;
     /// A matrix is larger than the memory.
     DoesNotFit = "does_not_fit", FailedPrecondition;
     /// The memory that a matrix needs is lent to a search.

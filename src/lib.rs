@@ -10,9 +10,11 @@
 pub use divisi_runtime::{compute, device, lock, network, onnx, reading, tensor, words};
 
 pub mod allocation;
+pub mod catalogue;
 pub mod changes;
 pub mod codes;
 pub mod dataflow;
+pub mod deployment;
 pub mod ensemble;
 pub mod load;
 pub mod metrics;

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::compute::{Footprint, FootprintModel};
 use crate::device::{
     Booking, Computation, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes,
@@ -109,11 +110,11 @@ impl Footprints {
         }
     }
 
-    /// Returns the footprints beside a pool of another size.
+    /// Returns the footprints beside these pools.
     #[must_use]
-    pub fn with_pool(self, pool: PoolSize) -> Self {
+    pub fn with_pools(self, pools: &[PoolSize]) -> Self {
         Footprints {
-            pool_bytes: pool.bytes(),
+            pool_bytes: pools.iter().map(|pool| pool.bytes()).sum(),
             ..self
         }
     }
@@ -278,6 +279,23 @@ impl PoolSize {
             segment,
             sample_bytes,
         })
+    }
+
+    /// Returns the pools of the entries of a catalogue, which share the bytes of `bounds`.
+    ///
+    /// # Errors
+    /// Two segments of an entry need more than four times its share.
+    pub fn of_entries(
+        catalogue: &Catalogue,
+        bounds: PoolBounds,
+    ) -> Result<Vec<Self>, SegmentTooLarge> {
+        let entries = catalogue.entries();
+        let share = PoolBounds {
+            bytes: bounds.bytes / entries.len().max(1) as u64,
+            ..bounds
+        };
+        let pool = |entry: &CatalogueEntry| PoolSize::of(entry.ensemble(), share);
+        entries.iter().map(pool).collect()
     }
 
     /// Returns the number of extents.

@@ -1,18 +1,24 @@
 //! The way of a request from a protocol to the models and back: what HTTP and gRPC have in common.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::cache::{CacheLook, ResponseCache};
+use crate::calls::{CallRecord, CallRecorder};
 use crate::error::{ErrorKind, ServiceError};
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
-use crate::metrics::{ModelStatistics, Tallies, exposition};
+use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition};
+use crate::options::ServerOptions;
 use crate::protocol::{
     CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, ModelId, NamedTensor,
     ReplyOutput, ReplyPlace, WireTensor, classified,
 };
 use crate::regions::{RegionStatus, Regions};
-use crate::service::{InferenceRequest, ModelDescription, ModelService};
+use crate::service::{
+    InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
+};
+use crate::tls::TlsFiles;
 
 /// The models, and all that is kept between requests.
 pub(crate) struct Gateway {
@@ -22,8 +28,14 @@ pub(crate) struct Gateway {
     pub limits: ServerLimits,
     /// Who may ask; `None` for everybody.
     pub keys: Option<Arc<Keys>>,
+    /// The certificate of connections under TLS; `None` where they are not.
+    pub tls: Option<Arc<TlsFiles>>,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
+    /// Who reads the records of calls.
+    pub calls: Arc<CallRecorder>,
+    /// Answers that are kept; `None` where none are.
+    cache: Option<ResponseCache>,
     requests: Arc<Allowance>,
     regions: Regions,
     tallies: Tallies,
@@ -33,14 +45,18 @@ impl Gateway {
     /// Creates a gateway to models.
     pub(crate) fn new(
         service: Arc<dyn ModelService>,
-        limits: ServerLimits,
-        keys: Option<Arc<Keys>>,
+        options: &ServerOptions,
+        calls: CallRecorder,
     ) -> Arc<Self> {
+        let limits = options.limits;
         Arc::new(Gateway {
             service,
-            keys,
             limits,
+            keys: options.keys.clone(),
+            tls: options.tls.clone(),
             bodies: Allowance::of(limits.bodies),
+            calls: Arc::new(calls),
+            cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
             regions: Regions::default(),
             tallies: Tallies::default(),
@@ -48,6 +64,7 @@ impl Gateway {
     }
 
     /// Checks that whoever sends a header `authorization` has a role; none is needed for `None`.
+    /// Notes whose key it is.
     ///
     /// # Errors
     /// There are keys, and the header has none of that role.
@@ -55,11 +72,13 @@ impl Gateway {
         &self,
         header: Option<&[u8]>,
         needed: Option<KeyRole>,
+        record: &CallRecord,
     ) -> Result<(), ServiceError> {
-        match (&self.keys, needed) {
-            (Some(keys), Some(role)) => keys.check(header, role),
-            _ => Ok(()),
+        if let (Some(keys), Some(role)) = (&self.keys, needed) {
+            let who = keys.check(header, role)?;
+            record.note(|facts| facts.key = Some(who));
         }
+        Ok(())
     }
 
     /// Answers a request; `within` is a deadline that its protocol names.
@@ -70,13 +89,23 @@ impl Gateway {
         &self,
         call: InferenceCall,
         within: Option<Duration>,
+        record: &CallRecord,
     ) -> Result<InferenceReply, ServiceError> {
         let model = self.service.describe(&call.model)?;
+        record.asks(&model.name, &model.version, &call.id);
         let tally = self.tallies.of(&model).begin();
-        let outcome = self.answer(&call, &model, within).await;
-        match outcome {
-            Ok((answer, reply)) => {
-                tally.end(Ok(&answer));
+        match self.answer(&call, &model, within).await {
+            Ok((answer, cache, reply)) => {
+                record.note(|facts| {
+                    facts.samples = answer.samples;
+                    facts.cached = matches!(cache, CacheUse::Hit(_));
+                    facts.times = if facts.cached {
+                        InferenceTimes::default()
+                    } else {
+                        answer.times
+                    };
+                });
+                tally.end(Ok((&answer, cache)));
                 Ok(reply)
             }
             Err(error) => {
@@ -91,7 +120,7 @@ impl Gateway {
         call: &InferenceCall,
         model: &ModelDescription,
         within: Option<Duration>,
-    ) -> Result<(crate::service::InferenceAnswer, InferenceReply), ServiceError> {
+    ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
         let most = self.limits.requests;
         let _one = self.requests.one().ok_or_else(|| {
             let message = format!("{most} requests are under way, which is the bound");
@@ -105,16 +134,55 @@ impl Gateway {
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,
         };
-        let mut answer = self.service.infer(request).await?;
+        let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| self.output(call, model, at, output));
         let reply = InferenceReply {
             model: model.name.clone(),
             version: model.version.clone(),
             id: call.id.clone(),
+            parameters: std::mem::take(&mut answer.parameters),
             outputs: outputs.collect::<Result<_, _>>()?,
         };
-        Ok((answer, reply))
+        Ok((answer, cache, reply))
+    }
+
+    /// Asks a model, unless the answer was kept. An answer after the deadline is none.
+    async fn answer_within(
+        &self,
+        request: InferenceRequest,
+        model: &ModelDescription,
+    ) -> Result<(InferenceAnswer, CacheUse), ServiceError> {
+        let (began, deadline) = (Instant::now(), request.deadline);
+        let answered = self.answer_or_kept(request, model).await?;
+        match deadline.is_some_and(|deadline| began.elapsed() > deadline) {
+            false => Ok(answered),
+            true => Err(ServiceError::new(
+                ErrorKind::TimedOut,
+                "the answer came after the request's deadline",
+            )),
+        }
+    }
+
+    async fn answer_or_kept(
+        &self,
+        request: InferenceRequest,
+        model: &ModelDescription,
+    ) -> Result<(InferenceAnswer, CacheUse), ServiceError> {
+        let Some(cache) = self.cache.as_ref().filter(|_| model.cached) else {
+            return Ok((self.service.infer(request).await?, CacheUse::None));
+        };
+        let began = Instant::now();
+        match cache.look(&request, &model.version, self.service.epoch()) {
+            CacheLook::Hit(answer) => Ok((answer, CacheUse::Hit(began.elapsed()))),
+            CacheLook::Miss(place) => {
+                let looked = began.elapsed();
+                let answer = self.service.infer(request).await?;
+                let began = Instant::now();
+                cache.keep(place, &answer, self.service.epoch());
+                Ok((answer, CacheUse::Miss(looked + began.elapsed())))
+            }
+        }
     }
 
     fn input(&self, input: &CallInput) -> Result<NamedTensor, ServiceError> {
@@ -176,7 +244,28 @@ impl Gateway {
     /// Returns all metrics in Prometheus' text format.
     pub(crate) fn metrics(&self) -> String {
         let models = self.statistics(None).unwrap_or_default();
-        exposition(&models, &self.service.gauges())
+        let mut gauges = self.service.gauges();
+        gauges.extend(self.calls.gauges());
+        gauges.extend(self.cache.iter().flat_map(ResponseCache::gauges));
+        exposition(&models, &gauges)
+    }
+
+    /// Loads a model, in a thread of its own.
+    ///
+    /// # Errors
+    /// As [`ModelService::load`].
+    pub(crate) async fn load(&self, name: String) -> Result<(), ServiceError> {
+        let service = Arc::clone(&self.service);
+        control(move || service.load(&name)).await
+    }
+
+    /// Unloads a model, likewise.
+    ///
+    /// # Errors
+    /// As [`ModelService::unload`].
+    pub(crate) async fn unload(&self, name: String, dependents: bool) -> Result<(), ServiceError> {
+        let service = Arc::clone(&self.service);
+        control(move || service.unload(&name, dependents)).await
     }
 
     /// Registers a region of shared memory.
@@ -191,4 +280,17 @@ impl Gateway {
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
+}
+
+/// Does what takes its time away from the threads that answer clients.
+async fn control(
+    work: impl FnOnce() -> Result<(), ServiceError> + Send + 'static,
+) -> Result<(), ServiceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| {
+        Err(ServiceError::new(
+            ErrorKind::Internal,
+            "the change broke off",
+        ))
+    })
 }

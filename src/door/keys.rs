@@ -6,12 +6,12 @@
 //! infer    9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08  alice
 //! ```
 //!
-//! The file is read again when it changes. A file that is wrong then changes nothing.
+//! The file is read again when it changes. A file that is wrong then changes nothing, and the
+//! operator is told; where it is gone, nobody has a key until it is back.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
 
 use divisi::lock::Leaf;
 use divisi::reading;
@@ -19,6 +19,8 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::notices::Notices;
+use crate::watched::{FileChange, WatchedFiles};
 
 /// A right to ask; each has those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,9 +42,6 @@ const ROLES: [(&str, KeyRole); 3] = [
 
 /// The bytes of a hash.
 const HASH: usize = 32;
-
-/// Between looks whether the file has changed.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// A file holds no keys.
 #[derive(Debug, Error)]
@@ -74,18 +73,19 @@ pub enum KeysError {
 /// The keys of a file.
 pub struct Keys {
     path: PathBuf,
+    notices: Notices,
     state: Leaf<KeysState>,
 }
 
 struct KeysState {
     keys: Arc<[KeyEntry]>,
-    changed: Option<SystemTime>,
-    looked: Instant,
+    file: WatchedFiles,
 }
 
 struct KeyEntry {
     role: KeyRole,
     hash: [u8; HASH],
+    name: Arc<str>,
 }
 
 impl fmt::Debug for Keys {
@@ -95,28 +95,26 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Reads the keys of a file.
+    /// Reads the keys of a file. `notices` are told when it changes into something else.
     ///
     /// # Errors
     /// It cannot be read, or holds no keys.
-    pub fn read(path: &Path) -> Result<Self, KeysError> {
-        let changed = changed(path);
-        let keys = parse(path)?;
+    pub fn read(path: &Path, notices: Notices) -> Result<Self, KeysError> {
+        let file = WatchedFiles::new(vec![path.to_owned()]);
+        let keys = read(path)?;
         Ok(Keys {
             path: path.to_owned(),
-            state: Leaf::new(KeysState {
-                keys,
-                changed,
-                looked: Instant::now(),
-            }),
+            notices,
+            state: Leaf::new(KeysState { keys, file }),
         })
     }
 
-    /// Checks that the value of a header `authorization` is a key of a role.
+    /// Checks that the value of a header `authorization` is a key of a role, and returns the name
+    /// of its holder.
     ///
     /// # Errors
     /// There is no key, or it has another role.
-    pub fn check(&self, header: Option<&[u8]>, needed: KeyRole) -> Result<(), ServiceError> {
+    pub fn check(&self, header: Option<&[u8]>, needed: KeyRole) -> Result<Arc<str>, ServiceError> {
         let unknown = |words: &str| ServiceError::new(ErrorKind::Unauthenticated, words);
         let header = header.ok_or_else(|| unknown("expected a key: `authorization: Bearer …`"))?;
         let (scheme, token) = header.split_at_checked(SCHEME.len()).unwrap_or_default();
@@ -125,15 +123,8 @@ impl Keys {
         }
         let hash: [u8; HASH] = Sha256::digest(token.trim_ascii()).into();
         let keys = self.current();
-        // Each is looked at, so that the time tells nothing.
-        let found = keys
-            .iter()
-            .fold(None, |found, key| match same(&key.hash, &hash) {
-                true => found.max(Some(key.role)),
-                false => found,
-            });
-        match found {
-            Some(role) if role >= needed => Ok(()),
+        match holder(&keys, &hash) {
+            Some(key) if key.role >= needed => Ok(Arc::clone(&key.name)),
             Some(_) => Err(ServiceError::new(
                 ErrorKind::Forbidden,
                 "the key does not allow it",
@@ -145,29 +136,47 @@ impl Keys {
     /// Returns the keys, read again where the file has changed.
     fn current(&self) -> Arc<[KeyEntry]> {
         let mut state = self.state.lock();
-        if state.looked.elapsed() >= LOOK {
-            state.looked = Instant::now();
-            let changed = changed(&self.path);
-            if changed != state.changed {
-                state.changed = changed;
-                match parse(&self.path) {
-                    Ok(keys) => state.keys = keys,
-                    Err(why) => tracing::warn!("keys stay as they were: {why}"),
-                }
-            }
+        let told = state
+            .file
+            .look()
+            .and_then(|change| self.follow(&mut state, change));
+        let keys = Arc::clone(&state.keys);
+        drop(state);
+        if let Some(words) = told {
+            self.notices.say(&words);
         }
-        Arc::clone(&state.keys)
+        keys
     }
+
+    /// Follows a change of the file. Returns the notice about it, where there is one.
+    fn follow(&self, state: &mut KeysState, change: FileChange) -> Option<String> {
+        if change == FileChange::Gone {
+            state.keys = Arc::new([]);
+            let path = self.path.display();
+            return Some(format!(
+                "keys: {path} is gone; nobody is let in until it is back"
+            ));
+        }
+        match read(&self.path) {
+            Ok(keys) => state.keys = keys,
+            Err(why) => return Some(format!("keys stay as they were: {why}")),
+        }
+        None
+    }
+}
+
+/// Returns the key of a hash, of several that of the highest role. Each is looked at, so that the
+/// time tells nothing.
+fn holder<'k>(keys: &'k [KeyEntry], hash: &[u8; HASH]) -> Option<&'k KeyEntry> {
+    let better = |found: Option<&'k KeyEntry>, key: &'k KeyEntry| match same(&key.hash, hash) {
+        true if found.is_none_or(|found| found.role < key.role) => Some(key),
+        _ => found,
+    };
+    keys.iter().fold(None, better)
 }
 
 /// Before a token.
 const SCHEME: &[u8] = b"Bearer ";
-
-fn changed(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path)
-        .and_then(|data| data.modified())
-        .ok()
-}
 
 /// Compares all bytes, whichever differ.
 fn same(a: &[u8; HASH], b: &[u8; HASH]) -> bool {
@@ -175,11 +184,23 @@ fn same(a: &[u8; HASH], b: &[u8; HASH]) -> bool {
     std::hint::black_box(differ) == 0
 }
 
-fn parse(path: &Path) -> Result<Arc<[KeyEntry]>, KeysError> {
+fn read(path: &Path) -> Result<Arc<[KeyEntry]>, KeysError> {
     let text = reading::text(path).map_err(|error| KeysError::Unreadable {
         path: path.to_owned(),
         error: error.to_string(),
     })?;
+    parse(path, &text)
+}
+
+/// Checks the text of a file of keys, and returns how many there are. `path` is for errors.
+///
+/// # Errors
+/// A line is none, or there are none.
+pub fn check_text(path: &Path, text: &str) -> Result<usize, KeysError> {
+    parse(path, text).map(|keys| keys.len())
+}
+
+fn parse(path: &Path, text: &str) -> Result<Arc<[KeyEntry]>, KeysError> {
     let lines = text.lines().enumerate();
     let lines = lines.map(|(at, line)| (at + 1, line.split('#').next().unwrap_or_default().trim()));
     let keys = lines
@@ -203,7 +224,7 @@ fn key(line: &str) -> Option<KeyEntry> {
     let role = words.next()?;
     let (_, role) = ROLES.iter().find(|(name, _)| *name == role)?;
     let digits = words.next().filter(|digits| digits.is_ascii())?;
-    words.next()?;
+    let name = words.next()?.into();
     let mut hash = [0; HASH];
     if digits.len() != 2 * HASH {
         return None;
@@ -211,5 +232,6 @@ fn key(line: &str) -> Option<KeyEntry> {
     for (byte, at) in hash.iter_mut().zip((0..).step_by(2)) {
         *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
     }
-    Some(KeyEntry { role: *role, hash })
+    let role = *role;
+    Some(KeyEntry { role, hash, name })
 }

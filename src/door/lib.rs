@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+mod cache;
+pub mod calls;
 pub mod client;
 mod describe;
 pub mod ensemble;
@@ -19,12 +21,18 @@ pub mod keys;
 pub mod limits;
 mod metrics;
 mod net;
+pub mod notices;
+mod options;
 pub mod protocol;
 mod regions;
 mod server;
 pub mod service;
+pub mod tls;
+mod watched;
 
-pub use server::{Addresses, InferenceServer, ServerOptions, StartError};
+pub use cache::CacheMachine;
+pub use options::ServerOptions;
+pub use server::{Addresses, InferenceServer, StartError};
 
 /// The messages and services of the published interface files.
 #[allow(

@@ -8,46 +8,15 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::calls::CallRecorder;
+use crate::calls::access::AccessLog;
+use crate::calls::traces::TraceExporter;
 use crate::gateway::Gateway;
 use crate::grpc;
 use crate::http::{self, HttpScope};
-use crate::keys::Keys;
-use crate::limits::ServerLimits;
 use crate::net::{Ending, accept};
+use crate::options::ServerOptions;
 use crate::service::ModelService;
-
-/// Where a server listens, and how.
-#[derive(Clone, Debug)]
-pub struct ServerOptions {
-    /// The address of HTTP.
-    pub http: Option<SocketAddr>,
-    /// The address of gRPC.
-    pub grpc: Option<SocketAddr>,
-    /// The address of the metrics alone.
-    pub metrics: Option<SocketAddr>,
-    /// Who may ask; `None` for everybody.
-    pub keys: Option<Arc<Keys>>,
-    /// Whether others than this machine may be listened to without keys.
-    pub allow_remote: bool,
-    /// The bounds.
-    pub limits: ServerLimits,
-    /// The threads that read requests and write answers.
-    pub threads: usize,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        ServerOptions {
-            http: None,
-            grpc: None,
-            metrics: None,
-            keys: None,
-            allow_remote: false,
-            limits: ServerLimits::default(),
-            threads: 2,
-        }
-    }
-}
 
 /// Where a server listens; a port of 0 has become one that was free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +27,8 @@ pub struct Addresses {
     pub grpc: Option<SocketAddr>,
     /// The address of the metrics alone.
     pub metrics: Option<SocketAddr>,
+    /// Whether clients have to speak TLS there.
+    pub tls: bool,
 }
 
 /// Why a server does not start.
@@ -77,7 +48,8 @@ pub enum StartError {
     /// An address is not this machine's own.
     #[error(
         "--{option} {address}: others than this machine could ask, and nothing there asks who \
-         they are; `--keys FILE` does, and `--allow-remote` allows it"
+         they are or keeps others from reading; `--keys FILE` does the one, `--tls-certificate \
+         FILE` the other, and `--allow-remote` allows it without"
     )]
     Remote {
         /// The protocol's option.
@@ -95,6 +67,9 @@ pub enum StartError {
         /// The error of the system.
         error: io::Error,
     },
+    /// The access log cannot be written.
+    #[error("--access-log: {0}")]
+    AccessLog(io::Error),
     /// The system has no thread left.
     #[error("the threads of the server could not be started: {0}")]
     Threads(io::Error),
@@ -105,6 +80,7 @@ pub struct InferenceServer {
     addresses: Addresses,
     end: watch::Sender<bool>,
     farewell: std::time::Duration,
+    calls: Arc<CallRecorder>,
     runtime: Option<Runtime>,
 }
 
@@ -135,8 +111,11 @@ impl InferenceServer {
             http: address(&http),
             grpc: address(&grpc),
             metrics: address(&metrics),
+            tls: options.tls.is_some(),
         };
-        let gateway = Gateway::new(service, options.limits, options.keys.clone());
+        let calls = recorder(options, &runtime)?;
+        let gateway = Gateway::new(service, options, calls);
+        let calls = Arc::clone(&gateway.calls);
         let (end, ending) = Ending::new();
         {
             let _inside = runtime.enter();
@@ -150,6 +129,7 @@ impl InferenceServer {
             addresses,
             end,
             farewell: options.limits.farewell,
+            calls,
             runtime: Some(runtime),
         })
     }
@@ -167,8 +147,21 @@ impl Drop for InferenceServer {
             let ended = async { self.end.closed().await };
             let _ = runtime.block_on(async { tokio::time::timeout(self.farewell, ended).await });
             runtime.shutdown_background();
+            self.calls.flush();
         }
     }
+}
+
+/// Returns who reads the records of calls.
+fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, StartError> {
+    let notices = || options.notices.clone();
+    let access = options.access.as_ref();
+    let access = access.map(|access| AccessLog::begin(access, notices()));
+    let traces = options.traces.as_ref();
+    Ok(CallRecorder {
+        access: access.transpose().map_err(StartError::AccessLog)?,
+        traces: traces.map(|traces| TraceExporter::begin(traces, runtime.handle(), notices())),
+    })
 }
 
 fn listen(
@@ -176,7 +169,7 @@ fn listen(
     address: SocketAddr,
     options: &ServerOptions,
 ) -> Result<TcpListener, StartError> {
-    let is_guarded = options.allow_remote || options.keys.is_some();
+    let is_guarded = options.allow_remote || options.keys.is_some() || options.tls.is_some();
     if !address.ip().is_loopback() && !is_guarded {
         return Err(StartError::Remote { option, address });
     }

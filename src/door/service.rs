@@ -8,7 +8,7 @@ use std::time::Duration;
 use divisi::tensor::Signature;
 
 use crate::error::ServiceError;
-use crate::protocol::{ModelId, NamedTensor};
+use crate::protocol::{ModelId, NamedTensor, ParameterValue};
 
 /// The state of a version of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct ModelDescription {
     pub batch: Option<usize>,
     /// The names of the values of an output, by its name.
     pub labels: Vec<(String, Arc<[String]>)>,
+    /// Whether its answers may be kept and given again to equal requests.
+    pub cached: bool,
 }
 
 impl ModelDescription {
@@ -97,6 +99,8 @@ pub struct InferenceAnswer {
     pub samples: u64,
     /// Where the time went.
     pub times: InferenceTimes,
+    /// The parameters that the answer carries, by name.
+    pub parameters: Vec<(&'static str, ParameterValue)>,
 }
 
 /// An answer that is under way. Dropping it cancels the request.
@@ -150,7 +154,7 @@ pub trait ModelService: Send + Sync + 'static {
     /// Asks a model. What cannot be answered is refused before anything waits.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
 
-    /// Loads a model, or its newest version.
+    /// Loads a model, or its newest version. It may take as long as reading and starting do.
     ///
     /// # Errors
     /// It cannot be loaded, or nothing can.
@@ -161,15 +165,22 @@ pub trait ModelService: Send + Sync + 'static {
         )))
     }
 
-    /// Unloads a model.
+    /// Unloads a model; with `dependents` also the pipelines that use it.
     ///
     /// # Errors
     /// It cannot be unloaded, or nothing can.
-    fn unload(&self, name: &str) -> Result<(), ServiceError> {
+    fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
+        let _ = dependents;
         Err(ServiceError::unsupported(format!(
             "model `{name}`: unloading of models is not supported; the models are those that the \
              server was started with"
         )))
+    }
+
+    /// Returns a number that is another one once equal requests may be answered otherwise than
+    /// before: another version, another combination. Answers that were kept are then forgotten.
+    fn epoch(&self) -> u64 {
+        0
     }
 
     /// Returns numbers for `/metrics`.

@@ -118,6 +118,7 @@ impl Ensemble {
             answer_names: None,
             rule: RuleKind::usual(answers),
             pipeline: Some(Arc::new(pipeline)),
+            apart: false,
             segment_size: SEGMENT,
             batch_sizes: BatchSizes::default(),
             policy: PolicyKind::NoWait,

@@ -312,6 +312,15 @@ impl BatchSizes {
         self.0.contains(&size)
     }
 
+    /// Returns the sizes that are in either.
+    #[must_use]
+    pub fn union(&self, other: &BatchSizes) -> BatchSizes {
+        let mut all: Vec<BatchSize> = self.iter().chain(other.iter()).collect();
+        all.sort_unstable();
+        all.dedup();
+        BatchSizes(all)
+    }
+
     /// Returns the number of sizes (the paper's B).
     pub fn count(&self) -> usize {
         self.0.len()

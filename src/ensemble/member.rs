@@ -31,6 +31,13 @@ pub struct Member {
 }
 
 impl Member {
+    /// Whether `other` has the same network, with the same weights, answered the same way.
+    pub fn has_network_of(&self, other: &Member) -> bool {
+        Arc::ptr_eq(&self.graph, &other.graph)
+            && Arc::ptr_eq(&self.weights, &other.weights)
+            && self.outputs == other.outputs
+    }
+
     /// Returns the number of numbers that its network returns for a sample.
     pub fn row_width(&self) -> usize {
         self.graph.output().elements()

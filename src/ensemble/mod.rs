@@ -102,6 +102,8 @@ pub struct Ensemble {
     pub rule: RuleKind,
     /// The steps over the members, where these are not run side by side and combined by the rule.
     pub pipeline: Option<Arc<Pipeline>>,
+    /// Its members answer requests of their own: nothing combines them.
+    pub apart: bool,
     /// Samples in a segment and in an extent of the pool (the paper's N).
     pub segment_size: usize,
     /// The batch sizes that entries of the matrix may have.
@@ -155,11 +157,17 @@ impl Ensemble {
     /// As [`Combination::check`] and [`Combination::check_outputs`].
     pub fn check_combination(&self, combination: &Combination) -> Result<(), CombinationError> {
         combination.check(self.members.len())?;
-        if self.pipeline.is_some() {
-            // Its steps say how: the rule is never asked.
+        if !self.is_combined() {
+            // The rule is never asked.
             return Ok(());
         }
         combination.check_outputs(self.answers, &self.outputs(), &self.member_names())
+    }
+
+    /// Whether the combination rule says how its members are answered: no steps do, and its members
+    /// are asked together.
+    pub fn is_combined(&self) -> bool {
+        self.pipeline.is_none() && !self.apart
     }
 
     /// Builds the rule of a combination, ready to fold the members' rows.

@@ -29,7 +29,7 @@ pub use evaluator::{Doubt, Evaluator, Score};
 pub use greedy::{Bounds, Ties, greedy, greedy_by};
 pub use job::{SearchJob, SearchOutcome};
 pub use method::{Algorithm, EvaluatorKind, Goal, Method, Objective};
-pub use placement::{best_batch, evacuate, propose_move, worst_fit};
+pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
 pub use progress::{Accepted, SearchProgress, Tried};
 pub use result::{Comparison, Gap, LoadedLatency, SearchResult, confirm};

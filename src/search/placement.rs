@@ -189,36 +189,49 @@ pub fn evacuate(
     devices: &Devices,
     footprints: &Footprints,
 ) -> Result<Matrix, SearchError> {
-    let frame = matrix.frame();
+    let kept = matrix.workers().filter(|(c, _)| !lost.contains(&c.device));
+    let kept: Vec<_> = kept.collect();
+    complete(matrix.frame(), &kept, lost, devices, footprints)
+}
+
+/// The matrix with the workers of `kept`, in which members without any are placed by worst-fit
+/// decreasing, at the smallest batch size, in what memory remains on devices that are not `lost`.
+///
+/// # Errors
+/// A member fits nowhere any more: which, how much it needs and how much there is.
+pub fn complete(
+    frame: &Arc<Frame>,
+    kept: &[(Cell, BatchSize)],
+    lost: &[DeviceIndex],
+    devices: &Devices,
+    footprints: &Footprints,
+) -> Result<Matrix, SearchError> {
     let devices = devices.without(lost);
     let mut ledger = footprints.ledger(&devices)?;
     let mut entries = vec![None; frame.devices.len() * frame.members.len()];
-    for (cell, size) in matrix.workers().filter(|(c, _)| !lost.contains(&c.device)) {
+    for &(cell, size) in kept {
         footprints.book_one(&mut ledger, &devices, cell, size)?;
         entries[cell.place(frame.members.len())] = Some(size);
     }
     let size = frame.batch_sizes.smallest();
-    for member in bare(matrix, lost, footprints, size) {
+    for member in bare(frame, kept, footprints, size) {
         let device = book_somewhere(&devices, footprints, &mut ledger, (member, size), lost)?;
         entries[Cell { device, member }.place(frame.members.len())] = Some(size);
     }
     Ok(Matrix::new(frame.clone(), entries)?)
 }
 
-/// Members whose every worker is lost, the largest first.
+/// Members that no worker is kept of, the largest first.
 fn bare(
-    matrix: &Matrix,
-    lost: &[DeviceIndex],
+    frame: &Frame,
+    kept: &[(Cell, BatchSize)],
     footprints: &Footprints,
     size: BatchSize,
 ) -> Vec<MemberIndex> {
-    let kept = |member: &MemberIndex| {
-        let mut column = matrix.column(*member);
-        column.any(|(device, entry)| entry.is_some() && !lost.contains(&device))
-    };
-    let members = MemberIndex::all(matrix.frame().members.len());
+    let is_kept = |member: &MemberIndex| kept.iter().any(|(cell, _)| cell.member == *member);
+    let members = MemberIndex::all(frame.members.len());
     let device = DeviceIndex::new(0);
-    let mut bare: Vec<MemberIndex> = members.filter(|m| !kept(m)).collect();
+    let mut bare: Vec<MemberIndex> = members.filter(|m| !is_kept(m)).collect();
     bare.sort_by_key(|&member| Reverse(footprints.bytes(Cell { device, member }, size)));
     bare
 }

@@ -10,6 +10,7 @@ mod core;
 mod door;
 mod events;
 mod flaws;
+mod keys;
 mod live;
 mod log_line;
 mod plan;
@@ -21,13 +22,13 @@ mod scheduler;
 mod setup;
 mod simulated;
 
-pub use answer::{Answer, Part};
+pub use answer::{Answer, MissingSteps, Part};
 pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 pub use core::{
     Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, MemberStats,
-    Next, Owed, PanicWatch, PipelineConfig, Stamps, Verdict, WorkerStats, batch_spans,
+    Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats, batch_spans,
     transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
@@ -35,12 +36,12 @@ pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
-    EngineOptions, EngineSettings, Failure, FakeFactory, FaultError, GpuRunner, Graded, Loss,
-    LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory, Programs,
-    Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged, SubmittedRequest,
-    Telemetry,
+    EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
+    Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending, PredictorFactory,
+    Programs, Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements, Staged,
+    SubmittedRequest, Telemetry,
 };
-pub(crate) use live::{Leaf, LoadRank, MachineRank, caught};
+pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
 pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};

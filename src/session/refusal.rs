@@ -78,6 +78,9 @@ pub enum SessionRefusal {
     /// A search cannot be asked for so; says why.
     #[error(transparent)]
     Search(MethodError),
+    /// Models can neither be loaded nor unloaded.
+    #[error("the models are those that the server was started with")]
+    ModelsFixed,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -141,6 +144,7 @@ impl Coded for SessionRefusal {
             SessionRefusal::Vote(_) => Code::SetupInvalid,
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
+            SessionRefusal::ModelsFixed => Code::ModelsFixed,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,

@@ -19,6 +19,7 @@ use crate::serving::{LogLevel, Setup};
 use super::command::Target;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
+use super::model_view::ModelView;
 use super::playback::Playback;
 
 /// Everything but the spans, at one moment.
@@ -26,6 +27,9 @@ use super::playback::Playback;
 pub struct Snapshot {
     /// Time since the engine's start.
     pub now: Duration,
+    /// The number of the engine among those that follow each other as models are loaded and unloaded:
+    /// devices, members and figures are those of this one.
+    pub generation: u64,
     /// The name of the ensemble.
     pub ensemble: Arc<str>,
     /// The kind of its answers.
@@ -52,6 +56,10 @@ pub struct Snapshot {
     pub devices: Vec<DeviceView>,
     /// The members, in the order of the columns.
     pub members: Vec<MemberView>,
+    /// The models that can be asked, and those that could be loaded.
+    pub models: Vec<ModelView>,
+    /// Models can be loaded and unloaded.
+    pub can_load: bool,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
     /// Latencies of requests.

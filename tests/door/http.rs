@@ -303,7 +303,7 @@ fn statistics_and_metrics_count_what_was_asked() {
     assert_eq!(stats["inference_count"], 3);
     assert_eq!(stats["inference_stats"]["success"]["count"], 3);
     let all = ask(http(&server), "GET", "/v2/models/stats", b"").json();
-    assert_eq!(all["model_stats"].as_array().expect("a list").len(), 3);
+    assert_eq!(all["model_stats"].as_array().expect("a list").len(), 4);
     let metrics = server.server.addresses().metrics.expect("an address");
     let text = String::from_utf8(ask(metrics, "GET", "/metrics", b"").body).expect("text");
     let lines = [

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use divisi_door::InferenceServer;
-use divisi_door::keys::{KeyRole, Keys};
+use divisi_door::keys::{KeyRole, Keys, KeysError};
 use divisi_door::limits::ServerLimits;
+use divisi_door::notices::Notices;
 
 use crate::client::{ask, ask_with};
 use crate::service::{Echo, options};
@@ -22,6 +23,10 @@ fn file(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
+fn read(path: &Path) -> Result<Keys, KeysError> {
+    Keys::read(path, Notices::default())
+}
+
 fn bearer(token: &str) -> Vec<u8> {
     format!("Bearer {token}").into_bytes()
 }
@@ -35,7 +40,7 @@ fn a_role_has_the_rights_of_those_before_it() {
     let file = file(&format!(
         "# keys\ninfer {TEST} alice # hers\n\nread {OTHER} bob\n"
     ));
-    let keys = Keys::read(file.path()).expect("keys");
+    let keys = read(file.path()).expect("keys");
     assert!(may(&keys, "test", KeyRole::Read) && may(&keys, "test", KeyRole::Infer));
     assert!(!may(&keys, "test", KeyRole::Control));
     assert!(may(&keys, "other", KeyRole::Read) && !may(&keys, "other", KeyRole::Infer));
@@ -60,32 +65,59 @@ fn a_line_that_is_no_key_is_told_by_its_number() {
         format!("read {TEST} a\nread {TEST}\n"),
     ];
     for text in wrong {
-        let why = Keys::read(file(&text).path())
+        let why = read(file(&text).path())
             .expect_err("it is wrong")
             .to_string();
         assert!(why.contains("line 2"), "{why}");
     }
-    assert!(Keys::read(file("# none\n").path()).is_err());
-    assert!(Keys::read(Path::new("/nothing/there")).is_err());
+    assert!(read(file("# none\n").path()).is_err());
+    assert!(read(Path::new("/nothing/there")).is_err());
 }
 
 #[test]
-fn a_file_that_changes_is_read_again_and_a_wrong_one_changes_nothing() {
+fn a_file_that_changes_is_read_again_a_wrong_one_is_told_and_none_lets_nobody_in() {
     let file = file(&format!("read {TEST} a\n"));
-    let keys = Keys::read(file.path()).expect("keys");
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    let notices = Notices::to(move |words| sink.lock().unwrap().push(words.to_owned()));
+    let keys = Keys::read(file.path(), notices).expect("keys");
     assert!(may(&keys, "test", KeyRole::Read));
-    std::fs::write(file.path(), format!("read {OTHER} a\n")).expect("is written");
+    std::fs::write(file.path(), format!("read {OTHER} alice\n")).expect("is written");
     wait_until("the new key", || may(&keys, "other", KeyRole::Read));
     assert!(!may(&keys, "test", KeyRole::Read));
     std::fs::write(file.path(), "nonsense").expect("is written");
-    assert!(may(&keys, "other", KeyRole::Read));
+    let tells = |words: &str| {
+        told.lock()
+            .unwrap()
+            .last()
+            .is_some_and(|t| t.contains(words))
+    };
+    wait_until("it is told", || {
+        may(&keys, "other", KeyRole::Read) && tells("stay as they were")
+    });
+    std::fs::remove_file(file.path()).expect("is removed");
+    wait_until("nobody is let in", || !may(&keys, "other", KeyRole::Read));
+    assert!(tells("is gone"));
+    assert_eq!(told.lock().unwrap().len(), 2, "each once");
+    std::fs::write(file.path(), format!("read {TEST} a\n")).expect("is written");
+    wait_until("the key is back", || may(&keys, "test", KeyRole::Read));
+}
+
+#[test]
+fn a_key_tells_whose_it_is() {
+    let file = file(&format!("infer {TEST} alice\n"));
+    let keys = read(file.path()).expect("keys");
+    let who = keys
+        .check(Some(&bearer("test")), KeyRole::Read)
+        .expect("a key");
+    assert_eq!(&*who, "alice");
 }
 
 #[test]
 fn calls_need_the_role_that_they_are_for() {
     let file = file(&format!("infer {TEST} alice\nread {OTHER} bob\n"));
     let mut options = options(ServerLimits::default());
-    options.keys = Some(Arc::new(Keys::read(file.path()).expect("keys")));
+    options.keys = Some(Arc::new(read(file.path()).expect("keys")));
     let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
     let address = server.addresses().http.expect("an address");
     let status = |method, path, token: &str, body: &[u8]| {

@@ -7,14 +7,20 @@
     reason = "tests stop at the first surprise"
 )]
 
+mod access;
+mod cache;
 mod client;
 mod data;
+mod encodings;
 mod ensemble;
 mod grpc;
+mod heads;
 mod http;
 mod keys;
 mod limits;
 mod service;
 mod shared_memory;
+mod tls;
+mod traces;
 #[path = "../support/wait.rs"]
 mod wait;

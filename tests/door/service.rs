@@ -1,7 +1,8 @@
 //! Models for tests: one that answers its inputs, and one that waits until it is told to answer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use divisi::tensor::{DataType, Signature, TensorSpec};
 use divisi_door::error::{ErrorKind, ServiceError};
@@ -13,14 +14,19 @@ use divisi_door::service::{
 };
 use divisi_door::{InferenceServer, ServerOptions};
 
-/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails.
+/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails, `slow`
+/// takes a millisecond.
 #[derive(Default)]
 pub struct Echo {
     /// Requests of `never` that are waiting.
     pub waiting: Arc<AtomicUsize>,
+    /// Requests that models were asked.
+    pub asked: Arc<AtomicUsize>,
+    /// The number of what is served.
+    pub epoch: Arc<AtomicU64>,
 }
 
-const MODELS: [&str; 3] = ["echo", "never", "broken"];
+const MODELS: [&str; 4] = ["echo", "never", "broken", "slow"];
 
 /// Counts a request of `never` as long as it is there.
 struct Waiting(Arc<AtomicUsize>);
@@ -55,6 +61,7 @@ impl ModelService for Echo {
             },
             batch: Some(64),
             labels: vec![("x".into(), labels)],
+            cached: model.name != "slow",
         }))
     }
 
@@ -62,7 +69,12 @@ impl ModelService for Echo {
         self.describe(model).map(|_| ModelState::Ready)
     }
 
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        self.asked.fetch_add(1, Ordering::SeqCst);
         match &*request.model.name {
             "never" => {
                 self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -76,6 +88,10 @@ impl ModelService for Echo {
                 let error = ServiceError::new(ErrorKind::Internal, "it broke");
                 Box::pin(std::future::ready(Err(error)))
             }
+            "slow" => Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                Ok(answer(request))
+            }),
             _ => Box::pin(std::future::ready(Ok(answer(request)))),
         }
     }
@@ -86,7 +102,12 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
         |input: &NamedTensor| request.outputs.is_empty() || request.outputs.contains(&input.name);
     InferenceAnswer {
         samples: 1,
-        times: InferenceTimes::default(),
+        times: InferenceTimes {
+            queue: Duration::from_micros(2),
+            compute: Duration::from_micros(3),
+            ..InferenceTimes::default()
+        },
+        parameters: Vec::new(),
         outputs: request
             .inputs
             .iter()

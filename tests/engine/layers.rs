@@ -16,26 +16,29 @@ const LAYERS: &[&[&str]] = &[
     &["compute"],
     &["pipeline"],
     &["ensemble"],
+    &["catalogue"],
     &["allocation"],
     &["profile"],
     &["serving"],
     &["load"],
     &["simulation"],
     &["search"],
-    &["changes"],
+    &["changes", "deployment"],
     &["session"],
     &["lib"],
 ];
 
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
-    &["error"],
-    &["keys", "limits"],
+    &["error", "notices", "watched"],
+    &["keys", "limits", "tls"],
     &["protocol"],
     &["service"],
     &[
-        "client", "describe", "ensemble", "metrics", "net", "regions",
+        "cache", "client", "describe", "ensemble", "metrics", "net", "regions",
     ],
+    &["calls"],
+    &["options"],
     &["gateway"],
     &["grpc", "http"],
     &["server"],
@@ -182,7 +185,8 @@ fn hidden(path: &Path) -> bool {
 const LIVE: &[&[&str]] = &[
     &["locks"],
     &["graph", "member_sampler", "promise"],
-    &["counters", "factory", "request"],
+    &["counters", "factory", "served"],
+    &["request"],
     &["drivers"],
     &["state"],
     &["answers"],

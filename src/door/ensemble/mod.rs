@@ -1,154 +1,189 @@
-//! An ensemble that an engine serves in this process, as a model.
+//! What an engine serves in this process, or a deployment of models by one engine after another, as
+//! models.
 
 mod answers;
 mod gauges;
 mod inputs;
+mod model;
 
 use std::sync::Arc;
 
-use divisi::ensemble::Ensemble;
-use divisi::metrics::LatencySplit;
-use divisi::serving::{Answer, DoorState, Engine, Outcome, Request};
-use divisi::tensor::Signature;
-use tokio::sync::oneshot;
+use divisi::deployment::{self, Deployment, ModelStatus};
+use divisi::lock::SharedLeaf;
+use divisi::serving::{DoorState, Engine};
 
-use crate::error::{ErrorKind, ServiceError};
+use crate::error::ServiceError;
 use crate::protocol::ModelId;
 use crate::service::{
-    Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
-    ModelService, ModelState,
+    Gauge, InferenceFuture, InferenceRequest, ModelDescription, ModelService, ModelState,
 };
 
-use answers::AnswerForm;
-use inputs::sample_rows;
+use model::{NotTaken, ServedModel};
 
-/// The version of an ensemble.
-const VERSION: &str = "1";
-
-/// An ensemble as the one model of a server: its name is the ensemble's, its outputs are the
-/// combined answer.
+/// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
+/// that it answers, a network's its own.
 pub struct EnsembleService {
-    engine: Arc<Engine>,
-    model: Arc<ModelDescription>,
-    form: Arc<AnswerForm>,
+    /// Where engines follow one another.
+    deployment: Option<Arc<Deployment>>,
+    served: SharedLeaf<Arc<ServedModels>>,
 }
 
-impl EnsembleService {
-    /// Serves the ensemble of an engine. Where `network` is true, it is a network's file alone,
-    /// whose own tensors are the outputs.
-    pub fn new(engine: Arc<Engine>, network: bool) -> Self {
-        let ensemble = Arc::clone(engine.ensemble());
-        let form = match (network, &ensemble.members[..]) {
-            (true, [_]) => AnswerForm::of_network(&ensemble),
-            _ => AnswerForm::of_ensemble(&ensemble),
-        };
-        let model = ModelDescription {
-            name: ensemble.name.clone(),
-            versions: vec![VERSION.into()],
-            version: VERSION.into(),
-            signature: Signature {
-                inputs: inputs::specs(&ensemble, network),
-                outputs: form.specs().to_vec(),
-                lengths: ensemble.lengths.clone(),
-            },
-            batch: Some(engine.telemetry().capacity()),
-            labels: labels(&ensemble, &form),
-        };
-        EnsembleService {
+/// The models of one engine.
+struct ServedModels {
+    generation: u64,
+    engine: Arc<Engine>,
+    models: Vec<ServedModel>,
+}
+
+impl ServedModels {
+    /// The models of an engine; where `network` is true, they are networks whose own tensors are the
+    /// outputs.
+    fn new(generation: u64, engine: Arc<Engine>, network: bool) -> Self {
+        let catalogue = Arc::clone(engine.catalogue());
+        let entries = catalogue.entries().iter().enumerate();
+        let models = entries.map(|(number, entry)| {
+            let network = network || entry.interface().network;
+            ServedModel::new(&engine, (number, entry), network)
+        });
+        ServedModels {
+            models: models.collect(),
+            generation,
             engine,
-            model: Arc::new(model),
-            form: Arc::new(form),
         }
     }
 
-    fn check(&self, asked: &ModelId) -> Result<(), ServiceError> {
-        let version = asked.version.as_deref();
-        match asked.name == self.model.name && version.is_none_or(|v| v == VERSION) {
-            true => Ok(()),
-            false => Err(asked.unknown()),
-        }
+    /// Returns the model that is asked, in its newest version if none is named.
+    fn find(&self, asked: &ModelId) -> Result<&ServedModel, ServiceError> {
+        let named = self.models.iter();
+        let mut named = named.filter(|model| model.description.name == asked.name);
+        let found = match &asked.version {
+            Some(version) => named.find(|model| model.description.version == *version),
+            None => named.max_by_key(|m| m.description.version.parse::<u64>().unwrap_or(0)),
+        };
+        found.ok_or_else(|| asked.unknown())
     }
 
-    fn model_state(&self) -> ModelState {
+    fn state(&self) -> ModelState {
         match self.engine.telemetry().door() {
             DoorState::Open => ModelState::Ready,
             DoorState::Starting => ModelState::Unavailable("workers are starting".into()),
             DoorState::Closed(reason) => ModelState::Unavailable(reason),
         }
     }
+}
 
-    /// Sends a request to the engine; what it returns waits for the answer.
-    fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
-        self.check(&asked.model)?;
-        let wanted = self.form.wanted(&asked.outputs, &self.model.name)?;
-        let rows = sample_rows(&self.model.signature, &asked.inputs)?;
-        let request = Request {
-            deadline: asked.deadline,
-            ..Request::new(&rows.values).detailed(self.form.detail())
-        };
-        let (tell, told) = oneshot::channel::<Outcome>();
-        // Who has given the request up does not listen.
-        let reply = Box::new(move |outcome| drop(tell.send(outcome)));
-        let sent = self.engine.submit_cancellable(request, reply);
-        let under_way = sent.map_err(|refused| ServiceError::coded(&refused))?;
-        let (form, length) = (Arc::clone(&self.form), rows.length);
-        Ok(Box::pin(async move {
-            let outcome = told.await;
-            under_way.is_over();
-            let dropped = "the engine dropped the request";
-            let outcome = outcome.map_err(|_| ServiceError::new(ErrorKind::Internal, dropped))?;
-            let answer = outcome.map_err(|failure| ServiceError::coded(&failure))?;
-            Ok(InferenceAnswer {
-                outputs: form.outputs(&answer, length, &wanted)?,
-                samples: answer.len() as u64,
-                times: times(&answer),
-            })
-        }))
+impl EnsembleService {
+    /// Serves what an engine serves. Where `network` is true, it is a network's file alone, whose own
+    /// tensors are the outputs.
+    pub fn new(engine: Arc<Engine>, network: bool) -> Self {
+        EnsembleService {
+            deployment: None,
+            served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
+        }
     }
-}
 
-/// Returns the names of the values of outputs, where the ensemble has some.
-fn labels(ensemble: &Ensemble, form: &AnswerForm) -> Vec<(String, Arc<[String]>)> {
-    let names = ensemble.answer_names.as_ref();
-    let single = form.named_values(ensemble);
-    let labelled = names.zip(single).map(|(names, output)| {
-        let names: Arc<[String]> = names.as_slice().into();
-        (output.to_owned(), names)
-    });
-    labelled.into_iter().collect()
-}
+    /// Serves what a deployment serves, now and later.
+    pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
+        let running = deployment.running();
+        let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
+        EnsembleService {
+            deployment: Some(deployment),
+            served: SharedLeaf::new(Arc::new(served)),
+        }
+    }
 
-fn times(answer: &Answer) -> InferenceTimes {
-    let LatencySplit {
-        admission,
-        queueing,
-        batching,
-        copying,
-        computing,
-        combining,
-    } = answer.times();
-    InferenceTimes {
-        queue: queueing + batching,
-        input: admission + copying,
-        compute: computing,
-        output: combining,
+    /// Returns the models that are served now.
+    fn served(&self) -> Arc<ServedModels> {
+        let known = Arc::clone(&self.served.read());
+        let Some(deployment) = &self.deployment else {
+            return known;
+        };
+        let running = deployment.running();
+        if running.number == known.generation {
+            return known;
+        }
+        let engine = Arc::clone(&running.engine);
+        let new = Arc::new(ServedModels::new(running.number, engine, false));
+        let mut served = self.served.write();
+        // Somebody else may know a newer one already.
+        if served.generation < new.generation {
+            *served = Arc::clone(&new);
+        }
+        Arc::clone(&served)
+    }
+
+    fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+        loop {
+            let served = self.served();
+            let refused = match served.find(&asked.model)?.ask(&served.engine, asked) {
+                Ok(answer) => return Ok(answer),
+                Err(NotTaken::Refused(error)) => return Err(error),
+                Err(NotTaken::Closed(error)) => error,
+            };
+            // An engine that ends takes nothing any more: the next one is there before it ends.
+            if self.served().generation == served.generation {
+                return Err(refused);
+            }
+        }
+    }
+
+    fn statuses(&self) -> Vec<ModelStatus> {
+        let deployment = self.deployment.as_ref();
+        deployment.map(|d| d.models()).unwrap_or_default()
+    }
+
+    fn deployment(&self) -> Result<&Deployment, ServiceError> {
+        self.deployment.as_deref().ok_or_else(|| {
+            ServiceError::unsupported(
+                "loading and unloading of models is not supported; the models are those that the \
+                 server was started with",
+            )
+        })
     }
 }
 
 impl ModelService for EnsembleService {
     fn index(&self) -> Vec<(ModelId, ModelState)> {
-        let model = ModelId::new(&*self.model.name, VERSION);
-        vec![(model, self.model_state())]
+        let served = self.served();
+        let loaded = served.models.iter().map(|model| {
+            let description = &model.description;
+            let id = ModelId::new(&*description.name, &*description.version);
+            (id, served.state())
+        });
+        let others = self.statuses().into_iter();
+        let others = others.filter_map(|status| match status.state {
+            deployment::ModelState::Loaded => None,
+            deployment::ModelState::Unloaded(reason) => {
+                let version = status.version.map(|v| v.to_string()).unwrap_or_default();
+                let id = ModelId::new(status.name, version);
+                Some((id, ModelState::Unavailable(reason)))
+            }
+        });
+        loaded.chain(others).collect()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.served().state() == ModelState::Ready
     }
 
     fn describe(&self, asked: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
-        self.check(asked)?;
-        Ok(Arc::clone(&self.model))
+        let served = self.served();
+        Ok(Arc::clone(&served.find(asked)?.description))
     }
 
     fn state(&self, asked: &ModelId) -> Result<ModelState, ServiceError> {
-        self.check(asked)?;
-        Ok(self.model_state())
+        let served = self.served();
+        let found = served.find(asked).map(|_| served.state());
+        found.or_else(|unknown| {
+            let statuses = self.statuses().into_iter();
+            let mut named = statuses.filter(|status| status.name == asked.name);
+            match named.next().map(|status| status.state) {
+                Some(deployment::ModelState::Unloaded(reason)) => {
+                    Ok(ModelState::Unavailable(reason))
+                }
+                _ => Err(unknown),
+            }
+        })
     }
 
     fn infer(&self, asked: InferenceRequest) -> InferenceFuture {
@@ -158,7 +193,22 @@ impl ModelService for EnsembleService {
         }
     }
 
+    fn load(&self, name: &str) -> Result<(), ServiceError> {
+        let loaded = self.deployment()?.load(name);
+        loaded.map_err(|error| ServiceError::coded(&error))
+    }
+
+    fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
+        let unloaded = self.deployment()?.unload(name, dependents);
+        unloaded.map_err(|error| ServiceError::coded(&error))
+    }
+
+    fn epoch(&self) -> u64 {
+        let served = self.served();
+        (served.generation << 32) + served.engine.settings().rule_changes()
+    }
+
     fn gauges(&self) -> Vec<Gauge> {
-        gauges::of(&self.engine)
+        gauges::of(&self.served().engine)
     }
 }

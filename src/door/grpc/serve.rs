@@ -1,6 +1,7 @@
 //! A connection of gRPC.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +13,19 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tonic::Status;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::body::Body;
 use tonic::codegen::Service;
+use tonic::{Code, Status};
 
+use crate::calls::{CallRecord, GRPC};
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
-use crate::net::{AcceptedConnection, Ending, TimedIo};
+use crate::net::{AcceptedConnection, Ending, TimedIo, secured};
 use crate::proto::health::health_server::HealthServer;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
+use crate::tls::TlsProtocol;
 
 use super::body::{CallBody, HeldBytes};
 use super::service::GrpcService;
@@ -40,11 +44,33 @@ const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
 const HEALTH: &str = "/grpc.health.v1.Health/";
 
 /// Serves a connection until its client or the server ends it.
-pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, mut ending: Ending) {
-    let AcceptedConnection { stream, place } = accepted;
+pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, ending: Ending) {
+    let AcceptedConnection {
+        stream,
+        peer,
+        place,
+    } = accepted;
     let Some(_place) = place else {
         return;
     };
+    match &gateway.tls {
+        None => serve_on(gateway, (stream, peer), ending).await,
+        Some(tls) => {
+            let config = tls.config(TlsProtocol::Http2);
+            let stream = secured(stream, config, gateway.limits.header_time).await;
+            if let Some(stream) = stream {
+                serve_on(gateway, (stream, peer), ending).await;
+            }
+        }
+    }
+}
+
+/// Serves what a client and the server say on a connection, be it under TLS or not.
+async fn serve_on(
+    gateway: Arc<Gateway>,
+    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
+    mut ending: Ending,
+) {
     let limits = gateway.limits;
     let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
     let service = GrpcService(Arc::clone(&gateway));
@@ -52,12 +78,19 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
     let inference = GrpcInferenceServiceServer::new(service)
         .max_decoding_message_size(limits.body)
         .max_encoding_message_size(usize::MAX);
-    let service = service_fn(move |request: Request<Incoming>| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
         let (mut inference, mut health) = (inference.clone(), health.clone());
         let held: HeldBytes = Arc::new(Leaf::new(gateway.bodies.share()));
         let header = request.headers().get(AUTHORIZATION);
         let header = header.map(HeaderValue::as_bytes);
-        let allowed = gateway.authorize(header, role(request.uri().path()));
+        let call = call_of(request.uri().path()).to_owned();
+        let parent = request
+            .headers()
+            .get("traceparent")
+            .map(HeaderValue::as_bytes);
+        let record = gateway.calls.begin(GRPC, peer, parent, || call.clone());
+        let allowed = gateway.authorize(header, role(&call), &record);
+        request.extensions_mut().insert(record.clone());
         let is_stream = request.uri().path() == STREAM;
         let request = request.map(|body| match is_stream {
             true => CallBody::unbounded(body),
@@ -66,14 +99,17 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
         async move {
             let _held = held;
             if let Err(error) = allowed {
-                return Ok(Status::from(error).into_http());
+                record.ends(error.kind().grpc().into(), || error.to_string());
+                return Ok::<_, Infallible>(Status::from(error).into_http());
             }
             let answer: Result<Response<Body>, Infallible> =
                 match request.uri().path().starts_with(HEALTH) {
                     true => health.call(request).await,
                     false => inference.call(request).await,
                 };
-            answer
+            let answer = answer?;
+            record_end(&record, &answer);
+            Ok(answer)
         }
     });
     let http = builder(&limits);
@@ -86,9 +122,21 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, m
     let _ = tokio::time::timeout(limits.farewell, connection).await;
 }
 
+/// Returns the name of a path's call.
+fn call_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Notes how a call ended: an answer without a status among its headers goes on, and has none yet.
+fn record_end(record: &CallRecord, answer: &Response<Body>) {
+    let status = Status::from_header_map(answer.headers());
+    let code = status.as_ref().map_or(Code::Ok, Status::code);
+    let reason = || status.map_or(String::new(), |status| status.message().to_owned());
+    record.ends(u16::try_from(i32::from(code)).unwrap_or(u16::MAX), reason);
+}
+
 /// Returns the role that a call needs, or `None` where it needs no key.
-fn role(path: &str) -> Option<KeyRole> {
-    let (_, call) = path.rsplit_once('/').unwrap_or_default();
+fn role(call: &str) -> Option<KeyRole> {
     match call {
         "ServerLive" | "ServerReady" | "Check" => None,
         "ServerMetadata"

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::calls::CallRecord;
 use crate::describe::{EXTENSIONS, VERSION};
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
@@ -37,6 +38,30 @@ fn unsupported<T>(what: &str) -> Answered<T> {
 /// Returns the model that is asked, or `None` if all are.
 fn one(name: String, version: String) -> Option<ModelId> {
     Some(ModelId::new(name, version)).filter(|model| !model.name.is_empty())
+}
+
+/// Returns whether what uses a model is to be unloaded with it.
+fn dependents(
+    parameters: &HashMap<String, proto::ModelRepositoryParameter>,
+) -> Result<bool, ServiceError> {
+    use proto::model_repository_parameter::ParameterChoice;
+    let mut wanted = false;
+    for (name, parameter) in parameters {
+        match (&**name, &parameter.parameter_choice) {
+            ("unload_dependents", Some(ParameterChoice::BoolParam(value))) => wanted = *value,
+            _ => {
+                return Err(ServiceError::bad(format!(
+                    "parameter `{name}` of `unload`: expected `unload_dependents`, true or false"
+                )));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Returns the record of a call.
+fn record<T>(request: &Request<T>) -> CallRecord {
+    request.extensions().get().cloned().unwrap_or_default()
 }
 
 fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {
@@ -103,8 +128,9 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::ModelInferRequest>,
     ) -> Answered<proto::ModelInferResponse> {
         let within = deadline(request.metadata())?;
+        let record = record(&request);
         let call = read_call(request.into_inner(), &self.0.limits)?;
-        let reply = self.0.infer(call, within).await?;
+        let reply = self.0.infer(call, within, &record).await?;
         Ok(Response::new(write_reply(reply)))
     }
 
@@ -112,7 +138,8 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<Streaming<proto::ModelInferRequest>>,
     ) -> Answered<AnswerStream> {
-        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner());
+        let record = record(&request);
+        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record);
         Ok(Response::new(answers))
     }
 
@@ -164,7 +191,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::RepositoryModelLoadResponse> {
         let asked = request.into_inner();
         refuse_parameters(&asked.parameters)?;
-        self.0.service.load(&asked.model_name)?;
+        self.0.load(asked.model_name).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 
@@ -172,7 +199,9 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<proto::RepositoryModelUnloadRequest>,
     ) -> Answered<proto::RepositoryModelUnloadResponse> {
-        self.0.service.unload(&request.into_inner().model_name)?;
+        let asked = request.into_inner();
+        let dependents = dependents(&asked.parameters)?;
+        self.0.unload(asked.model_name, dependents).await?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 

@@ -11,12 +11,16 @@ use tokio::task::JoinHandle;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
+use crate::calls::CallRecord;
 use crate::error::ServiceError;
 use crate::gateway::Gateway;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
 
 use super::body::full;
 use super::infer::{read_call, write_reply};
+
+/// The name of a request of a stream, in records.
+const REQUEST: &str = "ModelStreamInfer request";
 
 /// Requests of a stream that are under way at once.
 const AT_ONCE: usize = 256;
@@ -42,9 +46,13 @@ pub(super) struct AnswerStream {
 
 impl AnswerStream {
     /// Answers the requests of a stream.
-    pub(super) fn of(gateway: Arc<Gateway>, requests: Streaming<ModelInferRequest>) -> Self {
+    pub(super) fn of(
+        gateway: Arc<Gateway>,
+        requests: Streaming<ModelInferRequest>,
+        record: CallRecord,
+    ) -> Self {
         let (begun, tasks) = mpsc::channel(AT_ONCE);
-        let reader = tokio::spawn(read(gateway, requests, begun));
+        let reader = tokio::spawn(read(gateway, requests, begun, record));
         AnswerStream {
             tasks,
             next: None,
@@ -58,6 +66,7 @@ async fn read(
     gateway: Arc<Gateway>,
     mut requests: Streaming<ModelInferRequest>,
     begun: mpsc::Sender<AnswerTask>,
+    record: CallRecord,
 ) {
     loop {
         // Room first: what cannot be begun yet stays with the client.
@@ -66,7 +75,10 @@ async fn read(
         };
         let task = match requests.message().await {
             Ok(None) => return,
-            Ok(Some(request)) => tokio::spawn(answer(Arc::clone(&gateway), request)),
+            Ok(Some(request)) => {
+                let record = record.within(REQUEST);
+                tokio::spawn(answer(Arc::clone(&gateway), request, record))
+            }
             Err(status) => tokio::spawn(std::future::ready(Err(status))),
         };
         room.send(OwnedTask(task));
@@ -77,9 +89,14 @@ async fn read(
 async fn answer(
     gateway: Arc<Gateway>,
     request: ModelInferRequest,
+    record: CallRecord,
 ) -> Result<ModelStreamInferResponse, Status> {
     let id = request.id.clone();
-    let answered = answered(&gateway, request).await;
+    let answered = answered(&gateway, request, &record).await;
+    match &answered {
+        Ok(_) => record.ends(0, String::new),
+        Err(error) => record.ends(error.kind().grpc().into(), || error.to_string()),
+    }
     Ok(match answered {
         Ok(reply) => ModelStreamInferResponse {
             error_message: String::new(),
@@ -98,13 +115,14 @@ async fn answer(
 async fn answered(
     gateway: &Gateway,
     request: ModelInferRequest,
+    record: &CallRecord,
 ) -> Result<ModelInferResponse, ServiceError> {
     let mut held = gateway.bodies.share();
     if !held.take(request.encoded_len()) {
         return Err(full());
     }
     let call = read_call(request, &gateway.limits)?;
-    Ok(write_reply(gateway.infer(call, None).await?))
+    Ok(write_reply(gateway.infer(call, None, record).await?))
 }
 
 impl Stream for AnswerStream {

@@ -76,7 +76,7 @@ pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
         version: model.version.clone(),
         last_inference: model.last,
         inference_count: model.samples,
-        execution_count: model.success.count,
+        execution_count: model.executions(),
         inference_stats: Some(proto::InferStatistics {
             success: of(model.success),
             fail: of(model.fail),
@@ -84,8 +84,8 @@ pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
             compute_input: of(model.input),
             compute_infer: of(model.compute),
             compute_output: of(model.output),
-            cache_hit: of(TimedCount::default()),
-            cache_miss: of(TimedCount::default()),
+            cache_hit: of(model.hits),
+            cache_miss: of(model.misses),
         }),
         ..proto::ModelStatistics::default()
     }

@@ -6,6 +6,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
+use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::protocol::ModelId;
@@ -28,9 +29,10 @@ pub(super) async fn answer(
     gateway: &Gateway,
     route: Route,
     request: Request<Incoming>,
+    record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     match route {
-        Route::Infer(model) => infer(gateway, model, request).await,
+        Route::Infer(model) => infer(gateway, model, request, record).await,
         Route::RegionRegister(name) => {
             let wanted: RegionRequest = control(gateway, request).await?;
             gateway.register(wanted.named(name))?;
@@ -42,9 +44,13 @@ pub(super) async fn answer(
         }
         Route::Load(name) => {
             refuse_parameters(&control(gateway, request).await?)?;
-            gateway.service.load(&name).map(|()| empty())
+            gateway.load(name).await.map(|()| empty())
         }
-        Route::Unload(name) => gateway.service.unload(&name).map(|()| empty()),
+        Route::Unload(name) => {
+            let wanted: UnloadRequest = control(gateway, request).await?;
+            let dependents = wanted.parameters.unload_dependents;
+            gateway.unload(name, dependents).await.map(|()| empty())
+        }
         other => at_once(gateway, other),
     }
 }
@@ -124,6 +130,19 @@ struct IndexRequest {
 struct LoadRequest {
     #[serde(default)]
     parameters: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct UnloadRequest {
+    #[serde(default)]
+    parameters: UnloadParameters,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnloadParameters {
+    #[serde(default)]
+    unload_dependents: bool,
 }
 
 fn refuse_parameters(wanted: &LoadRequest) -> Result<(), ServiceError> {

@@ -50,7 +50,9 @@ impl Body for ChunkedBody {
 pub(super) struct HeldBody {
     /// The bytes.
     pub bytes: Bytes,
-    _held: AllowanceShare,
+    /// Its share of the memory of bodies.
+    #[expect(dead_code, reason = "it goes back when it is dropped")]
+    pub held: AllowanceShare,
 }
 
 /// The memory that is taken at first for a body of several pieces.
@@ -80,7 +82,8 @@ pub(super) async fn gather(
     })
 }
 
-fn too_large(most: usize) -> ServiceError {
+/// Returns the error of a body of more than `most` bytes.
+pub(super) fn too_large(most: usize) -> ServiceError {
     let message = format!("the request's body: expected at most {most} bytes");
     ServiceError::new(ErrorKind::TooLarge, message)
 }
@@ -109,10 +112,14 @@ async fn gather_all(
         }
     }
     let bytes = if all.is_empty() { first } else { all.freeze() };
-    Ok(HeldBody { bytes, _held: held })
+    Ok(HeldBody { bytes, held })
 }
 
-fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), ServiceError> {
+/// Takes room for more bytes.
+///
+/// # Errors
+/// There is none.
+pub(super) fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), ServiceError> {
     match held.take(more) {
         true => Ok(()),
         false => Err(ServiceError::new(

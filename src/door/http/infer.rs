@@ -5,12 +5,14 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Request, Response};
 
+use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::protocol::ModelId;
 use crate::protocol::json::{JsonReply, read_call, write_reply};
 
-use super::body::{ChunkedBody, gather};
+use super::body::{ChunkedBody, HeldBody, gather};
+use super::encoding::{Encoding, packed, unpacked};
 
 /// The header that says how long the JSON is.
 const LENGTH: &str = "inference-header-content-length";
@@ -20,12 +22,28 @@ pub(super) async fn infer(
     gateway: &Gateway,
     model: ModelId,
     request: Request<Incoming>,
+    record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     let (parts, body) = request.into_parts();
-    check_encoding(&parts.headers)?;
-    let body = gather(gateway, body, gateway.limits.body).await?;
+    let encoding = Encoding::of_request(&parts.headers)?;
+    let mut body = gather(gateway, body, gateway.limits.body).await?;
+    if let Some(encoding) = encoding {
+        body = unpacked(gateway, body, encoding, gateway.limits.body).await?;
+    }
+    let (head, tail) = parted(gateway, &parts.headers, &body)?;
+    let call = read_call(model, &head, tail, &gateway.limits)?;
+    let reply = gateway.infer(call, None, record).await?;
+    Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
+}
+
+/// Returns the JSON of a request, and the binary data behind it.
+fn parted(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    body: &HeldBody,
+) -> Result<(Bytes, Bytes), ServiceError> {
     let mut head = body.bytes.clone();
-    let tail = match json_length(&parts.headers)? {
+    let tail = match json_length(headers)? {
         None => Bytes::new(),
         Some(length) if length <= head.len() => head.split_off(length),
         Some(length) => {
@@ -44,19 +62,7 @@ pub(super) async fn infer(
             ),
         ));
     }
-    let call = read_call(model, &head, tail, &gateway.limits)?;
-    let reply = gateway.infer(call, None).await?;
-    Ok(written(write_reply(&reply)?))
-}
-
-fn check_encoding(headers: &HeaderMap) -> Result<(), ServiceError> {
-    match headers.get(CONTENT_ENCODING) {
-        None => Ok(()),
-        Some(identity) if identity == "identity" => Ok(()),
-        Some(found) => Err(ServiceError::unsupported(format!(
-            "header `content-encoding`: bodies that are compressed ({found:?}) are not supported"
-        ))),
-    }
+    Ok((head, tail))
 }
 
 fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ServiceError> {
@@ -71,13 +77,23 @@ fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ServiceError> {
     length.map(Some).ok_or_else(wrong)
 }
 
-fn written(reply: JsonReply) -> Response<ChunkedBody> {
+async fn written(reply: JsonReply, encoding: Option<Encoding>) -> Response<ChunkedBody> {
     let JsonReply { head, tail } = reply;
     let length = HeaderValue::from(head.len());
     let is_binary = !tail.is_empty();
-    let body = ChunkedBody::of(std::iter::once(head).chain(tail));
-    let mut response = Response::new(body);
+    let mut pieces: Vec<Bytes> = std::iter::once(head).chain(tail).collect();
+    let mut encoded = None;
+    if let Some(encoding) = encoding
+        && let Some(packed) = packed(&pieces, encoding).await
+    {
+        pieces = vec![packed];
+        encoded = Some(HeaderValue::from_static(encoding.name()));
+    }
+    let mut response = Response::new(ChunkedBody::of(pieces));
     let headers = response.headers_mut();
+    if let Some(encoded) = encoded {
+        headers.insert(CONTENT_ENCODING, encoded);
+    }
     if is_binary {
         headers.insert(LENGTH, length);
         let kind = HeaderValue::from_static("application/octet-stream");

@@ -2,9 +2,11 @@
 
 mod answer;
 mod body;
+mod encoding;
 mod infer;
 mod route;
 mod serve;
 mod views;
+mod worded;
 
 pub(crate) use serve::{HttpScope, serve};

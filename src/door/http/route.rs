@@ -79,6 +79,14 @@ pub(super) fn route(method: &Method, path: &str, scope: HttpScope) -> Result<Rou
     of_method(method, &Method::GET, get)
 }
 
+/// Returns the methods that a path is served by.
+pub(super) fn allowed(path: &str, scope: HttpScope) -> &'static str {
+    match route(&Method::GET, path, scope) {
+        Ok(_) => "GET, HEAD",
+        Err(_) => "POST",
+    }
+}
+
 fn unknown(path: &str) -> ServiceError {
     ServiceError::new(ErrorKind::NotFound, format!("no path `{path}` is served"))
 }

@@ -1,24 +1,32 @@
 //! A connection of HTTP: its requests one after another, each with an answer.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
+use crate::calls::HTTP;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::net::{AcceptedConnection, Ending, Phase, TimedIo};
+use crate::limits::AllowanceShare;
+use crate::net::{AcceptedConnection, Ending, Phase, TimedIo, secured};
+use crate::tls::TlsProtocol;
 
 use super::answer::{answer, error_bytes, error_response};
 use super::body::ChunkedBody;
-use super::route::route;
+use super::route::{allowed, route};
+use super::worded::WordedIo;
+
+/// The header that says whose trace a call is part of.
+const TRACE_PARENT: &str = "traceparent";
 
 /// The part of the protocol that is served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +42,35 @@ pub(crate) async fn serve(
     gateway: Arc<Gateway>,
     accepted: AcceptedConnection,
     scope: HttpScope,
+    ending: Ending,
+) {
+    let AcceptedConnection {
+        stream,
+        peer,
+        place,
+    } = accepted;
+    match (&gateway.tls, place) {
+        (None, Some(place)) => serve_on(gateway, (stream, peer), place, scope, ending).await,
+        (None, None) => turn_away(stream).await,
+        (Some(tls), Some(place)) => {
+            let config = tls.config(TlsProtocol::Http1);
+            let stream = secured(stream, config, gateway.limits.header_time).await;
+            if let Some(stream) = stream {
+                serve_on(gateway, (stream, peer), place, scope, ending).await;
+            }
+        }
+        (Some(_), None) => {}
+    }
+}
+
+/// Serves what a client and the server say on a connection, be it under TLS or not.
+async fn serve_on(
+    gateway: Arc<Gateway>,
+    (stream, peer): (impl AsyncRead + AsyncWrite + Unpin, SocketAddr),
+    _place: AllowanceShare,
+    scope: HttpScope,
     mut ending: Ending,
 ) {
-    let AcceptedConnection { stream, place } = accepted;
-    let Some(_place) = place else {
-        return turn_away(stream).await;
-    };
     let limits = gateway.limits;
     let phase = Phase::default();
     let io = TimedIo::new(
@@ -52,7 +83,7 @@ pub(crate) async fn serve(
         let (gateway, phase) = (Arc::clone(&gateway), phase.clone());
         async move {
             phase.serves();
-            let response = respond(&gateway, request, scope).await;
+            let response = respond(&gateway, request, peer, scope).await;
             phase.rests();
             Ok::<_, Infallible>(response)
         }
@@ -61,7 +92,7 @@ pub(crate) async fn serve(
     http.max_headers(limits.headers)
         .max_buf_size(limits.header_bytes)
         .header_read_timeout(None);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(WordedIo::new(io)), service));
     // How a connection ended its client knows, or does not care.
     tokio::select! {
         _ = connection.as_mut() => return,
@@ -73,21 +104,44 @@ pub(crate) async fn serve(
 async fn respond(
     gateway: &Gateway,
     request: Request<Incoming>,
+    peer: SocketAddr,
     scope: HttpScope,
 ) -> Response<ChunkedBody> {
-    let found = route(request.method(), request.uri().path(), scope);
+    let path = request.uri().path();
+    let parent = request
+        .headers()
+        .get(TRACE_PARENT)
+        .map(HeaderValue::as_bytes);
+    let method = request.method();
+    let record = (gateway.calls).begin(HTTP, peer, parent, || format!("{method} {path}"));
+    let found = route(request.method(), path, scope);
+    let methods = match &found {
+        Err(error) if error.kind() == ErrorKind::Method => allowed(path, scope),
+        _ => "",
+    };
     let answered = match found {
         Ok(route) => {
             let header = request.headers().get(AUTHORIZATION);
             let header = header.map(HeaderValue::as_bytes);
-            match gateway.authorize(header, route.role()) {
-                Ok(()) => answer(gateway, route, request).await,
+            match gateway.authorize(header, route.role(), &record) {
+                Ok(()) => answer(gateway, route, request, &record).await,
                 Err(error) => Err(error),
             }
         }
         Err(error) => Err(error),
     };
-    answered.unwrap_or_else(|error| error_response(&error))
+    if answered.is_ok() {
+        record.ends(200, String::new);
+    }
+    answered.unwrap_or_else(|error| {
+        record.ends(error.kind().http(), || error.to_string());
+        let mut response = error_response(&error);
+        if error.kind() == ErrorKind::Method {
+            let methods = HeaderValue::from_static(methods);
+            response.headers_mut().insert(ALLOW, methods);
+        }
+        response
+    })
 }
 
 /// Tells a client that there are too many connections.

@@ -217,7 +217,7 @@ impl<'a> StatisticsView<'a> {
             version: &model.version,
             last_inference: model.last,
             inference_count: model.samples,
-            execution_count: model.success.count,
+            execution_count: model.executions(),
             inference_stats: InferenceStatisticsView::of(model),
             batch_stats: [],
             memory_usage: [],
@@ -238,8 +238,8 @@ impl InferenceStatisticsView {
             compute_input: model.input.into(),
             compute_infer: model.compute.into(),
             compute_output: model.output.into(),
-            cache_hit: TimedCount::default().into(),
-            cache_miss: TimedCount::default().into(),
+            cache_hit: model.hits.into(),
+            cache_miss: model.misses.into(),
         }
     }
 }

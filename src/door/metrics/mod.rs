@@ -5,4 +5,4 @@ mod prometheus;
 mod tally;
 
 pub(crate) use prometheus::exposition;
-pub(crate) use tally::{ModelStatistics, Tallies, TimedCount};
+pub(crate) use tally::{CacheUse, ModelStatistics, Tallies, TimedCount};

@@ -19,7 +19,7 @@ fn micros(counted: TimedCount) -> u64 {
 }
 
 /// The metrics of models, named as Triton names them.
-const METRICS: [ModelMetric; 9] = [
+const METRICS: [ModelMetric; 13] = [
     (
         "nv_inference_request_success",
         "Number of successful inference requests, all batch sizes",
@@ -36,7 +36,7 @@ const METRICS: [ModelMetric; 9] = [
         "nv_inference_exec_count",
         "Number of model executions performed (does not include cached requests)",
         true,
-        |model| model.success.count,
+        ModelStatistics::executions,
     ),
     (
         "nv_inference_request_duration_us",
@@ -73,6 +73,30 @@ const METRICS: [ModelMetric; 9] = [
         "Instantaneous number of pending requests awaiting execution per-model.",
         false,
         |model| model.pending,
+    ),
+    (
+        "nv_cache_num_hits_per_model",
+        "Number of cache hits per model",
+        true,
+        |model| model.hits.count,
+    ),
+    (
+        "nv_cache_num_misses_per_model",
+        "Number of cache misses per model",
+        true,
+        |model| model.misses.count,
+    ),
+    (
+        "nv_cache_hit_duration_per_model",
+        "Total cache hit duration per model, in microseconds",
+        true,
+        |model| micros(model.hits),
+    ),
+    (
+        "nv_cache_miss_duration_per_model",
+        "Total cache miss duration per model, in microseconds",
+        true,
+        |model| micros(model.misses),
     ),
 ];
 

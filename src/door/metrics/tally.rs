@@ -44,8 +44,30 @@ pub(crate) struct ModelStatistics {
     pub compute: TimedCount,
     /// Their combining.
     pub output: TimedCount,
+    /// Requests answered by what was kept.
+    pub hits: TimedCount,
+    /// Requests whose answers were looked for and not there.
+    pub misses: TimedCount,
     /// Requests under way.
     pub pending: u64,
+}
+
+impl ModelStatistics {
+    /// Returns how many requests the model itself answered.
+    pub(crate) fn executions(&self) -> u64 {
+        self.success.count.saturating_sub(self.hits.count)
+    }
+}
+
+/// How the kept answers took part in a request, and how long that took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CacheUse {
+    /// Nobody looked.
+    None,
+    /// The answer was there.
+    Hit(Duration),
+    /// It was not.
+    Miss(Duration),
 }
 
 /// A [`TimedCount`] that is counted from any thread.
@@ -85,6 +107,8 @@ pub(crate) struct ModelTally {
     input: Counter,
     compute: Counter,
     output: Counter,
+    hits: Counter,
+    misses: Counter,
     pending: AtomicI64,
 }
 
@@ -99,16 +123,21 @@ impl ModelTally {
         }
     }
 
-    fn answered(&self, took: Duration, answer: &InferenceAnswer) {
+    fn answered(&self, took: Duration, answer: &InferenceAnswer, cache: CacheUse) {
         self.success.add(took);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_millis() as u64);
+        self.last.fetch_max(now, Ordering::Relaxed);
+        match cache {
+            CacheUse::Hit(took) => return self.hits.add(took),
+            CacheUse::Miss(took) => self.misses.add(took),
+            CacheUse::None => {}
+        }
         self.queue.add(answer.times.queue);
         self.input.add(answer.times.input);
         self.compute.add(answer.times.compute);
         self.output.add(answer.times.output);
         self.samples.fetch_add(answer.samples, Ordering::Relaxed);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_millis() as u64);
-        self.last.fetch_max(now, Ordering::Relaxed);
     }
 
     fn failed(&self, took: Duration, kind: ErrorKind) {
@@ -135,6 +164,8 @@ impl ModelTally {
             input: self.input.read(),
             compute: self.compute.read(),
             output: self.output.read(),
+            hits: self.hits.read(),
+            misses: self.misses.read(),
             pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
         }
     }
@@ -150,10 +181,10 @@ pub(crate) struct RequestTally {
 
 impl RequestTally {
     /// Counts its end.
-    pub(crate) fn end(mut self, outcome: Result<&InferenceAnswer, &ServiceError>) {
+    pub(crate) fn end(mut self, outcome: Result<(&InferenceAnswer, CacheUse), &ServiceError>) {
         self.over = true;
         match outcome {
-            Ok(answer) => self.of.answered(self.began.elapsed(), answer),
+            Ok((answer, cache)) => self.of.answered(self.began.elapsed(), answer, cache),
             Err(error) => self.of.failed(self.began.elapsed(), error.kind()),
         }
     }

@@ -1,6 +1,7 @@
 //! Taking connections, up to a bound, until the server ends.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct AcceptedConnection {
     /// The connection.
     pub stream: TcpStream,
+    /// The client's address.
+    pub peer: SocketAddr,
     /// Its place among those that there may be, or `None` if there is none left.
     pub place: Option<AllowanceShare>,
 }
@@ -54,11 +57,15 @@ pub(crate) async fn accept<F>(
             () = ending.comes() => return,
         };
         match taken {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // Answers are small and must not wait for each other.
                 let _ = stream.set_nodelay(true);
                 let place = Arc::clone(&places).one();
-                tokio::spawn(serve(AcceptedConnection { stream, place }));
+                tokio::spawn(serve(AcceptedConnection {
+                    stream,
+                    peer,
+                    place,
+                }));
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

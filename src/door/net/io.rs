@@ -10,7 +10,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Whether a request is being served on a connection. Between requests a connection may stay idle
@@ -58,8 +57,8 @@ impl TimeLimit {
 }
 
 /// See the module's text.
-pub(crate) struct TimedIo {
-    stream: TcpStream,
+pub(crate) struct TimedIo<S> {
+    stream: S,
     /// `None` where the protocol has no heads to wait for.
     phase: Option<Phase>,
     head: TimeLimit,
@@ -68,14 +67,9 @@ pub(crate) struct TimedIo {
     begun: bool,
 }
 
-impl TimedIo {
-    /// ServerLimits the time for heads, where `phase` tells when one is complete, and for reading.
-    pub(crate) fn new(
-        stream: TcpStream,
-        phase: Option<Phase>,
-        head: Duration,
-        read: Duration,
-    ) -> Self {
+impl<S> TimedIo<S> {
+    /// Limits the time for heads, where `phase` tells when one is complete, and for reading.
+    pub(crate) fn new(stream: S, phase: Option<Phase>, head: Duration, read: Duration) -> Self {
         TimedIo {
             stream,
             phase,
@@ -114,7 +108,7 @@ fn slow() -> io::Error {
     io::Error::from(io::ErrorKind::TimedOut)
 }
 
-impl AsyncRead for TimedIo {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -133,7 +127,7 @@ impl AsyncRead for TimedIo {
     }
 }
 
-impl AsyncWrite for TimedIo {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedIo<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

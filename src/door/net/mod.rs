@@ -2,6 +2,8 @@
 
 mod accept;
 mod io;
+mod secured;
 
 pub(crate) use accept::{AcceptedConnection, Ending, accept};
 pub(crate) use io::{Phase, TimedIo};
+pub(crate) use secured::secured;

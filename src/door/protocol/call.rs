@@ -84,6 +84,8 @@ pub struct InferenceReply {
     pub version: String,
     /// The client's name for the request.
     pub id: String,
+    /// Its parameters, by name.
+    pub parameters: Vec<(&'static str, ParameterValue)>,
     /// The outputs, in the order in which they were asked for.
     pub outputs: Vec<ReplyOutput>,
 }
@@ -126,6 +128,8 @@ impl InferenceCall {
         for name in SEQUENCE {
             refuse_sequence(name, parameters.get(name))?;
         }
+        // It is one queue, in the order of arrival, in which nothing overtakes.
+        parameters.count("priority", "the request")?;
         let timeout = parameters.count("timeout", "the request")?;
         let timeout = timeout.filter(|micros| *micros > 0);
         Ok(InferenceCall {

@@ -1,5 +1,7 @@
 //! Parameters of requests, inputs and outputs: values by name.
 
+use std::fmt;
+
 use crate::error::ServiceError;
 
 /// The value of a parameter.
@@ -15,6 +17,18 @@ pub enum ParameterValue {
     Float(f64),
     /// A text.
     Text(String),
+}
+
+impl fmt::Display for ParameterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParameterValue::Bool(value) => write!(f, "{value}"),
+            ParameterValue::Integer(value) => write!(f, "{value}"),
+            ParameterValue::Unsigned(value) => write!(f, "{value}"),
+            ParameterValue::Float(value) => write!(f, "{value}"),
+            ParameterValue::Text(value) => write!(f, "the text `{value}`"),
+        }
+    }
 }
 
 /// Parameters, and what they belong to, for errors.
@@ -89,6 +103,6 @@ impl CallParameters {
 
 fn wrong(name: &str, of: &str, expected: &str, found: &ParameterValue) -> ServiceError {
     ServiceError::bad(format!(
-        "{of}: parameter `{name}`: expected {expected}, found {found:?}"
+        "{of}: parameter `{name}`: expected {expected}, found {found}"
     ))
 }

@@ -33,6 +33,9 @@ impl EngineState {
             let mut answered = self.counters.answered.lock();
             let mut checkpoints = self.counters.checkpoints.lock();
             for done in finished.iter() {
+                done.payload
+                    .served
+                    .answered(now, done.latency, done.samples);
                 checkpoints.answered(now, done.latency, done.samples);
                 latency.record(done.latency);
                 lately.record(done.latency.as_micros() as u64, 1);
@@ -42,12 +45,15 @@ impl EngineState {
             }
         }
         self.keep_reading(now);
-        let width = self.ensemble.answer_width();
         finished.pay(|done| {
             let finish = |d: &RequestData| {
+                let served = &d.served;
                 let answer = match &d.graph {
-                    Some(graph) => graph.answer(&self.storage),
-                    None => Answer::finish(d.rule.as_ref(), &d.parts, width),
+                    Some(graph) => graph.answer(&served.storage, &done.late),
+                    None => {
+                        let width = served.ensemble.answer_width();
+                        Answer::finish(d.rule.as_ref(), &d.parts, width)
+                    }
                 };
                 Ok(answer.timed(done.split))
             };
@@ -59,7 +65,8 @@ impl EngineState {
                 }
                 // Those of a rule that it does not know it leaves alone.
                 (None, Some(member_sample)) => {
-                    self.sampler.weigh(member_sample, &done.payload.rule)
+                    let sampler = &done.payload.served.sampler;
+                    sampler.weigh(member_sample, &done.payload.rule);
                 }
                 (None, None) => {}
             }
@@ -103,6 +110,9 @@ impl EngineState {
         let mut any = false;
         failed.pay(|done| {
             counter.fetch_add(1, Ordering::Relaxed);
+            if *failure != Failure::Cancelled {
+                done.payload.served.failed();
+            }
             done.payload.answer(|_| Err(failure.clone()));
             any = true;
         });
@@ -160,13 +170,14 @@ impl EngineState {
     fn without_spoilt(&self, finished: LiveOwed) -> LiveOwed {
         for done in finished.iter().filter(|done| done.payload.is_flawed()) {
             for (member, found) in flaws(&done.payload) {
-                self.tell_flaws(member, found);
+                self.tell_flaws(done.payload.served.column_of(member), found);
             }
         }
         let (spoilt, sound) = finished.split(|done| self.spoilt(&done.payload).is_some());
         spoilt.pay(|done| {
             if let Some(failure) = self.spoilt(&done.payload) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
+                done.payload.served.failed();
                 done.payload.answer(|_| Err(failure));
             }
         });
@@ -185,7 +196,7 @@ impl EngineState {
         let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
         let named: Vec<(String, usize)> = spoilt
             .map(|(member, found)| {
-                let name = &self.ensemble.members[*member].name;
+                let name = &data.served.ensemble.members[*member].name;
                 (name.clone(), found.not_finite as usize)
             })
             .collect();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::lock::Ranked;
-use crate::metrics::{Latency, LatencyTally, RateRing, Reading};
+use crate::metrics::{Latency, LatencyTally, LatencyView, RateRing, Reading};
 use crate::serving::core::{MOMENT, MOMENTS};
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::FlawTally;
@@ -35,6 +35,67 @@ pub(crate) struct EngineCounters {
     pub graded: Arc<Graded>,
     /// Rows that were not what they should be.
     pub flaws: FlawTally,
+}
+
+/// What became of the requests of one entry of the catalogue.
+#[derive(Debug)]
+pub(crate) struct EntryTally {
+    /// Requests that failed.
+    pub failed: u64,
+    requests: RateRing,
+    samples: RateRing,
+    latency: LatencyTally,
+}
+
+impl Default for EntryTally {
+    fn default() -> Self {
+        EntryTally {
+            failed: 0,
+            requests: RateRing::new(MOMENT, MOMENTS),
+            samples: RateRing::new(MOMENT, MOMENTS),
+            latency: LatencyTally::default(),
+        }
+    }
+}
+
+/// The figures of one entry of the catalogue.
+#[derive(Clone, Debug)]
+pub struct EntryStats {
+    /// Requests answered since the start.
+    pub answered: u64,
+    /// Samples answered since the start.
+    pub samples: u64,
+    /// Requests that were let in and failed.
+    pub failed: u64,
+    /// Requests answered a second, over the last second.
+    pub requests_per_s: f64,
+    /// Samples answered a second, over the last second.
+    pub samples_per_s: f64,
+    /// Of requests, from submission to answer.
+    pub latency: LatencyView,
+}
+
+impl EntryTally {
+    /// A request of `samples` was answered.
+    pub(super) fn answered(&mut self, now: Duration, latency: Duration, samples: usize) {
+        self.requests.add(now, 1.0);
+        self.samples.add(now, samples as f64);
+        let lately = self.latency.slot(now);
+        lately.record(latency.as_micros() as u64, 1);
+    }
+
+    /// Returns the figures as of `now`.
+    pub(super) fn stats(&mut self, now: Duration) -> EntryStats {
+        let lately = Duration::from_secs(1);
+        EntryStats {
+            answered: self.requests.total() as u64,
+            samples: self.samples.total() as u64,
+            failed: self.failed,
+            requests_per_s: self.requests.rate(now, lately),
+            samples_per_s: self.samples.rate(now, lately),
+            latency: self.latency.view(now, None),
+        }
+    }
 }
 
 /// Answers whose label was known, by whoever sent their requests.

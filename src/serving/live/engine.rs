@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::allocation::{
     Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
 };
+use crate::catalogue::Catalogue;
 use crate::device::{Devices, Ledger};
 use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
 use crate::lock::Ranked;
@@ -35,6 +36,8 @@ pub struct EngineOptions {
     pub pool: PoolBounds,
     /// How long draining may take.
     pub drain_limit: Duration,
+    /// The moment that times are counted from; `None` for that of the start.
+    pub epoch: Option<Instant>,
 }
 
 impl Default for EngineOptions {
@@ -42,6 +45,7 @@ impl Default for EngineOptions {
         EngineOptions {
             pool: PoolBounds::default(),
             drain_limit: Duration::from_secs(10),
+            epoch: None,
         }
     }
 }
@@ -102,15 +106,32 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let pool = PoolSize::of(&ensemble, options.pool)?;
-        let footprints = Footprints::of(&ensemble, &devices).with_pool(pool);
+        let catalogue = Arc::new(Catalogue::of(ensemble));
+        Engine::start_catalogue(catalogue, devices, matrix, factory, options)
+    }
+
+    /// Builds every worker of `matrix`, whose columns are the members of all entries of the catalogue,
+    /// then opens the door. The entries share the memory that the pool may take.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_catalogue(
+        catalogue: Arc<Catalogue>,
+        devices: Devices,
+        matrix: &Matrix,
+        factory: Arc<dyn PredictorFactory>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
+        let ensemble = Arc::clone(catalogue.models());
+        let pools = PoolSize::of_entries(&catalogue, options.pool)?;
+        let footprints = Footprints::of(&ensemble, &devices).with_pools(&pools);
         footprints.book(matrix, &devices)?;
         ensemble
             .policy
             .check(&ensemble.batch_sizes)
             .map_err(EngineError::Policy)?;
         let networks = ServedNetworks { ensemble, factory };
-        let opened = EngineState::open(networks, devices, pool.extents());
+        let opened = EngineState::open(catalogue, networks, devices, &pools, options.epoch);
         let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             state,
@@ -208,7 +229,12 @@ impl Engine {
         Ok(self.submit(request)?.wait())
     }
 
-    /// The ensemble served.
+    /// Returns everything that is served.
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.state.catalogue
+    }
+
+    /// The ensemble served; of several entries of a catalogue their members side by side.
     pub fn ensemble(&self) -> &Arc<Ensemble> {
         &self.state.ensemble
     }

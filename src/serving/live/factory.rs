@@ -122,6 +122,25 @@ impl NetworkFactory {
         }
     }
 
+    /// For the members of `ensemble`, some of which `before` may have lowered already: the same
+    /// network with the same weights is there once.
+    pub fn after(before: &NetworkFactory, ensemble: Arc<Ensemble>) -> Self {
+        let known: Vec<Option<WeakNetwork>> = {
+            let lowered = before.lowered.lock();
+            let same = |member: &Arc<Member>| {
+                let mut others = before.ensemble.members.iter().zip(&lowered[..]);
+                let found = others.find(|(other, _)| other.has_network_of(member));
+                found.and_then(|(_, lowered)| lowered.clone())
+            };
+            ensemble.members.iter().map(same).collect()
+        };
+        NetworkFactory {
+            lowered: Ranked::new(known),
+            ensemble,
+            programs: Programs::default(),
+        }
+    }
+
     fn lowered(&self, member: MemberIndex) -> Result<LoweredNetwork, BuildError> {
         let mut all = self.lowered.lock();
         if let Some(lowered) = all[member].as_ref().and_then(WeakNetwork::upgrade) {
@@ -173,6 +192,7 @@ enum LoweredNetwork {
 }
 
 /// A lowered network that somebody else holds.
+#[derive(Clone)]
 enum WeakNetwork {
     One(Weak<Lowered>),
     Varying(Weak<VaryingNetwork>),

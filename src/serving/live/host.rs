@@ -9,7 +9,6 @@ use crate::ensemble::PolicyKind;
 use crate::serving::batch::PartKey;
 use crate::serving::core::{Stamps, Verdict, batch_spans};
 use crate::serving::events::{EngineEvent, WorkerOutcome};
-use crate::serving::pool::Storage;
 use crate::serving::scheduler::WorkerSpec;
 use crate::trace::Span;
 
@@ -34,10 +33,6 @@ impl DriverHost for EngineState {
 
     fn policy(&self) -> PolicyKind {
         self.core().policy()
-    }
-
-    fn storage(&self) -> &Storage {
-        &self.storage
     }
 
     fn emit(&self, event: EngineEvent) {

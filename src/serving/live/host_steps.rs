@@ -11,7 +11,7 @@ impl EngineState {
     /// Runs the host's steps that are ready, and those that become ready by them. No lock may be
     /// held.
     pub(super) fn run_host_steps(&self) {
-        if self.ensemble.pipeline.is_none() {
+        if !self.has_steps {
             return;
         }
         loop {
@@ -19,7 +19,8 @@ impl EngineState {
             if ready.is_empty() {
                 return;
             }
-            for work in ready {
+            for mut work in ready {
+                work.started = self.now();
                 self.run_host_step(&work);
             }
         }
@@ -49,11 +50,12 @@ impl EngineState {
             return Err(failure);
         }
         let failure = |reason: String| {
-            let step = self.ensemble.pipeline.as_ref().map(|p| p.step(work.step));
+            let pipeline = work.payload.served.ensemble.pipeline.as_ref();
+            let step = pipeline.map(|pipeline| pipeline.step(work.step));
             let step = step.map(|step| step.name.clone()).unwrap_or_default();
             Failure::Step { step, reason }
         };
-        match caught(|| graph.run(&self.storage, work)) {
+        match caught(|| graph.run(&work.payload.served.storage, work)) {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(1)) => Err(failure("NaN or infinities for 1 sample".into())),
             Ok(Err(samples)) => Err(failure(format!("NaN or infinities for {samples} samples"))),

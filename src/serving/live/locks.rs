@@ -24,6 +24,7 @@ macro_rules! ranks {
 }
 
 ranks! {
+    5 DeploymentRank "a change of the models that are served"
     10 LoadRank "the built-in load"
     20 ApplyingRank "a change of what runs"
     30 MachineRank "the machine of changes"

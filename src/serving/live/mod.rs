@@ -16,15 +16,16 @@ mod pending;
 mod promise;
 mod request;
 mod reserve;
+mod served;
 mod state;
 mod telemetry;
 
-pub use counters::Graded;
+pub use counters::{EntryStats, Graded};
 pub use drivers::{DeviceCapabilities, DeviceVitals, DriverError, GpuRunner, LossReason};
 pub use engine::{Engine, EngineError, EngineOptions};
 pub use factory::{BuildError, FakeFactory, NetworkFactory, PredictorFactory, Programs};
 pub use faults::{DeviceFaults, FaultError};
-pub(crate) use locks::{Leaf, LoadRank, MachineRank};
+pub(crate) use locks::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf};
 pub use pending::{Pending, Staged, SubmittedRequest};
 pub(crate) use promise::caught;
 pub use promise::{Failure, Outcome, Panicked, Reply, Settlements};

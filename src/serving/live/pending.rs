@@ -176,46 +176,56 @@ impl EngineState {
 
     /// Lets a request in and writes its samples to the pool.
     fn stage(&self, request: Request<'_>, reply: Reply) -> Result<RequestKey, Refused> {
-        let width = self.ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width, &self.ensemble.row_check) {
+        let served = self.served(request.pipeline);
+        let served =
+            served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
+        let ensemble = &served.ensemble;
+        let width = ensemble.input.shape.elements();
+        let pipeline = ensemble.pipeline.as_ref();
+        let checked = check(request.values, width, &ensemble.row_check)
+            .and_then(|()| check_outputs(request.outputs, pipeline.map(|p| p.outputs().len())));
+        if let Err(refused) = checked {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
         let now = self.now();
         let deadline = request.deadline.map(|within| now.saturating_add(within));
         let samples = request.values.len() / width;
-        let rule = self.rule();
+        let rule = served.rule();
         let tokens_of = |sample: usize| {
             let row = request.values.get(sample * width..(sample + 1) * width)?;
-            self.ensemble.tokens_of(row)
+            ensemble.tokens_of(row)
         };
-        let sampler = &self.sampler;
+        let sampler = &served.sampler;
         let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
         let due = now.saturating_sub(request.late);
         let kept = match request.detail {
-            Detail::Members => self.ensemble.members.len(),
+            Detail::Members => ensemble.members.len(),
             Detail::Scores | Detail::Marked => 0,
         };
         let detail = request.detail;
-        let admission = self
-            .core()
-            .admit(due, Arrival::of(samples).until(deadline), |slices| {
-                let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-                let pipeline = self.ensemble.pipeline.as_ref();
-                let graph = pipeline.map(|pipeline| PipelineRows::new(pipeline, slices));
-                let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
-                let promises = &self.promises;
-                Arc::new(RequestData::new(
-                    parts,
-                    rule,
-                    graph,
-                    member_sample,
-                    detail,
-                    reply,
-                    promises,
-                ))
-            })?;
-        self.storage.write(&admission.parts, request.values);
+        let arrival = Arrival {
+            pipeline: request.pipeline,
+            outputs: pipeline.and_then(|p| p.steps_of(request.outputs)),
+            ..Arrival::of(samples).until(deadline)
+        };
+        let admission = self.core().admit(due, arrival, |slices| {
+            let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
+            let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
+            let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
+            let promises = &self.promises;
+            Arc::new(RequestData::new(
+                Arc::clone(served),
+                parts,
+                rule,
+                graph,
+                member_sample,
+                detail,
+                reply,
+                promises,
+            ))
+        })?;
+        served.storage.write(&admission.parts, request.values);
         Ok(admission.request)
     }
 
@@ -262,5 +272,14 @@ fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
             sample: at / width,
             value: at % width,
         }),
+    }
+}
+
+/// Checks the outputs that are wanted of a pipeline that has so many; an ensemble has one.
+fn check_outputs(wanted: &[usize], outputs: Option<usize>) -> Result<(), Refused> {
+    let outputs = outputs.unwrap_or(1);
+    match wanted.iter().find(|output| **output >= outputs) {
+        Some(&output) => Err(Refused::Output { output, outputs }),
+        None => Ok(()),
     }
 }

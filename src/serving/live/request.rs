@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::ensemble::{CombinationRule, OutputKind, Targets};
 use crate::serving::answer::Part;
-use crate::serving::batch::{Batch, Range, Slice};
+use crate::serving::batch::{Batch, PipelineIndex, Range, Slice};
 use crate::serving::core::{Next, Owed};
 use crate::serving::flaws::Detail;
-use crate::serving::pool::Storage;
 
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
 use super::promise::{Outcome, Promise, PromiseLedger, Reply, RulePanicked, caught};
+use super::served::ServedEnsemble;
 
 /// A client's call: samples, row after row, and how long they may take.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,10 @@ pub struct Request<'a> {
     pub targets: Option<(&'a Targets, usize)>,
     /// How much its caller wants to be told.
     pub detail: Detail,
+    /// The outputs of a pipeline that its caller wants, in this order; all of them if empty.
+    pub outputs: &'a [usize],
+    /// Which entry of the catalogue it asks.
+    pub pipeline: PipelineIndex,
 }
 
 impl<'a> Request<'a> {
@@ -41,13 +45,27 @@ impl<'a> Request<'a> {
             late: Duration::ZERO,
             targets: None,
             detail: Detail::Scores,
+            outputs: &[],
+            pipeline: PipelineIndex::default(),
         }
+    }
+
+    /// The same, for some outputs of a pipeline alone: what no other needs is not computed.
+    #[must_use]
+    pub fn asking(self, outputs: &'a [usize]) -> Self {
+        Request { outputs, ..self }
     }
 
     /// The same, to be told more.
     #[must_use]
     pub fn detailed(self, detail: Detail) -> Self {
         Request { detail, ..self }
+    }
+
+    /// The same, of another entry of the catalogue than the first.
+    #[must_use]
+    pub fn to(self, pipeline: PipelineIndex) -> Self {
+        Request { pipeline, ..self }
     }
 
     /// The same, given up `within` this time.
@@ -62,6 +80,8 @@ impl<'a> Request<'a> {
 
 /// A request as the engine keeps it while it is under way.
 pub(crate) struct RequestData {
+    /// Who answers it.
+    pub served: Arc<ServedEnsemble>,
     pub parts: Vec<Part>,
     /// Taken when it was let in, so that one rule combines all of it.
     pub rule: Arc<dyn CombinationRule>,
@@ -78,6 +98,7 @@ pub(crate) struct RequestData {
 
 impl RequestData {
     pub(super) fn new(
+        served: Arc<ServedEnsemble>,
         parts: Vec<Part>,
         rule: Arc<dyn CombinationRule>,
         graph: Option<PipelineRows>,
@@ -87,6 +108,7 @@ impl RequestData {
         promises: &Arc<PromiseLedger>,
     ) -> Self {
         RequestData {
+            served,
             parts,
             rule,
             graph,
@@ -98,7 +120,8 @@ impl RequestData {
     }
 
     /// Copies the samples of a batch's range to `to`, as its model takes them.
-    pub(super) fn read(&self, storage: &Storage, range: &Range, slice: Slice, to: &mut [f32]) {
+    pub(super) fn read(&self, range: &Range, slice: Slice, to: &mut [f32]) {
+        let storage = &self.served.storage;
         match &self.graph {
             Some(graph) if graph.is_gathered(range.plane) => {
                 graph.gather(storage, (range.part, range.first), range.plane, to);
@@ -108,15 +131,9 @@ impl RequestData {
     }
 
     /// Copies results of steps to `to`, as a plane has them.
-    pub(super) fn gather(
-        &self,
-        storage: &Storage,
-        from: (usize, usize),
-        plane: usize,
-        to: &mut [f32],
-    ) {
+    pub(super) fn gather(&self, from: (usize, usize), plane: usize, to: &mut [f32]) {
         if let Some(graph) = &self.graph {
-            graph.gather(storage, from, plane, to);
+            graph.gather(&self.served.storage, from, plane, to);
         }
     }
 
@@ -190,12 +207,13 @@ impl BatchOutput<'_> {
     }
 
     fn fold_all(&self, batch: &LiveBatch) {
-        let (width, member) = (self.width, batch.member);
+        let width = self.width;
         let mut at = 0;
         for placed in &batch.ranges {
             let range = placed.range;
             let end = at + range.len * width;
             let data = &placed.payload;
+            let member = data.served.member_at(batch.member);
             let rows = &self.rows[at..end];
             if let Some(member_sample) = &data.member_sample {
                 member_sample.keep(member, &range, rows);

@@ -9,11 +9,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
+use crate::allocation::PoolSize;
+use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::device::{DeviceIndex, Devices};
 use crate::ensemble::{Combination, CombinationRule, Ensemble, PolicyKind};
 use crate::lock::{Ranked, RankedGuard};
 use crate::profile::Costs;
-use crate::serving::batch::WorkerId;
+use crate::serving::batch::{PipelineIndex, WorkerId};
 use crate::serving::core::{Core, CoreConfig, PipelineConfig};
 use crate::serving::events::EngineEvent;
 use crate::serving::pool::Storage;
@@ -21,16 +23,18 @@ use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
 use super::drivers::{self, DeviceDriver, DriverError, LossReason, ServedNetworks};
-use super::locks::{CoreRank, Leaf, SharedLeaf};
-use super::member_sampler::MemberSampler;
+use super::locks::{CoreRank, Leaf};
 use super::promise::PromiseLedger;
 use super::request::RequestData;
+use super::served::ServedEnsemble;
 
 /// Spans kept for each device until somebody reads them.
 pub const SPAN_BOUND: usize = 16_384;
 
 /// The engine's insides.
 pub(crate) struct EngineState {
+    pub catalogue: Arc<Catalogue>,
+    /// The members of all entries of the catalogue, one a column of the matrix.
     pub ensemble: Arc<Ensemble>,
     pub devices: Devices,
     pub networks: ServedNetworks,
@@ -39,9 +43,10 @@ pub(crate) struct EngineState {
     /// Whether answers say something about the members: they are computed, by weights that
     /// are not made up.
     pub answers_are_real: bool,
-    in_force: SharedLeaf<RuleInForce>,
-    pub sampler: MemberSampler,
-    pub storage: Storage,
+    /// The entries of the catalogue, by [`PipelineIndex`].
+    pub served: Vec<Arc<ServedEnsemble>>,
+    /// Any entry has steps.
+    pub has_steps: bool,
     start: Instant,
     /// One for each device.
     pub drivers: Vec<Arc<dyn DeviceDriver>>,
@@ -55,59 +60,48 @@ pub(crate) struct EngineState {
     core: Ranked<CoreRank, Core<Arc<RequestData>>>,
 }
 
-/// How requests that are let in now are combined.
-struct RuleInForce {
-    combination: Combination,
-    rule: Arc<dyn CombinationRule>,
-    /// The rule is a caller's and not the combination's.
-    own_rule: bool,
-}
-
-impl RuleInForce {
-    fn new(combination: Combination, ensemble: &Ensemble) -> Self {
-        RuleInForce {
-            rule: ensemble.rule_of(&combination),
-            combination,
-            own_rule: false,
-        }
-    }
-}
-
 impl EngineState {
-    /// Opens a driver for each device; the pool has so many `extents`.
+    /// Opens a driver for each device; each entry of the catalogue has a pool of so many extents.
     ///
     /// # Errors
     /// A device cannot be used.
     pub(super) fn open(
+        catalogue: Arc<Catalogue>,
         networks: ServedNetworks,
         devices: Devices,
-        extents: usize,
+        pools: &[PoolSize],
+        epoch: Option<Instant>,
     ) -> Result<Self, DriverError> {
         let ensemble = Arc::clone(&networks.ensemble);
         let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
         let drivers = drivers::open(&networks, &devices, &costs)?;
-        let core = core(&ensemble, extents, &drivers);
-        let storage = Storage::new(extents, ensemble.segment_size, ensemble.transforms());
-        let in_force = RuleInForce::new(ensemble.combination(), &ensemble);
+        let core = core(&catalogue, pools, &drivers);
         // What devices that do not compute or made-up weights answer says nothing of members.
         let computed = drivers.iter().all(|d| d.capabilities().computes);
         // Of a pipeline nobody votes.
-        let votes = ensemble.pipeline.is_none();
-        let answers_are_real = computed && votes && !ensemble.is_synthetic();
-        let (by, rule) = (&in_force.combination, &in_force.rule);
+        let answers_are_real = computed && ensemble.is_combined() && !ensemble.is_synthetic();
+        let entries = catalogue.entries().iter().zip(pools);
+        let served = entries.map(|(entry, pool)| {
+            let ensemble = entry.ensemble();
+            let storage =
+                Storage::new(pool.extents(), ensemble.segment_size, ensemble.transforms());
+            let storage = lend_pinned(storage, &drivers);
+            Arc::new(ServedEnsemble::new(entry, storage, answers_are_real))
+        });
+        let mut entries = catalogue.entries().iter();
         Ok(EngineState {
-            sampler: MemberSampler::new(answers_are_real, by, rule, &ensemble),
-            in_force: SharedLeaf::new(in_force),
-            storage: lend_pinned(storage, &drivers),
+            served: served.collect(),
+            has_steps: entries.any(|entry| entry.ensemble().pipeline.is_some()),
             spans: drivers.iter().map(|_| SpanRing::new(SPAN_BOUND)).collect(),
             counters: EngineCounters::new(ensemble.members.len()),
             core: Ranked::new(core),
             answers_are_real,
+            catalogue,
             costs,
             ensemble,
             devices,
             networks,
-            start: Instant::now(),
+            start: epoch.unwrap_or_else(Instant::now),
             drivers,
             timer: OnceLock::new(),
             stopping: AtomicBool::new(false),
@@ -121,39 +115,35 @@ impl EngineState {
         self.drivers[device].remove(id);
     }
 
-    /// The rule for requests that are let in now.
-    pub(super) fn rule(&self) -> Arc<dyn CombinationRule> {
-        Arc::clone(&self.in_force.read().rule)
+    /// Returns the entry of the catalogue that has a number.
+    pub(super) fn served(&self, pipeline: PipelineIndex) -> Option<&Arc<ServedEnsemble>> {
+        self.served.get(pipeline.0)
     }
 
-    /// How requests that are let in now are combined.
+    /// Returns the only entry of the catalogue, or `None` if there are several.
+    pub(super) fn single(&self) -> Option<&ServedEnsemble> {
+        match &self.served[..] {
+            [single] => Some(single),
+            _ => None,
+        }
+    }
+
+    /// How requests that are let in now are combined; of several entries each as its manifest says.
     fn combination(&self) -> Combination {
-        self.in_force.read().combination.clone()
-    }
-
-    /// Combines requests by a rule of the caller's that are let in from now on.
-    fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
-        let before = {
-            let mut in_force = self.in_force.write();
-            in_force.own_rule = true;
-            std::mem::replace(&mut in_force.rule, rule)
-        };
-        // Outside of the lock: nobody knows what it holds.
-        drop(before);
+        let single = self.single().map(ServedEnsemble::combination);
+        single.unwrap_or_else(|| self.ensemble.combination())
     }
 
     /// Whether requests are combined by a rule of a caller's.
     pub(super) fn has_own_rule(&self) -> bool {
-        self.in_force.read().own_rule
+        self.single().is_some_and(ServedEnsemble::has_own_rule)
     }
 
     /// Combines requests otherwise that are let in from now on.
     pub(super) fn combine_by(&self, combination: Combination) {
-        let new = RuleInForce::new(combination, &self.ensemble);
-        self.sampler.restart(&new.combination, &new.rule);
-        let before = std::mem::replace(&mut *self.in_force.write(), new);
-        // Outside of the lock, likewise.
-        drop(before);
+        if let Some(single) = self.single() {
+            single.combine_by(combination);
+        }
     }
 
     /// Time since the engine's start.
@@ -203,21 +193,24 @@ impl EngineState {
 
 /// The core for devices as their drivers run batches.
 fn core(
-    ensemble: &Ensemble,
-    extents: usize,
+    catalogue: &Catalogue,
+    pools: &[PoolSize],
     drivers: &[Arc<dyn DeviceDriver>],
 ) -> Core<Arc<RequestData>> {
     let capabilities: Vec<_> = drivers.iter().map(|d| d.capabilities()).collect();
+    let models = catalogue.models();
+    let pipeline = |(entry, pool): (&CatalogueEntry, &PoolSize)| PipelineConfig {
+        flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
+        extents: pool.extents(),
+        slots: entry.ensemble().segment_size,
+    };
+    let entries = catalogue.entries().iter();
     let mut core = Core::new(CoreConfig {
         devices: capabilities.iter().map(|c| c.discipline).collect(),
-        members: ensemble.members.len(),
-        pipelines: vec![PipelineConfig {
-            flow: ensemble.dataflow(),
-            extents,
-            slots: ensemble.segment_size,
-        }],
-        segment: ensemble.segment_size,
-        policy: ensemble.policy,
+        members: models.members.len(),
+        pipelines: entries.zip(pools).map(pipeline).collect(),
+        segment: models.segment_size,
+        policy: models.policy,
     });
     let keepers = DeviceIndex::enumerate(&capabilities);
     for (device, _) in keepers.filter(|(_, c)| c.keeps_samples) {
@@ -259,12 +252,21 @@ impl<'a> EngineSettings<'a> {
         self.state.combination()
     }
 
+    /// Returns how often requests began to be combined in another way. Of two requests that are
+    /// let in between two calls that return the same, equal ones have equal answers.
+    pub fn rule_changes(&self) -> u64 {
+        let entries = self.state.served.iter();
+        entries.map(|entry| entry.rule_changes()).sum()
+    }
+
     /// Combines requests that are let in from now on by a rule of the caller's own, until
     /// a combination is set. [`EngineSettings::combination`] goes on returning the last one that
     /// was set, and members are not weighed. A rule that panics fails the requests that it
     /// was to combine, with the reason.
     pub fn combine_with(&self, rule: Arc<dyn CombinationRule>) {
-        self.state.combine_with(rule);
+        if let Some(single) = self.state.single() {
+            single.combine_with(rule);
+        }
     }
 
     /// Returns the most samples in a segment, under `segment`.

@@ -16,7 +16,7 @@ use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Flaws;
 use crate::trace::Span;
 
-use super::counters::{EngineCounters, Graded};
+use super::counters::{EngineCounters, EntryStats, Graded};
 use super::drivers::DeviceVitals;
 use super::promise::{Failure, Settlements};
 use super::state::EngineState;
@@ -99,6 +99,18 @@ impl<'a> Telemetry<'a> {
         self.state.core().capacity(PipelineIndex::default())
     }
 
+    /// Returns the most samples that a request to an entry of the catalogue may have.
+    pub fn capacity_of(&self, pipeline: PipelineIndex) -> usize {
+        self.state.core().capacity(pipeline)
+    }
+
+    /// Returns the figures of each entry of the catalogue.
+    pub fn entries(&self) -> Vec<EntryStats> {
+        let now = self.state.now();
+        let served = self.state.served.iter();
+        served.map(|entry| entry.tally.lock().stats(now)).collect()
+    }
+
     /// Returns whether requests are let in.
     pub fn door(&self) -> DoorState {
         self.state.core().door().state().clone()
@@ -162,7 +174,10 @@ impl<'a> Telemetry<'a> {
     /// Returns what each member brings to the ensemble, of the requests weighed lately; none
     /// where answers mean nothing or too few were weighed.
     pub fn member_figures(&self) -> Vec<Option<MemberFigures>> {
-        self.state.sampler.member_figures()
+        match self.state.single() {
+            Some(single) => single.sampler.member_figures(),
+            None => vec![None; self.state.ensemble.members.len()],
+        }
     }
 
     /// Where answers are counted whose label is known.

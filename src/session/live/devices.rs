@@ -12,7 +12,7 @@ use crate::search::propose_move;
 use crate::serving::{DoorState, Engine, Observed, WorkerStats};
 use crate::session::{GpuView, Health, LogLevel, MarkKind, Proposal, Refusal, SessionRefusal};
 
-use super::LiveSession;
+use super::engine_session::EngineSession;
 
 /// A worker whose batches take so many times what they take undisturbed suffers from
 /// others on its device, or from the device.
@@ -25,7 +25,7 @@ const TRIED: usize = 8;
 /// Batches that a worker must have run before its pace means anything.
 const SETTLED: u64 = 10;
 
-impl LiveSession {
+impl EngineSession {
     /// Whether there is a device of that number.
     pub(super) fn device(&self, device: DeviceIndex) -> Result<(), SessionRefusal> {
         let last = DeviceIndex::new(self.engine.devices().count() - 1);

@@ -1,56 +1,38 @@
-//! A session with the engine in this process.
+//! A session with the engine in this process; where models are loaded and unloaded, with one engine
+//! after another.
 
 mod devices;
+mod engine_session;
 mod forecast;
 mod load;
 mod log;
+mod models;
 mod searches;
 mod view;
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread;
 use std::time::Duration;
 
-use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
-use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, Samples};
-use crate::load::LoadPattern;
-use crate::metrics::Growth;
+use crate::deployment::{Deployment, Generation};
 use crate::search::Cache;
-use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
+use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
-    SessionRefusal, Setup, Snapshot, Target,
+    Command, EditPreview, LogLevel, ModelView, Refusal, Session, SessionRefusal, Setup, Snapshot,
 };
-use devices::Readings;
-use forecast::Forecast;
-use load::{Load, SharedLoad};
+use engine_session::EngineSession;
 use log::Log;
-use searches::Searches;
 
-/// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
-/// drains.
+/// Watches and steers an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and load;
+/// the engine drains.
 pub struct LiveSession {
-    engine: Arc<Engine>,
-    ensemble: Arc<Ensemble>,
+    session: EngineSession,
     log: Arc<Log>,
-    changes: Changes,
-    searches: Searches,
-    forecast: Forecast,
-    load: Arc<SharedLoad>,
-    /// Lets the load rest while a search measures.
-    rest: Option<JoinHandle<()>>,
-    members: Vec<view::MemberFacts>,
-    /// How many times as long each device was told to take.
-    slowdown: Vec<f64>,
-    proposal: Option<Proposal>,
-    proposed_at: Option<Duration>,
-    target: Option<Target>,
-    growth: Growth,
-    lately: FailureWatch,
-    readings: Readings,
+    cache: Option<Cache>,
+    /// Where engines follow one another, and the one that is watched.
+    deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
 }
 
 impl LiveSession {
@@ -61,246 +43,155 @@ impl LiveSession {
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
     ) -> Self {
-        let ensemble = Arc::clone(engine.ensemble());
         let log = Arc::new(Log::new());
-        let workers = engine.matrix().workers().count();
-        let text = format!("serving `{}` with {workers} workers", ensemble.name);
-        let now = engine.telemetry().now();
-        log.add(now, LogTarget::Session, LogLevel::Info, text)
-            .trace();
         LiveSession {
-            changes: Changes::new(Arc::clone(&engine), journal(&log)),
-            forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
-            searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
-            members: view::member_facts(&ensemble),
-            slowdown: vec![1.0; engine.devices().count()],
-            proposal: None,
-            proposed_at: None,
-            target: None,
-            growth: Growth::default(),
-            lately: FailureWatch::new(engine.telemetry().now()),
-            readings: Readings::default(),
-            load: Arc::new(SharedLoad::new(Load::new(
-                Arc::clone(&engine),
-                Arc::clone(&log),
-            ))),
-            rest: None,
-            engine,
-            ensemble,
+            session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log)),
+            deployment: None,
             log,
+            cache,
+        }
+    }
+
+    /// A session with what a deployment runs, now and later.
+    pub fn of_deployment(deployment: Arc<Deployment>, cache: Option<Cache>) -> Self {
+        let running = deployment.running();
+        let engine = Arc::clone(&running.engine);
+        LiveSession {
+            deployment: Some((deployment, Arc::clone(&running))),
+            ..LiveSession::new(engine, running.networks(), cache)
         }
     }
 
     /// Writes to the log what an operator may like to know.
     pub fn note(&self, text: &str) {
-        self.say(LogLevel::Info, text.to_owned());
-    }
-
-    /// Returns the engine, for others who ask it.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+        self.session.say(LogLevel::Info, text.to_owned());
     }
 
     /// Writes to the log what an operator should know.
     pub fn warn(&self, text: &str) {
-        self.say(LogLevel::Warn, text.to_owned());
+        self.session.say(LogLevel::Warn, text.to_owned());
+    }
+
+    /// Returns the engine that is watched, for others who ask it.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.session.engine
     }
 
     /// Whether leaving now means waiting: requests or a search are under way.
     pub fn is_busy(&self) -> bool {
-        self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
+        self.session.is_busy()
     }
 
-    fn samples(&self) -> Result<Arc<Samples>, Refusal> {
-        self.ensemble
-            .calibration
-            .clone()
-            .ok_or_else(|| SessionRefusal::NoSamples.into())
-    }
-
-    fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
-        let text = pattern.to_string();
-        let line = self.load.lock().start(pattern)?;
-        line.trace();
-        self.changes.mark(MarkKind::Load, text);
-        self.rest_load_while_measuring();
-        Ok(())
-    }
-
-    fn stop_load(&self) {
-        if self.end_load() {
-            self.changes.mark(MarkKind::Load, "load stopped".into());
-        }
-    }
-
-    /// Ends the load, and returns whether there was one.
-    fn end_load(&self) -> bool {
-        let line = self.load.lock().stop();
-        line.map(UntracedLine::trace).is_some()
-    }
-
-    fn rest_load_while_measuring(&self) {
-        load::follow(&self.load, self.searches.is_measuring());
-    }
-
-    /// Looks after the load while the search runs that was just started.
-    fn look_after_load(&mut self) -> Result<(), Refusal> {
-        self.rest_load_while_measuring();
-        self.join_rest();
-        if let Some(measuring) = self.searches.watcher() {
-            let rest = load::look_after(Arc::clone(&self.load), measuring);
-            self.rest = Some(rest.map_err(SessionRefusal::Thread)?);
-        }
-        Ok(())
-    }
-
-    /// Waits for the thread that looked after the load in a search that is over.
-    fn join_rest(&mut self) {
-        if let Some(rest) = self.rest.take() {
-            rest.thread().unpark();
-            // It only waits for the search.
-            let _ = rest.join();
-        }
-    }
-
-    /// Where a setup that is applied comes from, for history.
-    fn origin(&self, setup: &Setup) -> ChangeOrigin {
-        let best = self.searches.view().and_then(|s| s.progress.best);
-        match best.is_some_and(|best| best == setup.matrix) {
-            true => ChangeOrigin::Search,
-            false => ChangeOrigin::Applied,
-        }
-    }
-
-    fn set_vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), Refusal> {
-        let last = MemberIndex::new(self.ensemble.members.len() - 1);
-        if member > last {
-            let found = member;
-            return Err(SessionRefusal::UnknownMember { found, last }.into());
-        }
-        let old = self.engine.setup();
-        let combination = old.combination.with_vote(member, votes);
-        let setup = Setup {
-            combination: combination.map_err(SessionRefusal::Vote)?,
-            ..old
+    /// Watches the engine that runs now: another one since models were loaded or unloaded.
+    fn follow(&mut self) {
+        let Some((deployment, watched)) = &mut self.deployment else {
+            return;
         };
-        let name = &self.ensemble.members[member].name;
-        let said = if votes { "votes" } else { "does not vote" };
-        let origin = ChangeOrigin::Vote(format!("{name} {said}"));
-        Ok(self.changes.adjust(&setup, origin)?)
+        let running = deployment.running();
+        if running.number == watched.number {
+            return;
+        }
+        let engine = Arc::clone(&running.engine);
+        let (networks, cache) = (running.networks(), self.cache.clone());
+        let mut next = EngineSession::new(engine, networks, cache, Arc::clone(&self.log));
+        models::changes(&watched.catalogue, &running.catalogue)
+            .into_iter()
+            .for_each(|line| next.say(LogLevel::Info, line));
+        next.go_on_from(&self.session);
+        let before = std::mem::replace(&mut self.session, next);
+        *watched = running;
+        // Its engine ends what it began: nobody waits for it here.
+        let ended = thread::Builder::new().name("ended".into());
+        drop(ended.spawn(move || drop(before)));
     }
 
-    fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
-        let checked = target.map_or(Ok(()), |t| t.check());
-        checked.map_err(SessionRefusal::Target)?;
-        self.target = target;
+    fn tell_notices(&self) {
+        let deployment = self.deployment.as_ref();
+        let notices = deployment.map(|(deployment, _)| deployment.take_notices());
+        let notices = notices.unwrap_or_default();
+        notices
+            .into_iter()
+            .for_each(|line| self.session.say(LogLevel::Warn, line));
+    }
+
+    fn change_models(
+        &self,
+        work: impl FnOnce(&Deployment) -> Result<(), Refusal> + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let (deployment, _) = self
+            .deployment
+            .as_ref()
+            .ok_or(SessionRefusal::ModelsFixed)?;
+        if !deployment.can_change() {
+            return Err(SessionRefusal::ModelsFixed.into());
+        }
+        let (deployment, log) = (Arc::clone(deployment), Arc::clone(&self.log));
+        let engine = Arc::clone(&self.session.engine);
+        let in_background = move || {
+            if let Err(refusal) = work(&deployment) {
+                let now = engine.telemetry().now();
+                models::note_refusal(&log, now, &refusal);
+            }
+        };
+        let thread = thread::Builder::new().name("models".into());
+        let started = thread.spawn(in_background).map_err(SessionRefusal::Thread);
+        drop(started?);
         Ok(())
     }
 
-    /// Writes a line to the log. No lock may be held.
-    fn say(&self, level: LogLevel, text: String) {
-        let now = self.engine.telemetry().now();
-        self.log.add(now, LogTarget::Session, level, text).trace();
+    fn models(&self) -> Vec<ModelView> {
+        let catalogue = self.session.engine.catalogue();
+        let figures = self.session.engine.telemetry().entries();
+        let deployment = self.deployment.as_ref();
+        let statuses = deployment.map(|(deployment, _)| deployment.models());
+        models::views(catalogue, &figures, statuses.unwrap_or_default())
     }
 }
 
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
-        self.rest_load_while_measuring();
-        for (at, event) in self.engine.telemetry().take_events() {
-            self.log.add_event(at, &event);
+        self.follow();
+        self.tell_notices();
+        let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
+        let (models, can_load) = (self.models(), self.can_load());
+        Snapshot {
+            generation,
+            models,
+            can_load,
+            ..self.session.snapshot()
         }
-        self.view()
     }
 
     fn now(&mut self) -> Duration {
-        self.engine.telemetry().now()
+        self.session.now()
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        self.engine.telemetry().drain_spans(into)
+        self.session.drain_spans(into)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
-            Command::Apply(setup, terms) => {
-                let origin = self.origin(&setup);
-                Ok(self.changes.apply(&setup, terms, origin)?)
+            Command::LoadModel(name) => self.change_models(move |d| Ok(d.load(&name)?)),
+            Command::UnloadModel { name, dependents } => {
+                self.change_models(move |d| Ok(d.unload(&name, dependents)?))
             }
-            Command::EndProbation(true) => Ok(self.changes.keep()?),
-            Command::EndProbation(false) => Ok(self.changes.take_back()?),
-            Command::Undo => Ok(self.changes.undo()?),
-            Command::Redo => Ok(self.changes.redo()?),
-            Command::SetVote(member, votes) => self.set_vote(member, votes),
-            Command::SetTarget(target) => self.set_target(target),
-            Command::SetMaxInf(device, most) => {
-                self.device(device)?;
-                self.engine.settings().set_max_inf(device, most);
-                Ok(())
+            other => {
+                self.follow();
+                self.session.command(other)
             }
-            Command::LoseDevice(device) => {
-                self.device(device)?;
-                Ok(self.changes.lose(device)?)
-            }
-            Command::RegainDevice(device) => self.regain(device),
-            Command::SlowDevice(device, factor) => self.slow(device, factor.get()),
-            Command::StartLoad(pattern) => self.start_load(pattern),
-            Command::StopLoad => {
-                self.stop_load();
-                Ok(())
-            }
-            Command::StartSearch(method) => {
-                let samples = match method.runs_on(self.engine.devices()) {
-                    true => Some(self.samples()?),
-                    false => self.ensemble.calibration.clone(),
-                };
-                let known = method.quiet.then(|| self.forecast.known());
-                self.searches.start(method, samples, known)?;
-                self.look_after_load()
-            }
-            Command::PauseSearch => self.searches.pause(true),
-            Command::ResumeSearch => self.searches.pause(false),
-            Command::CancelSearch => self.searches.cancel(),
-            Command::ClearLatency => {
-                self.engine.telemetry().clear_latency();
-                Ok(())
-            }
-            // Whoever wraps this session does these.
-            Command::StartRecording(_) | Command::StopRecording => {
-                Err(SessionRefusal::NotRecordable.into())
-            }
-            Command::Play(_) => Err(SessionRefusal::IsNoRecording.into()),
-            Command::TakeEditing(_) => Err(SessionRefusal::NobodyElse.into()),
-            Command::KeepServing => Err(SessionRefusal::NotLeftRunning.into()),
         }
     }
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
-        let plan = self.changes.plan(setup)?;
-        let names = &setup.matrix.frame().members;
-        let paused = plan.paused_members().into_iter();
-        Ok(EditPreview {
-            memory: plan.memory().to_vec(),
-            paused_members: paused.map(|member| names[member].clone()).collect(),
-            settings: plan.setting_words(),
-            prediction: self.forecast.predict(plan.from(), setup, &self.slowdown),
-            difference: plan.reload().difference.clone(),
-        })
+        self.follow();
+        self.session.preview(setup)
     }
 }
 
-impl Drop for LiveSession {
-    fn drop(&mut self) {
-        self.end_load();
-        self.searches.end();
-        self.join_rest();
-        self.changes.close();
-        self.engine.shutdown();
+impl LiveSession {
+    fn can_load(&self) -> bool {
+        let deployment = self.deployment.as_ref();
+        deployment.is_some_and(|(deployment, _)| deployment.can_change())
     }
-}
-
-/// Returns what keeps lines of changes in the session's log.
-fn journal(log: &Arc<Log>) -> ChangeJournal {
-    let log = Arc::clone(log);
-    Box::new(move |at, level, text| log.keep(at, level, text))
 }

@@ -13,8 +13,8 @@ use crate::session::{
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
 };
 
-use super::LiveSession;
 use super::devices::INTERFERED;
+use super::engine_session::EngineSession;
 
 /// The properties of a member that never change, worked out once.
 pub(super) struct MemberFacts {
@@ -36,7 +36,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
         .collect()
 }
 
-impl LiveSession {
+impl EngineSession {
     pub(super) fn view(&mut self) -> Snapshot {
         // Before the rest: a change that is shown as done is then also in it.
         let told = self.changes.status();
@@ -53,9 +53,12 @@ impl LiveSession {
         let lately = self.lately(&seen);
         Snapshot {
             now: seen.now,
+            generation: 0,
+            models: Vec::new(),
+            can_load: false,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             answers: self.ensemble.answers,
-            pipeline: self.ensemble.pipeline.is_some(),
+            pipeline: !self.ensemble.is_combined(),
             synthetic: self.ensemble.is_synthetic(),
             simulated: self.capabilities().any(|c| !c.computes),
             precision: self.precision(),

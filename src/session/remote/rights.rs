@@ -50,6 +50,8 @@ impl Right {
             | Command::PauseSearch
             | Command::ResumeSearch
             | Command::CancelSearch
+            | Command::LoadModel(_)
+            | Command::UnloadModel { .. }
             | Command::ClearLatency
             | Command::StartRecording(_)
             | Command::StopRecording

@@ -123,7 +123,7 @@ macro_rules! sections {
 
 sections! {
     whole {
-        0: ensemble answers pipeline synthetic simulated precision;
+        0: generation can_load ensemble answers pipeline synthetic simulated precision;
         1: health can_undo can_redo;
         2: matrix policy combination segment_size target;
         3: latency;
@@ -143,6 +143,7 @@ sections! {
         23: log;
         24: marks;
         25: history;
+        26: models;
     }
 }
 

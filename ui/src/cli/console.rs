@@ -25,8 +25,11 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
+use divisi_door::notices::Notices;
+
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ConsoleAddresses, lines, serve_clients};
+use super::models::ModelControl;
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
@@ -36,6 +39,11 @@ use crate::config::time;
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
     target: ServingTarget,
+    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
+    #[command(flatten)]
+    models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -80,10 +88,10 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     // What is wrong with it is said before anything starts.
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let session = start::session(&args.target, matrix, args.load.clone(), record)?;
-    let ensemble = &args.target.ensemble;
-    let addresses = args.addresses.options()?;
-    let server = serve_clients(session.inner().engine(), ensemble, &addresses)?;
+    let (load, target) = (args.load.clone(), &args.target);
+    let (session, models) = start::session(target, &args.more, &args.models, matrix, load, record)?;
+    let addresses = args.addresses.options(Notices::default())?;
+    let server = serve_clients(&models, &addresses)?;
     let listening = server.as_ref().map(|server| server.addresses());
     let listening = lines(listening.unwrap_or_default());
     listening.iter().for_each(|line| session.inner().note(line));

@@ -1,16 +1,20 @@
 //! The addresses at which others ask over the network, as options of commands.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
-use divisi::ensemble::Files;
-use divisi::serving::Engine;
+use anyhow::{Context, Result, bail};
+use divisi::deployment::Deployment;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::keys::Keys;
+use divisi_door::notices::Notices;
+use divisi_door::tls::TlsFiles;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
+
+use super::calls::CallOptions;
 
 /// Where to listen, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,47 @@ impl FromStr for ListenAddress {
     }
 }
 
+/// Who may ask, and how that is kept from others.
+#[derive(Clone, Debug, clap::Args)]
+struct DoorOptions {
+    /// Answer only who sends a key of this file (docs/serving.md)
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+    /// Speak TLS with the certificate in this PEM file, behind which may be those that signed it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The certificate's private key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Keep so many bytes of answers for requests that are equal (default: none)
+    #[arg(long, value_name = "BYTES")]
+    cache: Option<NonZeroUsize>,
+    #[command(flatten)]
+    telling: CallOptions,
+    /// Allow addresses that other machines reach without keys and TLS
+    #[arg(long)]
+    allow_remote: bool,
+}
+
+impl DoorOptions {
+    fn options(&self, notices: Notices) -> Result<ServerOptions> {
+        let keys = self.keys.as_deref();
+        let keys = keys.map(|path| Keys::read(path, notices.clone()));
+        let pair = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
+        let tls = pair.map(|(certificate, key)| TlsFiles::read(certificate, key, notices.clone()));
+        Ok(ServerOptions {
+            keys: keys.transpose().context("--keys")?.map(Arc::new),
+            tls: tls.transpose().context("--tls-certificate")?.map(Arc::new),
+            cache: self.cache,
+            access: self.telling.access(),
+            traces: self.telling.traces(),
+            notices,
+            allow_remote: self.allow_remote,
+            ..ServerOptions::default()
+        })
+    }
+}
+
 /// The addresses of a server: it listens unless it is told not to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServerAddresses {
@@ -56,12 +101,8 @@ pub(crate) struct ServerAddresses {
     /// Where Prometheus finds metrics (HTTP has them too), or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8002")]
     metrics: ListenAddress,
-    /// Answer only who sends a key of this file (docs/serving.md)
-    #[arg(long, value_name = "FILE")]
-    keys: Option<PathBuf>,
-    /// Allow addresses that other machines reach without keys
-    #[arg(long)]
-    allow_remote: bool,
+    #[command(flatten)]
+    door: DoorOptions,
 }
 
 /// The addresses of a console: it listens to nobody unless it is told to.
@@ -73,64 +114,58 @@ pub(crate) struct ConsoleAddresses {
     /// Answer gRPC clients of it at this address, such as 127.0.0.1:8001
     #[arg(long, value_name = "ADDRESS")]
     grpc: Option<ListenAddress>,
-    /// Answer only who sends a key of this file (docs/serving.md)
-    #[arg(long, value_name = "FILE")]
-    keys: Option<PathBuf>,
-    /// Allow addresses that other machines reach without keys
-    #[arg(long)]
-    allow_remote: bool,
+    #[command(flatten)]
+    door: DoorOptions,
 }
 
 impl ServerAddresses {
-    pub(crate) fn options(&self) -> Result<ServerOptions> {
+    /// Returns the options of a server; `notices` are told what its operator has to know.
+    pub(crate) fn options(&self, notices: Notices) -> Result<ServerOptions> {
         Ok(ServerOptions {
-            keys: keys(self.keys.as_deref())?,
             http: self.http.at(),
             grpc: self.grpc.at(),
             metrics: self.metrics.at(),
-            allow_remote: self.allow_remote,
-            ..ServerOptions::default()
+            ..self.door.options(notices)?
         })
     }
 }
 
 impl ConsoleAddresses {
-    pub(crate) fn options(&self) -> Result<ServerOptions> {
+    /// Returns the options of a server; `notices` are told what its operator has to know.
+    pub(crate) fn options(&self, notices: Notices) -> Result<ServerOptions> {
+        if self.door.telling.is_on_stdout() {
+            bail!("--access-log -: the console is there; expected a file");
+        }
         Ok(ServerOptions {
-            keys: keys(self.keys.as_deref())?,
             http: self.http.and_then(ListenAddress::at),
             grpc: self.grpc.and_then(ListenAddress::at),
-            allow_remote: self.allow_remote,
-            ..ServerOptions::default()
+            ..self.door.options(notices)?
         })
     }
 }
 
-fn keys(file: Option<&Path>) -> Result<Option<Arc<Keys>>> {
-    let keys = file.map(Keys::read).transpose().context("--keys")?;
-    Ok(keys.map(Arc::new))
-}
-
-/// Answers clients with what an engine serves, or returns `None` where no address is asked for.
+/// Answers clients with the models that are served, or returns `None` where no address is asked for.
 pub(crate) fn serve_clients(
-    engine: &Arc<Engine>,
-    ensemble: &Path,
+    models: &Arc<Deployment>,
     options: &ServerOptions,
 ) -> Result<Option<InferenceServer>> {
     if [options.http, options.grpc, options.metrics] == [None; 3] {
         return Ok(None);
     }
-    let network = matches!(Files::at(ensemble), Files::Network { .. });
-    let service = EnsembleService::new(Arc::clone(engine), network);
+    let service = EnsembleService::of_deployment(Arc::clone(models));
     Ok(Some(InferenceServer::start(Arc::new(service), options)?))
 }
 
 /// Returns a line for each address, with how it is asked.
 pub(crate) fn lines(addresses: Addresses) -> Vec<String> {
-    let http = addresses.http.map(|a| format!("HTTP at http://{a}/v2"));
-    let grpc = addresses.grpc.map(|a| format!("gRPC at {a}"));
+    let (scheme, how) = match addresses.tls {
+        true => ("https", " with TLS"),
+        false => ("http", ""),
+    };
+    let http = addresses.http.map(|a| format!("HTTP at {scheme}://{a}/v2"));
+    let grpc = addresses.grpc.map(|a| format!("gRPC at {a}{how}"));
     let metrics = addresses
         .metrics
-        .map(|a| format!("metrics at http://{a}/metrics"));
+        .map(|a| format!("metrics at {scheme}://{a}/metrics"));
     [http, grpc, metrics].into_iter().flatten().collect()
 }

@@ -11,6 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::models::ModelControl;
 use super::start;
 use crate::commands::Key;
 use crate::config::{self, time};
@@ -136,8 +137,10 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     if let Some(theme) = &args.theme {
         settings.choose(theme)?;
     }
-    let session = start::session(
+    let (session, _) = start::session(
         &args.target,
+        &[],
+        &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

@@ -10,8 +10,11 @@ use divisi::session::remote::{
     self, BoundSocket, Hub, LogSink, RemoteSession, ServerName, Viewer, names, path_of,
 };
 
+use divisi_door::notices::Notices;
+
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines, serve_clients};
+use super::models::ModelControl;
 use super::output::print;
 use super::{logging, signals, start};
 
@@ -19,6 +22,11 @@ use super::{logging, signals, start};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     target: ServingTarget,
+    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
+    #[command(flatten)]
+    models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -37,18 +45,15 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let mut session = start::session(&args.target, matrix, args.load.clone(), record)?;
+    let (load, target) = (args.load.clone(), &args.target);
+    let (mut session, models) =
+        start::session(target, &args.more, &args.models, matrix, load, record)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),
     };
     let door = BoundSocket::open(&name)?;
-    let ensemble = &args.target.ensemble;
-    let server = serve_clients(
-        session.inner().engine(),
-        ensemble,
-        &args.addresses.options()?,
-    )?;
+    let server = serve_clients(&models, &args.addresses.options(Notices::to(tell))?)?;
     say(&format!("listening at {}", door.path().display()));
     let addresses = server.as_ref().map(|server| server.addresses());
     lines(addresses.unwrap_or_default())
@@ -63,6 +68,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     drop(server);
     say("stopped");
     Ok(())
+}
+
+/// Tells a notice, unless it is logged on standard error anyway.
+fn tell(notice: &str) {
+    if !logging::has_begun() {
+        say(notice);
+    }
 }
 
 fn say(text: &str) {

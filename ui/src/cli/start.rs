@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use divisi::load::usual_load;
+use divisi::deployment::Deployment;
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
@@ -15,45 +15,46 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{ServingTarget, StartLoad};
-use super::open::open_quietly;
+use super::models::ModelControl;
+use super::open::ModelsToServe;
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
 /// The live session of this process, which can be recorded.
 pub(crate) type OwnSession = Recorder<LiveSession>;
 
-/// Serves the ensemble and starts the initial load.
+/// Serves the ensemble, and `more` beside it, and starts the initial load.
 pub(crate) fn session(
     target: &ServingTarget,
+    more: &[PathBuf],
+    control: &ModelControl,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
-) -> Result<OwnSession> {
+) -> Result<(OwnSession, Arc<Deployment>)> {
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let opened = open_quietly(target)?;
-    let matrix = opened.matrix(matrix)?;
-    let factory = opened.networks();
-    let engine = Arc::new(opened.start(&matrix, Arc::clone(&factory))?);
-    let session = LiveSession::new(engine, factory, Cache::of_user());
-    opened
-        .notices
-        .iter()
-        .for_each(|notice| session.warn(notice));
+    let models = ModelsToServe::read(target, more, control)?;
+    let pattern = match load {
+        StartLoad::None => None,
+        StartLoad::Usual => Some(models.usual_load()),
+        StartLoad::Pattern(pattern) => Some(pattern),
+    };
+    let pattern = pattern.filter(|_| models.has_samples());
+    let notices = models.notices.clone();
+    let deployment = Arc::new(models.deploy(matrix)?);
+    control.follow(&deployment)?;
+    let session = LiveSession::of_deployment(Arc::clone(&deployment), Cache::of_user());
+    notices.iter().for_each(|notice| session.warn(notice));
     let mut session = Recorder::new(session);
     if let Some(path) = record {
         session.command(Command::StartRecording(path.to_owned()))?;
     }
-    let pattern = match load {
-        StartLoad::None => None,
-        StartLoad::Usual => Some(usual_load(&opened.ensemble, &opened.devices)),
-        StartLoad::Pattern(pattern) => Some(pattern),
-    };
-    if let (Some(pattern), true) = (pattern, opened.ensemble.calibration.is_some()) {
+    if let Some(pattern) = pattern {
         session.command(Command::StartLoad(pattern))?;
     }
-    Ok(session)
+    Ok((session, deployment))
 }
 
 /// How a session is shown.
@@ -182,6 +183,13 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         }),
         ..options(false, !args.no_mouse)
     };
-    let session = session(&target, None, StartLoad::None, None)?;
+    let (session, _) = session(
+        &target,
+        &[],
+        &ModelControl::default(),
+        None,
+        StartLoad::None,
+        None,
+    )?;
     show(Box::new(session), options, DisplayMode::Screen, None)
 }

@@ -18,7 +18,6 @@ use crate::ensemble::{Ensemble, PolicyKind};
 use crate::serving::batch::{PartKey, Slice, Transfer, WorkerId};
 use crate::serving::core::{Core, Next, Stamps};
 use crate::serving::events::EngineEvent;
-use crate::serving::pool::Storage;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 use crate::trace::Span;
 
@@ -272,9 +271,6 @@ pub(crate) trait DriverHost: Send + Sync {
 
     /// Returns the policy in force.
     fn policy(&self) -> PolicyKind;
-
-    /// Returns the samples that wait.
-    fn storage(&self) -> &Storage;
 
     /// Reports an event. No lock may be held.
     fn emit(&self, event: EngineEvent);

@@ -1,6 +1,5 @@
 //! A set of cores of this machine: one thread runs its workers' batches one at a time.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +13,7 @@ use crate::ensemble::{Ensemble, OutputKind};
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
-use crate::serving::pool::Storage;
+use crate::serving::keys::KeyMap;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::factory::BuildError;
@@ -35,7 +34,7 @@ pub(super) struct PartitionDriver {
     /// Threads of a partition of several cores: a batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
-    workers: SharedLeaf<HashMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
+    workers: SharedLeaf<KeyMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
     thread: DriverThread,
 }
 
@@ -87,7 +86,7 @@ impl PartitionDriver {
         };
         // A network that panics must not take the device with it. Its own state may be
         // broken afterwards, so the worker is thrown away and built anew.
-        match caught(|| worker.lock().run(batch, host.storage())) {
+        match caught(|| worker.lock().run(batch)) {
             Ok(Ok(timing)) => match &timing.folded {
                 Ok(()) => finish(host.as_ref(), batch, start, &timing),
                 Err(why) => host.not_folded(batch, why),
@@ -212,8 +211,8 @@ impl CpuWorker {
     }
 
     /// Copies the batch in, runs it and folds its answers.
-    fn run(&mut self, batch: &LiveBatch, storage: &Storage) -> Result<Timing, ComputeError> {
-        self.copy_in(batch, storage)?;
+    fn run(&mut self, batch: &LiveBatch) -> Result<Timing, ComputeError> {
+        self.copy_in(batch)?;
         let copied = Instant::now();
         self.predictor
             .predict(batch.rows, &self.input, &self.output)?;
@@ -225,15 +224,13 @@ impl CpuWorker {
         })
     }
 
-    fn copy_in(&self, batch: &LiveBatch, storage: &Storage) -> Result<(), ComputeError> {
+    fn copy_in(&self, batch: &LiveBatch) -> Result<(), ComputeError> {
         write_rows(&self.input, |rows| {
             let mut at = 0;
             for placed in &batch.ranges {
                 let end = at + placed.slice.len * self.inputs;
                 let to = &mut rows[at..end];
-                placed
-                    .payload
-                    .read(storage, &placed.range, placed.slice, to);
+                placed.payload.read(&placed.range, placed.slice, to);
                 at = end;
             }
         })

@@ -6,7 +6,6 @@ mod remote;
 mod report;
 mod table;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -14,6 +13,8 @@ use anyhow::{Context, Result, bail};
 use divisi::ensemble::Samples;
 use divisi::load::{Until, saturate_for};
 use divisi::serving::Detail;
+
+use divisi_door::client::ServerAddress;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
 use super::open::{OpenedEnsemble, open};
@@ -49,9 +50,12 @@ pub(crate) struct PredictArgs {
     /// Serve by the matrix in this file
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
-    /// Ask the server at this address over HTTP instead of serving here; it serves the ensemble
+    /// Ask the server at this address over HTTP (host:port, or https://host) instead of serving
+    /// here; it serves the ensemble
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["members", "matrix"])]
-    server: Option<SocketAddr>,
+    server: Option<ServerAddress>,
+    #[command(flatten)]
+    access: remote::ServerAccess,
     #[arg(long, value_enum, default_value_t)]
     format: OutputFormat,
 }
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
         output.check(opened.ensemble.answers)?;
     }
     let samples = samples(args, &opened)?;
-    if let Some(address) = args.server {
+    if let Some(address) = &args.server {
         return ask(args, address, &opened, &samples, output.as_ref());
     }
     let matrix = opened.matrix(args.matrix.as_deref())?;
@@ -108,7 +112,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
 /// Answers the samples by a server.
 fn ask(
     args: &PredictArgs,
-    address: SocketAddr,
+    address: &ServerAddress,
     opened: &OpenedEnsemble,
     samples: &Samples,
     output: Option<&AnswerFiles>,
@@ -119,7 +123,8 @@ fn ask(
         .filter(|_| !opened.ensemble.is_synthetic());
     let mut answers = PredictedAnswers::new(&opened.ensemble, false, samples, targets);
     let add = |row: &[f32]| answers.add_row(row);
-    remote::predict(address, &opened.ensemble, samples, add).context("--server")?;
+    let server = (address, &args.access.options());
+    remote::predict(server, &opened.ensemble, samples, add).context("--server")?;
     let facts = RunFacts::of(opened, samples, began.elapsed());
     let report = AnswersReport::new(&answers, facts);
     if let Some(output) = output {

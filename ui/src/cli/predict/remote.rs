@@ -1,24 +1,49 @@
 //! Answers of a server that serves the ensemble, over HTTP.
 
-use std::net::SocketAddr;
-
 use anyhow::{Context, Result, bail, ensure};
 use divisi::ensemble::{Ensemble, Samples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
-use divisi_door::client::HttpClient;
+use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
 use divisi_door::protocol::{NamedTensor, WireTensor};
+use std::path::PathBuf;
 
 /// Samples of a request at most.
 const SAMPLES: usize = 256;
 
+/// The variable that holds a key, so that no list of processes shows it.
+const KEY: &str = "DIVISI_KEY";
+
+/// What a server wants to see, and what it has to show, as options.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct ServerAccess {
+    /// The key that the server asks for (default: the variable DIVISI_KEY, which no list of
+    /// processes shows)
+    #[arg(long, value_name = "TOKEN", requires = "server")]
+    key: Option<String>,
+    /// Trust servers whose certificates are signed by those of this file, instead of those that
+    /// this machine trusts
+    #[arg(long, value_name = "FILE", requires = "server")]
+    trust: Option<PathBuf>,
+}
+
+impl ServerAccess {
+    pub(super) fn options(&self) -> ClientOptions {
+        let kept = || std::env::var(KEY).ok().filter(|key| !key.is_empty());
+        ClientOptions {
+            key: self.key.clone().or_else(kept),
+            trusted: self.trust.clone(),
+        }
+    }
+}
+
 /// Sends the samples to the server and calls `each` with every answer, in order.
 pub(super) fn predict(
-    address: SocketAddr,
+    (address, options): (&ServerAddress, &ClientOptions),
     ensemble: &Ensemble,
     samples: &Samples,
     mut each: impl FnMut(&[f32]),
 ) -> Result<()> {
-    let mut server = HttpClient::connect(address)?;
+    let mut server = HttpClient::connect(address, options)?;
     let width = ensemble.answer_width();
     // Those of one length go together, and that may be one alone.
     let at_once = if ensemble.lengths.is_some() {

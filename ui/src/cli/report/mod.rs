@@ -17,6 +17,7 @@ use divisi::session::wire::HELLO;
 use divisi::session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use super::models::ModelControl;
 use super::output::{print, print_json};
 use super::{serve, signals, start};
 use crate::config;
@@ -106,8 +107,10 @@ fn manifest_like(target: &Path) -> Result<()> {
 
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
-    let mut session = start::session(
+    let (mut session, _) = start::session(
         &args.target,
+        &[],
+        &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

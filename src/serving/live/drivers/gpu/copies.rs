@@ -41,7 +41,7 @@ impl ServingGpu {
         let (part, plane) = (transfer.part.part, transfer.part.plane);
         let from = match request.is_gathered(plane) {
             true => self.gathered(request, (part, 0), slice.len, plane)?,
-            false => self.host_slice(slice, plane)?,
+            false => self.host_slice(request, slice, plane)?,
         };
         let stream = &self.context.copy_in;
         let memory = DeviceSlice::whole(self.context.gpu.allocate(from.bytes())?);

@@ -31,7 +31,7 @@ enum BatchPiece {
     There(DeviceSlice),
     /// Results of steps: the range's number in the batch.
     Gathered(usize),
-    Here(Slice, usize),
+    Here(usize, Slice, usize),
 }
 
 impl GpuLane {
@@ -86,8 +86,9 @@ impl GpuLane {
                     staged += range.len;
                     self.buffers.copy_in(&host, staged - range.len)?
                 }
-                BatchPiece::Here(from, plane) => {
-                    let host = self.gpu.host_slice(from, plane)?;
+                BatchPiece::Here(at, from, plane) => {
+                    let payload = &batch.ranges[at].payload;
+                    let host = self.gpu.host_slice(payload, from, plane)?;
                     staged += from.len;
                     self.buffers.copy_in(&host, staged - from.len)?
                 }
@@ -114,12 +115,14 @@ impl GpuLane {
                 continue;
             }
             match pieces.last_mut() {
-                Some(BatchPiece::Here(last, plane))
-                    if *plane == placed.range.plane && follows(last, &placed.slice) =>
+                Some(BatchPiece::Here(first, last, plane))
+                    if *plane == placed.range.plane
+                        && is_same_pool(&batch.ranges[*first], placed)
+                        && follows(last, &placed.slice) =>
                 {
                     last.len += placed.slice.len;
                 }
-                _ => pieces.push(BatchPiece::Here(placed.slice, placed.range.plane)),
+                _ => pieces.push(BatchPiece::Here(at, placed.slice, placed.range.plane)),
             }
         }
         pieces
@@ -173,6 +176,11 @@ impl GpuLane {
             None => self.gpu.fail(batch, error.into()),
         }
     }
+}
+
+/// Whether the samples of both lie in one pool.
+fn is_same_pool(one: &Placed<Arc<RequestData>>, other: &Placed<Arc<RequestData>>) -> bool {
+    Arc::ptr_eq(&one.payload.served, &other.payload.served)
 }
 
 /// The part that a placed range belongs to.

@@ -48,13 +48,18 @@ impl ServingGpu {
         self.slot.waker.wake();
     }
 
-    /// Returns samples of the host's pool where a copy engine can read them: where they lie,
+    /// Returns samples of a request's pool where a copy engine can read them: where they lie,
     /// or copied once more where the pool's memory could not be locked.
     ///
     /// # Errors
     /// No memory could be locked for the copy either.
-    pub(super) fn host_slice(&self, slice: Slice, transform: usize) -> Result<HostSlice, GpuError> {
-        let storage = self.host.storage();
+    pub(super) fn host_slice(
+        &self,
+        request: &RequestData,
+        slice: Slice,
+        transform: usize,
+    ) -> Result<HostSlice, GpuError> {
+        let storage = &request.served.storage;
         if let Some(there) = storage.host_slice(slice, transform) {
             return Ok(there);
         }
@@ -79,12 +84,7 @@ impl ServingGpu {
     ) -> Result<HostSlice, GpuError> {
         let floats = len * request.gathered_width(plane);
         let mut block: PinnedBlock = self.context.gpu.pinned(floats)?;
-        request.gather(
-            self.host.storage(),
-            (part, first),
-            plane,
-            block.values_mut(),
-        );
+        request.gather((part, first), plane, block.values_mut());
         Ok(block.slice(0, floats))
     }
 }

@@ -1,7 +1,10 @@
 //! A client of inference over HTTP, for programs that send samples to a server.
 
+mod address;
+mod connection;
+
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +16,9 @@ use thiserror::Error;
 use crate::error::ServiceError;
 use crate::limits::ServerLimits;
 use crate::protocol::{NamedTensor, WireTensor};
+
+pub use address::{AddressError, ServerAddress};
+use connection::{Connection, connect};
 
 /// The time for a server to say anything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,7 +33,7 @@ pub enum ClientError {
     #[error("{address}: {error}")]
     Connection {
         /// The server's address.
-        address: SocketAddr,
+        address: ServerAddress,
         /// The error of the system.
         error: io::Error,
     },
@@ -35,7 +41,7 @@ pub enum ClientError {
     #[error("{address} answered {status}: {words}")]
     Refused {
         /// The server's address.
-        address: SocketAddr,
+        address: ServerAddress,
         /// The status of HTTP.
         status: u16,
         /// The server's words.
@@ -45,16 +51,27 @@ pub enum ClientError {
     #[error("{address} answered with something else than the protocol says: {why}")]
     Foreign {
         /// The server's address.
-        address: SocketAddr,
+        address: ServerAddress,
         /// The reason.
         why: String,
     },
 }
 
+/// How a server is asked.
+#[derive(Clone, Debug, Default)]
+pub struct ClientOptions {
+    /// The key that is sent to it.
+    pub key: Option<String>,
+    /// A file of the certificates that it may be signed by; `None` for those that this machine
+    /// trusts.
+    pub trusted: Option<PathBuf>,
+}
+
 /// A connection to a server.
 pub struct HttpClient {
-    address: SocketAddr,
-    stream: BufReader<TcpStream>,
+    address: ServerAddress,
+    key: Option<String>,
+    stream: BufReader<Box<dyn Connection>>,
     limits: ServerLimits,
 }
 
@@ -88,18 +105,16 @@ impl HttpClient {
     /// Connects to a server.
     ///
     /// # Errors
-    /// Nobody listens there.
-    pub fn connect(address: SocketAddr) -> Result<Self, ClientError> {
-        let connected = || -> io::Result<TcpStream> {
-            let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok(stream)
-        };
-        let stream = connected().map_err(|error| ClientError::Connection { address, error })?;
+    /// Nobody listens there, or it is not who it says it is.
+    pub fn connect(address: &ServerAddress, options: &ClientOptions) -> Result<Self, ClientError> {
+        let stream = connect(address, options.trusted.as_ref(), PATIENCE);
+        let stream = stream.map_err(|error| ClientError::Connection {
+            address: address.clone(),
+            error,
+        })?;
         Ok(HttpClient {
-            address,
+            address: address.clone(),
+            key: options.key.clone(),
             stream: BufReader::new(stream),
             limits: ServerLimits::default(),
         })
@@ -116,13 +131,13 @@ impl HttpClient {
     ) -> Result<Vec<NamedTensor>, ClientError> {
         let answer = self.ask(model, inputs);
         let answer = answer.map_err(|error| ClientError::Connection {
-            address: self.address,
+            address: self.address.clone(),
             error,
         })?;
         match answer.status {
             200 => self.outputs(answer),
             status => Err(ClientError::Refused {
-                address: self.address,
+                address: self.address.clone(),
                 status,
                 words: words(&answer.body),
             }),
@@ -135,18 +150,28 @@ impl HttpClient {
         let head = head.to_string();
         let data: usize = inputs.iter().map(|input| input.tensor.bytes().len()).sum();
         let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
+        let key = self.key.as_ref();
+        if key.is_some_and(|key| key.chars().any(char::is_control)) {
+            let words = "a key has no control characters";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+        }
+        let key = key.map_or(String::new(), |key| {
+            format!("authorization: Bearer {key}\r\n")
+        });
         let request = format!(
-            "POST /v2/models/{name}/infer HTTP/1.1\r\nhost: {}\r\n\
+            "POST /v2/models/{name}/infer HTTP/1.1\r\nhost: {}:{}\r\n{key}\
              inference-header-content-length: {}\r\ncontent-length: {}\r\n\r\n{head}",
-            self.address,
+            self.address.host,
+            self.address.port,
             head.len(),
             head.len() + data,
         );
-        let mut stream = self.stream.get_ref();
+        let stream = self.stream.get_mut();
         stream.write_all(request.as_bytes())?;
         for input in inputs {
             stream.write_all(input.tensor.bytes())?;
         }
+        stream.flush()?;
         self.read()
     }
 
@@ -189,7 +214,7 @@ impl HttpClient {
 
     fn outputs(&self, answer: HttpAnswer) -> Result<Vec<NamedTensor>, ClientError> {
         let foreign = |why: String| ClientError::Foreign {
-            address: self.address,
+            address: self.address.clone(),
             why,
         };
         let mut head = answer.body;

@@ -1,0 +1,50 @@
+//! Where models come from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::catalogue::NewEntry;
+
+/// Models that can be served, such as those of a folder.
+pub trait ModelSource: Send + Sync {
+    /// Returns the names of all models that there are now.
+    fn names(&self) -> Vec<String>;
+
+    /// Reads the models of these names, in every version that is to be served. Those that did not change
+    /// since `served` was read, and members that several share, are the same ones again.
+    fn read(&self, names: &BTreeSet<String>, served: &[NewEntry]) -> ModelsRead;
+}
+
+/// The models that were read.
+#[derive(Debug, Default)]
+pub struct ModelsRead {
+    /// Those that can be served.
+    pub entries: Vec<NewEntry>,
+    /// The others by name, with why they cannot.
+    pub failures: BTreeMap<String, String>,
+    /// Remarks for the operator, such as settings that mean nothing here.
+    pub notices: Vec<String>,
+}
+
+impl ModelsRead {
+    /// Lets models of `names` that could not be read now, and were served before, be served on.
+    pub(super) fn keep_served(&mut self, names: &BTreeSet<String>, before: &[NewEntry]) {
+        let failures = &self.failures;
+        let kept = before
+            .iter()
+            .filter(|e| names.contains(&e.name) && failures.contains_key(&e.name));
+        let kept: Vec<NewEntry> = kept.cloned().collect();
+        self.entries.retain(|e| !failures.contains_key(&e.name));
+        self.entries.extend(kept);
+    }
+
+    /// Whether these are the entries that were served before.
+    pub(super) fn is_same(&self, before: &[NewEntry]) -> bool {
+        let same = |(a, b): (&NewEntry, &NewEntry)| {
+            a.name == b.name
+                && a.version == b.version
+                && std::sync::Arc::ptr_eq(&a.ensemble, &b.ensemble)
+                && a.interface == b.interface
+        };
+        self.entries.len() == before.len() && self.entries.iter().zip(before).all(same)
+    }
+}

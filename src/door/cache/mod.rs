@@ -1,0 +1,190 @@
+//! Answers that are kept: a request that was answered before is answered with the same, as long as
+//! what is served is the same.
+//!
+//! Answers are found by a hash of 128 bits, which is keyed by chance so that nobody can make two
+//! requests of one hash, and the requests are compared before one is answered.
+
+mod machine;
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use divisi::lock::Leaf;
+
+use crate::protocol::{NamedTensor, WireTensor};
+use crate::service::{Gauge, InferenceAnswer, InferenceRequest};
+
+pub use machine::CacheMachine;
+
+/// Bytes that an answer takes beside those of its tensors, about.
+const OVERHEAD: usize = 512;
+
+/// A request as it is compared.
+#[derive(Debug, PartialEq, Eq)]
+struct CachedRequest {
+    model: String,
+    version: String,
+    outputs: Vec<String>,
+    inputs: Vec<NamedTensor>,
+}
+
+/// An answer and the request that it answers.
+#[derive(Debug)]
+struct CachedAnswer {
+    request: CachedRequest,
+    answer: InferenceAnswer,
+}
+
+/// See the module's text.
+pub(crate) struct ResponseCache {
+    hashes: [RandomState; 2],
+    machine: Leaf<CacheMachine<Arc<CachedAnswer>>>,
+}
+
+/// The place of an answer that was not there.
+#[derive(Debug)]
+pub(crate) struct CachePlace {
+    key: u128,
+    epoch: u64,
+    request: CachedRequest,
+}
+
+/// An answer that was there, or the place for one.
+#[derive(Debug)]
+pub(crate) enum CacheLook {
+    /// It was there.
+    Hit(InferenceAnswer),
+    /// It was not.
+    Miss(CachePlace),
+}
+
+impl ResponseCache {
+    /// Creates an empty one that holds at most `most` bytes.
+    pub(crate) fn new(most: usize) -> Self {
+        ResponseCache {
+            hashes: [RandomState::new(), RandomState::new()],
+            machine: Leaf::new(CacheMachine::new(most)),
+        }
+    }
+
+    /// Looks for the answer to a request of a version of a model, in an epoch of what is served.
+    pub(crate) fn look(&self, request: &InferenceRequest, version: &str, epoch: u64) -> CacheLook {
+        let key = self.key(request, version);
+        let found = {
+            let mut machine = self.machine.lock();
+            machine.enter(epoch);
+            machine.find(key).map(Arc::clone)
+        };
+        match found {
+            Some(cached) if cached.request.is(request, version) => {
+                CacheLook::Hit(cached.answer.clone())
+            }
+            _ => CacheLook::Miss(CachePlace {
+                key,
+                epoch,
+                request: CachedRequest::of(request, version),
+            }),
+        }
+    }
+
+    /// Keeps an answer, if what is served is still the same in `epoch`.
+    pub(crate) fn keep(&self, place: CachePlace, answer: &InferenceAnswer, epoch: u64) {
+        if place.epoch != epoch {
+            return;
+        }
+        let CachePlace { key, request, .. } = place;
+        let answer = InferenceAnswer {
+            outputs: answer.outputs.iter().map(own).collect(),
+            ..answer.clone()
+        };
+        let request = CachedRequest {
+            inputs: request.inputs.iter().map(own).collect(),
+            ..request
+        };
+        let bytes = OVERHEAD + size(&request.inputs) + size(&answer.outputs);
+        let cached = Arc::new(CachedAnswer { request, answer });
+        self.machine.lock().keep(key, cached, bytes, epoch);
+    }
+
+    /// Returns how much is kept, for `/metrics`.
+    pub(crate) fn gauges(&self) -> Vec<Gauge> {
+        let (bytes, answers) = {
+            let machine = self.machine.lock();
+            (machine.bytes(), machine.len())
+        };
+        let gauge = |name, help, value: usize| Gauge {
+            name,
+            help,
+            counts: false,
+            labels: Vec::new(),
+            value: value as f64,
+        };
+        vec![
+            gauge(
+                "divisi_cache_bytes",
+                "Bytes of answers that are kept",
+                bytes,
+            ),
+            gauge("divisi_cache_answers", "Answers that are kept", answers),
+        ]
+    }
+
+    fn key(&self, request: &InferenceRequest, version: &str) -> u128 {
+        let half = |state: &RandomState| {
+            let mut hasher = state.build_hasher();
+            hash(request, version, &mut hasher);
+            u128::from(hasher.finish())
+        };
+        let [first, second] = &self.hashes;
+        half(first) << 64 | half(second)
+    }
+}
+
+fn hash(request: &InferenceRequest, version: &str, hasher: &mut impl Hasher) {
+    request.model.name.hash(hasher);
+    version.hash(hasher);
+    request.outputs.hash(hasher);
+    for NamedTensor { name, tensor } in &request.inputs {
+        name.hash(hasher);
+        tensor.data_type().name().hash(hasher);
+        tensor.dims().hash(hasher);
+        tensor.bytes().hash(hasher);
+    }
+}
+
+impl CachedRequest {
+    fn of(request: &InferenceRequest, version: &str) -> Self {
+        CachedRequest {
+            model: request.model.name.clone(),
+            version: version.to_owned(),
+            outputs: request.outputs.clone(),
+            inputs: request.inputs.clone(),
+        }
+    }
+
+    fn is(&self, request: &InferenceRequest, version: &str) -> bool {
+        self.model == request.model.name
+            && self.version == version
+            && self.outputs == request.outputs
+            && self.inputs == request.inputs
+    }
+}
+
+/// Returns a tensor in memory of its own, so that it does not hold the buffer of a whole request.
+fn own(named: &NamedTensor) -> NamedTensor {
+    let NamedTensor { name, tensor } = named;
+    let bytes = Bytes::copy_from_slice(tensor.bytes());
+    NamedTensor {
+        name: name.clone(),
+        tensor: WireTensor::of_values(tensor.data_type(), tensor.dims().to_vec(), bytes),
+    }
+}
+
+fn size(tensors: &[NamedTensor]) -> usize {
+    let one = |named: &NamedTensor| {
+        let NamedTensor { name, tensor } = named;
+        name.len() + size_of_val(tensor.dims()) + tensor.bytes().len()
+    };
+    tensors.iter().map(one).sum()
+}

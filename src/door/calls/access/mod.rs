@@ -1,0 +1,200 @@
+//! The access log: a line a call, written by a thread of its own. A disk that is slow costs lines
+//! and no call.
+
+mod line;
+mod sample;
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use divisi::lock::Leaf;
+
+use crate::notices::Notices;
+use crate::service::Gauge;
+
+use super::FinishedCall;
+
+pub use sample::RateSampler;
+
+/// Calls that may wait to be written.
+const QUEUE: usize = 4096;
+
+/// The time that a flush is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How a line is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessFormat {
+    /// As an object of JSON.
+    #[default]
+    Json,
+    /// As text for people.
+    Text,
+}
+
+/// Where the access log goes, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessOptions {
+    /// The file that lines are appended to; `None` for standard output.
+    pub file: Option<PathBuf>,
+    /// How a line is written.
+    pub format: AccessFormat,
+    /// Lines a second; `None` for one a call.
+    pub rate: Option<u32>,
+}
+
+/// What the writer is told.
+enum LogMessage {
+    /// A call, and how many before it have no line.
+    Call(Arc<FinishedCall>, u64),
+    /// To write all that came before, and to say so.
+    Flush(SyncSender<()>),
+}
+
+/// See the module's text.
+pub(crate) struct AccessLog {
+    began: Instant,
+    sampler: Leaf<RateSampler>,
+    to: SyncSender<LogMessage>,
+    left_out: AtomicU64,
+    lost: Arc<AtomicU64>,
+}
+
+impl AccessLog {
+    /// Begins a log.
+    ///
+    /// # Errors
+    /// The file cannot be written, or there is no thread left.
+    pub(crate) fn begin(options: &AccessOptions, notices: Notices) -> io::Result<Self> {
+        let to: Box<dyn Write + Send> = match &options.file {
+            Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+            None => Box::new(io::stdout()),
+        };
+        let (sender, receiver) = sync_channel(QUEUE);
+        let lost = Arc::default();
+        let writer = LogWriter {
+            to: BufWriter::new(to),
+            format: options.format,
+            lost: Arc::clone(&lost),
+            notices,
+            told: false,
+        };
+        let writes = move || writer.run(&receiver);
+        thread::Builder::new()
+            .name("access log".into())
+            .spawn(writes)?;
+        Ok(AccessLog {
+            began: Instant::now(),
+            sampler: Leaf::new(RateSampler::new(options.rate)),
+            to: sender,
+            left_out: AtomicU64::new(0),
+            lost,
+        })
+    }
+
+    /// Takes a call that is over. It does not wait.
+    pub(super) fn take(&self, call: Arc<FinishedCall>) {
+        let now = self.began.elapsed();
+        let admitted = self.sampler.lock().admit(now);
+        let Some(before) = admitted else {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        if self.to.try_send(LogMessage::Call(call, before)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until all lines are written, for a while.
+    pub(super) fn flush(&self) {
+        let (done, is_done) = sync_channel(1);
+        if self.to.try_send(LogMessage::Flush(done)).is_ok() {
+            let _ = is_done.recv_timeout(PATIENCE);
+        }
+    }
+
+    /// Returns how many calls have no line.
+    pub(super) fn gauges(&self) -> Vec<Gauge> {
+        let gauge = |name, help, value: &AtomicU64| Gauge {
+            name,
+            help,
+            counts: true,
+            labels: Vec::new(),
+            value: value.load(Ordering::Relaxed) as f64,
+        };
+        vec![
+            gauge(
+                "divisi_access_log_left_out_total",
+                "Calls beyond the rate of the access log",
+                &self.left_out,
+            ),
+            gauge(
+                "divisi_access_log_lost_total",
+                "Lines of the access log that could not be written in time",
+                &self.lost,
+            ),
+        ]
+    }
+}
+
+struct LogWriter {
+    to: BufWriter<Box<dyn Write + Send>>,
+    format: AccessFormat,
+    lost: Arc<AtomicU64>,
+    notices: Notices,
+    /// Whether it was told that lines cannot be written.
+    told: bool,
+}
+
+impl LogWriter {
+    fn run(mut self, messages: &Receiver<LogMessage>) {
+        let mut line = String::new();
+        while let Some(message) = self.next(messages) {
+            match message {
+                LogMessage::Call(call, left_out) => {
+                    line.clear();
+                    line::write(&mut line, &call, left_out, self.format);
+                    let written = self.to.write_all(line.as_bytes());
+                    self.check(written);
+                }
+                LogMessage::Flush(done) => {
+                    let flushed = self.to.flush();
+                    self.check(flushed);
+                    let _ = done.try_send(());
+                }
+            }
+        }
+    }
+
+    /// Returns the next message, or `None` at the end. Before it waits it writes what it has.
+    fn next(&mut self, messages: &Receiver<LogMessage>) -> Option<LogMessage> {
+        match messages.try_recv() {
+            Ok(message) => return Some(message),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => {}
+        }
+        let flushed = self.to.flush();
+        self.check(flushed);
+        messages.recv().ok()
+    }
+
+    /// Counts what could not be written, and tells it once until it can be again.
+    fn check(&mut self, written: io::Result<()>) {
+        match written {
+            Ok(()) => self.told = false,
+            Err(error) => {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+                if !self.told {
+                    self.notices.say(&format!("access log: {error}"));
+                }
+                self.told = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Who reads the records of calls: the access log and the exporter of traces.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::service::Gauge;
+
+use super::access::AccessLog;
+use super::record::{CallRecord, FinishedCall};
+use super::trace_context::{SpanContext, TraceParent};
+use super::traces::TraceExporter;
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct CallRecorder {
+    /// The access log, if one is kept.
+    pub access: Option<AccessLog>,
+    /// The exporter of traces, if they are told.
+    pub traces: Option<TraceExporter>,
+}
+
+impl CallRecorder {
+    /// Begins the record of a call; one that nobody reads costs nothing.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        protocol: &'static str,
+        peer: SocketAddr,
+        parent: Option<&[u8]>,
+        call: impl FnOnce() -> String,
+    ) -> CallRecord {
+        if self.access.is_none() && self.traces.is_none() {
+            return CallRecord::default();
+        }
+        let parent = parent.and_then(TraceParent::parse);
+        let ratio = self.traces.as_ref().map(TraceExporter::ratio);
+        let is_traced = parent.is_some() || ratio.is_some();
+        let trace = is_traced.then(|| SpanContext::begin(parent, ratio.unwrap_or(0.0)));
+        CallRecord::begin(Arc::clone(self), protocol, call(), peer, trace)
+    }
+
+    /// Takes the record of a call that is over.
+    pub(super) fn finish(&self, call: FinishedCall) {
+        let call = Arc::new(call);
+        if let Some(traces) = &self.traces {
+            traces.take(&call);
+        }
+        if let Some(access) = &self.access {
+            access.take(call);
+        }
+    }
+
+    /// Returns what was lost, for `/metrics`.
+    pub(crate) fn gauges(&self) -> Vec<Gauge> {
+        let of_access = self.access.as_ref().map(AccessLog::gauges);
+        let of_traces = self.traces.as_ref().map(TraceExporter::gauges);
+        let all = of_access.into_iter().chain(of_traces);
+        all.flatten().collect()
+    }
+
+    /// Waits a little for what is on its way to the log.
+    pub(crate) fn flush(&self) {
+        if let Some(access) = &self.access {
+            access.flush();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Who began a trace, as the header `traceparent` of W3C's Trace Context tells it.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// The caller's part of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceParent {
+    /// The trace.
+    pub trace: u128,
+    /// The caller's span.
+    pub span: u64,
+    /// Whether the trace is recorded.
+    pub sampled: bool,
+}
+
+/// Our part of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanContext {
+    /// The trace.
+    pub trace: u128,
+    /// Our span.
+    pub span: u64,
+    /// The caller's span, if there is one.
+    pub parent: Option<u64>,
+    /// Whether the trace is recorded.
+    pub sampled: bool,
+}
+
+impl TraceParent {
+    /// Reads the header, or returns `None` if it is none.
+    pub fn parse(header: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(header).ok()?.trim();
+        let mut parts = text.split('-');
+        let mut field = |digits: usize| {
+            let part = parts.next().filter(|part| part.len() == digits)?;
+            let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+            part.bytes().all(is_hex).then_some(part)
+        };
+        let version = u8::from_str_radix(field(2)?, 16).ok()?;
+        let trace = u128::from_str_radix(field(32)?, 16).ok()?;
+        let span = u64::from_str_radix(field(16)?, 16).ok()?;
+        let flags = u8::from_str_radix(field(2)?, 16).ok()?;
+        // Later versions may say more behind these fields; the first one may not.
+        let is_known = version < u8::MAX && (version > 0 || parts.next().is_none());
+        let parent = TraceParent {
+            trace,
+            span,
+            sampled: flags & 1 == 1,
+        };
+        Some(parent).filter(|_| is_known && trace != 0 && span != 0)
+    }
+}
+
+impl SpanContext {
+    /// Begins a span under the caller's, or one of a new trace; `ratio` of those are recorded.
+    pub fn begin(parent: Option<TraceParent>, ratio: f64) -> Self {
+        let trace = parent.map_or_else(
+            || u128::from(random()) << 64 | u128::from(random()),
+            |p| p.trace,
+        );
+        SpanContext {
+            trace,
+            span: random(),
+            parent: parent.map(|parent| parent.span),
+            sampled: parent.map_or_else(|| is_within(trace, ratio), |parent| parent.sampled),
+        }
+    }
+}
+
+/// Returns whether a trace is among the `ratio` of all traces that are recorded, as every program
+/// with the same ratio says of it.
+pub fn is_within(trace: u128, ratio: f64) -> bool {
+    const HALF: f64 = (1u64 << 63) as f64;
+    ratio >= 1.0 || ((trace as u64 >> 1) as f64) < ratio * HALF
+}
+
+/// Returns a number that is not zero and that nobody can guess.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish().max(1)
+}
+
+impl fmt::Display for SpanContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = u8::from(self.sampled);
+        write!(f, "00-{:032x}-{:016x}-{flags:02x}", self.trace, self.span)
+    }
+}

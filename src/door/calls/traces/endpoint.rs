@@ -1,0 +1,68 @@
+//! Where a collector of traces is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::client::ServerAddress;
+
+/// A collector: `http://host:4318` takes OTLP over HTTP, `grpc://host:4317` over gRPC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceEndpoint {
+    /// Its address.
+    pub address: ServerAddress,
+    /// Its path of HTTP; `None` for gRPC.
+    pub path: Option<String>,
+}
+
+/// A text is no collector.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "expected a collector such as http://127.0.0.1:4318 or grpc://127.0.0.1:4317 (one beyond this \
+     network is reached through one on this machine), found `{0}`"
+)]
+pub struct EndpointError(String);
+
+/// The path of OTLP over HTTP.
+const PATH: &str = "/v1/traces";
+
+impl FromStr for TraceEndpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        parse(text).ok_or_else(|| EndpointError(text.chars().take(200).collect()))
+    }
+}
+
+fn parse(text: &str) -> Option<TraceEndpoint> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (address, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let usual = match scheme {
+        "http" => "4318",
+        "grpc" => "4317",
+        _ => return None,
+    };
+    let has_port = address.rsplit(']').next()?.contains(':');
+    let address = match has_port {
+        true => address.parse().ok()?,
+        false => format!("{address}:{usual}").parse().ok()?,
+    };
+    let is_path = |path: &str| path.bytes().all(|b| b.is_ascii_graphic());
+    let path = match (scheme, path) {
+        ("http", "" | "/") => Some(PATH.to_owned()),
+        ("http", path) if is_path(path) => Some(path.to_owned()),
+        ("grpc", "" | "/") => None,
+        _ => return None,
+    };
+    Some(TraceEndpoint { address, path })
+}
+
+impl fmt::Display for TraceEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(f, "http://{}{path}", self.address),
+            None => write!(f, "grpc://{}", self.address),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Traces for OpenTelemetry: spans of calls that are sampled, sent to a collector in batches.
+//! A collector that is slow or gone costs spans and no call.
+
+mod endpoint;
+mod messages;
+mod send;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::timeout;
+
+use crate::notices::Notices;
+use crate::service::Gauge;
+
+use super::FinishedCall;
+
+pub use endpoint::{EndpointError, TraceEndpoint};
+pub use messages::{
+    Attribute, AttributeKind, AttributeValue, ExportRequest, Resource, ResourceSpans, Scope,
+    ScopeSpans, SpanStatus, TraceSpan,
+};
+
+/// Calls that may wait to be sent.
+const QUEUE: usize = 4096;
+
+/// Calls of a batch.
+const BATCH: usize = 256;
+
+/// The time that a batch may wait for more.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// The time for a collector to take a batch.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where traces go, and how many.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceOptions {
+    /// The collector.
+    pub to: TraceEndpoint,
+    /// The share of calls that are traced where the caller does not say, between 0 and 1.
+    pub ratio: f64,
+}
+
+/// See the module's text.
+pub(crate) struct TraceExporter {
+    ratio: f64,
+    to: Sender<Arc<FinishedCall>>,
+    counts: Arc<TraceCounts>,
+}
+
+#[derive(Default)]
+struct TraceCounts {
+    sent: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl TraceExporter {
+    /// Begins to export on a runtime.
+    pub(crate) fn begin(options: &TraceOptions, runtime: &Handle, notices: Notices) -> Self {
+        let (to, calls) = channel(QUEUE);
+        let counts = Arc::default();
+        let exporter = Exporter {
+            to: options.to.clone(),
+            counts: Arc::clone(&counts),
+            notices,
+            told: false,
+        };
+        runtime.spawn(exporter.run(calls));
+        TraceExporter {
+            ratio: options.ratio,
+            to,
+            counts,
+        }
+    }
+
+    /// Returns the share of calls that are traced where the caller does not say.
+    pub(super) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// Takes a call that is over, if its trace is recorded. It does not wait.
+    pub(super) fn take(&self, call: &Arc<FinishedCall>) {
+        let is_sampled = call.trace.is_some_and(|trace| trace.sampled);
+        if is_sampled && self.to.try_send(Arc::clone(call)).is_err() {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how many calls were told, and how many not.
+    pub(super) fn gauges(&self) -> Vec<Gauge> {
+        let gauge = |name, help, value: &AtomicU64| Gauge {
+            name,
+            help,
+            counts: true,
+            labels: Vec::new(),
+            value: value.load(Ordering::Relaxed) as f64,
+        };
+        vec![
+            gauge(
+                "divisi_traces_sent_total",
+                "Calls whose spans a collector took",
+                &self.counts.sent,
+            ),
+            gauge(
+                "divisi_traces_lost_total",
+                "Calls whose spans no collector took in time",
+                &self.counts.lost,
+            ),
+        ]
+    }
+}
+
+struct Exporter {
+    to: TraceEndpoint,
+    counts: Arc<TraceCounts>,
+    notices: Notices,
+    /// Whether it was told that spans cannot be sent.
+    told: bool,
+}
+
+impl Exporter {
+    async fn run(mut self, mut calls: Receiver<Arc<FinishedCall>>) {
+        while let Some(first) = calls.recv().await {
+            let mut batch = vec![first];
+            let more = async {
+                while batch.len() < BATCH
+                    && let Some(call) = calls.recv().await
+                {
+                    batch.push(call);
+                }
+            };
+            let _ = timeout(WAIT, more).await;
+            self.send(&batch).await;
+        }
+    }
+
+    async fn send(&mut self, batch: &[Arc<FinishedCall>]) {
+        let spans = batch
+            .iter()
+            .filter_map(|call| Some(messages::spans(call, call.trace?)));
+        let request = messages::export(spans.flatten().collect());
+        let sent = timeout(PATIENCE, send::send(&self.to, &request)).await;
+        let why = match sent {
+            Ok(Ok(())) => {
+                self.counts
+                    .sent
+                    .fetch_add(batch.len() as u64, Ordering::Relaxed);
+                self.told = false;
+                return;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "it takes too long".to_owned(),
+        };
+        self.counts
+            .lost
+            .fetch_add(batch.len() as u64, Ordering::Relaxed);
+        if !self.told {
+            self.notices.say(&format!("traces: {}: {why}", self.to));
+        }
+        self.told = true;
+    }
+}

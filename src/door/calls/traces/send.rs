@@ -1,0 +1,109 @@
+//! Sending spans to a collector.
+
+use std::io;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response, body::Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message;
+use tokio::net::TcpStream;
+
+use super::endpoint::TraceEndpoint;
+use super::messages::ExportRequest;
+
+/// The call of gRPC.
+const CALL: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+
+/// Sends spans, by a connection of their own.
+///
+/// # Errors
+/// The collector cannot be reached, or does not take them.
+pub(super) async fn send(to: &TraceEndpoint, spans: &ExportRequest) -> io::Result<()> {
+    let host = (&*to.address.host, to.address.port);
+    let stream = TokioIo::new(TcpStream::connect(host).await?);
+    match &to.path {
+        Some(path) => over_http(to, stream, path, spans).await,
+        None => over_grpc(to, stream, spans).await,
+    }
+}
+
+async fn over_http(
+    to: &TraceEndpoint,
+    stream: TokioIo<TcpStream>,
+    path: &str,
+    spans: &ExportRequest,
+) -> io::Result<()> {
+    let (mut sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
+    let request = Request::post(path)
+        .header("host", to.address.to_string())
+        .header("content-type", "application/x-protobuf")
+        .body(Full::new(Bytes::from(spans.encode_to_vec())));
+    let request = request.map_err(io::Error::other)?;
+    let answered = async {
+        let answer = sender
+            .send_request(request)
+            .await
+            .map_err(io::Error::other)?;
+        refused_by_status(&answer)
+    };
+    while_connected(connection, answered).await
+}
+
+async fn over_grpc(
+    to: &TraceEndpoint,
+    stream: TokioIo<TcpStream>,
+    spans: &ExportRequest,
+) -> io::Result<()> {
+    let handshake = http2::handshake(TokioExecutor::new(), stream).await;
+    let (mut sender, connection) = handshake.map_err(io::Error::other)?;
+    let mut frame = BytesMut::new();
+    frame.put_u8(0);
+    frame.put_u32(u32::try_from(spans.encoded_len()).unwrap_or(u32::MAX));
+    spans.encode(&mut frame).map_err(io::Error::other)?;
+    let request = Request::post(format!("http://{}{CALL}", to.address))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(Full::new(frame.freeze()));
+    let request = request.map_err(io::Error::other)?;
+    let answered = async {
+        let answer = sender
+            .send_request(request)
+            .await
+            .map_err(io::Error::other)?;
+        refused_by_status(&answer)?;
+        let mut status = answer.headers().get("grpc-status").cloned();
+        let body = answer
+            .into_body()
+            .collect()
+            .await
+            .map_err(io::Error::other)?;
+        status = status.or_else(|| body.trailers()?.get("grpc-status").cloned());
+        match status {
+            Some(status) if status == "0" => Ok(()),
+            status => Err(io::Error::other(format!("its status is {status:?}"))),
+        }
+    };
+    while_connected(connection, answered).await
+}
+
+fn refused_by_status(answer: &Response<Incoming>) -> io::Result<()> {
+    match answer.status().is_success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("it answered {}", answer.status()))),
+    }
+}
+
+/// Waits for an answer while its connection is driven.
+async fn while_connected<E: Send>(
+    connection: impl Future<Output = Result<(), E>>,
+    answered: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
+    let mut answered = std::pin::pin!(answered);
+    tokio::select! {
+        answer = answered.as_mut() => answer,
+        // What has come before the end may still be an answer.
+        _ = connection => answered.await,
+    }
+}

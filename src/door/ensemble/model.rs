@@ -1,0 +1,211 @@
+//! An entry of a catalogue as a model that clients ask.
+
+use std::sync::Arc;
+
+use divisi::catalogue::{BatchDimension, CatalogueEntry};
+use divisi::ensemble::Ensemble;
+use divisi::metrics::LatencySplit;
+use divisi::serving::{Answer, Engine, MissingSteps, Outcome, PipelineIndex, Request};
+use divisi::tensor::Signature;
+use tokio::sync::oneshot;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::{NamedTensor, ParameterValue, WireTensor};
+use crate::service::{
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
+};
+
+use super::answers::AnswerForm;
+use super::inputs::{self, sample_rows};
+
+/// See the module's text.
+pub(super) struct ServedModel {
+    /// Its number among those of its engine.
+    pipeline: PipelineIndex,
+    pub description: Arc<ModelDescription>,
+    form: Arc<AnswerForm>,
+    /// Its tensors have no dimension of a batch: a request is one sample.
+    single: bool,
+}
+
+/// A request that the engine did not take.
+pub(super) enum NotTaken {
+    /// The engine takes no requests any more.
+    Closed(ServiceError),
+    /// The request is at fault.
+    Refused(ServiceError),
+}
+
+impl From<ServiceError> for NotTaken {
+    fn from(error: ServiceError) -> Self {
+        NotTaken::Refused(error)
+    }
+}
+
+impl ServedModel {
+    /// The entry with a number of an engine's catalogue; `network` says that its own tensors are its
+    /// answers.
+    pub(super) fn new(
+        engine: &Engine,
+        (number, entry): (usize, &CatalogueEntry),
+        network: bool,
+    ) -> Self {
+        let (pipeline, ensemble) = (PipelineIndex(number), entry.ensemble());
+        let form = match (network, &ensemble.members[..]) {
+            (true, [_]) => AnswerForm::of_network(ensemble),
+            _ => AnswerForm::of_ensemble(ensemble),
+        };
+        let capacity = engine.telemetry().capacity_of(pipeline);
+        let interface = entry.interface();
+        let mut labels = interface.labels.clone();
+        labels.extend(class_labels(ensemble, &form));
+        let version = entry.version().to_string();
+        let description = ModelDescription {
+            name: entry.name().to_owned(),
+            versions: versions(engine, entry.name()),
+            version,
+            signature: Signature {
+                inputs: inputs::specs(ensemble, network),
+                outputs: form.specs().to_vec(),
+                lengths: ensemble.lengths.clone(),
+            },
+            batch: match interface.batch {
+                BatchDimension::Any => Some(capacity),
+                BatchDimension::AtMost(most) => Some(most.min(capacity)),
+                BatchDimension::None => None,
+            },
+            labels,
+            cached: !interface.uncached,
+        };
+        ServedModel {
+            single: description.batch.is_none(),
+            description: Arc::new(description),
+            form: Arc::new(form),
+            pipeline,
+        }
+    }
+
+    /// Sends a request to the engine; what it returns waits for the answer.
+    pub(super) fn ask(
+        &self,
+        engine: &Arc<Engine>,
+        asked: &InferenceRequest,
+    ) -> Result<InferenceFuture, NotTaken> {
+        let wanted = self.form.wanted(&asked.outputs, &self.description.name)?;
+        let batched: Vec<NamedTensor>;
+        let tensors = match self.single {
+            true => {
+                batched = asked.inputs.iter().map(as_batch).collect();
+                &batched
+            }
+            false => &asked.inputs,
+        };
+        let rows = sample_rows(&self.description.signature, tensors)?;
+        let computed = self.form.computed(&wanted);
+        let request = Request {
+            deadline: asked.deadline,
+            outputs: &computed,
+            ..Request::new(&rows.values)
+                .detailed(self.form.detail())
+                .to(self.pipeline)
+        };
+        let (tell, told) = oneshot::channel::<Outcome>();
+        // Who has given the request up does not listen.
+        let reply = Box::new(move |outcome| drop(tell.send(outcome)));
+        let under_way = engine
+            .submit_cancellable(request, reply)
+            .map_err(|refused| {
+                let error = ServiceError::coded(&refused);
+                match error.kind() {
+                    ErrorKind::Unavailable => NotTaken::Closed(error),
+                    _ => NotTaken::Refused(error),
+                }
+            })?;
+        let (form, length, single) = (Arc::clone(&self.form), rows.length, self.single);
+        // What runs stays until this is answered.
+        let engine = Arc::clone(engine);
+        Ok(Box::pin(async move {
+            let outcome = told.await;
+            under_way.is_over();
+            drop(engine);
+            let dropped = "the engine dropped the request";
+            let outcome = outcome.map_err(|_| ServiceError::new(ErrorKind::Internal, dropped))?;
+            let answer = outcome.map_err(|failure| ServiceError::coded(&failure))?;
+            let mut outputs = form.outputs(&answer, length, &computed, &wanted)?;
+            if single {
+                outputs.iter_mut().for_each(without_batch);
+            }
+            Ok(InferenceAnswer {
+                outputs,
+                samples: answer.len() as u64,
+                times: times(&answer),
+                parameters: parameters(answer.missing()),
+            })
+        }))
+    }
+}
+
+/// Returns the versions of a model that an engine serves, the oldest first.
+fn versions(engine: &Engine, name: &str) -> Vec<String> {
+    let entries = engine.catalogue().entries().iter();
+    let named = entries.filter(|entry| entry.name() == name);
+    let mut versions: Vec<_> = named.map(CatalogueEntry::version).collect();
+    versions.sort_unstable();
+    versions.iter().map(ToString::to_string).collect()
+}
+
+/// Returns a tensor as a batch of one.
+fn as_batch(input: &NamedTensor) -> NamedTensor {
+    let tensor = &input.tensor;
+    let dims = std::iter::once(1).chain(tensor.dims().iter().copied());
+    NamedTensor {
+        name: input.name.clone(),
+        tensor: WireTensor::of_values(tensor.data_type(), dims.collect(), tensor.bytes().clone()),
+    }
+}
+
+/// Takes the dimension of a batch of one away.
+fn without_batch(output: &mut NamedTensor) {
+    let tensor = &output.tensor;
+    let dims = tensor.dims().get(1..).unwrap_or_default().to_vec();
+    output.tensor = WireTensor::of_values(tensor.data_type(), dims, tensor.bytes().clone());
+}
+
+/// Returns the names of the values of outputs, where the ensemble has some.
+fn class_labels(ensemble: &Ensemble, form: &AnswerForm) -> Option<(String, Arc<[String]>)> {
+    let names = ensemble.answer_names.as_ref()?;
+    let output = form.named_values(ensemble)?;
+    Some((output.to_owned(), names.as_slice().into()))
+}
+
+/// The names of the steps that quorums did without, joined by commas.
+const MISSING: &str = "divisi_missing";
+/// Whether none of them could have changed the class.
+const CERTAIN: &str = "divisi_certain";
+
+fn parameters(missing: &MissingSteps) -> Vec<(&'static str, ParameterValue)> {
+    if missing.names.is_empty() {
+        return Vec::new();
+    }
+    let names = ParameterValue::Text(missing.names.join(","));
+    let certain = missing.is_certain.map(ParameterValue::Bool);
+    let certain = certain.map(|certain| (CERTAIN, certain));
+    std::iter::once((MISSING, names)).chain(certain).collect()
+}
+
+fn times(answer: &Answer) -> InferenceTimes {
+    let LatencySplit {
+        admission,
+        queueing,
+        batching,
+        copying,
+        computing,
+        combining,
+    } = answer.times();
+    InferenceTimes {
+        queue: queueing + batching,
+        input: admission + copying,
+        compute: computing,
+        output: combining,
+    }
+}

@@ -1,0 +1,302 @@
+//! A session with one engine.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
+use crate::device::MemberIndex;
+use crate::ensemble::{Ensemble, Samples};
+use crate::load::LoadPattern;
+use crate::metrics::Growth;
+use crate::search::Cache;
+use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
+use crate::trace::Span;
+
+use crate::session::{
+    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
+    SessionRefusal, Setup, Snapshot, Target,
+};
+
+use super::devices::Readings;
+use super::forecast::Forecast;
+use super::load::{self, Load, SharedLoad};
+use super::log::Log;
+use super::searches::Searches;
+use super::view;
+
+/// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
+/// drains.
+pub(super) struct EngineSession {
+    pub(super) engine: Arc<Engine>,
+    pub(super) ensemble: Arc<Ensemble>,
+    pub(super) log: Arc<Log>,
+    pub(super) changes: Changes,
+    pub(super) searches: Searches,
+    pub(super) forecast: Forecast,
+    pub(super) load: Arc<SharedLoad>,
+    /// Lets the load rest while a search measures.
+    pub(super) rest: Option<JoinHandle<()>>,
+    pub(super) members: Vec<view::MemberFacts>,
+    /// How many times as long each device was told to take.
+    pub(super) slowdown: Vec<f64>,
+    pub(super) proposal: Option<Proposal>,
+    pub(super) proposed_at: Option<Duration>,
+    pub(super) target: Option<Target>,
+    pub(super) growth: Growth,
+    pub(super) lately: FailureWatch,
+    pub(super) readings: Readings,
+}
+
+impl EngineSession {
+    /// A session with `engine`; searches measure with workers from `factory` and keep
+    /// results in `cache`.
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        factory: Arc<dyn PredictorFactory>,
+        cache: Option<Cache>,
+        log: Arc<Log>,
+    ) -> Self {
+        let ensemble = Arc::clone(engine.ensemble());
+        let workers = engine.matrix().workers().count();
+        let text = format!("serving `{}` with {workers} workers", ensemble.name);
+        let now = engine.telemetry().now();
+        log.add(now, LogTarget::Session, LogLevel::Info, text)
+            .trace();
+        EngineSession {
+            changes: Changes::new(Arc::clone(&engine), journal(&log)),
+            forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
+            searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
+            members: view::member_facts(&ensemble),
+            slowdown: vec![1.0; engine.devices().count()],
+            proposal: None,
+            proposed_at: None,
+            target: None,
+            growth: Growth::default(),
+            lately: FailureWatch::new(engine.telemetry().now()),
+            readings: Readings::default(),
+            load: Arc::new(SharedLoad::new(Load::new(
+                Arc::clone(&engine),
+                Arc::clone(&log),
+            ))),
+            rest: None,
+            engine,
+            ensemble,
+            log,
+        }
+    }
+
+    /// Whether leaving now means waiting: requests or a search are under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
+    }
+
+    /// Goes on with what was asked of the session with the engine before.
+    pub(super) fn go_on_from(&mut self, before: &EngineSession) {
+        self.target = before.target;
+        let pattern = before.load.lock().view().pattern;
+        before.end_load();
+        if let Some(pattern) = pattern
+            && let Err(refusal) = self.start_load(pattern)
+        {
+            let text = format!("load did not start again: {refusal}");
+            self.say(LogLevel::Warn, text);
+        }
+    }
+
+    fn samples(&self) -> Result<Arc<Samples>, Refusal> {
+        self.ensemble
+            .calibration
+            .clone()
+            .ok_or_else(|| SessionRefusal::NoSamples.into())
+    }
+
+    fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
+        let text = pattern.to_string();
+        let line = self.load.lock().start(pattern)?;
+        line.trace();
+        self.changes.mark(MarkKind::Load, text);
+        self.rest_load_while_measuring();
+        Ok(())
+    }
+
+    fn stop_load(&self) {
+        if self.end_load() {
+            self.changes.mark(MarkKind::Load, "load stopped".into());
+        }
+    }
+
+    /// Ends the load, and returns whether there was one.
+    fn end_load(&self) -> bool {
+        let line = self.load.lock().stop();
+        line.map(UntracedLine::trace).is_some()
+    }
+
+    fn rest_load_while_measuring(&self) {
+        load::follow(&self.load, self.searches.is_measuring());
+    }
+
+    /// Looks after the load while the search runs that was just started.
+    fn look_after_load(&mut self) -> Result<(), Refusal> {
+        self.rest_load_while_measuring();
+        self.join_rest();
+        if let Some(measuring) = self.searches.watcher() {
+            let rest = load::look_after(Arc::clone(&self.load), measuring);
+            self.rest = Some(rest.map_err(SessionRefusal::Thread)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the thread that looked after the load in a search that is over.
+    fn join_rest(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            rest.thread().unpark();
+            // It only waits for the search.
+            let _ = rest.join();
+        }
+    }
+
+    /// Where a setup that is applied comes from, for history.
+    fn origin(&self, setup: &Setup) -> ChangeOrigin {
+        let best = self.searches.view().and_then(|s| s.progress.best);
+        match best.is_some_and(|best| best == setup.matrix) {
+            true => ChangeOrigin::Search,
+            false => ChangeOrigin::Applied,
+        }
+    }
+
+    fn set_vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), Refusal> {
+        let last = MemberIndex::new(self.ensemble.members.len() - 1);
+        if member > last {
+            let found = member;
+            return Err(SessionRefusal::UnknownMember { found, last }.into());
+        }
+        let old = self.engine.setup();
+        let combination = old.combination.with_vote(member, votes);
+        let setup = Setup {
+            combination: combination.map_err(SessionRefusal::Vote)?,
+            ..old
+        };
+        let name = &self.ensemble.members[member].name;
+        let said = if votes { "votes" } else { "does not vote" };
+        let origin = ChangeOrigin::Vote(format!("{name} {said}"));
+        Ok(self.changes.adjust(&setup, origin)?)
+    }
+
+    fn set_target(&mut self, target: Option<Target>) -> Result<(), Refusal> {
+        let checked = target.map_or(Ok(()), |t| t.check());
+        checked.map_err(SessionRefusal::Target)?;
+        self.target = target;
+        Ok(())
+    }
+
+    /// Writes a line to the log. No lock may be held.
+    pub(super) fn say(&self, level: LogLevel, text: String) {
+        let now = self.engine.telemetry().now();
+        self.log.add(now, LogTarget::Session, level, text).trace();
+    }
+}
+
+impl Session for EngineSession {
+    fn snapshot(&mut self) -> Snapshot {
+        self.rest_load_while_measuring();
+        for (at, event) in self.engine.telemetry().take_events() {
+            self.log.add_event(at, &event);
+        }
+        self.view()
+    }
+
+    fn now(&mut self) -> Duration {
+        self.engine.telemetry().now()
+    }
+
+    fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
+        self.engine.telemetry().drain_spans(into)
+    }
+
+    fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        match command {
+            Command::Apply(setup, terms) => {
+                let origin = self.origin(&setup);
+                Ok(self.changes.apply(&setup, terms, origin)?)
+            }
+            Command::EndProbation(true) => Ok(self.changes.keep()?),
+            Command::EndProbation(false) => Ok(self.changes.take_back()?),
+            Command::Undo => Ok(self.changes.undo()?),
+            Command::Redo => Ok(self.changes.redo()?),
+            Command::SetVote(member, votes) => self.set_vote(member, votes),
+            Command::SetTarget(target) => self.set_target(target),
+            Command::SetMaxInf(device, most) => {
+                self.device(device)?;
+                self.engine.settings().set_max_inf(device, most);
+                Ok(())
+            }
+            Command::LoseDevice(device) => {
+                self.device(device)?;
+                Ok(self.changes.lose(device)?)
+            }
+            Command::RegainDevice(device) => self.regain(device),
+            Command::SlowDevice(device, factor) => self.slow(device, factor.get()),
+            Command::StartLoad(pattern) => self.start_load(pattern),
+            Command::StopLoad => {
+                self.stop_load();
+                Ok(())
+            }
+            Command::StartSearch(method) => {
+                let samples = match method.runs_on(self.engine.devices()) {
+                    true => Some(self.samples()?),
+                    false => self.ensemble.calibration.clone(),
+                };
+                let known = method.quiet.then(|| self.forecast.known());
+                self.searches.start(method, samples, known)?;
+                self.look_after_load()
+            }
+            Command::PauseSearch => self.searches.pause(true),
+            Command::ResumeSearch => self.searches.pause(false),
+            Command::CancelSearch => self.searches.cancel(),
+            Command::ClearLatency => {
+                self.engine.telemetry().clear_latency();
+                Ok(())
+            }
+            Command::LoadModel(_) | Command::UnloadModel { .. } => {
+                Err(SessionRefusal::ModelsFixed.into())
+            }
+            // Whoever wraps this session does these.
+            Command::StartRecording(_) | Command::StopRecording => {
+                Err(SessionRefusal::NotRecordable.into())
+            }
+            Command::Play(_) => Err(SessionRefusal::IsNoRecording.into()),
+            Command::TakeEditing(_) => Err(SessionRefusal::NobodyElse.into()),
+            Command::KeepServing => Err(SessionRefusal::NotLeftRunning.into()),
+        }
+    }
+
+    fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
+        let plan = self.changes.plan(setup)?;
+        let names = &setup.matrix.frame().members;
+        let paused = plan.paused_members().into_iter();
+        Ok(EditPreview {
+            memory: plan.memory().to_vec(),
+            paused_members: paused.map(|member| names[member].clone()).collect(),
+            settings: plan.setting_words(),
+            prediction: self.forecast.predict(plan.from(), setup, &self.slowdown),
+            difference: plan.reload().difference.clone(),
+        })
+    }
+}
+
+impl Drop for EngineSession {
+    fn drop(&mut self) {
+        self.end_load();
+        self.searches.end();
+        self.join_rest();
+        self.changes.close();
+        self.engine.shutdown();
+    }
+}
+
+/// Returns what keeps lines of changes in the session's log.
+fn journal(log: &Arc<Log>) -> ChangeJournal {
+    let log = Arc::clone(log);
+    Box::new(move |at, level, text| log.keep(at, level, text))
+}

@@ -1,0 +1,88 @@
+//! The models of a catalogue as a console shows them, and what became of them as lines of the log.
+
+use std::time::Duration;
+
+use crate::catalogue::{Catalogue, CatalogueEntry};
+use crate::deployment::{ModelState, ModelStatus};
+use crate::serving::{EntryStats, LogTarget};
+use crate::session::{LogLevel, ModelFigures, ModelKind, ModelView, Refusal};
+
+use super::log::Log;
+
+/// Returns the models that are served, then those that are not.
+pub(super) fn views(
+    catalogue: &Catalogue,
+    figures: &[EntryStats],
+    statuses: Vec<ModelStatus>,
+) -> Vec<ModelView> {
+    let failure_of = |entry: &CatalogueEntry| {
+        let mut named = statuses.iter().filter(|s| s.name == entry.name());
+        named.find_map(|status| status.failure.clone())
+    };
+    let served = catalogue.entries().iter().zip(figures);
+    let served = served.map(|(entry, stats)| ModelView {
+        name: entry.name().to_owned(),
+        version: Some(entry.version()),
+        kind: Some(kind_of(entry)),
+        members: entry.columns().to_vec(),
+        unserved: None,
+        failure: failure_of(entry),
+        figures: figures_of(stats),
+    });
+    let others = statuses.iter().filter_map(|status| match &status.state {
+        ModelState::Loaded => None,
+        ModelState::Unloaded(reason) => Some(ModelView {
+            name: status.name.clone(),
+            version: status.version,
+            kind: None,
+            members: Vec::new(),
+            unserved: Some(reason.clone()),
+            failure: status.failure.clone(),
+            figures: ModelFigures::default(),
+        }),
+    });
+    served.chain(others).collect()
+}
+
+fn kind_of(entry: &CatalogueEntry) -> ModelKind {
+    let ensemble = entry.ensemble();
+    let steps = ensemble.pipeline.as_ref().map(|p| p.steps().len());
+    match (steps, ensemble.members.len()) {
+        (Some(0 | 1), _) | (None, 1) => ModelKind::Model,
+        (Some(_), _) => ModelKind::Pipeline,
+        (None, _) => ModelKind::Ensemble,
+    }
+}
+
+fn figures_of(stats: &EntryStats) -> ModelFigures {
+    let lately = &stats.latency.now.summary;
+    ModelFigures {
+        answered: stats.answered,
+        samples: stats.samples,
+        failed: stats.failed,
+        requests_per_s: stats.requests_per_s,
+        samples_per_s: stats.samples_per_s,
+        latency: *lately,
+    }
+}
+
+/// Returns a line for each model that came, went or was replaced.
+pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
+    let has = |catalogue: &Catalogue, entry: &CatalogueEntry| {
+        let same = |e: &CatalogueEntry| e.name() == entry.name() && e.version() == entry.version();
+        catalogue.entries().iter().any(same)
+    };
+    let named = |entry: &CatalogueEntry| format!("`{}` version {}", entry.name(), entry.version());
+    let came = now.entries().iter().filter(|e| !has(before, e));
+    let went = before.entries().iter().filter(|e| !has(now, e));
+    let came = came.map(|entry| format!("{} is loaded", named(entry)));
+    let went = went.map(|entry| format!("{} is unloaded", named(entry)));
+    came.chain(went).collect()
+}
+
+/// Writes why models did not change to the log.
+pub(super) fn note_refusal(log: &Log, now: Duration, refusal: &Refusal) {
+    let text = refusal.text().to_owned();
+    log.add(now, LogTarget::Session, LogLevel::Error, text)
+        .trace();
+}

@@ -1,0 +1,214 @@
+//! The access log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi_door::calls::access::{AccessFormat, AccessOptions, RateSampler};
+use divisi_door::keys::Keys;
+use divisi_door::limits::ServerLimits;
+use divisi_door::notices::Notices;
+use divisi_door::{InferenceServer, ServerOptions, StartError};
+use serde_json::Value;
+
+use crate::client::{ask, ask_with};
+use crate::service::{Echo, options};
+use crate::wait::wait_until;
+
+const INFER: &str = "/v2/models/echo/infer";
+
+const BODY: &[u8] =
+    br#"{"id":"seven","inputs":[{"name":"x","datatype":"UINT8","shape":[1,3],"data":[1,2,3]}]}"#;
+
+/// The hash of the token `test`.
+const TEST: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+#[test]
+fn a_rate_lets_so_many_through_and_tells_how_many_it_left_out() {
+    let mut sampler = RateSampler::new(Some(2));
+    let at = Duration::from_millis;
+    let times = [0, 1, 2, 3, 600, 1200, 5000, 5001, 5002];
+    let admitted = times.map(|millis| sampler.admit(at(millis)));
+    let expected = [
+        Some(0),
+        Some(0),
+        None,
+        None,
+        Some(2),
+        Some(0),
+        Some(0),
+        Some(0),
+        None,
+    ];
+    assert_eq!(admitted, expected);
+    let mut all = RateSampler::new(None);
+    assert!((0..1000).all(|_| all.admit(at(0)) == Some(0)));
+    let mut none = RateSampler::new(Some(0));
+    assert!((0..10).all(|second| none.admit(Duration::from_secs(second)).is_none()));
+}
+
+/// A server with a log.
+struct Logged {
+    folder: tempfile::TempDir,
+    server: InferenceServer,
+}
+
+impl Logged {
+    fn new(format: AccessFormat, rate: Option<u32>, keys: Option<Keys>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let access = AccessOptions {
+            file: Some(folder.path().join("log")),
+            format,
+            rate,
+        };
+        let options = ServerOptions {
+            keys: keys.map(Arc::new),
+            access: Some(access),
+            ..options(ServerLimits::default())
+        };
+        let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+        Logged { folder, server }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("log")
+    }
+
+    /// The lines, once there are `count`.
+    fn lines(&self, count: usize) -> Vec<String> {
+        let read = || fs::read_to_string(self.path()).unwrap_or_default();
+        wait_until("the lines", || read().lines().count() >= count);
+        read().lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn a_call_is_a_line_that_tells_who_asked_what_and_how_it_went() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys");
+    fs::write(&keys, format!("infer {TEST} alice\n")).expect("is written");
+    let keys = Keys::read(&keys, Notices::default()).expect("keys");
+    let logged = Logged::new(AccessFormat::Json, None, Some(keys));
+    let address = logged.server.addresses().http.expect("an address");
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let headers = [
+        ("authorization", "Bearer test".to_owned()),
+        ("traceparent", trace.to_owned()),
+    ];
+    assert_eq!(ask_with(address, "POST", INFER, &headers, BODY).status, 200);
+    assert_eq!(ask(address, "POST", INFER, BODY).status, 401);
+    let lines = logged.lines(2);
+    let line: Value = serde_json::from_str(&lines[0]).expect("JSON");
+    let expected = [
+        ("protocol", "http"),
+        ("call", "POST /v2/models/echo/infer"),
+        ("key", "alice"),
+        ("model", "echo"),
+        ("version", "1"),
+        ("id", "seven"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(line[name], value, "{name}");
+    }
+    assert_eq!(line["status"], 200);
+    assert_eq!(line["rows"], 1);
+    assert_eq!(
+        (&line["queue_us"], &line["compute_us"]),
+        (&2.into(), &3.into())
+    );
+    assert!(
+        line["client"]
+            .as_str()
+            .is_some_and(|c| c.starts_with("127.0.0.1:"))
+    );
+    let told = line["traceparent"].as_str().expect("a trace");
+    assert!(told.starts_with("00-0af7651916cd43dd8448eb211c80319c-") && told.ends_with("-01"));
+    let time = line["time"].as_str().expect("a time");
+    assert!(
+        time.len() == 24 && time.starts_with("20") && time.ends_with('Z'),
+        "{time}"
+    );
+    let refused: Value = serde_json::from_str(&lines[1]).expect("JSON");
+    assert_eq!(refused["status"], 401);
+    assert!(
+        refused["reason"]
+            .as_str()
+            .is_some_and(|r| r.contains("key"))
+    );
+}
+
+#[test]
+fn text_stays_on_its_line() {
+    let logged = Logged::new(AccessFormat::Text, None, None);
+    let address = logged.server.addresses().http.expect("an address");
+    let body = br#"{"id":"a\n\"b\u001b[31m","inputs":[]}"#;
+    assert_eq!(ask(address, "POST", INFER, body).status, 200);
+    let lines = logged.lines(1);
+    assert!(lines[0].contains(r#"id="a·'b·[31m""#), "{}", lines[0]);
+    assert!(
+        lines[0].contains(r#" "POST /v2/models/echo/infer" 200 "#),
+        "{}",
+        lines[0]
+    );
+    assert_eq!(lines.len(), 1);
+}
+
+#[test]
+fn beyond_the_rate_lines_are_left_out_and_counted() {
+    let logged = Logged::new(AccessFormat::Json, Some(1), None);
+    let address = logged.server.addresses().http.expect("an address");
+    let mut asked = 0;
+    let told = || {
+        let text = fs::read_to_string(logged.path()).unwrap_or_default();
+        let lines = text.lines().map(|l| serde_json::from_str(l).expect("JSON"));
+        lines.collect::<Vec<Value>>()
+    };
+    wait_until("a line tells what was left out", || {
+        asked += 1;
+        ask(address, "POST", INFER, BODY);
+        told()
+            .iter()
+            .any(|line| line["left_out"].as_u64() > Some(0))
+    });
+    assert!(told().len() < asked);
+    let metrics = ask(address, "GET", "/metrics", b"");
+    let text = String::from_utf8(metrics.body).expect("text");
+    assert!(text.contains("divisi_access_log_left_out_total "), "{text}");
+}
+
+#[test]
+fn a_client_that_hangs_up_is_told_too() {
+    use std::io::Write;
+    let logged = Logged::new(AccessFormat::Json, None, None);
+    let address = logged.server.addresses().http.expect("an address");
+    let mut client = std::net::TcpStream::connect(address).expect("connects");
+    let never = crate::client::request("POST", "/v2/models/never/infer", &[], b"{\"inputs\":[]}");
+    client.write_all(&never).expect("is sent");
+    let metrics = || ask(address, "GET", "/metrics", b"").body;
+    let pending = br#"nv_inference_pending_request_count{model="never",version="1"} 1"#;
+    wait_until("it waits", || {
+        metrics().windows(pending.len()).any(|w| w == pending)
+    });
+    drop(client);
+    wait_until("its line", || {
+        let text = fs::read_to_string(logged.path()).unwrap_or_default();
+        text.lines()
+            .any(|l| l.contains("\"status\":499") && l.contains("never"))
+    });
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_refused_at_the_start() {
+    let access = AccessOptions {
+        file: Some(Path::new("/nothing/there/log").to_owned()),
+        format: AccessFormat::Json,
+        rate: None,
+    };
+    let options = ServerOptions {
+        access: Some(access),
+        ..options(ServerLimits::default())
+    };
+    let refused = InferenceServer::start(Arc::new(Echo::default()), &options);
+    assert!(matches!(refused.err(), Some(StartError::AccessLog(_))));
+}

@@ -1,0 +1,80 @@
+//! Who is told of each call over the network, as options of commands.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use divisi_door::calls::access::{AccessFormat, AccessOptions};
+use divisi_door::calls::traces::{TraceEndpoint, TraceOptions};
+
+/// How a line of the access log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LineFormat {
+    Json,
+    Text,
+}
+
+/// The access log and the traces of calls.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct CallOptions {
+    /// Append a line to FILE for each call over the network, or print it (`-`)
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
+    /// How lines of the access log are written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "json")]
+    access_log_format: LineFormat,
+    /// Write at most so many lines a second, and how many were left out
+    #[arg(long, value_name = "LINES", requires = "access_log")]
+    access_log_rate: Option<u32>,
+    /// Send traces of calls to this collector by OTLP: http://HOST:4318 or grpc://HOST:4317
+    #[arg(long, value_name = "URL")]
+    otlp: Option<TraceEndpoint>,
+    /// The share of calls that are traced where the caller's `traceparent` does not say, 0 to 1
+    #[arg(long, value_name = "RATIO", default_value = "1", requires = "otlp")]
+    trace_ratio: TraceRatio,
+}
+
+/// A share between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct TraceRatio(f64);
+
+impl FromStr for TraceRatio {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let ratio = text
+            .parse()
+            .ok()
+            .filter(|ratio| (0.0..=1.0).contains(ratio));
+        let wrong = || format!("expected a share from 0 to 1, found `{text}`");
+        ratio.map(TraceRatio).ok_or_else(wrong)
+    }
+}
+
+impl CallOptions {
+    /// Returns whether the access log is printed.
+    pub(super) fn is_on_stdout(&self) -> bool {
+        self.access_log
+            .as_ref()
+            .is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// Returns the access log that is asked for.
+    pub(super) fn access(&self) -> Option<AccessOptions> {
+        let path = self.access_log.clone()?;
+        Some(AccessOptions {
+            file: (!self.is_on_stdout()).then_some(path),
+            format: match self.access_log_format {
+                LineFormat::Json => AccessFormat::Json,
+                LineFormat::Text => AccessFormat::Text,
+            },
+            rate: self.access_log_rate,
+        })
+    }
+
+    /// Returns where traces are to go.
+    pub(super) fn traces(&self) -> Option<TraceOptions> {
+        let to = self.otlp.clone()?;
+        let ratio = self.trace_ratio.0;
+        Some(TraceOptions { to, ratio })
+    }
+}
