@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::StepConfig;
 use crate::described::{DescribedKind, DescribedModel};
 use crate::error::LoadFault;
 use crate::labels::{OutputLabels, labels};
 use crate::loaded::{
-    LoadFailure, LoadReport, LoadedModel, ModelSource, ModelVersion, PipelinePart,
+    LoadFailure, LoadReport, LoadedModel, ModelOrigin, ModelVersion, PipelinePart,
 };
 use crate::manifest_files;
 use crate::model::{self, CONFIG, ReadModel};
@@ -103,10 +103,10 @@ pub(crate) fn load_versions(
 /// What a version of a model is made into.
 struct LoadedParts {
     ensemble: Ensemble,
-    batch: BatchDimension,
+    batch: ModelRows,
     part: Option<PipelinePart>,
     uses: Vec<ModelVersion>,
-    source: ModelSource,
+    source: ModelOrigin,
 }
 
 fn load(
@@ -168,7 +168,7 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
         batch,
         part,
         uses: Vec::new(),
-        source: ModelSource::Network(source),
+        source: ModelOrigin::Network(source),
     })
 }
 
@@ -198,7 +198,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
         batch,
         part: Some(part),
         uses,
-        source: ModelSource::Steps,
+        source: ModelOrigin::Steps,
     })
 }
 
@@ -210,9 +210,9 @@ fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedPart
     ensemble.name.clone_from(&model.name);
     Ok(LoadedParts {
         ensemble,
-        batch: BatchDimension::Open,
+        batch: ModelRows::Open,
         part: None,
         uses: Vec::new(),
-        source: ModelSource::Manifest(path),
+        source: ModelOrigin::Manifest(path),
     })
 }

@@ -54,7 +54,7 @@ const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["steps"],
     &["versions"],
     &["repository"],
-    &["convert"],
+    &["convert", "source"],
     &["lib"],
 ];
 

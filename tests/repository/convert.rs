@@ -6,7 +6,7 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
 use divisi_repository::convert::{ConvertError, Converted, NetworkFiles, to_manifests, to_triton};
-use divisi_repository::{BatchDimension, Wanted};
+use divisi_repository::{ModelRows, Wanted};
 
 use crate::common::{Written, answer, model, networks, shown};
 
@@ -207,7 +207,7 @@ fn a_pipeline_of_onnx_files_becomes_an_ensemble_that_answers_the_same() {
     let report = out.load();
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     let chain = model(&report, "chain");
-    assert_eq!(chain.batch, BatchDimension::UpTo(128));
+    assert_eq!(chain.batch, ModelRows::UpTo(128));
     assert_eq!(
         model(&report, "a").ensemble.policy.to_string(),
         "opt-wait:2ms"
@@ -219,17 +219,17 @@ fn a_pipeline_of_onnx_files_becomes_an_ensemble_that_answers_the_same() {
 #[test]
 fn networks_of_every_form_of_rows_become_models() {
     for (file, batch, inputs) in [
-        ("one.onnx", BatchDimension::UpTo(128), "x FP32 [3]"),
-        ("two.onnx", BatchDimension::UpTo(128), "x FP32 [4, 6]"),
+        ("one.onnx", ModelRows::UpTo(128), "x FP32 [3]"),
+        ("two.onnx", ModelRows::UpTo(128), "x FP32 [4, 6]"),
         (
             "before.onnx",
-            BatchDimension::Absent,
+            ModelRows::Absent,
             "x FP32 [1, 1, 12, 8]",
         ),
-        ("rows.onnx", BatchDimension::Exactly(2), "x FP32 [3, 5, 5]"),
-        ("whole.onnx", BatchDimension::Absent, "x FP32 [2, 3, 5, 5]"),
-        ("lengths.onnx", BatchDimension::UpTo(128), "ids INT64 [-1]"),
-        ("vectors.onnx", BatchDimension::UpTo(128), "x FP32 [12]"),
+        ("rows.onnx", ModelRows::Exactly(2), "x FP32 [3, 5, 5]"),
+        ("whole.onnx", ModelRows::Absent, "x FP32 [2, 3, 5, 5]"),
+        ("lengths.onnx", ModelRows::UpTo(128), "ids INT64 [-1]"),
+        ("vectors.onnx", ModelRows::UpTo(128), "x FP32 [12]"),
     ] {
         let (out, converted) = triton(&networks().join(file));
         assert!(converted.left_out.is_empty(), "{file}: {converted:?}");

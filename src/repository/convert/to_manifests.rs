@@ -7,8 +7,8 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Files, Member};
 use divisi::onnx::OnnxModel;
 
-use crate::batch::BatchDimension;
-use crate::loaded::{LoadReport, LoadedModel, ModelSource};
+use crate::batch::ModelRows;
+use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
 use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, Wanted};
 
@@ -56,12 +56,12 @@ fn convert(
     out: &mut OutFolder,
 ) -> Result<(), ConvertError> {
     let manifest = match (&model.source, &model.part) {
-        (ModelSource::Manifest(path), _) => {
+        (ModelOrigin::Manifest(path), _) => {
             let why = format!("it is a manifest already, {}", path.display());
             out.unsaid(&model.name, why);
             return Ok(());
         }
-        (ModelSource::Network(source), None) => {
+        (ModelOrigin::Network(source), None) => {
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
         }
@@ -71,7 +71,7 @@ fn convert(
             let members = members.collect::<Result<Vec<_>, _>>()?;
             Ok(text(&model.ensemble, part, &members))
         }
-        (ModelSource::Steps, None) => Err("it has no steps".to_owned()),
+        (ModelOrigin::Steps, None) => Err("it has no steps".to_owned()),
     };
     let manifest = match manifest {
         Ok(manifest) => manifest,
@@ -100,14 +100,14 @@ fn convert(
 /// Notes what a manifest does not say.
 fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     match model.batch {
-        BatchDimension::Open => {}
-        BatchDimension::UpTo(most) => {
+        ModelRows::Open => {}
+        ModelRows::UpTo(most) => {
             out.unsaid(
                 &model.name,
                 format!("max_batch_size {most}: requests may have more rows"),
             );
         }
-        BatchDimension::Absent | BatchDimension::Exactly(_) => {
+        ModelRows::Absent | ModelRows::Exactly(_) => {
             out.unsaid(&model.name, "the number of rows: requests may have any");
         }
     }
@@ -149,10 +149,10 @@ fn member(
 ) -> Result<MemberText, ConvertError> {
     let of_member = |model: &&Arc<LoadedModel>| {
         let mut own = model.ensemble.members.iter();
-        matches!(model.source, ModelSource::Network(_)) && own.any(|m| Arc::ptr_eq(m, member))
+        matches!(model.source, ModelOrigin::Network(_)) && own.any(|m| Arc::ptr_eq(m, member))
     };
     let found = report.models.iter().find(of_member);
-    let Some((model, ModelSource::Network(source))) = found.map(|model| (model, &model.source))
+    let Some((model, ModelOrigin::Network(source))) = found.map(|model| (model, &model.source))
     else {
         // Every member is a model's own.
         return Ok(MemberText {

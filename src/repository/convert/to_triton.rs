@@ -6,7 +6,7 @@ use divisi::ensemble::{Ensemble, Files, Member, Normalisation};
 use divisi::onnx::{OnnxModel, OnnxNetwork};
 use divisi::pipeline::{Pipeline, StepRole};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::NETWORK_PARAMETER;
 
 use super::to_manifests::beside;
@@ -45,7 +45,7 @@ pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
         };
         batches.push(single.write(&mut out)?);
     }
-    let batches: Option<Vec<BatchDimension>> = batches.into_iter().collect();
+    let batches: Option<Vec<ModelRows>> = batches.into_iter().collect();
     match (&ensemble.pipeline, batches) {
         (Some(_), None) => out.unsaid(&ensemble.name, "its steps: a model of them is left out"),
         (Some(pipeline), Some(batches)) => {
@@ -97,7 +97,7 @@ struct SingleModel<'e> {
 
 impl SingleModel<'_> {
     /// Writes the model. Returns the rows of a request, or `None` if it is left out.
-    fn write(&self, out: &mut OutFolder) -> Result<Option<BatchDimension>, ConvertError> {
+    fn write(&self, out: &mut OutFolder) -> Result<Option<ModelRows>, ConvertError> {
         let name = &self.member.name;
         if let Some(why) = self.refused() {
             out.left_out(name, why);
@@ -120,7 +120,7 @@ impl SingleModel<'_> {
             }
             None => {
                 self.weights(out)?;
-                (["backend", "divisi"], BatchDimension::UpTo(most))
+                (["backend", "divisi"], ModelRows::UpTo(most))
             }
         };
         let mut config = ConfigText::new(name, platform, batch);
@@ -190,32 +190,32 @@ impl SingleModel<'_> {
 
 /// Returns the rows of a request of an ONNX file, which may be at most `most` where it leaves them
 /// open.
-fn rows(path: &Path, most: usize) -> BatchDimension {
+fn rows(path: &Path, most: usize) -> ModelRows {
     let Ok(model) = OnnxModel::open(path) else {
-        return BatchDimension::Absent;
+        return ModelRows::Absent;
     };
     let has_batch = |network: OnnxNetwork| {
         let mut inputs = network.inputs.iter();
         inputs.all(|input| input.dims.first() == Some(&1))
     };
     match model.takes_batches() {
-        true => BatchDimension::UpTo(most),
+        true => ModelRows::UpTo(most),
         false if model.network(None).is_ok_and(has_batch) => {
-            BatchDimension::Exactly(model.fixed_batch().unwrap_or(1))
+            ModelRows::Exactly(model.fixed_batch().unwrap_or(1))
         }
-        false => BatchDimension::Absent,
+        false => ModelRows::Absent,
     }
 }
 
 /// Returns the rows of a request of a pipeline of models, or `None` if these do not fit together.
-fn joint(models: &[BatchDimension]) -> Option<BatchDimension> {
-    let is_fixed = |batch: &&BatchDimension| !matches!(batch, BatchDimension::UpTo(_));
+fn joint(models: &[ModelRows]) -> Option<ModelRows> {
+    let is_fixed = |batch: &&ModelRows| !matches!(batch, ModelRows::UpTo(_));
     let Some(first) = models.iter().find(is_fixed).copied() else {
         return models.first().copied();
     };
-    let alike = |other: &BatchDimension| match (first, other) {
+    let alike = |other: &ModelRows| match (first, other) {
         // A batch of so many is one of those that the others take.
-        (BatchDimension::Exactly(_), BatchDimension::UpTo(_)) => true,
+        (ModelRows::Exactly(_), ModelRows::UpTo(_)) => true,
         (first, other) => first == *other,
     };
     models.iter().all(alike).then_some(first)
@@ -225,7 +225,7 @@ fn joint(models: &[BatchDimension]) -> Option<BatchDimension> {
 fn graph(
     ensemble: &Ensemble,
     pipeline: &Pipeline,
-    batch: Option<BatchDimension>,
+    batch: Option<ModelRows>,
     out: &mut OutFolder,
 ) -> Result<(), ConvertError> {
     let name = &ensemble.name;

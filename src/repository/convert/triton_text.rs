@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use divisi::tensor::{DataType, TensorSpec};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 
 use super::manifest::line;
 
 /// A configuration that is written.
 pub(super) struct ConfigText {
     text: String,
-    batch: BatchDimension,
+    batch: ModelRows,
 }
 
 impl ConfigText {
     /// Begins the configuration of a model, whose requests have so many rows.
-    pub(super) fn new(name: &str, platform: [&str; 2], batch: BatchDimension) -> Self {
+    pub(super) fn new(name: &str, platform: [&str; 2], batch: ModelRows) -> Self {
         let [field, value] = platform;
         let mut text = format!("name: {}\n{field}: {}\n", quoted(name), quoted(value));
         let most = match batch {
-            BatchDimension::UpTo(most) => most,
+            ModelRows::UpTo(most) => most,
             _ => 0,
         };
         line(&mut text, format_args!("max_batch_size: {most}"));
@@ -30,9 +30,9 @@ impl ConfigText {
     /// Adds the tensors of a side, given as those of a row.
     pub(super) fn tensors(&mut self, side: &str, specs: &[TensorSpec]) {
         let lead = match self.batch {
-            BatchDimension::UpTo(_) | BatchDimension::Absent => None,
-            BatchDimension::Open => Some(-1),
-            BatchDimension::Exactly(rows) => i64::try_from(rows).ok(),
+            ModelRows::UpTo(_) | ModelRows::Absent => None,
+            ModelRows::Open => Some(-1),
+            ModelRows::Exactly(rows) => i64::try_from(rows).ok(),
         };
         for spec in specs {
             let own = spec.dims.iter().map(|dim| i64::from(*dim));
@@ -55,7 +55,7 @@ impl ConfigText {
 
     /// Adds how long requests wait for others, where there is a batch.
     pub(super) fn batching(&mut self, wait: Duration) {
-        if !matches!(self.batch, BatchDimension::UpTo(_)) {
+        if !matches!(self.batch, ModelRows::UpTo(_)) {
             return;
         }
         match wait.as_micros() {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Member};
 use divisi::tensor::Signature;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
@@ -30,7 +30,7 @@ pub(crate) enum ReadModel {
     /// A network for rows of one size, which steps of pipelines can run.
     Network(Arc<Member>, ModelTensors),
     /// One for samples of any length, alone.
-    Varying(Ensemble, BatchDimension),
+    Varying(Ensemble, ModelRows),
 }
 
 /// Where a version of a model was read from.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use divisi::tensor::TensorSpec;
 use divisi::words::counted;
-use divisi_repository::{BatchDimension, LoadFailure, LoadReport, LoadedModel, Repository, Wanted};
+use divisi_repository::{ModelRows, LoadFailure, LoadReport, LoadedModel, Repository, Wanted};
 use serde::Serialize;
 
 use crate::cli::args::OutputFormat;
@@ -25,7 +25,7 @@ struct ModelSummary {
     /// A network alone, a pipeline of steps, or an ensemble of ours.
     kind: String,
     /// The rows of a request.
-    rows: BatchDimension,
+    rows: ModelRows,
     inputs: Vec<TensorSpec>,
     outputs: Vec<TensorSpec>,
     /// The fields of its configuration that are set and not honoured.
