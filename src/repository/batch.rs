@@ -7,7 +7,7 @@ use serde::Serialize;
 /// The rows of a request, as its tensors' first dimension says them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum BatchDimension {
+pub enum ModelRows {
     /// Tensors have none: a request is one row.
     Absent,
     /// It is always so many.
@@ -18,35 +18,35 @@ pub enum BatchDimension {
     Open,
 }
 
-impl BatchDimension {
+impl ModelRows {
     /// Whether a request may have so many rows.
     pub fn takes(self, rows: usize) -> bool {
         match self {
-            BatchDimension::Absent => rows == 1,
-            BatchDimension::Exactly(size) => rows == size,
-            BatchDimension::UpTo(most) => (1..=most).contains(&rows),
-            BatchDimension::Open => rows >= 1,
+            ModelRows::Absent => rows == 1,
+            ModelRows::Exactly(size) => rows == size,
+            ModelRows::UpTo(most) => (1..=most).contains(&rows),
+            ModelRows::Open => rows >= 1,
         }
     }
 
     /// Returns the most rows of a request, or `None` if the model sets no bound.
     pub fn most(self) -> Option<usize> {
         match self {
-            BatchDimension::Absent => Some(1),
-            BatchDimension::Exactly(size) | BatchDimension::UpTo(size) => Some(size),
-            BatchDimension::Open => None,
+            ModelRows::Absent => Some(1),
+            ModelRows::Exactly(size) | ModelRows::UpTo(size) => Some(size),
+            ModelRows::Open => None,
         }
     }
 }
 
 /// `batch up to 8`.
-impl fmt::Display for BatchDimension {
+impl fmt::Display for ModelRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BatchDimension::Absent => f.write_str("no batch"),
-            BatchDimension::Exactly(size) => write!(f, "batch of {size}"),
-            BatchDimension::UpTo(most) => write!(f, "batch up to {most}"),
-            BatchDimension::Open => f.write_str("batch of any size"),
+            ModelRows::Absent => f.write_str("no batch"),
+            ModelRows::Exactly(size) => write!(f, "batch of {size}"),
+            ModelRows::UpTo(most) => write!(f, "batch up to {most}"),
+            ModelRows::Open => f.write_str("batch of any size"),
         }
     }
 }

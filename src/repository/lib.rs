@@ -10,6 +10,7 @@
 
 mod batch;
 pub mod config;
+pub mod convert;
 mod described;
 mod error;
 mod folder;
@@ -24,7 +25,7 @@ mod steps;
 mod text_format;
 mod versions;
 
-pub use batch::BatchDimension;
+pub use batch::ModelRows;
 pub use error::{LoadFault, RepositoryError};
 pub use labels::OutputLabels;
 pub use loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};

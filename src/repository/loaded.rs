@@ -1,6 +1,7 @@
 //! Models that were loaded, and why others were not.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Member};
@@ -8,10 +9,11 @@ use divisi::pipeline::StepSpec;
 use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
 use crate::labels::OutputLabels;
+use crate::model::NetworkSource;
 
 /// A version of a model of a repository, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -41,18 +43,31 @@ pub struct LoadedModel {
     /// alone, whose own tensors are the answer.
     pub ensemble: Arc<Ensemble>,
     /// The rows of a request.
-    pub batch: BatchDimension,
+    pub batch: ModelRows,
     /// The names of the values of outputs.
     pub labels: OutputLabels,
     /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// The fields of the configuration that are set and not honoured, by name. A server that
-    /// honours one of what [`ModelConfig`] hands on takes its name away.
+    /// The fields of the configuration that are set and not honoured, by name. Some of them are
+    /// read and handed on by [`ModelConfig`] all the same, as hints.
     pub not_honoured: Vec<String>,
     /// The models that its steps use.
     pub uses: Vec<ModelVersion>,
     /// What steps of other pipelines make of it, if they can use it.
     pub(crate) part: Option<PipelinePart>,
+    /// Where it is from.
+    pub(crate) source: ModelOrigin,
+}
+
+/// Where a model is from.
+#[derive(Clone, Debug)]
+pub(crate) enum ModelOrigin {
+    /// A network's file.
+    Network(NetworkSource),
+    /// Steps over other models.
+    Steps,
+    /// A manifest of ours.
+    Manifest(PathBuf),
 }
 
 /// A model as a part of a pipeline.

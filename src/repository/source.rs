@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use divisi::catalogue::{BatchDimension as Rows, Interface, NewEntry, Version};
+use divisi::catalogue::{BatchDimension, Interface, NewEntry, Version};
 use divisi::deployment::{ModelSource, ModelsRead};
 use divisi::lock::Leaf;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel};
 use crate::repository::{Repository, Wanted};
 
@@ -179,9 +179,9 @@ fn entry(model: &LoadedModel) -> Option<NewEntry> {
         interface: Interface {
             network: model.answers_itself(),
             batch: match model.batch {
-                BatchDimension::Absent => Rows::None,
-                BatchDimension::Exactly(most) | BatchDimension::UpTo(most) => Rows::AtMost(most),
-                BatchDimension::Open => Rows::Any,
+                ModelRows::Absent => BatchDimension::None,
+                ModelRows::Exactly(most) | ModelRows::UpTo(most) => BatchDimension::AtMost(most),
+                ModelRows::Open => BatchDimension::Any,
             },
             labels: labels.cloned().collect(),
             uncached: !model.config.cached,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::StepConfig;
 use crate::described::{DescribedKind, DescribedModel};
 use crate::error::LoadFault;
 use crate::labels::{OutputLabels, labels};
-use crate::loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion, PipelinePart};
+use crate::loaded::{
+    LoadFailure, LoadReport, LoadedModel, ModelOrigin, ModelVersion, PipelinePart,
+};
 use crate::manifest_files;
 use crate::model::{self, CONFIG, ReadModel};
 use crate::steps::{self, Assembled, EnsembleGraph, batched};
@@ -101,9 +103,10 @@ pub(crate) fn load_versions(
 /// What a version of a model is made into.
 struct LoadedParts {
     ensemble: Ensemble,
-    batch: BatchDimension,
+    batch: ModelRows,
     part: Option<PipelinePart>,
     uses: Vec<ModelVersion>,
+    source: ModelOrigin,
 }
 
 fn load(
@@ -131,6 +134,7 @@ fn load(
         config: Arc::new(model.config.clone()),
         uses: parts.uses,
         part: parts.part,
+        source: parts.source,
     })
 }
 
@@ -149,7 +153,8 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
         true => model.name.clone(),
         false => format!("{}:{version}", model.name),
     };
-    let (ensemble, batch, part) = match model::read(&model.folder, &model.config, version, name)? {
+    let (read, source) = model::read(&model.folder, &model.config, version, name)?;
+    let (ensemble, batch, part) = match read {
         ReadModel::Varying(ensemble, batch) => (ensemble, batch, None),
         ReadModel::Network(member, tensors) => {
             let made = steps::single(member, &tensors);
@@ -163,6 +168,7 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
         batch,
         part,
         uses: Vec::new(),
+        source: ModelOrigin::Network(source),
     })
 }
 
@@ -192,19 +198,21 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
         batch,
         part: Some(part),
         uses,
+        source: ModelOrigin::Steps,
     })
 }
 
 fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedParts, LoadFault> {
     manifest_files::check(&model.folder, file)?;
-    let files = Files::at(&model.folder.inside(file)?);
-    let read = Ensemble::read(&files);
+    let path = model.folder.inside(file)?;
+    let read = Ensemble::read(&Files::at(&path));
     let mut ensemble = read.map_err(|error| model.folder.failed(file, &error))?;
     ensemble.name.clone_from(&model.name);
     Ok(LoadedParts {
         ensemble,
-        batch: BatchDimension::Open,
+        batch: ModelRows::Open,
         part: None,
         uses: Vec::new(),
+        source: ModelOrigin::Manifest(path),
     })
 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub struct Written(TempDir);
 
 /// The folder of the small networks.
-fn networks() -> PathBuf {
+pub fn networks() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_files")
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use divisi_repository::BatchDimension;
+use divisi_repository::ModelRows;
 
 use crate::common::{Written, model, shown};
 
@@ -76,7 +76,7 @@ fn steps_are_joined_by_the_names_of_tensors_in_any_order() {
     assert_eq!(order, ["a", "b"]);
     assert_eq!(shown(&chain.inputs()), ["in FP32 [4]"]);
     assert_eq!(shown(&chain.outputs()), ["out FP32 [4]"]);
-    assert_eq!(chain.batch, BatchDimension::UpTo(4));
+    assert_eq!(chain.batch, ModelRows::UpTo(4));
     let uses: Vec<String> = chain.uses.iter().map(ToString::to_string).collect();
     assert_eq!(uses, ["a:1", "b:1"]);
 }
@@ -255,12 +255,12 @@ fn the_rows_of_an_ensemble_are_those_of_its_steps() {
             "max_batch_size: 2",
             "[ 4 ]",
             two,
-            Ok(BatchDimension::UpTo(2)),
+            Ok(ModelRows::UpTo(2)),
         ),
-        ("", "[ -1, 4 ]", "", Ok(BatchDimension::Open)),
-        ("", "[ -1, 4 ]", two, Ok(BatchDimension::UpTo(2))),
-        ("", "[ 2, 4 ]", two, Ok(BatchDimension::Exactly(2))),
-        ("", "[ 1, 4 ]", &*whole, Ok(BatchDimension::Exactly(1))),
+        ("", "[ -1, 4 ]", "", Ok(ModelRows::Open)),
+        ("", "[ -1, 4 ]", two, Ok(ModelRows::UpTo(2))),
+        ("", "[ 2, 4 ]", two, Ok(ModelRows::Exactly(2))),
+        ("", "[ 1, 4 ]", &*whole, Ok(ModelRows::Exactly(1))),
         (
             "max_batch_size: 3",
             "[ 4 ]",

@@ -10,6 +10,7 @@
 mod answers;
 mod common;
 mod configs;
+mod convert;
 mod damage;
 mod ensembles;
 mod models;

@@ -1,6 +1,6 @@
 //! A model that is a network's file: its tensors by name, type, dimensions and rows.
 
-use divisi_repository::BatchDimension;
+use divisi_repository::ModelRows;
 
 use crate::common::{Written, shown};
 
@@ -15,7 +15,7 @@ fn a_file_without_a_configuration_says_its_tensors_itself() {
         let model = written.network("m", file).single();
         assert_eq!(shown(&model.inputs()), [inputs], "{file}");
         assert_eq!(shown(&model.outputs()), [outputs], "{file}");
-        assert_eq!(model.batch, BatchDimension::Open, "{file}");
+        assert_eq!(model.batch, ModelRows::Open, "{file}");
         assert_eq!((&*model.name, model.version), ("m", 1));
     }
 }
@@ -24,7 +24,7 @@ fn a_file_without_a_configuration_says_its_tensors_itself() {
 fn a_network_that_mixes_its_rows_has_no_batch() {
     let written = Written::new();
     let model = written.network("m", "whole.onnx").single();
-    assert_eq!(model.batch, BatchDimension::Absent);
+    assert_eq!(model.batch, ModelRows::Absent);
     assert_eq!(shown(&model.inputs()), ["x FP32 [2, 3, 5, 5]"]);
 }
 
@@ -65,7 +65,7 @@ fn outputs_are_those_that_the_configuration_names_in_its_order() {
     let model = written.single();
     assert_eq!(shown(&model.inputs()), ["x FP32 [4, 6]", "z FP32 [6]"]);
     assert_eq!(shown(&model.outputs()), ["best INT64 [1]"]);
-    assert_eq!(model.batch, BatchDimension::UpTo(8));
+    assert_eq!(model.batch, ModelRows::UpTo(8));
 }
 
 #[test]
@@ -95,28 +95,28 @@ fn without_a_batch_size_the_first_dimension_says_the_rows() {
             "one.onnx",
             "[ -1, 3 ]",
             "[ -1, 1 ]",
-            BatchDimension::Open,
+            ModelRows::Open,
             "x FP32 [3]",
         ),
         (
             "one.onnx",
             "[ 1, 3 ]",
             "[ 1, 1 ]",
-            BatchDimension::Absent,
+            ModelRows::Absent,
             "x FP32 [1, 3]",
         ),
         (
             "rows.onnx",
             "[ 2, 3, 5, 5 ]",
             "[ 2, 4 ]",
-            BatchDimension::Exactly(2),
+            ModelRows::Exactly(2),
             "x FP32 [3, 5, 5]",
         ),
         (
             "whole.onnx",
             "[ 2, 3, 5, 5 ]",
             "[ 2, 4 ]",
-            BatchDimension::Absent,
+            ModelRows::Absent,
             "x FP32 [2, 3, 5, 5]",
         ),
     ] {
@@ -154,7 +154,7 @@ fn lengths_that_vary_may_be_said_too() {
         ),
     );
     let model = written.single();
-    assert_eq!(model.batch, BatchDimension::UpTo(16));
+    assert_eq!(model.batch, ModelRows::UpTo(16));
     assert!(model.answers_itself());
 }
 

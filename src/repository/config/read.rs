@@ -62,7 +62,7 @@ fn read(mut fields: Fields) -> Result<ModelConfig, TextFault> {
         batching: batching(&mut fields, max_batch_size, &mut unused)?,
         steps: steps(&mut fields, &mut unused)?,
         instances: instances(&mut fields, &mut unused)?,
-        cached: cached(&mut fields, &mut unused),
+        cached: cached(&mut fields),
         warmup: warmup(&mut fields, &mut unused)?,
         parameters: parameters(&mut fields, &mut unused),
         unused: Vec::new(),
@@ -315,15 +315,9 @@ fn instances(
     Ok(groups)
 }
 
-fn cached(fields: &mut Fields, unused: &mut Vec<String>) -> bool {
-    let Some(mut table) = fields.message("response_cache") else {
-        return false;
-    };
-    let cached = table.flag("enable") == Some(true);
-    if cached {
-        unused.push("response_cache.enable".into());
-    }
-    cached
+fn cached(fields: &mut Fields) -> bool {
+    let table = fields.message("response_cache");
+    table.and_then(|mut table| table.flag("enable")) == Some(true)
 }
 
 fn warmup(fields: &mut Fields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {

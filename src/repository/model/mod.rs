@@ -6,12 +6,13 @@ mod place;
 mod tensors;
 mod weights;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Member};
 use divisi::tensor::Signature;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
@@ -22,13 +23,23 @@ use place::ConfigPlace;
 
 pub(crate) use place::CONFIG;
 pub(crate) use tensors::ModelTensors;
+pub(crate) use weights::WrittenNetwork;
 
 /// A version of a model.
 pub(crate) enum ReadModel {
     /// A network for rows of one size, which steps of pipelines can run.
     Network(Arc<Member>, ModelTensors),
     /// One for samples of any length, alone.
-    Varying(Ensemble, BatchDimension),
+    Varying(Ensemble, ModelRows),
+}
+
+/// Where a version of a model was read from.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkSource {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// The network of a file of weights; `None` for an ONNX file, which holds its own.
+    pub(crate) network: Option<WrittenNetwork>,
 }
 
 /// Reads a version of a model, whose member is to be called `name`.
@@ -37,7 +48,7 @@ pub(crate) fn read(
     config: &ModelConfig,
     version: u64,
     name: String,
-) -> Result<ReadModel, LoadFault> {
+) -> Result<(ReadModel, NetworkSource), LoadFault> {
     let (format, file) = backend::file_of(folder, config, version)?;
     let place = ConfigPlace {
         folder,
@@ -50,15 +61,23 @@ pub(crate) fn read(
             Opened::Network(Box::new(weights::open(&path, config, &place)?))
         }
     };
-    match opened {
+    let source = NetworkSource {
+        network: match format {
+            ModelFormat::Onnx => None,
+            ModelFormat::Safetensors => Some(weights::written(config, &place)?),
+        },
+        path,
+    };
+    let read = match opened {
         Opened::Network(read) => {
             let tensors = tensors::tensors(config, &read.signature, read.has_batch, &place)?;
             let member = Member::of_model(name, read.graph, None, read.weights);
             let member = member.map_err(|error| place.of_file(&error))?;
-            Ok(ReadModel::Network(Arc::new(member), tensors))
+            ReadModel::Network(Arc::new(member), tensors)
         }
-        Opened::Varying(ensemble) => varying(*ensemble, name, config, &place),
-    }
+        Opened::Varying(ensemble) => varying(*ensemble, name, config, &place)?,
+    };
+    Ok((read, source))
 }
 
 /// Checks the tensors of a model for samples of any length, and names it.

@@ -2,7 +2,7 @@
 
 use divisi::tensor::{Dimension, Signature, TensorSpec};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};
 use crate::error::LoadFault;
 
@@ -18,7 +18,7 @@ pub(crate) struct ModelTensors {
     /// The outputs that it offers.
     pub(crate) outputs: Vec<String>,
     /// The rows of a request.
-    pub(crate) batch: BatchDimension,
+    pub(crate) batch: ModelRows,
 }
 
 /// Checks the tensors of a configuration against a network's, whose dimensions are without that
@@ -65,9 +65,9 @@ fn batch(
     config: &ModelConfig,
     has_batch: bool,
     place: &ConfigPlace<'_>,
-) -> Result<BatchDimension, LoadFault> {
+) -> Result<ModelRows, LoadFault> {
     match config.max_batch_size {
-        Some(most) if most > 0 && has_batch => return Ok(BatchDimension::UpTo(most)),
+        Some(most) if most > 0 && has_batch => return Ok(ModelRows::UpTo(most)),
         Some(most) if most > 0 => {
             let why = format!(
                 "max_batch_size: expected 0, since the model's tensors have no dimension of a \
@@ -87,11 +87,11 @@ fn batch(
         Some(first) => first.filter(|_| firsts.all(|other| other == first)),
     };
     Ok(match (has_batch, first) {
-        (true, Some(-1)) => BatchDimension::Open,
+        (true, Some(-1)) => ModelRows::Open,
         (true, Some(size)) if size > 1 => {
-            BatchDimension::Exactly(usize::try_from(size).unwrap_or(usize::MAX))
+            ModelRows::Exactly(usize::try_from(size).unwrap_or(usize::MAX))
         }
-        _ => BatchDimension::Absent,
+        _ => ModelRows::Absent,
     })
 }
 
@@ -113,7 +113,7 @@ impl Side {
 
 /// How the dimensions of a configuration are those of a network's rows.
 struct TensorForm<'p> {
-    batch: BatchDimension,
+    batch: ModelRows,
     has_batch: bool,
     place: &'p ConfigPlace<'p>,
 }
@@ -124,10 +124,10 @@ impl TensorForm<'_> {
     fn sides(&self, written: &[i64], spec: &TensorSpec) -> (Vec<i64>, Vec<i64>) {
         let own = spec.dims.iter().map(|dim| i64::from(*dim));
         let lead = match self.batch {
-            BatchDimension::UpTo(_) => None,
-            BatchDimension::Absent => self.has_batch.then_some(1),
-            BatchDimension::Open => Some(-1),
-            BatchDimension::Exactly(size) => Some(i64::try_from(size).unwrap_or(i64::MAX)),
+            ModelRows::UpTo(_) => None,
+            ModelRows::Absent => self.has_batch.then_some(1),
+            ModelRows::Open => Some(-1),
+            ModelRows::Exactly(size) => Some(i64::try_from(size).unwrap_or(i64::MAX)),
         };
         (written.to_vec(), lead.into_iter().chain(own).collect())
     }
@@ -176,8 +176,8 @@ impl TensorForm<'_> {
     /// Returns a tensor with other dimensions, without those of a batch.
     fn row(&self, spec: &TensorSpec, dims: &[i64]) -> TensorSpec {
         let skipped = match self.batch {
-            BatchDimension::Open | BatchDimension::Exactly(_) => 1,
-            BatchDimension::Absent | BatchDimension::UpTo(_) => 0,
+            ModelRows::Open | ModelRows::Exactly(_) => 1,
+            ModelRows::Absent | ModelRows::UpTo(_) => 0,
         };
         let rest = dims.iter().skip(skipped);
         TensorSpec {

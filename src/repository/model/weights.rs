@@ -1,6 +1,6 @@
 //! Models that are a file of weights, of a network that is named beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use divisi::network::builders::Builder;
 use divisi::network::file::LayersFile;
@@ -88,29 +88,55 @@ fn row(config: &ModelConfig, tensor: &TensorConfig, has_batch: bool) -> Vec<i64>
     dims.copied().collect()
 }
 
-/// Builds the network: of a name, of a table of a builder, or of a file of layers.
+/// The network of a file of weights, as it is written.
+#[derive(Clone, Debug)]
+pub(crate) enum WrittenNetwork {
+    /// The table of a builder.
+    Table(toml::Table),
+    /// A file of layers.
+    Layers(PathBuf),
+}
+
+/// Returns the network as the configuration names it.
+pub(super) fn written(
+    config: &ModelConfig,
+    place: &ConfigPlace<'_>,
+) -> Result<WrittenNetwork, LoadFault> {
+    let mut parameters = config.parameters.iter();
+    let named = parameters.find(|(name, _)| name == NETWORK_PARAMETER);
+    let file = |file| Ok(WrittenNetwork::Layers(place.folder.inside(file)?));
+    match named.map(|(_, value)| value.trim()) {
+        None if place.folder.has(LAYERS) => file(LAYERS),
+        None => {
+            let why = format!("expected the name of a network, or a file {LAYERS}, found neither");
+            Err(of_parameter(place, &why))
+        }
+        Some(name) if name.ends_with(".toml") => file(name),
+        Some(name) => {
+            let table = table(name).map_err(|why| of_parameter(place, &why))?;
+            Ok(WrittenNetwork::Table(table))
+        }
+    }
+}
+
+fn of_parameter(place: &ConfigPlace<'_>, why: &str) -> LoadFault {
+    let why = format!("parameters.{NETWORK_PARAMETER}: {why}");
+    place.folder.failed(CONFIG, &why)
+}
+
+/// Builds the network.
 fn graph(
     config: &ModelConfig,
     shape: Shape,
     width: usize,
     place: &ConfigPlace<'_>,
 ) -> Result<Graph, LoadFault> {
-    let mut parameters = config.parameters.iter();
-    let named = parameters.find(|(name, _)| name == NETWORK_PARAMETER);
-    let field = format!("parameters.{NETWORK_PARAMETER}");
-    let wrong = |why: String| place.folder.failed(CONFIG, &format!("{field}: {why}"));
-    let graph = match named.map(|(_, value)| value.trim()) {
-        None if place.folder.has(LAYERS) => layers(LAYERS, shape, place)?,
-        None => {
-            let why = format!("expected the name of a network, or a file {LAYERS}, found neither");
-            return Err(wrong(why));
-        }
-        Some(file) if file.ends_with(".toml") => layers(file, shape, place)?,
-        Some(name) => {
-            let builder = Builder::from_table(&table(name).map_err(wrong)?);
-            let built = builder.map_err(|e| e.to_string());
-            let built = built.and_then(|b| b.build(shape, width).map_err(|e| e.to_string()));
-            built.map_err(wrong)?
+    let graph = match written(config, place)? {
+        WrittenNetwork::Layers(path) => layers(&path, shape, place)?,
+        WrittenNetwork::Table(table) => {
+            let builder = Builder::from_table(&table).map_err(|e| e.to_string());
+            let built = builder.and_then(|b| b.build(shape, width).map_err(|e| e.to_string()));
+            built.map_err(|why| of_parameter(place, &why))?
         }
     };
     let flat = graph.flattened().and_then(|graph| graph.answers(width));
@@ -136,13 +162,14 @@ fn table(written: &str) -> Result<toml::Table, String> {
 }
 
 /// Reads a file of layers of the model's folder.
-fn layers(file: &str, shape: Shape, place: &ConfigPlace<'_>) -> Result<Graph, LoadFault> {
-    let text = place.folder.text(file)?;
-    let failed = |why: String| place.folder.failed(file, &why);
+fn layers(path: &Path, shape: Shape, place: &ConfigPlace<'_>) -> Result<Graph, LoadFault> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = place.folder.text(&file)?;
+    let failed = |why: String| place.folder.failed(&file, &why);
     let parsed = toml::from_str::<LayersFile>(&text);
     let parsed = parsed.map_err(|error| failed(divisi::words::plain(error.message())))?;
     parsed.build(shape).map_err(|fault| LoadFault::Line {
-        file: place.folder.shown(file),
+        file: place.folder.shown(&file),
         line: 1 + text[..fault.offset.min(text.len())].matches('\n').count(),
         message: fault.error.to_string(),
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use divisi::tensor::TensorSpec;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::{ModelConfig, StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::loaded::{LoadedModel, PipelinePart};
@@ -41,12 +41,12 @@ struct NamedStep<'g> {
 /// wait for each other.
 pub(crate) fn assemble(
     graph: &EnsembleGraph<'_>,
-) -> Result<(Assembled, BatchDimension), LoadFault> {
+) -> Result<(Assembled, ModelRows), LoadFault> {
     let steps = graph.named_steps()?;
     for step in &steps {
         graph.check_maps(step)?;
     }
-    let rows: Vec<(&str, BatchDimension)> =
+    let rows: Vec<(&str, ModelRows)> =
         steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
     let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
     let mut parts = Parts::default();
@@ -156,7 +156,7 @@ impl<'c> EnsembleGraph<'c> {
         &self,
         input: &TensorConfig,
         steps: &[NamedStep<'_>],
-        batch: BatchDimension,
+        batch: ModelRows,
     ) -> Result<TensorSpec, LoadFault> {
         let wrong = |why: String| self.wrong(input.line, &format!("input `{}`: {why}", input.name));
         if input.reshape.is_some() {
@@ -192,7 +192,7 @@ impl<'c> EnsembleGraph<'c> {
     }
 
     /// Checks the outputs that the configuration says against those that the steps make.
-    fn check_outputs(&self, made: &[TensorSpec], batch: BatchDimension) -> Result<(), LoadFault> {
+    fn check_outputs(&self, made: &[TensorSpec], batch: ModelRows) -> Result<(), LoadFault> {
         for (output, made) in self.config.outputs.iter().zip(made) {
             let written = row_dims(output, self.config, batch);
             if output.reshape.is_some() {

@@ -11,7 +11,7 @@ use divisi::ensemble::{BatchSizes, Ensemble, Member, PolicyKind, Wait};
 use divisi::pipeline::{Pipeline, StepSpec, WorkSpec};
 use divisi::tensor::TensorSpec;
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::{DynamicBatching, ModelConfig};
 use crate::loaded::PipelinePart;
 use crate::model::ModelTensors;
@@ -73,7 +73,7 @@ fn built(
 }
 
 /// Sets batch sizes and policy as a configuration asks for.
-pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: BatchDimension) {
+pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: ModelRows) {
     let batching = config.batching.as_ref();
     if let Some(sizes) = sizes(batch, batching) {
         ensemble.batch_sizes = sizes;
@@ -90,10 +90,10 @@ const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Returns the batch sizes of a model: powers of two up to its largest, the largest, and those
 /// that are preferred; `None` for the usual ones.
-fn sizes(batch: BatchDimension, batching: Option<&DynamicBatching>) -> Option<BatchSizes> {
+fn sizes(batch: ModelRows, batching: Option<&DynamicBatching>) -> Option<BatchSizes> {
     let preferred = batching.map_or(&[][..], |batching| &batching.preferred);
     let most = match batch {
-        BatchDimension::UpTo(most) => most,
+        ModelRows::UpTo(most) => most,
         // Rows of several requests may still run together.
         _ => 128,
     };

@@ -2,7 +2,7 @@
 
 use divisi::tensor::{Dimension, TensorSpec};
 
-use crate::batch::BatchDimension;
+use crate::batch::ModelRows;
 use crate::config::{ModelConfig, TensorConfig};
 
 /// Returns the rows of a request of an ensemble whose steps have those of `steps`, by the models'
@@ -12,8 +12,8 @@ use crate::config::{ModelConfig, TensorConfig};
 /// They do not fit together: the line and the reason.
 pub(super) fn batch(
     config: &ModelConfig,
-    steps: &[(&str, BatchDimension)],
-) -> Result<BatchDimension, (usize, String)> {
+    steps: &[(&str, ModelRows)],
+) -> Result<ModelRows, (usize, String)> {
     let most = config.max_batch_size.unwrap_or(0);
     let least = steps
         .iter()
@@ -29,14 +29,14 @@ pub(super) fn batch(
                 );
                 Err((config.batch_line, why))
             }
-            _ => Ok(BatchDimension::UpTo(most)),
+            _ => Ok(ModelRows::UpTo(most)),
         };
     }
     if steps
         .iter()
-        .all(|(_, batch)| *batch == BatchDimension::Absent)
+        .all(|(_, batch)| *batch == ModelRows::Absent)
     {
-        return Ok(BatchDimension::Absent);
+        return Ok(ModelRows::Absent);
     }
     let firsts = config
         .inputs
@@ -44,7 +44,7 @@ pub(super) fn batch(
         .map(|input| (input, input.dims.first()));
     let mut firsts = firsts.map(|(input, first)| (input, first.copied().unwrap_or(1)));
     let Some((_, first)) = firsts.next() else {
-        return Ok(BatchDimension::Open);
+        return Ok(ModelRows::Open);
     };
     if let Some((other, found)) = firsts.find(|(_, other)| *other != first) {
         let why = format!(
@@ -54,9 +54,9 @@ pub(super) fn batch(
         return Err((other.line, why));
     }
     match usize::try_from(first) {
-        Err(_) => Ok(least.map_or(BatchDimension::Open, |(_, most)| BatchDimension::UpTo(most))),
+        Err(_) => Ok(least.map_or(ModelRows::Open, |(_, most)| ModelRows::UpTo(most))),
         Ok(rows) => match least.filter(|(_, most)| *most < rows) {
-            None => Ok(BatchDimension::Exactly(rows)),
+            None => Ok(ModelRows::Exactly(rows)),
             Some((name, most)) => {
                 let line = config.inputs[0].line;
                 let why = format!(
@@ -70,9 +70,9 @@ pub(super) fn batch(
 }
 
 /// Whether the step of that name takes rows.
-fn is_rows(steps: &[(&str, BatchDimension)], name: &str) -> bool {
+fn is_rows(steps: &[(&str, ModelRows)], name: &str) -> bool {
     let mut steps = steps.iter();
-    steps.any(|(n, batch)| *n == name && *batch != BatchDimension::Absent)
+    steps.any(|(n, batch)| *n == name && *batch != ModelRows::Absent)
 }
 
 /// Returns a model's tensors as those of a row of an ensemble: without a first dimension of 1,
@@ -82,10 +82,10 @@ fn is_rows(steps: &[(&str, BatchDimension)], name: &str) -> bool {
 /// There is another first dimension; in words.
 pub(super) fn as_row(
     specs: &[TensorSpec],
-    own: BatchDimension,
-    of_ensemble: BatchDimension,
+    own: ModelRows,
+    of_ensemble: ModelRows,
 ) -> Result<Vec<TensorSpec>, String> {
-    if own != BatchDimension::Absent || of_ensemble == BatchDimension::Absent {
+    if own != ModelRows::Absent || of_ensemble == ModelRows::Absent {
         return Ok(specs.to_vec());
     }
     let stripped = specs.iter().map(|spec| match &spec.dims[..] {
@@ -105,9 +105,9 @@ pub(super) fn as_row(
 pub(super) fn row_dims<'t>(
     tensor: &'t TensorConfig,
     config: &ModelConfig,
-    batch: BatchDimension,
+    batch: ModelRows,
 ) -> &'t [i64] {
-    let is_written = config.max_batch_size.unwrap_or(0) == 0 && batch != BatchDimension::Absent;
+    let is_written = config.max_batch_size.unwrap_or(0) == 0 && batch != ModelRows::Absent;
     &tensor.dims[usize::from(is_written)..]
 }
 
