@@ -221,11 +221,7 @@ fn networks_of_every_form_of_rows_become_models() {
     for (file, batch, inputs) in [
         ("one.onnx", ModelRows::UpTo(128), "x FP32 [3]"),
         ("two.onnx", ModelRows::UpTo(128), "x FP32 [4, 6]"),
-        (
-            "before.onnx",
-            ModelRows::Absent,
-            "x FP32 [1, 1, 12, 8]",
-        ),
+        ("before.onnx", ModelRows::Absent, "x FP32 [1, 1, 12, 8]"),
         ("rows.onnx", ModelRows::Exactly(2), "x FP32 [3, 5, 5]"),
         ("whole.onnx", ModelRows::Absent, "x FP32 [2, 3, 5, 5]"),
         ("lengths.onnx", ModelRows::UpTo(128), "ids INT64 [-1]"),

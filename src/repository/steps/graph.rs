@@ -39,15 +39,12 @@ struct NamedStep<'g> {
 /// # Errors
 /// A tensor does not fit by name, type, dimensions or rows, is made by nobody or by two, or steps
 /// wait for each other.
-pub(crate) fn assemble(
-    graph: &EnsembleGraph<'_>,
-) -> Result<(Assembled, ModelRows), LoadFault> {
+pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRows), LoadFault> {
     let steps = graph.named_steps()?;
     for step in &steps {
         graph.check_maps(step)?;
     }
-    let rows: Vec<(&str, ModelRows)> =
-        steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
+    let rows: Vec<(&str, ModelRows)> = steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
     let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
     let mut parts = Parts::default();
     for step in &steps {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use divisi::tensor::TensorSpec;
 use divisi::words::counted;
-use divisi_repository::{ModelRows, LoadFailure, LoadReport, LoadedModel, Repository, Wanted};
+use divisi_repository::{LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, Wanted};
 use serde::Serialize;
 
 use crate::cli::args::OutputFormat;
