@@ -114,10 +114,6 @@ codes! {
     MemberNotFinite = "member_not_finite", Internal;
     /// A setup's policy, combination or segment size cannot be.
     SetupInvalid = "setup_invalid", InvalidArgument;
-    /// There is no model of a name.
-    ModelUnknown = "model_unknown", NotFound;
-    /// A model cannot be read.
-    ModelFailed = "model_failed", InvalidArgument;
     /// A model is used by a pipeline.
     ModelUsed = "model_used", FailedPrecondition;
     /// Models cannot be loaded or unloaded.
@@ -214,6 +210,12 @@ codes! {
     ServerGone = "server_gone", Unavailable;
     /// The server does not answer.
     ServerSilent = "server_silent", DeadlineExceeded;
+    /// A repository has no model of that name.
+    ModelUnknown = "model_unknown", NotFound;
+    /// A model's configuration or files are wrong.
+    ModelInvalid = "model_invalid", InvalidArgument;
+    /// A model asks for what is not served here.
+    ModelUnsupported = "model_unsupported", Unimplemented;
 }
 
 impl Code {

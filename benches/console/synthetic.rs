@@ -214,6 +214,7 @@ fn shown() -> Snapshot {
         generation: 0,
         models: Vec::new(),
         can_load: false,
+        graphs: Vec::new(),
         now: Duration::ZERO,
         ensemble: "synthetic".into(),
         answers: AnswerKind::Classes {

@@ -227,8 +227,8 @@ impl World {
 
     /// As the live engine: without a worker for a member the door closes.
     pub fn look_after_members(&mut self) {
-        if self.core.orphan().is_some() {
-            let owed = self.core.close_orphaned(self.now, "nobody is left");
+        if let Some(member) = self.core.new_orphan() {
+            let owed = self.core.close_orphaned(self.now, member, "nobody is left");
             self.ledger.failed(owed);
         }
         self.core.reopen_if_served();

@@ -234,7 +234,7 @@ fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
     // One that served before serves on as it was.
     shelf.put("a", Err("config.pbtxt: no name".into()));
     let refused = deployment.load("a").expect_err("cannot be read");
-    assert_eq!(refused.code(), Code::ModelFailed);
+    assert_eq!(refused.code(), Code::ModelInvalid);
     assert_eq!(ask(&deployment, "a"), Some(3));
     assert_eq!(
         reason("a"),

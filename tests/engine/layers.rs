@@ -45,6 +45,19 @@ const DOOR_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
+/// The rooms of `src/repository/`, likewise.
+const REPOSITORY_LAYERS: &[&[&str]] = &[
+    &["batch", "error", "order", "text_format"],
+    &["config", "folder"],
+    &["labels", "manifest_files", "model"],
+    &["described", "loaded"],
+    &["steps"],
+    &["versions"],
+    &["repository"],
+    &["convert", "source"],
+    &["lib"],
+];
+
 /// The rooms of `ui/src/`, likewise.
 const CONSOLE_LAYERS: &[&[&str]] = &[
     &["text"],
@@ -73,9 +86,10 @@ fn level(layers: &[&[&str]], room: &str) -> usize {
 }
 
 /// The folders of the rooms. The engine offers the rooms of the runtime as its own.
-const CRATES: [(&[&str], &[&[&str]]); 3] = [
+const CRATES: [(&[&str], &[&[&str]]); 4] = [
     (&["src/runtime", "src"], LAYERS),
     (&["src/door"], DOOR_LAYERS),
+    (&["src/repository"], REPOSITORY_LAYERS),
     (&["ui/src"], CONSOLE_LAYERS),
 ];
 

@@ -63,8 +63,13 @@ impl ServedModels {
         found.ok_or_else(|| asked.unknown())
     }
 
-    fn state(&self) -> ModelState {
-        match self.engine.telemetry().door() {
+    /// Whether any model answers.
+    fn is_open(&self) -> bool {
+        self.engine.telemetry().door() == DoorState::Open
+    }
+
+    fn state_of(&self, model: &ServedModel) -> ModelState {
+        match self.engine.telemetry().door_of(model.pipeline) {
             DoorState::Open => ModelState::Ready,
             DoorState::Starting => ModelState::Unavailable("workers are starting".into()),
             DoorState::Closed(reason) => ModelState::Unavailable(reason),
@@ -148,7 +153,7 @@ impl ModelService for EnsembleService {
         let loaded = served.models.iter().map(|model| {
             let description = &model.description;
             let id = ModelId::new(&*description.name, &*description.version);
-            (id, served.state())
+            (id, served.state_of(model))
         });
         let others = self.statuses().into_iter();
         let others = others.filter_map(|status| match status.state {
@@ -163,7 +168,7 @@ impl ModelService for EnsembleService {
     }
 
     fn is_ready(&self) -> bool {
-        self.served().state() == ModelState::Ready
+        self.served().is_open()
     }
 
     fn describe(&self, asked: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
@@ -173,7 +178,7 @@ impl ModelService for EnsembleService {
 
     fn state(&self, asked: &ModelId) -> Result<ModelState, ServiceError> {
         let served = self.served();
-        let found = served.find(asked).map(|_| served.state());
+        let found = served.find(asked).map(|model| served.state_of(model));
         found.or_else(|unknown| {
             let statuses = self.statuses().into_iter();
             let mut named = statuses.filter(|status| status.name == asked.name);

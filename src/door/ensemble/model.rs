@@ -21,7 +21,7 @@ use super::inputs::{self, sample_rows};
 /// See the module's text.
 pub(super) struct ServedModel {
     /// Its number among those of its engine.
-    pipeline: PipelineIndex,
+    pub pipeline: PipelineIndex,
     pub description: Arc<ModelDescription>,
     form: Arc<AnswerForm>,
     /// Its tensors have no dimension of a batch: a request is one sample.

@@ -138,7 +138,7 @@ impl OnnxModel {
 
     /// Returns the size of the batch that all inputs take, if it is fixed to more than one
     /// sample.
-    pub(super) fn fixed_batch(&self) -> Option<usize> {
+    pub fn fixed_batch(&self) -> Option<usize> {
         fixed(self.inputs())
     }
 }

@@ -1,13 +1,13 @@
 //! A decoded file, checked as a whole: versions, names and order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::ends::{name_of, type_of};
+use super::ends::{name_of, size, type_of};
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
 use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
@@ -174,6 +174,26 @@ impl OnnxModel {
     /// Returns the names of the inputs that are no initialisers.
     pub fn input_names(&self) -> impl Iterator<Item = &str> {
         self.inputs().map(|i| i.name.as_deref().unwrap_or_default())
+    }
+
+    /// Whether all inputs leave their first dimension, the batch's, open.
+    pub fn takes_batches(&self) -> bool {
+        let is_open = |input: &ValueInfoProto| {
+            let first = type_of(input).1.and_then(<[_]>::first);
+            first.is_some_and(|dim| size(dim).is_none())
+        };
+        self.inputs().all(is_open)
+    }
+
+    /// Returns the names of the files beside the model that hold values of it, each once.
+    pub fn files_beside(&self) -> BTreeSet<&str> {
+        let initialisers = self.graph.initializer.iter();
+        let elsewhere = initialisers.filter(|t| t.data_location == Some(EXTERNAL));
+        let entries = elsewhere.flat_map(|tensor| &tensor.external_data);
+        let locations = entries.filter(|entry| entry.key.as_deref() == Some("location"));
+        locations
+            .filter_map(|entry| entry.value.as_deref())
+            .collect()
     }
 
     /// Returns the names of the outputs.

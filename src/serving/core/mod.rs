@@ -8,6 +8,7 @@ mod entry;
 mod failing;
 mod follow;
 mod latencies;
+mod orphans;
 mod owed;
 mod requests;
 mod rest;
@@ -96,6 +97,8 @@ impl CoreConfig {
 struct ServedPipeline {
     flow: Arc<Dataflow>,
     pool: PoolIndex,
+    /// Why it takes no requests, if it takes none: a member has no worker.
+    closed: Option<String>,
 }
 
 impl ServedPipeline {
@@ -103,6 +106,7 @@ impl ServedPipeline {
         ServedPipeline {
             flow: config.flow,
             pool: PoolIndex::new(config.extents, config.slots),
+            closed: None,
         }
     }
 }
@@ -139,8 +143,10 @@ pub struct Core<T> {
     next_worker: u64,
     next_order: u64,
     live: usize,
-    /// The door is closed because a member has no worker.
-    orphaned: bool,
+    /// Members without a worker whose pipelines are closed.
+    orphans: BTreeSet<MemberIndex>,
+    /// The door is closed because no pipeline is open.
+    shut: bool,
     /// Members may be without a worker for a moment.
     reloading: bool,
 }
@@ -185,7 +191,8 @@ impl<T: Clone> Core<T> {
             next_worker: 0,
             next_order: 0,
             live: 0,
-            orphaned: false,
+            orphans: BTreeSet::new(),
+            shut: false,
             reloading: false,
         }
     }
@@ -262,7 +269,7 @@ impl<T: Clone> Core<T> {
 
     /// Closes the door for good.
     pub fn close(&mut self, reason: &str) {
-        self.orphaned = false;
+        self.shut = false;
         self.door.set(DoorState::Closed(reason.to_owned()));
     }
 }

@@ -30,6 +30,11 @@ impl<T: Clone> Core<T> {
         let samples = arrival.samples;
         let (capacity, free) = (served.pool.capacity(), served.pool.available());
         self.door.admit(samples, capacity, free)?;
+        if let Some(reason) = &served.closed {
+            let refused = Refused::Closed(reason.clone());
+            self.door.count_refusal(&refused);
+            return Err(refused);
+        }
         let full = Refused::Full { samples, free };
         let parts = served.pool.allocate(samples).ok_or(full)?;
         let wanted = match &arrival.outputs {

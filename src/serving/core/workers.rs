@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::serving::batch::{Batch, BatchId, Range, RequestKey, WorkerId};
-use crate::serving::door::DoorState;
 use crate::serving::scheduler::{Left, WorkerSpec};
 
 use super::rest::DeviceRest;
@@ -105,31 +104,9 @@ impl<T: Clone> Core<T> {
         self.scheduler.rebuilt(id)
     }
 
-    /// A member without a worker, if there is one. While a reload is under way there
-    /// may be: its workers are coming.
-    pub fn orphan(&self) -> Option<MemberIndex> {
-        let served = |member: MemberIndex| self.scheduler.staying().any(|w| w.member == member);
-        MemberIndex::all(self.members).find(|&m| !self.reloading && !served(m))
-    }
-
     /// A reload begins, or is over.
     pub fn set_reloading(&mut self, reloading: bool) {
         self.reloading = reloading;
-    }
-
-    /// Closes the door because a member has no worker left; what waits fails.
-    pub fn close_orphaned(&mut self, now: Duration, reason: &str) -> Owed<T> {
-        self.orphaned = true;
-        self.door.set(DoorState::Closed(reason.to_owned()));
-        self.fail_all(now)
-    }
-
-    /// Opens a door that was closed for want of workers, once there are some.
-    pub fn reopen_if_served(&mut self) {
-        if self.orphaned && self.orphan().is_none() {
-            self.orphaned = false;
-            self.door.set(DoorState::Open);
-        }
     }
 }
 

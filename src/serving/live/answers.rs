@@ -144,19 +144,25 @@ impl EngineState {
         Some(format!("`{}`: {why}", self.devices.get(device).name))
     }
 
-    /// Closes the door where a member has nobody left to serve it, and fails what
-    /// waits for it.
+    /// Closes what a member is part of that has nobody left to serve it, and fails what waits
+    /// for it.
     pub(super) fn close_if_orphaned(&self) {
+        while self.close_one_orphaned() {}
+    }
+
+    fn close_one_orphaned(&self) -> bool {
         let (member, reason, failed) = {
             let mut core = self.core();
-            let Some(member) = core.orphan() else { return };
+            let Some(member) = core.new_orphan() else {
+                return false;
+            };
             let name = &self.ensemble.members[member].name;
             let why = self
                 .loss()
                 .map(|why| format!(": {why}"))
                 .unwrap_or_default();
             let reason = format!("member `{name}` has no worker left{why}");
-            let failed = core.close_orphaned(self.now(), &reason);
+            let failed = core.close_orphaned(self.now(), member, &reason);
             (name.clone(), reason, failed)
         };
         self.emit(EngineEvent::MemberUnserved {
@@ -164,6 +170,7 @@ impl EngineState {
             reason: reason.clone(),
         });
         self.deliver_failures(failed, &Failure::Worker(reason));
+        true
     }
 
     /// Counts and names what is wrong with complete requests, and fails those that are

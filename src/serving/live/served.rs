@@ -103,14 +103,14 @@ impl ServedEnsemble {
         drop(before);
     }
 
+    /// Returns how often requests began to be combined in another way.
+    pub(super) fn rule_changes(&self) -> u64 {
+        self.in_force.read().changes
+    }
+
     /// Whether requests are combined by a rule of a caller's.
     pub(super) fn has_own_rule(&self) -> bool {
         self.in_force.read().own_rule
-    }
-
-    /// How often requests were combined otherwise from some moment on.
-    pub(super) fn rule_changes(&self) -> u64 {
-        self.in_force.read().changes
     }
 
     /// Combines requests otherwise that are let in from now on.

@@ -105,6 +105,16 @@ impl<'a> Telemetry<'a> {
         self.state.core().capacity(pipeline)
     }
 
+    /// Returns whether requests to an entry of the catalogue are let in.
+    pub fn door_of(&self, pipeline: PipelineIndex) -> DoorState {
+        let mut core = self.state.core();
+        let closed = core.closed(pipeline).map(str::to_owned);
+        match (core.door().state().clone(), closed) {
+            (DoorState::Open, Some(reason)) => DoorState::Closed(reason),
+            (state, _) => state,
+        }
+    }
+
     /// Returns the figures of each entry of the catalogue.
     pub fn entries(&self) -> Vec<EntryStats> {
         let now = self.state.now();

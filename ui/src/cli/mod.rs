@@ -12,6 +12,7 @@ mod calls;
 mod check;
 mod config;
 mod console;
+mod convert;
 mod devices;
 mod docs;
 #[cfg(debug_assertions)]
@@ -19,6 +20,7 @@ mod fragile;
 mod listen;
 mod logging;
 mod man;
+mod models;
 mod network;
 mod open;
 mod output;
@@ -46,6 +48,7 @@ use bench::BenchArgs;
 use check::CheckArgs;
 use config::ConfigArgs;
 use console::ConsoleArgs;
+use convert::ConvertArgs;
 use devices::DevicesArgs;
 use docs::DocsArgs;
 use logging::LogDetail;
@@ -88,9 +91,17 @@ struct CommandLine {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// Validate an ensemble or a pipeline and describe it: members, steps, costs, what fits where
-    #[command(after_help = "Example:\n  divisi check sample_ensembles/digits --format json")]
+    /// Validate an ensemble, a pipeline or a repository of models and describe it: members, steps,
+    /// costs, what fits where, or which models can be served and what is not honoured
+    #[command(
+        after_help = "Example:\n  divisi check sample_ensembles/digits --format json\n  divisi check /srv/models"
+    )]
     Check(CheckArgs),
+    /// Write a repository of models as manifests, or an ensemble as a repository for Triton
+    #[command(
+        after_help = "Example:\n  divisi convert /srv/models --out mine\n  divisi convert sample_ensembles/digits-onnx --to triton --out models"
+    )]
+    Convert(ConvertArgs),
     /// Answer the samples in a file
     #[command(
         after_help = "Example:\n  divisi predict digits --input digits.csv --output answers.csv\n  divisi predict snippets --text 'import numpy as np'\n  divisi predict mine/ --input x.npy --labels y.npy --layout nhwc --members --output answers.npy"
@@ -209,6 +220,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
     match &args.command {
         None => console::run(&args.console),
         Some(CliCommand::Check(a)) => check::run(a),
+        Some(CliCommand::Convert(a)) => convert::run(a),
         Some(CliCommand::Predict(a)) => predict::run(a),
         Some(CliCommand::Accuracy(a)) => accuracy::run(a),
         Some(CliCommand::Allocate(a)) => allocate::run(a),

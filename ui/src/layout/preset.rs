@@ -24,11 +24,13 @@ pub enum Panel {
     Members,
     /// 8
     Steps,
+    /// 9
+    Models,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 8] = [
+    pub const ALL: [Panel; 9] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
@@ -37,6 +39,7 @@ impl Panel {
         Panel::Log,
         Panel::Members,
         Panel::Steps,
+        Panel::Models,
     ];
 
     /// As its title and a layout write it.
@@ -50,6 +53,7 @@ impl Panel {
             Panel::Log => "log",
             Panel::Members => "members",
             Panel::Steps => "steps",
+            Panel::Models => "models",
         }
     }
 
@@ -193,7 +197,7 @@ impl LayoutRow {
 
 /// The layouts that every console has.
 pub(super) fn built_in() -> Vec<PanelLayout> {
-    use Panel::{Allocation, Latency, Log, Members, Search, Steps, Streams, Throughput};
+    use Panel::{Allocation, Latency, Log, Members, Models, Search, Steps, Streams, Throughput};
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
         rows: rows
@@ -239,6 +243,14 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
         layout(
             "steps",
             &[(3, &[(Steps, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
+        ),
+        layout(
+            "models",
+            &[
+                (2, &[(Models, 1)]),
+                (2, &[(Allocation, 1)]),
+                (2, &[(Streams, 1)]),
+            ],
         ),
         layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
         layout(

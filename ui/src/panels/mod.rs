@@ -11,6 +11,7 @@ mod lints;
 mod log;
 mod member_columns;
 mod members;
+mod models;
 mod search;
 mod steps;
 mod streams;
@@ -24,6 +25,7 @@ pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
+pub(crate) use models::cursor as model_cursor;
 pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 
@@ -42,5 +44,6 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Log => log::draw(painter, model),
         Panel::Members => members::draw(painter, model),
         Panel::Steps => steps::draw(painter, model),
+        Panel::Models => models::draw(painter, model),
     }
 }

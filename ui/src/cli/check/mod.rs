@@ -1,6 +1,7 @@
-//! `divisi check`: validates an ensemble or a pipeline and describes it.
+//! `divisi check`: validates an ensemble, a pipeline or a repository of models and describes it.
 
 mod pipeline;
+mod repository;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
 use divisi::words::counted;
+use divisi_repository::Repository;
 use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
@@ -138,6 +140,9 @@ struct MemberSummary {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
+    if Repository::is_at(&args.target.ensemble) {
+        return repository::run(&args.target.ensemble, args.format);
+    }
     let opened = open(&args.target)?;
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);

@@ -1,0 +1,245 @@
+//! A repository as manifests of ours.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Files, Member};
+use divisi::onnx::OnnxModel;
+
+use crate::batch::ModelRows;
+use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
+use crate::model::{NetworkSource, WrittenNetwork};
+use crate::repository::{Repository, Wanted};
+
+use super::manifest::{MemberText, text};
+use super::written::OutFolder;
+use super::{ConvertError, Converted, NetworkFiles};
+
+/// Writes the models of a repository as manifests into the folder `out`, which is new or empty:
+/// a folder for each model, in its highest version.
+///
+/// # Errors
+/// The repository cannot be read, or a file not written. Models that cannot be loaded or said are
+/// left out, each with the reason.
+pub fn to_manifests(
+    repository: &Repository,
+    out: &Path,
+    files: NetworkFiles,
+) -> Result<Converted, ConvertError> {
+    let report = repository.load(Wanted::All, &[])?;
+    let mut out = OutFolder::new(out)?;
+    for failure in &report.failures {
+        out.left_out(&failure.name, failure.fault.to_string());
+    }
+    let mut highest: BTreeMap<&str, &Arc<LoadedModel>> = BTreeMap::new();
+    for model in &report.models {
+        // Versions ascend.
+        if let Some(older) = highest.insert(&model.name, model) {
+            let (name, version) = (&older.name, older.version);
+            out.unsaid(
+                name,
+                format!("version {version}: a manifest has one version"),
+            );
+        }
+    }
+    for model in highest.into_values() {
+        convert(model, &report, files, &mut out)?;
+    }
+    Ok(out.converted)
+}
+
+fn convert(
+    model: &LoadedModel,
+    report: &LoadReport,
+    files: NetworkFiles,
+    out: &mut OutFolder,
+) -> Result<(), ConvertError> {
+    let manifest = match (&model.source, &model.part) {
+        (ModelOrigin::Manifest(path), _) => {
+            let why = format!("it is a manifest already, {}", path.display());
+            out.unsaid(&model.name, why);
+            return Ok(());
+        }
+        (ModelOrigin::Network(source), None) => {
+            let file = placed(&model.name, model.version, source, files, out)?;
+            varying(model, &source.path, &file)
+        }
+        (_, Some(part)) => {
+            let members = part.members.iter();
+            let members = members.map(|m| member(m, report, files, out));
+            let members = members.collect::<Result<Vec<_>, _>>()?;
+            Ok(text(&model.ensemble, part, &members))
+        }
+        (ModelOrigin::Steps, None) => Err("it has no steps".to_owned()),
+    };
+    let manifest = match manifest {
+        Ok(manifest) => manifest,
+        Err(why) => {
+            out.left_out(&model.name, why);
+            return Ok(());
+        }
+    };
+    let usual = if model.part.is_some() {
+        "pipeline.toml"
+    } else {
+        "ensemble.toml"
+    };
+    let name = format!("{}/{usual}", model.name);
+    out.write(&name, &manifest)?;
+    // What was written is what is meant, or is not left there.
+    if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
+        out.remove(&name)?;
+        out.left_out(&model.name, error.to_string());
+        return Ok(());
+    }
+    unsaid(model, out);
+    Ok(())
+}
+
+/// Notes what a manifest does not say.
+fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
+    match model.batch {
+        ModelRows::Open => {}
+        ModelRows::UpTo(most) => {
+            out.unsaid(
+                &model.name,
+                format!("max_batch_size {most}: requests may have more rows"),
+            );
+        }
+        ModelRows::Absent | ModelRows::Exactly(_) => {
+            out.unsaid(&model.name, "the number of rows: requests may have any");
+        }
+    }
+    for field in &model.not_honoured {
+        out.unsaid(&model.name, field);
+    }
+    if !model.labels.is_empty() && model.ensemble.answer_names.is_none() {
+        out.unsaid(
+            &model.name,
+            "label_filename: an answer of several tensors has no names",
+        );
+    }
+}
+
+/// Returns the manifest of a network for samples of any length.
+fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, String> {
+    let files = Files::at(path);
+    let made = files.read_text(files.manifest());
+    let made = made.map_err(|error| error.to_string())?;
+    let mut table: toml::Table = made.parse().map_err(|e: toml::de::Error| e.to_string())?;
+    let named = toml::Value::String(model.name.clone());
+    table.insert("name".into(), named.clone());
+    let members = table.get_mut("members").and_then(toml::Value::as_array_mut);
+    let only = members.and_then(|all| all.first_mut()?.as_table_mut());
+    let Some(only) = only else {
+        return Err("it has no network".into());
+    };
+    only.insert("name".into(), named);
+    only.insert("network".into(), toml::Value::Table(of_file(file)));
+    toml::to_string(&table).map_err(|error| error.to_string())
+}
+
+/// Returns a member of a pipeline as a manifest has it.
+fn member(
+    member: &Arc<Member>,
+    report: &LoadReport,
+    files: NetworkFiles,
+    out: &mut OutFolder,
+) -> Result<MemberText, ConvertError> {
+    let of_member = |model: &&Arc<LoadedModel>| {
+        let mut own = model.ensemble.members.iter();
+        matches!(model.source, ModelOrigin::Network(_)) && own.any(|m| Arc::ptr_eq(m, member))
+    };
+    let found = report.models.iter().find(of_member);
+    let Some((model, ModelOrigin::Network(source))) = found.map(|model| (model, &model.source))
+    else {
+        // Every member is a model's own.
+        return Ok(MemberText {
+            name: member.name.clone(),
+            network: toml::Table::new(),
+            weights: None,
+            shape: None,
+            signature: member.graph.signature(),
+        });
+    };
+    let file = placed(&model.name, model.version, source, files, out)?;
+    let own_shape: Vec<usize> = member.graph.input().into();
+    let (network, weights, shape) = match &source.network {
+        None => {
+            let opened = OnnxModel::open(&source.path);
+            let is_open = opened.is_ok_and(|model| model.network(None).is_err());
+            (of_file(&file), None, is_open.then_some(own_shape))
+        }
+        Some(WrittenNetwork::Table(table)) => (table.clone(), Some(file), Some(own_shape)),
+        Some(WrittenNetwork::Layers(path)) => {
+            let at = format!("{}/network.toml", model.name);
+            let layers = file_at(path, &at, files, out)?;
+            (of_file(&layers), Some(file), Some(own_shape))
+        }
+    };
+    Ok(MemberText {
+        name: member.name.clone(),
+        network,
+        weights,
+        shape,
+        signature: member.graph.signature(),
+    })
+}
+
+fn of_file(file: &str) -> toml::Table {
+    let file = toml::Value::String(file.to_owned());
+    toml::Table::from_iter([("file".to_owned(), file)])
+}
+
+/// Returns how manifests name the file of a model, which is copied with those beside it if files
+/// are.
+fn placed(
+    name: &str,
+    version: u64,
+    source: &NetworkSource,
+    files: NetworkFiles,
+    out: &mut OutFolder,
+) -> Result<String, ConvertError> {
+    let end = if source.network.is_some() {
+        "safetensors"
+    } else {
+        "onnx"
+    };
+    let at = format!("{name}/{version}/model.{end}");
+    if files == NetworkFiles::Copied && !out.has(&at) && source.network.is_none() {
+        for (beside, path) in beside(&source.path) {
+            out.copy(&path, &format!("{name}/{version}/{beside}"))?;
+        }
+    }
+    file_at(&source.path, &at, files, out)
+}
+
+/// Returns the files beside an ONNX file that hold values of it, with their paths.
+pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let Ok(model) = OnnxModel::open(path) else {
+        return Vec::new();
+    };
+    let names = model.files_beside().into_iter();
+    names
+        .map(|name| (name.to_owned(), folder.join(name)))
+        .collect()
+}
+
+fn file_at(
+    path: &Path,
+    at: &str,
+    files: NetworkFiles,
+    out: &mut OutFolder,
+) -> Result<String, ConvertError> {
+    match files {
+        NetworkFiles::Named => Ok(path.display().to_string()),
+        NetworkFiles::Copied => {
+            if !out.has(at) {
+                out.copy(path, at)?;
+            }
+            Ok(format!("../{at}"))
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The folder that is written to.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{ConvertError, Converted};
+
+/// A folder that was empty, and what was written there.
+pub(super) struct OutFolder {
+    path: PathBuf,
+    pub(super) converted: Converted,
+}
+
+impl OutFolder {
+    /// Makes the folder, or takes an empty one.
+    pub(super) fn new(path: &Path) -> Result<Self, ConvertError> {
+        let failed = |error| files(path, error);
+        fs::create_dir_all(path).map_err(failed)?;
+        // Manifests name files from the folder on, so its links are resolved.
+        let path = path.canonicalize().map_err(failed)?;
+        if fs::read_dir(&path).map_err(failed)?.next().is_some() {
+            return Err(ConvertError::NotEmpty { path });
+        }
+        Ok(OutFolder {
+            path,
+            converted: Converted::default(),
+        })
+    }
+
+    /// Returns the path of a file in it.
+    pub(super) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether something of that name was written.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.join(name).exists()
+    }
+
+    /// Makes a folder in it.
+    pub(super) fn folder(&self, name: &str) -> Result<(), ConvertError> {
+        let path = self.join(name);
+        fs::create_dir_all(&path).map_err(|error| files(&path, error))
+    }
+
+    /// Writes a file.
+    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), ConvertError> {
+        let path = self.parent(name)?;
+        fs::write(&path, text).map_err(|error| files(&path, error))?;
+        self.converted.written.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Copies a file.
+    pub(super) fn copy(&mut self, from: &Path, name: &str) -> Result<(), ConvertError> {
+        let path = self.parent(name)?;
+        fs::copy(from, &path).map_err(|error| files(from, error))?;
+        self.converted.written.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Takes back a file that was written.
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), ConvertError> {
+        let path = self.join(name);
+        fs::remove_file(&path).map_err(|error| files(&path, error))?;
+        self.converted.written.retain(|written| written != name);
+        Ok(())
+    }
+
+    /// Notes what cannot be said of a model.
+    pub(super) fn unsaid(&mut self, model: &str, what: impl AsRef<str>) {
+        let line = format!("{model}: {}", what.as_ref());
+        self.converted.unsaid.push(line);
+    }
+
+    /// Notes that a model is left out.
+    pub(super) fn left_out(&mut self, model: &str, why: impl AsRef<str>) {
+        let line = format!("{model}: {}", why.as_ref());
+        self.converted.left_out.push(line);
+    }
+
+    /// Returns the path of a file whose folder is there.
+    fn parent(&self, name: &str) -> Result<PathBuf, ConvertError> {
+        let path = self.join(name);
+        let folder = path.parent().unwrap_or(&self.path);
+        fs::create_dir_all(folder).map_err(|error| files(folder, error))?;
+        Ok(path)
+    }
+}
+
+fn files(path: &Path, error: io::Error) -> ConvertError {
+    ConvertError::Files {
+        path: path.to_owned(),
+        error,
+    }
+}

@@ -1,0 +1,294 @@
+//! Repositories as manifests, and ensembles as repositories: what is converted answers the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Files};
+use divisi_repository::Repository;
+use divisi_repository::convert::{ConvertError, Converted, NetworkFiles, to_manifests, to_triton};
+use divisi_repository::{ModelRows, Wanted};
+
+use crate::common::{Written, answer, model, networks, shown};
+
+const CHAIN: &str = "platform: \"ensemble\"\nmax_batch_size: 4\n\
+    input { name: \"in\" data_type: TYPE_FP32 dims: 4 }\n\
+    output { name: \"out\" data_type: TYPE_FP32 dims: 4 label_filename: \"names\" }\n\
+    ensemble_scheduling { step [ { model_name: \"a\" input_map { key: \"x\" value: \"in\" }\n\
+    output_map { key: \"y\" value: \"t\" } }, { model_name: \"b\"\n\
+    input_map { key: \"x\" value: \"t\" } output_map { key: \"y\" value: \"out\" } } ] }";
+
+/// A repository of every kind of model.
+fn written() -> Written {
+    let written = Written::new();
+    written
+        .network("a", "affine.onnx")
+        .network("b", "affine.onnx")
+        .config("e", CHAIN)
+        .file("e/names", "one\ntwo\nthree\nfour\n")
+        .network("varies", "lengths.onnx")
+        .network("beside", "vectors.onnx")
+        .network_at("beside/1/vectors.onnx.data", "vectors.onnx.data")
+        .network("open", "sides.onnx")
+        .config(
+            "open",
+            "max_batch_size: 4\ndynamic_batching { max_queue_delay_microseconds: 500 }\n\
+             input { name: \"x\" data_type: TYPE_FP32 dims: [ 3, 8, 6 ] }\n\
+             output { name: \"y\" data_type: TYPE_FP32 dims: 3 }",
+        )
+        .config(
+            "weights",
+            "backend: \"divisi\"\nmax_batch_size: 64\n\
+             input { name: \"image\" data_type: TYPE_FP32 dims: [ 1, 8, 8 ] }\n\
+             output { name: \"logits\" data_type: TYPE_FP32 dims: 10 }\n\
+             parameters { key: \"network\" value { string_value:\n\
+             \"{ builder = 'convnet', channels = [8, 16], depth = 1 }\" } }",
+        )
+        .file(
+            "weights/1/model.safetensors",
+            sample("digits/cnn-s.safetensors"),
+        );
+    written
+}
+
+fn samples() -> &'static Path {
+    Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../sample_ensembles"
+    ))
+}
+
+fn sample(file: &str) -> Vec<u8> {
+    std::fs::read(samples().join(file)).expect("a file")
+}
+
+fn read(path: &Path) -> Arc<Ensemble> {
+    Arc::new(Ensemble::read(&Files::at(path)).expect("an ensemble"))
+}
+
+fn row(width: usize) -> Vec<f32> {
+    (0..width).map(|i| (i as f32 * 0.7).sin()).collect()
+}
+
+fn manifests(files: NetworkFiles) -> (Written, Written, Converted) {
+    let (from, out) = (written(), Written::new());
+    let converted = to_manifests(&from.open(), out.path(), files).expect("converted");
+    (from, out, converted)
+}
+
+#[test]
+fn a_repository_becomes_manifests_that_answer_the_same() {
+    for files in [NetworkFiles::Named, NetworkFiles::Copied] {
+        let (from, out, converted) = manifests(files);
+        assert!(converted.left_out.is_empty(), "{:?}", converted.left_out);
+        for name in ["a", "b", "beside", "e", "open", "weights"] {
+            let ours = read(&out.path().join(name));
+            let theirs = Arc::clone(&model(&from.load(), name).ensemble);
+            let sample = row(theirs.input.shape.elements());
+            assert_eq!(answer(&ours, &sample), answer(&theirs, &sample), "{name}");
+            assert_eq!(ours.answer_names, theirs.answer_names, "{name}");
+            assert_eq!(ours.policy, theirs.policy, "{name}");
+            assert_eq!(ours.batch_sizes, theirs.batch_sizes, "{name}");
+        }
+        let varies = read(&out.path().join("varies"));
+        assert_eq!(
+            varies.lengths,
+            model(&from.load(), "varies").ensemble.lengths
+        );
+    }
+}
+
+#[test]
+fn files_are_copied_only_where_that_is_wished() {
+    let networks = |converted: &Converted| {
+        let written = converted.written.iter();
+        written.filter(|file| !file.ends_with(".toml")).count()
+    };
+    let (.., named) = manifests(NetworkFiles::Named);
+    let (.., copied) = manifests(NetworkFiles::Copied);
+    assert_eq!((networks(&named), networks(&copied)), (0, 7));
+    assert!(
+        copied
+            .written
+            .contains(&"beside/1/vectors.onnx.data".to_owned())
+    );
+}
+
+#[test]
+fn what_a_manifest_does_not_say_is_listed() {
+    let written = Written::new();
+    written
+        .network("m", "one.onnx")
+        .network_at("m/2/model.onnx", "one.onnx")
+        .config(
+            "m",
+            "max_batch_size: 2\nversion_policy { all { } } runtime: \"r\"",
+        )
+        .network("bad", "unknown.onnx");
+    let out = Written::new();
+    let converted = to_manifests(&written.open(), out.path(), NetworkFiles::Named);
+    let converted = converted.expect("converted");
+    assert_eq!(converted.written, ["m/pipeline.toml"]);
+    let expected = [
+        "m: version 1: a manifest has one version",
+        "m: max_batch_size 2: requests may have more rows",
+        "m: runtime",
+    ];
+    assert_eq!(converted.unsaid, expected);
+    assert!(converted.left_out[0].starts_with("bad: bad/1/model.onnx: "));
+}
+
+#[test]
+fn a_reshaped_chain_that_manifests_cannot_say_is_left_out() {
+    let written = Written::new();
+    written.network("a", "affine.onnx").config(
+        "a",
+        "max_batch_size: 4\n\
+             input { name: \"x\" data_type: TYPE_FP32 dims: [ 2, 2 ] reshape { shape: 4 } }\n\
+             output { name: \"y\" data_type: TYPE_FP32 dims: 4 }",
+    );
+    let out = Written::new();
+    let converted = to_manifests(&written.open(), out.path(), NetworkFiles::Named);
+    let left = converted.expect("converted").left_out;
+    assert!(
+        left[0].starts_with("a: ") && left[0].contains("expected FP32 [4]"),
+        "{left:?}"
+    );
+    assert!(!out.path().join("a/pipeline.toml").exists());
+}
+
+#[test]
+fn what_is_there_is_not_written_over() {
+    let (written, out) = (written(), Written::new());
+    out.file("x", "");
+    let files = NetworkFiles::Named;
+    let refused = to_manifests(&written.open(), out.path(), files).expect_err("is there");
+    assert!(
+        matches!(refused, ConvertError::NotEmpty { .. }),
+        "{refused}"
+    );
+    let files = Files::at(&networks().join("one.onnx"));
+    let refused = to_triton(&files, out.path()).expect_err("is there");
+    assert!(
+        refused
+            .to_string()
+            .ends_with("expected a new or an empty folder"),
+        "{refused}"
+    );
+}
+
+fn triton(path: &Path) -> (Written, Converted) {
+    let out = Written::new();
+    let converted = to_triton(&Files::at(path), out.path()).expect("converted");
+    (out, converted)
+}
+
+#[test]
+fn a_pipeline_of_onnx_files_becomes_an_ensemble_that_answers_the_same() {
+    let folder = Written::new();
+    let affine = networks().join("affine.onnx").display().to_string();
+    folder.file(
+        "pipeline.toml",
+        format!(
+            "name = \"chain\"\nanswers = {{ values = 4 }}\noutputs = [\"out\"]\n\
+             policy = {{ kind = \"opt-wait\", wait_ms = 2 }}\n[input]\nshape = [4]\n\
+             [[members]]\nname = \"a\"\nnetwork = {{ file = \"{affine}\" }}\n\
+             [[members]]\nname = \"b\"\nnetwork = {{ file = \"{affine}\" }}\n\
+             [[steps]]\nmodel = \"a\"\ninputs = \"input\"\noutputs = \"t\"\n\
+             [[steps]]\nmodel = \"b\"\ninputs = \"t\"\noutputs = \"out\"\n"
+        ),
+    );
+    let (out, converted) = triton(folder.path());
+    assert_eq!(
+        (converted.unsaid.len(), converted.left_out.len()),
+        (0, 0),
+        "{converted:?}"
+    );
+    assert!(out.path().join("chain/1").is_dir());
+    let report = out.load();
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let chain = model(&report, "chain");
+    assert_eq!(chain.batch, ModelRows::UpTo(128));
+    assert_eq!(
+        model(&report, "a").ensemble.policy.to_string(),
+        "opt-wait:2ms"
+    );
+    let ours = read(folder.path());
+    assert_eq!(answer(&chain.ensemble, &row(4)), answer(&ours, &row(4)));
+}
+
+#[test]
+fn networks_of_every_form_of_rows_become_models() {
+    for (file, batch, inputs) in [
+        ("one.onnx", ModelRows::UpTo(128), "x FP32 [3]"),
+        ("two.onnx", ModelRows::UpTo(128), "x FP32 [4, 6]"),
+        ("before.onnx", ModelRows::Absent, "x FP32 [1, 1, 12, 8]"),
+        ("rows.onnx", ModelRows::Exactly(2), "x FP32 [3, 5, 5]"),
+        ("whole.onnx", ModelRows::Absent, "x FP32 [2, 3, 5, 5]"),
+        ("lengths.onnx", ModelRows::UpTo(128), "ids INT64 [-1]"),
+        ("vectors.onnx", ModelRows::UpTo(128), "x FP32 [12]"),
+    ] {
+        let (out, converted) = triton(&networks().join(file));
+        assert!(converted.left_out.is_empty(), "{file}: {converted:?}");
+        let model = out.single();
+        assert_eq!(model.batch, batch, "{file}");
+        assert_eq!(shown(&model.inputs())[0], inputs, "{file}");
+    }
+}
+
+#[test]
+fn what_triton_has_no_word_for_is_listed() {
+    let (out, converted) = triton(&samples().join("digits-cascade"));
+    for expected in [
+        "cnn-s: Triton itself reads no safetensors: only Divisi serves this model",
+        "digits-cascade: step `normalise`: `normalise`, which is a Python model in Triton",
+        "digits-cascade: step `cnn-m`: `when max(probs-s) < 0.9`, which is a Python model in Triton",
+        "digits-cascade: its steps: not all of them can be said",
+    ] {
+        assert!(
+            converted.unsaid.iter().any(|line| line == expected),
+            "{converted:#?}"
+        );
+    }
+    let report = out.load();
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let names: Vec<&str> = report.models.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(names, ["cnn-m", "cnn-s", "dense", "res-m"]);
+}
+
+#[test]
+fn an_ensemble_keeps_its_members_and_not_its_rule() {
+    let (out, converted) = triton(&samples().join("digits-onnx"));
+    let rule = "digits-onnx: its rule, average: Triton combines answers in a Python model";
+    assert!(
+        converted.unsaid.iter().any(|line| line == rule),
+        "{:#?}",
+        converted.unsaid
+    );
+    let normalised = "mlp: the normalisation of its input";
+    assert!(
+        converted.unsaid.iter().any(|line| line == normalised),
+        "{:#?}",
+        converted.unsaid
+    );
+    let report = Repository::open(out.path())
+        .expect("a repository")
+        .load(Wanted::All, &[]);
+    assert_eq!(report.expect("read").models.len(), 4);
+}
+
+#[test]
+fn members_without_files_of_their_own_are_left_out() {
+    let folder = Written::new();
+    folder.file(
+        "ensemble.toml",
+        "name = \"m\"\nclasses = 2\n[input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
+         network = { builder = \"perceptron\", hidden = [8] }\n[[members]]\nname = \"b/c\"\n\
+         network = { builder = \"perceptron\", hidden = [8] }\n",
+    );
+    let (_, converted) = triton(folder.path());
+    let expected = [
+        "a: its weights are made up",
+        "b/c: its name is none of a folder",
+    ];
+    assert_eq!(converted.left_out, expected);
+}

@@ -1,0 +1,146 @@
+//! The models of a repository, in a report: which can be served, and why others cannot.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use divisi::tensor::TensorSpec;
+use divisi::words::counted;
+use divisi_repository::{LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, Wanted};
+use serde::Serialize;
+
+use crate::cli::args::OutputFormat;
+use crate::cli::output::{columns, print, print_json};
+
+#[derive(Serialize)]
+struct RepositoryReport {
+    repository: String,
+    models: Vec<ModelSummary>,
+    failures: Vec<FailureSummary>,
+}
+
+#[derive(Serialize)]
+struct ModelSummary {
+    name: String,
+    version: u64,
+    /// A network alone, a pipeline of steps, or an ensemble of ours.
+    kind: String,
+    /// The rows of a request.
+    rows: ModelRows,
+    inputs: Vec<TensorSpec>,
+    outputs: Vec<TensorSpec>,
+    /// The fields of its configuration that are set and not honoured.
+    not_honoured: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct FailureSummary {
+    name: String,
+    /// The version that cannot be loaded, if it is one.
+    version: Option<u64>,
+    reason: String,
+}
+
+/// Checks the repository in a folder.
+pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
+    let loaded = Repository::open(path)?.load(Wanted::All, &[])?;
+    let report = RepositoryReport::new(path, &loaded);
+    match format {
+        OutputFormat::Json => print_json(&report)?,
+        OutputFormat::Text => print(&report.text())?,
+    }
+    match report.failures.len() {
+        0 => Ok(()),
+        failed => bail!("{} cannot be loaded", counted(failed, "model")),
+    }
+}
+
+impl RepositoryReport {
+    fn new(path: &Path, loaded: &LoadReport) -> Self {
+        let models = loaded.models.iter();
+        RepositoryReport {
+            repository: path.display().to_string(),
+            models: models.map(|model| ModelSummary::new(model)).collect(),
+            failures: loaded.failures.iter().map(FailureSummary::new).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{} · {} · {}\n",
+            self.repository,
+            counted(self.models.len(), "model"),
+            counted(self.failures.len(), "failure"),
+        );
+        if !self.models.is_empty() {
+            let head = ["model", "version", "", "rows", "inputs", "outputs"].map(str::to_owned);
+            let rows = self.models.iter().map(ModelSummary::row);
+            let rows: Vec<[String; 6]> = std::iter::once(head).chain(rows).collect();
+            text += &format!("\n{}", columns(&rows));
+        }
+        let ignored = self.models.iter().filter(|m| !m.not_honoured.is_empty());
+        let ignored: Vec<String> = ignored.map(ModelSummary::ignored).collect();
+        if !ignored.is_empty() {
+            text += &format!("\nread and not honoured\n{}", ignored.concat());
+        }
+        if !self.failures.is_empty() {
+            let failures = self.failures.iter().map(FailureSummary::line);
+            text += &format!("\nnot loaded\n{}", failures.collect::<String>());
+        }
+        text
+    }
+}
+
+impl ModelSummary {
+    fn new(model: &LoadedModel) -> Self {
+        let pipeline = model.ensemble.pipeline.as_ref();
+        ModelSummary {
+            name: model.name.clone(),
+            version: model.version,
+            kind: match pipeline.map(|pipeline| pipeline.steps().len()) {
+                None if !model.answers_itself() => "ensemble".to_owned(),
+                None | Some(1) => "network".to_owned(),
+                Some(steps) => format!("pipeline of {}", counted(steps, "step")),
+            },
+            rows: model.batch,
+            inputs: model.inputs(),
+            outputs: model.outputs(),
+            not_honoured: model.not_honoured.clone(),
+        }
+    }
+
+    fn row(&self) -> [String; 6] {
+        let tensors = |specs: &[TensorSpec]| {
+            let each = specs.iter().map(|spec| format!("{} {spec}", spec.name));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        [
+            self.name.clone(),
+            self.version.to_string(),
+            self.kind.clone(),
+            self.rows.to_string(),
+            tensors(&self.inputs),
+            tensors(&self.outputs),
+        ]
+    }
+
+    fn ignored(&self) -> String {
+        let (name, version) = (&self.name, self.version);
+        format!("{name}:{version}: {}\n", self.not_honoured.join(", "))
+    }
+}
+
+impl FailureSummary {
+    fn new(failure: &LoadFailure) -> Self {
+        FailureSummary {
+            name: failure.name.clone(),
+            version: failure.version,
+            reason: failure.fault.to_string(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let version = self.version.map(|version| format!(":{version}"));
+        let (name, version) = (&self.name, version.unwrap_or_default());
+        format!("{name}{version}: {}\n", self.reason)
+    }
+}
