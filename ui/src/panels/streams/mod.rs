@@ -15,8 +15,8 @@ use crate::layout::Panel;
 use crate::look::{EIGHTHS, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
-use crate::view::timeline::{Canvas, RowKey, RowSum};
 use crate::view::RowOrder;
+use crate::view::timeline::{Canvas, RowKey, RowSum};
 use rows::RowPlan;
 
 /// Draws the panel.
@@ -134,9 +134,7 @@ fn of_request(model: &Model, view: &StreamsView) -> Vec<Span> {
         return Vec::new();
     };
     let (from, until) = (view.window.from(), view.window.until());
-    let spans = model
-        .timeline
-        .of_request(reading.span.request, from, until);
+    let spans = model.timeline.of_request(reading.span.request, from, until);
     spans.collect()
 }
 
