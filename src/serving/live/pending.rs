@@ -15,7 +15,7 @@ use crate::tensor::RowCheck;
 use super::drivers::spin;
 use super::graph::PipelineRows;
 use super::locks::Leaf;
-use super::promise::{Failure, Outcome, Reply};
+use super::promise::{Failure, Outcome, Promise, Reply};
 use super::request::{Request, RequestData};
 use super::state::EngineState;
 
@@ -221,8 +221,7 @@ impl EngineState {
                 graph,
                 member_sample,
                 detail,
-                reply,
-                promises,
+                Promise::new(reply, promises),
             ))
         })?;
         served.storage.write(&admission.parts, request.values);

@@ -13,7 +13,7 @@ use crate::serving::flaws::Detail;
 
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
-use super::promise::{Outcome, Promise, PromiseLedger, Reply, RulePanicked, caught};
+use super::promise::{Outcome, Promise, RulePanicked, caught};
 use super::served::ServedEnsemble;
 
 /// A client's call: samples, row after row, and how long they may take.
@@ -104,8 +104,7 @@ impl RequestData {
         graph: Option<PipelineRows>,
         member_sample: Option<MemberSample>,
         detail: Detail,
-        reply: Reply,
-        promises: &Arc<PromiseLedger>,
+        promise: Promise,
     ) -> Self {
         RequestData {
             served,
@@ -115,7 +114,7 @@ impl RequestData {
             member_sample,
             detail,
             flawed: AtomicBool::new(false),
-            promise: Promise::new(reply, promises),
+            promise,
         }
     }
 
