@@ -120,6 +120,7 @@ pub fn spans(batch: u64, at: Duration, rate: u64) -> [Span; 5] {
         batch: Some(batch),
         request: batch * 4,
         requests: 4,
+        of_step: None,
     })
 }
 
