@@ -6,7 +6,7 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
 use divisi_repository::convert::{ConvertError, Converted, NetworkFiles, to_manifests, to_triton};
-use divisi_repository::{ModelRows, Wanted};
+use divisi_repository::{ModelRows, WantedModels};
 
 use crate::common::{Written, answer, model, networks, shown};
 
@@ -221,11 +221,7 @@ fn networks_of_every_form_of_rows_become_models() {
     for (file, batch, inputs) in [
         ("one.onnx", ModelRows::UpTo(128), "x FP32 [3]"),
         ("two.onnx", ModelRows::UpTo(128), "x FP32 [4, 6]"),
-        (
-            "before.onnx",
-            ModelRows::Absent,
-            "x FP32 [1, 1, 12, 8]",
-        ),
+        ("before.onnx", ModelRows::Absent, "x FP32 [1, 1, 12, 8]"),
         ("rows.onnx", ModelRows::Exactly(2), "x FP32 [3, 5, 5]"),
         ("whole.onnx", ModelRows::Absent, "x FP32 [2, 3, 5, 5]"),
         ("lengths.onnx", ModelRows::UpTo(128), "ids INT64 [-1]"),
@@ -276,7 +272,7 @@ fn an_ensemble_keeps_its_members_and_not_its_rule() {
     );
     let report = Repository::open(out.path())
         .expect("a repository")
-        .load(Wanted::All, &[]);
+        .load(WantedModels::All, &[]);
     assert_eq!(report.expect("read").models.len(), 4);
 }
 

@@ -251,12 +251,7 @@ fn the_rows_of_an_ensemble_are_those_of_its_steps() {
         .replace("max_batch_size: 2", "")
         .replace("dims: 4", "dims: [ 1, 4 ]");
     for (of_ensemble, dims, of_a, expected) in [
-        (
-            "max_batch_size: 2",
-            "[ 4 ]",
-            two,
-            Ok(ModelRows::UpTo(2)),
-        ),
+        ("max_batch_size: 2", "[ 4 ]", two, Ok(ModelRows::UpTo(2))),
         ("", "[ -1, 4 ]", "", Ok(ModelRows::Open)),
         ("", "[ -1, 4 ]", two, Ok(ModelRows::UpTo(2))),
         ("", "[ 2, 4 ]", two, Ok(ModelRows::Exactly(2))),

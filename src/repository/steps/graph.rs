@@ -10,7 +10,7 @@ use crate::config::{ModelConfig, StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::loaded::{LoadedModel, PipelinePart};
 
-use super::parts::{PartNames, Parts};
+use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
 use super::{Assembled, built};
 
@@ -39,19 +39,16 @@ struct NamedStep<'g> {
 /// # Errors
 /// A tensor does not fit by name, type, dimensions or rows, is made by nobody or by two, or steps
 /// wait for each other.
-pub(crate) fn assemble(
-    graph: &EnsembleGraph<'_>,
-) -> Result<(Assembled, ModelRows), LoadFault> {
+pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRows), LoadFault> {
     let steps = graph.named_steps()?;
     for step in &steps {
         graph.check_maps(step)?;
     }
-    let rows: Vec<(&str, ModelRows)> =
-        steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
+    let rows: Vec<(&str, ModelRows)> = steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
     let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
-    let mut parts = Parts::default();
+    let mut parts = GraphParts::default();
     for step in &steps {
-        let names = PartNames::new(&step.name, step.written);
+        let names = StepNames::new(&step.name, step.written);
         let row = |specs: &[TensorSpec]| as_row(specs, step.model.batch, batch);
         let added = parts.add(step.part, &names, row);
         added.map_err(|why| graph.of_step(step.written, &step.name, &why))?;

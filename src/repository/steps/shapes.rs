@@ -32,10 +32,7 @@ pub(super) fn batch(
             _ => Ok(ModelRows::UpTo(most)),
         };
     }
-    if steps
-        .iter()
-        .all(|(_, batch)| *batch == ModelRows::Absent)
-    {
+    if steps.iter().all(|(_, batch)| *batch == ModelRows::Absent) {
         return Ok(ModelRows::Absent);
     }
     let firsts = config
