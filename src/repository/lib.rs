@@ -29,5 +29,5 @@ pub use batch::ModelRows;
 pub use error::{LoadFault, RepositoryError};
 pub use labels::OutputLabels;
 pub use loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
-pub use repository::{Repository, Wanted};
+pub use repository::{Repository, WantedModels};
 pub use source::RepositorySource;

@@ -20,7 +20,7 @@ pub struct Repository {
 
 /// The models that are to be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'n> {
+pub enum WantedModels<'n> {
     /// All that there are.
     All,
     /// Those of these names, and what their steps use. Ensembles that were loaded and use one of
@@ -72,7 +72,7 @@ impl Repository {
     /// The folder cannot be read. What is wrong with a model is in the report.
     pub fn load(
         &self,
-        wanted: Wanted<'_>,
+        wanted: WantedModels<'_>,
         loaded: &[Arc<LoadedModel>],
     ) -> Result<LoadReport, RepositoryError> {
         let names = self.names()?;
@@ -103,14 +103,14 @@ impl Repository {
     /// Reads the configurations of the models that are wanted, and of what they use.
     fn described(
         &self,
-        wanted: Wanted<'_>,
+        wanted: WantedModels<'_>,
         names: &[String],
         loaded: &[Arc<LoadedModel>],
         report: &mut LoadReport,
     ) -> BTreeMap<String, DescribedModel<'_>> {
         let mut left: BTreeSet<String> = match wanted {
-            Wanted::All => names.iter().cloned().collect(),
-            Wanted::Named(named) => with_users(named, loaded),
+            WantedModels::All => names.iter().cloned().collect(),
+            WantedModels::Named(named) => with_users(named, loaded),
         };
         let mut described = BTreeMap::new();
         let mut seen = BTreeSet::new();

@@ -11,7 +11,7 @@ use divisi::lock::Leaf;
 
 use crate::batch::ModelRows;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel};
-use crate::repository::{Repository, Wanted};
+use crate::repository::{Repository, WantedModels};
 
 /// The models of a repository. Those whose files did not change are the same ones when they are read
 /// again, and so are models that several pipelines use.
@@ -85,7 +85,10 @@ impl ModelSource for RepositorySource {
         let mut read = ModelsRead::default();
         match changed.is_empty() {
             true => {}
-            false => match self.repository.load(Wanted::Named(&changed), &known.models) {
+            false => match self
+                .repository
+                .load(WantedModels::Named(&changed), &known.models)
+            {
                 Ok(report) => known.take(report, &stamps, &mut read),
                 Err(error) => {
                     let all = changed.into_iter();

@@ -54,6 +54,7 @@ mod npy;
 mod panels;
 mod paste;
 mod pipelines;
+mod repositories;
 mod rich;
 mod screens;
 mod served;

@@ -8,7 +8,7 @@ use divisi::compute::{host_rows, read_rows, write_rows};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{BatchSize, Ensemble};
 use divisi::serving::{NetworkFactory, PredictorFactory};
-use divisi_repository::{LoadReport, LoadedModel, Repository, Wanted};
+use divisi_repository::{LoadReport, LoadedModel, Repository, WantedModels};
 use tempfile::TempDir;
 
 /// A repository in a folder of its own, removed when dropped.
@@ -55,7 +55,7 @@ impl Written {
     }
 
     pub fn load(&self) -> LoadReport {
-        self.open().load(Wanted::All, &[]).expect("read")
+        self.open().load(WantedModels::All, &[]).expect("read")
     }
 
     /// The only model that was loaded.

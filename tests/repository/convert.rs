@@ -6,7 +6,7 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
 use divisi_repository::convert::{ConvertError, Converted, NetworkFiles, to_manifests, to_triton};
-use divisi_repository::{ModelRows, Wanted};
+use divisi_repository::{ModelRows, WantedModels};
 
 use crate::common::{Written, answer, model, networks, shown};
 
@@ -272,7 +272,7 @@ fn an_ensemble_keeps_its_members_and_not_its_rule() {
     );
     let report = Repository::open(out.path())
         .expect("a repository")
-        .load(Wanted::All, &[]);
+        .load(WantedModels::All, &[]);
     assert_eq!(report.expect("read").models.len(), 4);
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use divisi_repository::{Repository, RepositoryError, Wanted};
+use divisi_repository::{Repository, RepositoryError, WantedModels};
 
 use crate::common::Written;
 
@@ -42,7 +42,7 @@ fn a_name_that_is_asked_for_is_one_of_a_folder() {
     for name in ["..", ".", "/etc", "m/1", "", ".hidden", "m/../m"] {
         let report = written
             .open()
-            .load(Wanted::Named(&[name.into()]), &[])
+            .load(WantedModels::Named(&[name.into()]), &[])
             .expect("read");
         let failure = report.failures[0].fault.to_string();
         assert!(failure.starts_with("no model `"), "{failure}");

@@ -1,6 +1,6 @@
 //! Versions: which are served, and what is loaded again.
 
-use divisi_repository::{Repository, Wanted};
+use divisi_repository::{Repository, WantedModels};
 use std::sync::Arc;
 
 use crate::common::{Written, model};
@@ -94,7 +94,7 @@ fn names(
 ) -> Vec<String> {
     let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
     let report = repository
-        .load(Wanted::Named(&wanted), loaded)
+        .load(WantedModels::Named(&wanted), loaded)
         .expect("read");
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     report.models.iter().map(|m| m.name.clone()).collect()
@@ -106,12 +106,12 @@ fn what_an_ensemble_uses_is_loaded_with_it_unless_it_was_before() {
     let repository = written.open();
     assert_eq!(names(&repository, &["e"], &[]), ["m", "e"]);
     let loaded = repository
-        .load(Wanted::Named(&["m".into()]), &[])
+        .load(WantedModels::Named(&["m".into()]), &[])
         .expect("read")
         .models;
     assert_eq!(names(&repository, &["e"], &loaded), ["e"]);
     let again = repository
-        .load(Wanted::Named(&["e".into()]), &loaded)
+        .load(WantedModels::Named(&["e".into()]), &loaded)
         .expect("read");
     let shared = &model(&again, "e").ensemble.members[0];
     assert!(Arc::ptr_eq(shared, &loaded[0].ensemble.members[0]));
@@ -131,7 +131,7 @@ fn a_model_that_is_loaded_again_takes_the_ensembles_over_it_with_it() {
 fn a_model_that_is_not_there_is_told_with_those_that_are() {
     let report = chained()
         .open()
-        .load(Wanted::Named(&["x".into()]), &[])
+        .load(WantedModels::Named(&["x".into()]), &[])
         .expect("read");
     let expected = "no model `x` in the repository; there are: e, m, other";
     assert_eq!(report.failures[0].fault.to_string(), expected);

@@ -1,25 +1,25 @@
 //! The fields of a message, taken one by one, so that what nobody took is known by name.
 
-use crate::text_format::{Field, Message, TextFault, Value};
+use crate::text_format::{Field, FieldValue, TextFault, TextMessage};
 
 /// A value with the line that it stands on.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Placed<T> {
+pub(super) struct AtLine<T> {
     pub line: usize,
     pub value: T,
 }
 
 /// The fields of a message that nobody took yet.
-pub(super) struct Fields {
+pub(super) struct ConfigFields {
     /// The names of the fields that lead to the message.
     path: String,
     pub line: usize,
     left: Vec<Field>,
 }
 
-impl Fields {
-    pub(super) fn new(message: Message) -> Self {
-        Fields {
+impl ConfigFields {
+    pub(super) fn new(message: TextMessage) -> Self {
+        ConfigFields {
             path: String::new(),
             line: message.line,
             left: message.fields,
@@ -41,38 +41,38 @@ impl Fields {
     }
 
     /// Takes all values of a field that `of` makes something of.
-    fn taken<T>(&mut self, name: &str, of: impl Fn(Value) -> Option<T>) -> Vec<Placed<T>> {
+    fn taken<T>(&mut self, name: &str, of: impl Fn(FieldValue) -> Option<T>) -> Vec<AtLine<T>> {
         let (taken, left) = std::mem::take(&mut self.left)
             .into_iter()
             .partition::<Vec<Field>, _>(|field| field.name == name);
         self.left = left;
         let values = taken.into_iter().filter_map(|field| {
             let line = field.line;
-            of(field.value).map(|value| Placed { line, value })
+            of(field.value).map(|value| AtLine { line, value })
         });
         values.collect()
     }
 
-    pub(super) fn texts(&mut self, name: &str) -> Vec<Placed<String>> {
+    pub(super) fn texts(&mut self, name: &str) -> Vec<AtLine<String>> {
         self.taken(name, |value| match value {
-            Value::Text(text) => Some(text),
+            FieldValue::Text(text) => Some(text),
             _ => None,
         })
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Option<Placed<String>> {
+    pub(super) fn text(&mut self, name: &str) -> Option<AtLine<String>> {
         self.texts(name).pop()
     }
 
-    pub(super) fn wholes(&mut self, name: &str) -> Vec<Placed<i64>> {
+    pub(super) fn wholes(&mut self, name: &str) -> Vec<AtLine<i64>> {
         // The interface file bounds them to 64 bits; those above an i64 mean "as many as can be".
         self.taken(name, |value| match value {
-            Value::Whole(number) => Some(i64::try_from(number).unwrap_or(i64::MAX)),
+            FieldValue::Whole(number) => Some(i64::try_from(number).unwrap_or(i64::MAX)),
             _ => None,
         })
     }
 
-    pub(super) fn whole(&mut self, name: &str) -> Option<Placed<i64>> {
+    pub(super) fn whole(&mut self, name: &str) -> Option<AtLine<i64>> {
         self.wholes(name).pop()
     }
 
@@ -84,27 +84,27 @@ impl Fields {
 
     pub(super) fn flag(&mut self, name: &str) -> Option<bool> {
         let mut taken = self.taken(name, |value| match value {
-            Value::Flag(flag) => Some(flag),
+            FieldValue::Flag(flag) => Some(flag),
             _ => None,
         });
         taken.pop().map(|placed| placed.value)
     }
 
-    pub(super) fn choice(&mut self, name: &str) -> Option<Placed<&'static str>> {
+    pub(super) fn choice(&mut self, name: &str) -> Option<AtLine<&'static str>> {
         let mut taken = self.taken(name, |value| match value {
-            Value::Choice(choice) => Some(choice),
+            FieldValue::Choice(choice) => Some(choice),
             _ => None,
         });
         taken.pop()
     }
 
-    pub(super) fn messages(&mut self, name: &str) -> Vec<Fields> {
+    pub(super) fn messages(&mut self, name: &str) -> Vec<ConfigFields> {
         let path = self.named(name);
         let taken = self.taken(name, |value| match value {
-            Value::Message(message) => Some(message),
+            FieldValue::Message(message) => Some(message),
             _ => None,
         });
-        let messages = taken.into_iter().map(|placed| Fields {
+        let messages = taken.into_iter().map(|placed| ConfigFields {
             path: path.clone(),
             line: placed.line,
             left: placed.value.fields,
@@ -112,7 +112,7 @@ impl Fields {
         messages.collect()
     }
 
-    pub(super) fn message(&mut self, name: &str) -> Option<Fields> {
+    pub(super) fn message(&mut self, name: &str) -> Option<ConfigFields> {
         self.messages(name).pop()
     }
 
@@ -149,9 +149,9 @@ impl Fields {
 }
 
 /// Adds the names of the values in a field.
-fn leaves(name: &str, value: &Value, names: &mut Vec<String>) {
+fn leaves(name: &str, value: &FieldValue, names: &mut Vec<String>) {
     match value {
-        Value::Message(message) if !message.fields.is_empty() => {
+        FieldValue::Message(message) if !message.fields.is_empty() => {
             for field in &message.fields {
                 leaves(&format!("{name}.{}", field.name), &field.value, names);
             }

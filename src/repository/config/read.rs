@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::error::LoadFault;
-use crate::text_format::{Message, MessageType, TextFault};
+use crate::text_format::{MessageType, TextFault, TextMessage};
 
-use super::fields::{Fields, Placed};
+use super::fields::{AtLine, ConfigFields};
 use super::{
     DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, QueuePolicy,
     StepConfig, TensorConfig, VersionPolicy, Warmup,
@@ -29,13 +29,13 @@ impl ModelConfig {
         let Some(kind) = MessageType::config() else {
             return Ok(ModelConfig::default());
         };
-        let mut fields = Fields::new(Message::parse(text, kind).map_err(of_line)?);
+        let mut fields = ConfigFields::new(TextMessage::parse(text, kind).map_err(of_line)?);
         refuse(file, &mut fields)?;
         read(fields).map_err(of_line)
     }
 }
 
-fn read(mut fields: Fields) -> Result<ModelConfig, TextFault> {
+fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let mut unused = Vec::new();
     let name = fields.text("name");
     let backend = fields.text("backend").filter(|b| !b.value.is_empty());
@@ -71,12 +71,12 @@ fn read(mut fields: Fields) -> Result<ModelConfig, TextFault> {
     Ok(ModelConfig { unused, ..config })
 }
 
-fn text(placed: Option<Placed<String>>) -> Option<String> {
+fn text(placed: Option<AtLine<String>>) -> Option<String> {
     placed.map(|placed| placed.value)
 }
 
 /// Refuses what would change the answers, or who gets them, if it were left out.
-fn refuse(file: &str, fields: &mut Fields) -> Result<(), LoadFault> {
+fn refuse(file: &str, fields: &mut ConfigFields) -> Result<(), LoadFault> {
     let unsupported = |line: usize, field: &str, instead: &str| LoadFault::Unsupported {
         what: format!("{file}:{line}: `{field}` is not served here"),
         instead: instead.to_owned(),
@@ -110,7 +110,7 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
     }
 }
 
-fn max_batch_size(fields: &mut Fields) -> Result<(Option<usize>, usize), TextFault> {
+fn max_batch_size(fields: &mut ConfigFields) -> Result<(Option<usize>, usize), TextFault> {
     let Some(written) = fields.whole("max_batch_size") else {
         return Ok((None, 1));
     };
@@ -123,7 +123,10 @@ fn max_batch_size(fields: &mut Fields) -> Result<(Option<usize>, usize), TextFau
     }
 }
 
-fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPolicy, TextFault> {
+fn versions(
+    fields: &mut ConfigFields,
+    unused: &mut Vec<String>,
+) -> Result<VersionPolicy, TextFault> {
     let Some(mut table) = fields.message("version_policy") else {
         return Ok(VersionPolicy::default());
     };
@@ -146,7 +149,7 @@ fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPoli
         return Ok(VersionPolicy::default());
     };
     let written = specific.wholes("versions");
-    let version = |placed: &Placed<i64>| match u64::try_from(placed.value) {
+    let version = |placed: &AtLine<i64>| match u64::try_from(placed.value) {
         Ok(version) if version > 0 => Ok(version),
         _ => {
             let why = format!("expected a version above 0, found {}", placed.value);
@@ -158,7 +161,7 @@ fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPoli
 }
 
 fn batching(
-    fields: &mut Fields,
+    fields: &mut ConfigFields,
     most: Option<usize>,
     unused: &mut Vec<String>,
 ) -> Result<Option<DynamicBatching>, TextFault> {
@@ -197,14 +200,14 @@ fn batching(
 }
 
 /// Takes a time, if it is above 0.
-fn micros(table: &mut Fields, name: &str) -> Option<Duration> {
+fn micros(table: &mut ConfigFields, name: &str) -> Option<Duration> {
     let micros = table.whole(name).map_or(0, |n| n.value);
     let micros = u64::try_from(micros).ok().filter(|micros| *micros > 0);
     micros.map(Duration::from_micros)
 }
 
 /// Takes a number that is handed on and means nothing here, and notes it if it is above 0.
-fn noted(table: &mut Fields, name: &str, unused: &mut Vec<String>) -> u64 {
+fn noted(table: &mut ConfigFields, name: &str, unused: &mut Vec<String>) -> u64 {
     let number = table.whole(name).map_or(0, |n| n.value);
     if number > 0 {
         unused.push(table.named(name));
@@ -212,7 +215,7 @@ fn noted(table: &mut Fields, name: &str, unused: &mut Vec<String>) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-fn queue_policy(mut table: Fields, unused: &mut Vec<String>) -> QueuePolicy {
+fn queue_policy(mut table: ConfigFields, unused: &mut Vec<String>) -> QueuePolicy {
     let action = table.choice("timeout_action");
     let policy = QueuePolicy {
         timeout: {
@@ -234,7 +237,7 @@ fn queue_policy(mut table: Fields, unused: &mut Vec<String>) -> QueuePolicy {
 }
 
 fn steps(
-    fields: &mut Fields,
+    fields: &mut ConfigFields,
     unused: &mut Vec<String>,
 ) -> Result<Option<Vec<StepConfig>>, TextFault> {
     let Some(mut table) = fields.message("ensemble_scheduling") else {
@@ -250,7 +253,7 @@ fn steps(
     steps.collect::<Result<_, _>>().map(Some)
 }
 
-fn step(mut table: Fields, unused: &mut Vec<String>) -> Result<StepConfig, TextFault> {
+fn step(mut table: ConfigFields, unused: &mut Vec<String>) -> Result<StepConfig, TextFault> {
     let line = table.line;
     let Some(model) = text(table.text("model_name")).filter(|name| !name.is_empty()) else {
         return Err(table.wrong(
@@ -283,7 +286,7 @@ fn step(mut table: Fields, unused: &mut Vec<String>) -> Result<StepConfig, TextF
 }
 
 fn instances(
-    fields: &mut Fields,
+    fields: &mut ConfigFields,
     unused: &mut Vec<String>,
 ) -> Result<Vec<InstanceGroup>, TextFault> {
     let mut groups = Vec::new();
@@ -315,12 +318,12 @@ fn instances(
     Ok(groups)
 }
 
-fn cached(fields: &mut Fields) -> bool {
+fn cached(fields: &mut ConfigFields) -> bool {
     let table = fields.message("response_cache");
     table.and_then(|mut table| table.flag("enable")) == Some(true)
 }
 
-fn warmup(fields: &mut Fields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
+fn warmup(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
     let tables = fields.messages("model_warmup").into_iter();
     let warmup = tables.map(|table| Warmup::read(table, unused));
     let warmup = warmup.collect::<Result<Vec<_>, _>>()?;
@@ -330,7 +333,7 @@ fn warmup(fields: &mut Fields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, 
     Ok(warmup)
 }
 
-fn parameters(fields: &mut Fields, unused: &mut Vec<String>) -> Vec<(String, String)> {
+fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(String, String)> {
     let entries = fields.messages("parameters").into_iter();
     let parameters = entries.map(|mut entry| {
         let key = text(entry.text("key")).unwrap_or_default();

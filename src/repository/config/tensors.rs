@@ -4,7 +4,7 @@ use divisi::tensor::DataType;
 
 use crate::text_format::TextFault;
 
-use super::fields::Fields;
+use super::fields::ConfigFields;
 
 /// An input or output of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,10 @@ impl TensorConfig {
     ///
     /// # Errors
     /// It has no name or type, or a dimension that is neither -1 nor above 0.
-    pub(super) fn read(mut fields: Fields, unused: &mut Vec<String>) -> Result<Self, TextFault> {
+    pub(super) fn read(
+        mut fields: ConfigFields,
+        unused: &mut Vec<String>,
+    ) -> Result<Self, TextFault> {
         let line = fields.line;
         let name = fields.text("name").map(|name| name.value);
         let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -67,7 +70,7 @@ impl TensorConfig {
 }
 
 /// Notes a flag that is set and means nothing here. One that is not set asks for nothing.
-fn note_set(fields: &mut Fields, name: &str, unused: &mut Vec<String>) {
+fn note_set(fields: &mut ConfigFields, name: &str, unused: &mut Vec<String>) {
     if fields.flag(name) == Some(true) {
         let named = fields.named(name);
         if !unused.contains(&named) {
@@ -77,7 +80,7 @@ fn note_set(fields: &mut Fields, name: &str, unused: &mut Vec<String>) {
 }
 
 /// Reads the type of a tensor.
-pub(super) fn data_type(fields: &mut Fields) -> Result<DataType, TextFault> {
+pub(super) fn data_type(fields: &mut ConfigFields) -> Result<DataType, TextFault> {
     let line = fields.line;
     let Some(written) = fields.choice("data_type") else {
         return Err(fields.wrong(
@@ -101,7 +104,7 @@ pub(super) fn data_type(fields: &mut Fields) -> Result<DataType, TextFault> {
 }
 
 /// Reads dimensions.
-pub(super) fn dims(fields: &mut Fields, name: &str) -> Result<Vec<i64>, TextFault> {
+pub(super) fn dims(fields: &mut ConfigFields, name: &str) -> Result<Vec<i64>, TextFault> {
     let all = fields.wholes(name);
     match all.iter().find(|dim| dim.value == 0 || dim.value < -1) {
         None => Ok(all.into_iter().map(|dim| dim.value).collect()),

@@ -4,7 +4,7 @@ use divisi::tensor::DataType;
 
 use crate::text_format::TextFault;
 
-use super::fields::Fields;
+use super::fields::ConfigFields;
 use super::tensors::{data_type, dims};
 
 /// A request that is to be run before others are let in.
@@ -49,7 +49,10 @@ impl Warmup {
     ///
     /// # Errors
     /// An input says no type, or not where its values are from.
-    pub(super) fn read(mut fields: Fields, unused: &mut Vec<String>) -> Result<Self, TextFault> {
+    pub(super) fn read(
+        mut fields: ConfigFields,
+        unused: &mut Vec<String>,
+    ) -> Result<Self, TextFault> {
         let name = fields.text("name").map(|name| name.value);
         let mut number = |name| fields.whole(name).map(|n| n.value).unwrap_or_default();
         let (rows, count) = (number("batch_size"), number("count"));
@@ -66,7 +69,7 @@ impl Warmup {
     }
 }
 
-fn input(mut entry: Fields, unused: &mut Vec<String>) -> Result<WarmupInput, TextFault> {
+fn input(mut entry: ConfigFields, unused: &mut Vec<String>) -> Result<WarmupInput, TextFault> {
     let name = entry.text("key").map(|key| key.value).unwrap_or_default();
     let line = entry.line;
     let Some(mut fields) = entry.message("value") else {

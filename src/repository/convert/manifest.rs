@@ -9,7 +9,7 @@ use divisi::tensor::{Dimension, Signature, TensorSpec};
 use crate::loaded::PipelinePart;
 
 /// A member in a manifest.
-pub(super) struct MemberText {
+pub(super) struct ManifestMember {
     /// Its name.
     pub(super) name: String,
     /// Its network as a table.
@@ -23,7 +23,7 @@ pub(super) struct MemberText {
 }
 
 /// Returns the manifest of a model.
-pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[MemberText]) -> String {
+pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[ManifestMember]) -> String {
     let mut text = format!("name = {}\n", quoted(&ensemble.name));
     let answers = match &ensemble.answer_names {
         None => ensemble.answer_width().to_string(),
@@ -63,7 +63,7 @@ pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[MemberTe
     text
 }
 
-impl MemberText {
+impl ManifestMember {
     fn write(&self, text: &mut String) {
         let network = toml::Value::Table(self.network.clone());
         line(
@@ -80,7 +80,7 @@ impl MemberText {
     }
 }
 
-fn step(text: &mut String, spec: &StepSpec, members: &[MemberText]) {
+fn step(text: &mut String, spec: &StepSpec, members: &[ManifestMember]) {
     // Steps of the host do not come from a repository.
     let WorkSpec::Model {
         member,

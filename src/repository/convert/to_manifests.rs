@@ -10,9 +10,9 @@ use divisi::onnx::OnnxModel;
 use crate::batch::ModelRows;
 use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
 use crate::model::{NetworkSource, WrittenNetwork};
-use crate::repository::{Repository, Wanted};
+use crate::repository::{Repository, WantedModels};
 
-use super::manifest::{MemberText, text};
+use super::manifest::{ManifestMember, text};
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
 
@@ -27,7 +27,7 @@ pub fn to_manifests(
     out: &Path,
     files: NetworkFiles,
 ) -> Result<Converted, ConvertError> {
-    let report = repository.load(Wanted::All, &[])?;
+    let report = repository.load(WantedModels::All, &[])?;
     let mut out = OutFolder::new(out)?;
     for failure in &report.failures {
         out.left_out(&failure.name, failure.fault.to_string());
@@ -146,7 +146,7 @@ fn member(
     report: &LoadReport,
     files: NetworkFiles,
     out: &mut OutFolder,
-) -> Result<MemberText, ConvertError> {
+) -> Result<ManifestMember, ConvertError> {
     let of_member = |model: &&Arc<LoadedModel>| {
         let mut own = model.ensemble.members.iter();
         matches!(model.source, ModelOrigin::Network(_)) && own.any(|m| Arc::ptr_eq(m, member))
@@ -155,7 +155,7 @@ fn member(
     let Some((model, ModelOrigin::Network(source))) = found.map(|model| (model, &model.source))
     else {
         // Every member is a model's own.
-        return Ok(MemberText {
+        return Ok(ManifestMember {
             name: member.name.clone(),
             network: toml::Table::new(),
             weights: None,
@@ -178,7 +178,7 @@ fn member(
             (of_file(&layers), Some(file), Some(own_shape))
         }
     };
-    Ok(MemberText {
+    Ok(ManifestMember {
         name: member.name.clone(),
         network,
         weights,

@@ -18,7 +18,7 @@ use crate::error::LoadFault;
 use crate::folder::ModelFolder;
 
 use backend::ModelFormat;
-use network::Opened;
+use network::ReadFile;
 use place::ConfigPlace;
 
 pub(crate) use place::CONFIG;
@@ -58,7 +58,7 @@ pub(crate) fn read(
     let opened = match format {
         ModelFormat::Onnx => network::open(&path, config, &place)?,
         ModelFormat::Safetensors => {
-            Opened::Network(Box::new(weights::open(&path, config, &place)?))
+            ReadFile::Network(Box::new(weights::open(&path, config, &place)?))
         }
     };
     let source = NetworkSource {
@@ -69,13 +69,13 @@ pub(crate) fn read(
         path,
     };
     let read = match opened {
-        Opened::Network(read) => {
+        ReadFile::Network(read) => {
             let tensors = tensors::tensors(config, &read.signature, read.has_batch, &place)?;
             let member = Member::of_model(name, read.graph, None, read.weights);
             let member = member.map_err(|error| place.of_file(&error))?;
             ReadModel::Network(Arc::new(member), tensors)
         }
-        Opened::Varying(ensemble) => varying(*ensemble, name, config, &place)?,
+        ReadFile::Varying(ensemble) => varying(*ensemble, name, config, &place)?,
     };
     Ok((read, source))
 }

@@ -23,7 +23,7 @@ pub(super) struct ReadNetwork {
 }
 
 /// What a file holds.
-pub(super) enum Opened {
+pub(super) enum ReadFile {
     /// A network for samples of one size.
     Network(Box<ReadNetwork>),
     /// One for samples of any length, as an ensemble of its own.
@@ -35,7 +35,7 @@ pub(super) fn open(
     path: &Path,
     config: &ModelConfig,
     place: &ConfigPlace<'_>,
-) -> Result<Opened, LoadFault> {
+) -> Result<ReadFile, LoadFault> {
     let wrong = |error: OnnxError| place.of_file(&error);
     let model = OnnxModel::open(path).map_err(wrong)?;
     if config.inputs.is_empty() {
@@ -119,10 +119,10 @@ fn whole(batched: bool, dims: &[i64]) -> Vec<usize> {
     batched.then_some(1).into_iter().chain(sizes).collect()
 }
 
-fn fixed(network: OnnxNetwork) -> Opened {
+fn fixed(network: OnnxNetwork) -> ReadFile {
     let mut inputs = network.inputs.iter();
     let has_batch = inputs.all(|input| input.dims.first() == Some(&1));
-    Opened::Network(Box::new(ReadNetwork {
+    ReadFile::Network(Box::new(ReadNetwork {
         signature: network.graph.signature(),
         graph: network.graph,
         weights: network.weights,
@@ -131,7 +131,7 @@ fn fixed(network: OnnxNetwork) -> Opened {
 }
 
 /// Reads a file that leaves a length open.
-fn varying(path: &Path, place: &ConfigPlace<'_>) -> Result<Opened, LoadFault> {
+fn varying(path: &Path, place: &ConfigPlace<'_>) -> Result<ReadFile, LoadFault> {
     let name = path.file_name().unwrap_or_default();
     let read = Ensemble::read(&Files::Network {
         folder: path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -139,5 +139,5 @@ fn varying(path: &Path, place: &ConfigPlace<'_>) -> Result<Opened, LoadFault> {
         shape: None,
     });
     let ensemble = read.map_err(|error| place.of_file(&error))?;
-    Ok(Opened::Varying(Box::new(ensemble)))
+    Ok(ReadFile::Varying(Box::new(ensemble)))
 }

@@ -33,7 +33,7 @@ pub(super) fn tensors(
     let outputs = known(&network.outputs);
     let names: Vec<&str> = outputs.iter().map(String::as_str).collect();
     place.check_names("output", &config.outputs, &names)?;
-    let form = TensorForm {
+    let form = ConfigRows {
         batch: batch(config, has_batch, place)?,
         has_batch,
         place,
@@ -48,8 +48,8 @@ pub(super) fn tensors(
     };
     Ok(ModelTensors {
         signature: Signature {
-            inputs: each(&network.inputs, Side::Input, &config.inputs)?,
-            outputs: each(&network.outputs, Side::Output, &config.outputs)?,
+            inputs: each(&network.inputs, TensorSide::Input, &config.inputs)?,
+            outputs: each(&network.outputs, TensorSide::Output, &config.outputs)?,
             lengths: network.lengths.clone(),
         },
         outputs: match config.outputs.is_empty() {
@@ -97,28 +97,28 @@ fn batch(
 
 /// A side of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum TensorSide {
     Input,
     Output,
 }
 
-impl Side {
+impl TensorSide {
     fn name(self) -> &'static str {
         match self {
-            Side::Input => "input",
-            Side::Output => "output",
+            TensorSide::Input => "input",
+            TensorSide::Output => "output",
         }
     }
 }
 
 /// How the dimensions of a configuration are those of a network's rows.
-struct TensorForm<'p> {
+struct ConfigRows<'p> {
     batch: ModelRows,
     has_batch: bool,
     place: &'p ConfigPlace<'p>,
 }
 
-impl TensorForm<'_> {
+impl ConfigRows<'_> {
     /// Returns the dimensions of a configuration that the network's are compared with, and the
     /// network's.
     fn sides(&self, written: &[i64], spec: &TensorSpec) -> (Vec<i64>, Vec<i64>) {
@@ -135,7 +135,7 @@ impl TensorForm<'_> {
     /// Returns a tensor of a row as clients see it.
     fn checked(
         &self,
-        side: Side,
+        side: TensorSide,
         spec: &TensorSpec,
         written: Option<&TensorConfig>,
     ) -> Result<TensorSpec, LoadFault> {
@@ -154,8 +154,9 @@ impl TensorForm<'_> {
             )));
         }
         let (found, own) = self.sides(taken(written), spec);
-        let alike =
-            |(found, own): (&i64, &i64)| found == own || (*found == -1 && side == Side::Output);
+        let alike = |(found, own): (&i64, &i64)| {
+            found == own || (*found == -1 && side == TensorSide::Output)
+        };
         if found.len() != own.len() || !found.iter().zip(&own).all(alike) {
             let field = match written.reshape {
                 Some(_) => "reshape.shape",

@@ -10,7 +10,7 @@ use crate::config::{ModelConfig, StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::loaded::{LoadedModel, PipelinePart};
 
-use super::parts::{PartNames, Parts};
+use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
 use super::{Assembled, built};
 
@@ -46,9 +46,9 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
     }
     let rows: Vec<(&str, ModelRows)> = steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
     let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
-    let mut parts = Parts::default();
+    let mut parts = GraphParts::default();
     for step in &steps {
-        let names = PartNames::new(&step.name, step.written);
+        let names = StepNames::new(&step.name, step.written);
         let row = |specs: &[TensorSpec]| as_row(specs, step.model.batch, batch);
         let added = parts.add(step.part, &names, row);
         added.map_err(|why| graph.of_step(step.written, &step.name, &why))?;

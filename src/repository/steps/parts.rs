@@ -16,23 +16,23 @@ const MOST_STEPS: usize = 1024;
 
 /// Steps over members, as they are put together.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct GraphParts {
     pub(super) members: Vec<Arc<Member>>,
     pub(super) steps: Vec<StepSpec>,
 }
 
 /// How the tensors and steps of a model are called in a pipeline that uses it.
-pub(super) struct PartNames<'s> {
+pub(super) struct StepNames<'s> {
     /// The step's name.
     step: &'s str,
     /// The model's inputs and outputs, each with the pipeline's tensor.
     known: HashMap<&'s str, &'s str>,
 }
 
-impl<'s> PartNames<'s> {
+impl<'s> StepNames<'s> {
     pub(super) fn new(step: &'s str, written: &'s StepConfig) -> Self {
         let all = written.inputs.iter().chain(&written.outputs);
-        PartNames {
+        StepNames {
             step,
             known: all.map(|(own, tensor)| (&**own, &**tensor)).collect(),
         }
@@ -55,7 +55,7 @@ impl<'s> PartNames<'s> {
     }
 }
 
-impl Parts {
+impl GraphParts {
     /// Adds the steps of a model, whose tensors `row` makes those of a row.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Parts {
     pub(super) fn add(
         &mut self,
         part: &PipelinePart,
-        names: &PartNames<'_>,
+        names: &StepNames<'_>,
         row: impl Fn(&[TensorSpec]) -> Result<Vec<TensorSpec>, String>,
     ) -> Result<(), String> {
         if self.steps.len() + part.steps.len() > MOST_STEPS {
@@ -98,7 +98,7 @@ impl Parts {
 fn renamed(
     work: &WorkSpec,
     members: &[MemberIndex],
-    names: &PartNames<'_>,
+    names: &StepNames<'_>,
     row: impl Fn(&[TensorSpec]) -> Result<Vec<TensorSpec>, String>,
 ) -> Result<WorkSpec, String> {
     let mapped = |map: &[(String, String)]| -> Vec<(String, String)> {

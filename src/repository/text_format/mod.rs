@@ -11,7 +11,7 @@ pub(crate) use schema::MessageType;
 
 /// A message as it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Message {
+pub(crate) struct TextMessage {
     /// The line on which it begins.
     pub(crate) line: usize,
     /// Its fields in order; those that are lists once for each value.
@@ -26,19 +26,19 @@ pub(crate) struct Field {
     /// The line that it stands on.
     pub(crate) line: usize,
     /// Its value.
-    pub(crate) value: Value,
+    pub(crate) value: FieldValue,
 }
 
 /// The value of a field, of the kind that the interface file says.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum FieldValue {
     Flag(bool),
     Whole(i128),
     Number(f64),
     Text(String),
     /// The name of one of several.
     Choice(&'static str),
-    Message(Message),
+    Message(TextMessage),
 }
 
 /// A text is none of the messages that it should be.
@@ -51,7 +51,7 @@ pub(crate) struct TextFault {
     pub(crate) message: String,
 }
 
-impl Message {
+impl TextMessage {
     /// Reads a text as a message of a type.
     ///
     /// # Errors

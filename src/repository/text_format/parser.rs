@@ -2,13 +2,13 @@
 
 use super::schema::{FieldKind, FieldType, MessageType};
 use super::token::{Token, Tokens};
-use super::{Field, Message, TextFault, Value};
+use super::{Field, FieldValue, TextFault, TextMessage};
 
 /// The most messages within messages.
 const DEEPEST: usize = 32;
 
 /// Reads a text as a message of a type.
-pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<Message, TextFault> {
+pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<TextMessage, TextFault> {
     let mut parser = Parser {
         tokens: Tokens::new(text),
         next: None,
@@ -16,7 +16,7 @@ pub(super) fn parse(text: &str, kind: &'static MessageType) -> Result<Message, T
         path: Vec::new(),
     };
     parser.advance()?;
-    let mut message = Message {
+    let mut message = TextMessage {
         line: 1,
         fields: Vec::new(),
     };
@@ -74,7 +74,11 @@ impl Parser<'_> {
     }
 
     /// Takes a field with all values that stand there.
-    fn field(&mut self, of: &'static MessageType, message: &mut Message) -> Result<(), TextFault> {
+    fn field(
+        &mut self,
+        of: &'static MessageType,
+        message: &mut TextMessage,
+    ) -> Result<(), TextFault> {
         let line = self.line;
         let Some(Token::Name(name)) = &self.next else {
             return Err(self.unexpected("the name of a field"));
@@ -106,7 +110,7 @@ impl Parser<'_> {
         field: &'static FieldType,
         is_list: bool,
         line: usize,
-        message: &mut Message,
+        message: &mut TextMessage,
     ) -> Result<(), TextFault> {
         if !is_list {
             return self.add(field, line, message);
@@ -133,7 +137,7 @@ impl Parser<'_> {
         &mut self,
         field: &'static FieldType,
         line: usize,
-        message: &mut Message,
+        message: &mut TextMessage,
     ) -> Result<(), TextFault> {
         if !field.repeated && message.fields.iter().any(|f| f.name == field.name) {
             return Err(self.wrong(line, "it is there twice".into()));
@@ -147,18 +151,18 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn value(&mut self, field: &'static FieldType) -> Result<Value, TextFault> {
+    fn value(&mut self, field: &'static FieldType) -> Result<FieldValue, TextFault> {
         match field.kind {
-            FieldKind::Message(number) => self.message(number).map(Value::Message),
-            FieldKind::Text => self.text().map(Value::Text),
-            FieldKind::Flag => self.flag().map(Value::Flag),
-            FieldKind::Choice(choices) => self.choice(choices).map(Value::Choice),
-            FieldKind::Number => self.number().map(Value::Number),
-            FieldKind::Whole { least, most } => self.whole(least, most).map(Value::Whole),
+            FieldKind::Message(number) => self.message(number).map(FieldValue::Message),
+            FieldKind::Text => self.text().map(FieldValue::Text),
+            FieldKind::Flag => self.flag().map(FieldValue::Flag),
+            FieldKind::Choice(choices) => self.choice(choices).map(FieldValue::Choice),
+            FieldKind::Number => self.number().map(FieldValue::Number),
+            FieldKind::Whole { least, most } => self.whole(least, most).map(FieldValue::Whole),
         }
     }
 
-    fn message(&mut self, number: usize) -> Result<Message, TextFault> {
+    fn message(&mut self, number: usize) -> Result<TextMessage, TextFault> {
         let line = self.line;
         let end = match self.next {
             Some(Token::Sign('{')) => '}',
@@ -171,7 +175,7 @@ impl Parser<'_> {
             let why = format!("more than {DEEPEST} messages within each other");
             return Err(self.wrong(line, why));
         };
-        let mut message = Message {
+        let mut message = TextMessage {
             line,
             fields: Vec::new(),
         };
@@ -269,7 +273,7 @@ impl Parser<'_> {
 }
 
 /// Refuses two fields of one choice.
-fn check_choice(of: &MessageType, field: &FieldType, message: &Message) -> Result<(), String> {
+fn check_choice(of: &MessageType, field: &FieldType, message: &TextMessage) -> Result<(), String> {
     let rivals = |name: &str| {
         let other = of.field(name).filter(|other| other.choice == field.choice);
         field.choice.is_some() && other.is_some() && name != field.name

@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use divisi::tensor::TensorSpec;
 use divisi::words::counted;
-use divisi_repository::{LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, Wanted};
+use divisi_repository::{
+    LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, WantedModels,
+};
 use serde::Serialize;
 
 use crate::cli::args::OutputFormat;
@@ -42,7 +44,7 @@ struct FailureSummary {
 
 /// Checks the repository in a folder.
 pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
-    let loaded = Repository::open(path)?.load(Wanted::All, &[])?;
+    let loaded = Repository::open(path)?.load(WantedModels::All, &[])?;
     let report = RepositoryReport::new(path, &loaded);
     match format {
         OutputFormat::Json => print_json(&report)?,

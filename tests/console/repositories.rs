@@ -1,0 +1,116 @@
+//! Repositories of models on the command line: checked before they are served, and converted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::cli::{divisi, fails, json};
+
+/// A repository with a model that can be loaded, and one that cannot.
+struct Models(TempDir);
+
+impl Models {
+    fn new(with_bad: bool) -> Self {
+        let models = Models(tempfile::tempdir().expect("a folder"));
+        models.network(
+            "good",
+            "max_batch_size: 8 optimization { cuda { graphs: true } }",
+        );
+        if with_bad {
+            models.network("bad", "nmae: \"bad\"");
+        }
+        models
+    }
+
+    fn network(&self, name: &str, config: &str) {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files/one.onnx");
+        let version = self.join(name).join("1");
+        fs::create_dir_all(&version).expect("a folder");
+        fs::copy(file, version.join("model.onnx")).expect("copied");
+        fs::write(self.join(name).join("config.pbtxt"), config).expect("written");
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn path(&self) -> &str {
+        self.0.path().to_str().expect("text")
+    }
+}
+
+#[test]
+fn a_repository_is_checked_before_it_is_served() {
+    let models = Models::new(true);
+    let output = divisi(&["check", models.path()]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).expect("text");
+    for expected in [
+        "1 model · 1 failure",
+        "good   1        network  batch up to 8  x FP32 [3]  y FP32 [1]",
+        "read and not honoured\ngood:1: optimization.cuda.graphs",
+        "not loaded\nbad: bad/config.pbtxt:1: unknown field `nmae`",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+    let error = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(error, "divisi: 1 model cannot be loaded\n");
+}
+
+#[test]
+fn a_checked_repository_is_read_by_programs() {
+    let report = json(&["check", Models::new(false).path(), "--format", "json"]);
+    let model = &report["models"][0];
+    assert_eq!(model["name"], "good");
+    assert_eq!(model["rows"]["up-to"], 8);
+    assert_eq!(model["inputs"][0]["datatype"], "FP32");
+    assert_eq!(report["failures"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn a_repository_is_converted_and_back() {
+    let models = Models::new(false);
+    let (ours, theirs) = (models.join("ours"), models.join("theirs"));
+    let [ours, theirs] = [&ours, &theirs].map(|path| path.to_str().expect("text"));
+    let output = divisi(&["convert", models.path(), "--out", ours, "--copy"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.contains("good/pipeline.toml"), "{text}");
+    assert!(
+        text.contains("cannot be said\ngood: max_batch_size 8"),
+        "{text}"
+    );
+    let pipeline = format!("{ours}/good");
+    assert!(
+        divisi(&["convert", &pipeline, "--to", "triton", "--out", theirs])
+            .status
+            .success()
+    );
+    assert_eq!(
+        json(&["check", theirs, "--format", "json"])["models"][0]["name"],
+        "good"
+    );
+}
+
+#[test]
+fn what_cannot_be_converted_says_so() {
+    let models = Models::new(false);
+    let out = models.join("out");
+    let out = out.to_str().expect("text");
+    for (arguments, expected) in [
+        (
+            ["convert", models.path(), "--to", "triton"],
+            "it is a repository already",
+        ),
+        (
+            ["convert", "digits", "--to", "manifests"],
+            "expected a repository of models",
+        ),
+    ] {
+        let arguments: Vec<&str> = arguments.into_iter().chain(["--out", out]).collect();
+        let (code, error) = fails(&arguments);
+        assert_eq!(code, Some(1));
+        assert!(error.contains(expected), "{error}");
+    }
+}
