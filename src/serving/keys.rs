@@ -1,4 +1,4 @@
-//! Tables by numbers that the engine itself gives out, one after another: nobody chooses them, so
+//! Tables by numbers that the engine itself hands out, one after another: nobody chooses them, so
 //! that one multiplication spreads them well enough.
 
 use std::collections::HashMap;

@@ -52,15 +52,6 @@ pub enum Command {
     ResumeSearch,
     /// Cancel the running search.
     CancelSearch,
-    /// Load a model, or the versions of it that are there now.
-    LoadModel(String),
-    /// Unload a model; with `dependents` also the pipelines that use it.
-    UnloadModel {
-        /// The model's name.
-        name: String,
-        /// Unload what uses it, too.
-        dependents: bool,
-    },
     /// Forget latencies so far, to see what comes.
     ClearLatency,
     /// Write all that is shown to a file from now on.
@@ -73,6 +64,15 @@ pub enum Command {
     TakeEditing(bool),
     /// Go on serving in the background when this console leaves.
     KeepServing,
+    /// Load a model, or the versions of it that are there now.
+    LoadModel(String),
+    /// Unload a model; with `dependents` also the pipelines that use it.
+    UnloadModel {
+        /// The model's name.
+        name: String,
+        /// Unload what uses it, too.
+        dependents: bool,
+    },
 }
 
 ranged! {

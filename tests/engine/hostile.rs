@@ -44,6 +44,8 @@ enum AnyCommand {
     Play(AnyPlay),
     TakeEditing(bool),
     KeepServing,
+    LoadModel(String),
+    UnloadModel { name: String, dependents: bool },
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -463,7 +465,8 @@ fn any_commands() -> impl Strategy<Value = AnyCommand> {
             C::EndProbation(true), C::EndProbation(false), C::Undo, C::Redo, C::StopLoad,
             C::PauseSearch, C::ResumeSearch, C::CancelSearch, C::ClearLatency,
             C::StartRecording(String::new()), C::StopRecording, C::TakeEditing(true),
-            C::TakeEditing(false), C::KeepServing,
+            C::TakeEditing(false), C::KeepServing, C::LoadModel("a".into()),
+            C::UnloadModel { name: String::new(), dependents: true },
         ]),
     ]
 }

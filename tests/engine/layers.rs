@@ -185,7 +185,8 @@ fn hidden(path: &Path) -> bool {
 const LIVE: &[&[&str]] = &[
     &["locks"],
     &["graph", "member_sampler", "promise"],
-    &["counters", "factory", "served"],
+    &["counters", "factory"],
+    &["served"],
     &["request"],
     &["drivers"],
     &["state"],

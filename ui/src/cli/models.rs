@@ -1,14 +1,24 @@
 //! Which models of a repository are served, and when others are.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use divisi::deployment::Deployment;
+use divisi::allocation::Frame;
+use divisi::catalogue::Catalogue;
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::device::Devices;
+use divisi::load::{LoadPattern, usual_load};
+use divisi::serving::EngineOptions;
+use divisi_repository::{Repository, RepositorySource};
 
+use super::args::ServingTarget;
+use super::open::{devices_for, files, files_of, matrix_in};
+use super::sources::FileSource;
 use crate::config::time;
 
 /// When models of a repository are loaded and unloaded.
@@ -99,4 +109,136 @@ fn poll_files(served: &Weak<Deployment>, every: Duration) {
             deployment.note(format!("the repository was read again: {error}"));
         }
     }
+}
+
+/// The models that a command line names, read and not served yet.
+pub(crate) struct ModelsToServe {
+    /// Where they are loaded from later; nowhere where what is served is fixed.
+    source: Option<Arc<dyn ModelSource>>,
+    read: ModelsRead,
+    /// The name of all together.
+    name: String,
+    devices: Devices,
+    /// Remarks for the operator.
+    pub notices: Vec<String>,
+}
+
+impl ModelsToServe {
+    /// Reads the ensemble of a command line, and `more` beside it, and finds their devices.
+    pub(crate) fn read(
+        target: &ServingTarget,
+        more: &[PathBuf],
+        control: &ModelControl,
+    ) -> Result<Self> {
+        if Repository::is_at(&target.ensemble) {
+            return Self::read_repository(target, more, control);
+        }
+        if control.is_set() {
+            bail!(
+                "--model-control, --load-model: expected a repository of models, found `{}`",
+                target.ensemble.display()
+            );
+        }
+        let mut all = vec![files_of(target)?];
+        for path in more {
+            all.push(files(path)?);
+        }
+        let (source, entries) = FileSource::open(all, target.precision)?;
+        let (devices, notices) = devices_for(&entries[0].ensemble.devices, target)?;
+        let name = entries[0].name.clone();
+        Ok(ModelsToServe {
+            source: Some(Arc::new(source)),
+            read: ModelsRead {
+                entries,
+                ..ModelsRead::default()
+            },
+            name,
+            devices,
+            notices,
+        })
+    }
+
+    fn read_repository(
+        target: &ServingTarget,
+        more: &[PathBuf],
+        control: &ModelControl,
+    ) -> Result<Self> {
+        let path = &target.ensemble;
+        if let Some(other) = more.first() {
+            let (path, other) = (path.display(), other.display());
+            bail!("{path} is a repository, which is served alone; found `{other}` beside it");
+        }
+        let source = RepositorySource::new(Repository::open(path)?);
+        let names = control.names(source.names())?;
+        let mut read = source.read(&names, &[]);
+        if read.entries.is_empty() {
+            bail!("{}: {}", path.display(), none_served(&read));
+        }
+        if let Some(precision) = target.precision {
+            for entry in &mut read.entries {
+                Arc::make_mut(&mut entry.ensemble).precision = precision;
+            }
+        }
+        let (devices, mut notices) = devices_for(&read.entries[0].ensemble.devices, target)?;
+        let failures = read.failures.iter();
+        notices.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));
+        notices.append(&mut read.notices);
+        Ok(ModelsToServe {
+            source: control
+                .can_change()
+                .then(|| Arc::new(source) as Arc<dyn ModelSource>),
+            read,
+            name: folder_name(path),
+            devices,
+            notices,
+        })
+    }
+
+    /// Whether the first has samples to send.
+    pub(crate) fn has_samples(&self) -> bool {
+        let first = self.read.entries.first();
+        first.is_some_and(|entry| entry.ensemble.calibration.is_some())
+    }
+
+    /// Returns the load that suits the first and the devices.
+    pub(crate) fn usual_load(&self) -> LoadPattern {
+        usual_load(&self.read.entries[0].ensemble, &self.devices)
+    }
+
+    /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
+    pub(crate) fn deploy(self, file: Option<&Path>) -> Result<Deployment> {
+        let name = self.name.clone();
+        let matrix = match file {
+            None => None,
+            Some(path) => {
+                let catalogue = Catalogue::new(&name, self.read.entries.clone())?;
+                let models = catalogue.models();
+                let frame = Frame::of(models, &self.devices);
+                Some(matrix_in(path, &models.name, &frame)?)
+            }
+        };
+        let start = DeploymentStart {
+            name,
+            devices: self.devices,
+            options: EngineOptions::default(),
+            matrix,
+        };
+        Ok(Deployment::start(self.source, self.read, start)?)
+    }
+}
+
+/// Returns the name of a folder, as that of what is in it.
+fn folder_name(path: &Path) -> String {
+    let path = path.canonicalize();
+    let name = path
+        .ok()
+        .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| "models".into())
+}
+
+/// Returns why no model is served.
+fn none_served(read: &ModelsRead) -> String {
+    let failures = read.failures.iter();
+    let lines = failures.map(|(name, why)| format!("\n  model `{name}`: {why}"));
+    format!("no model can be served{}", lines.collect::<String>())
 }

@@ -1,26 +1,20 @@
 //! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
-use divisi::catalogue::Catalogue;
 use divisi::compute::gpu::Precision;
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
 use divisi::device::gpu::find_gpus;
 use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
-use divisi::load::{LoadPattern, usual_load};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
-use divisi_repository::{Repository, RepositorySource};
 
 use super::args::{SampleFiles, ServingTarget};
-use super::models::ModelControl;
-use super::sources::FileSource;
 
 /// An ensemble and the devices that serve it.
 pub(crate) struct OpenedEnsemble {
@@ -68,7 +62,10 @@ fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsem
 
 /// Returns the devices of a command line, or those of these names, or all of the machine; with remarks
 /// for the operator.
-fn devices_for(of_manifest: &[String], target: &ServingTarget) -> Result<(Devices, Vec<String>)> {
+pub(super) fn devices_for(
+    of_manifest: &[String],
+    target: &ServingTarget,
+) -> Result<(Devices, Vec<String>)> {
     let mut host = Host::discover();
     if let Some(bytes) = target.memory {
         host = host.with_memory(bytes);
@@ -83,139 +80,8 @@ fn devices_for(of_manifest: &[String], target: &ServingTarget) -> Result<(Device
     })
 }
 
-/// The models that a command line names, read and not served yet.
-pub(crate) struct ModelsToServe {
-    /// Where they are loaded from later; nowhere where what is served is fixed.
-    source: Option<Arc<dyn ModelSource>>,
-    read: ModelsRead,
-    /// The name of all together.
-    name: String,
-    devices: Devices,
-    /// Remarks for the operator.
-    pub notices: Vec<String>,
-}
-
-impl ModelsToServe {
-    /// Reads the ensemble of a command line, and `more` beside it, and finds their devices.
-    pub(crate) fn read(
-        target: &ServingTarget,
-        more: &[PathBuf],
-        control: &ModelControl,
-    ) -> Result<Self> {
-        if Repository::is_at(&target.ensemble) {
-            return Self::read_repository(target, more, control);
-        }
-        if control.is_set() {
-            bail!(
-                "--model-control, --load-model: expected a repository of models, found `{}`",
-                target.ensemble.display()
-            );
-        }
-        let mut all = vec![files_of(target)?];
-        for path in more {
-            all.push(files(path)?);
-        }
-        let (source, entries) = FileSource::open(all, target.precision)?;
-        let (devices, notices) = devices_for(&entries[0].ensemble.devices, target)?;
-        let name = entries[0].name.clone();
-        Ok(ModelsToServe {
-            source: Some(Arc::new(source)),
-            read: ModelsRead {
-                entries,
-                ..ModelsRead::default()
-            },
-            name,
-            devices,
-            notices,
-        })
-    }
-
-    fn read_repository(
-        target: &ServingTarget,
-        more: &[PathBuf],
-        control: &ModelControl,
-    ) -> Result<Self> {
-        let path = &target.ensemble;
-        if let Some(other) = more.first() {
-            let (path, other) = (path.display(), other.display());
-            bail!("{path} is a repository, which is served alone; found `{other}` beside it");
-        }
-        let source = RepositorySource::new(Repository::open(path)?);
-        let names = control.names(source.names())?;
-        let mut read = source.read(&names, &[]);
-        if read.entries.is_empty() {
-            bail!("{}: {}", path.display(), none_served(&read));
-        }
-        if let Some(precision) = target.precision {
-            for entry in &mut read.entries {
-                Arc::make_mut(&mut entry.ensemble).precision = precision;
-            }
-        }
-        let (devices, mut notices) = devices_for(&read.entries[0].ensemble.devices, target)?;
-        let failures = read.failures.iter();
-        notices.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));
-        notices.append(&mut read.notices);
-        Ok(ModelsToServe {
-            source: control
-                .can_change()
-                .then(|| Arc::new(source) as Arc<dyn ModelSource>),
-            read,
-            name: folder_name(path),
-            devices,
-            notices,
-        })
-    }
-
-    /// Whether the first has samples to send.
-    pub(crate) fn has_samples(&self) -> bool {
-        let first = self.read.entries.first();
-        first.is_some_and(|entry| entry.ensemble.calibration.is_some())
-    }
-
-    /// Returns the load that suits the first and the devices.
-    pub(crate) fn usual_load(&self) -> LoadPattern {
-        usual_load(&self.read.entries[0].ensemble, &self.devices)
-    }
-
-    /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
-    pub(crate) fn deploy(self, file: Option<&Path>) -> Result<Deployment> {
-        let name = self.name.clone();
-        let matrix = match file {
-            None => None,
-            Some(path) => {
-                let catalogue = Catalogue::new(&name, self.read.entries.clone())?;
-                let models = catalogue.models();
-                let frame = Frame::of(models, &self.devices);
-                Some(matrix_in(path, &models.name, &frame)?)
-            }
-        };
-        let start = DeploymentStart {
-            name,
-            devices: self.devices,
-            options: EngineOptions::default(),
-            matrix,
-        };
-        Ok(Deployment::start(self.source, self.read, start)?)
-    }
-}
-
-/// Returns the name of a folder, as that of what is in it.
-fn folder_name(path: &Path) -> String {
-    let path = path.canonicalize();
-    let name = path
-        .ok()
-        .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| "models".into())
-}
-
-/// Returns why no model is served.
-fn none_served(read: &ModelsRead) -> String {
-    let failures = read.failures.iter();
-    let lines = failures.map(|(name, why)| format!("\n  model `{name}`: {why}"));
-    format!("no model can be served{}", lines.collect::<String>())
-}
-
-fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Result<Matrix> {
+/// Reads the matrix in a file.
+pub(super) fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Result<Matrix> {
     let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
     MatrixFile::parse(&text)
         .and_then(|f| f.matrix_for(ensemble, frame))

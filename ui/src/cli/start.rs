@@ -15,8 +15,7 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{ServingTarget, StartLoad};
-use super::models::ModelControl;
-use super::open::ModelsToServe;
+use super::models::{ModelControl, ModelsToServe};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
