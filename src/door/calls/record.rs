@@ -111,6 +111,11 @@ impl CallRecord {
         })))
     }
 
+    /// Returns whether anybody reads it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Returns the record of a call within this one, such as a request of a stream.
     pub(crate) fn within(&self, call: &str) -> Self {
         let Some(open) = &self.0 else {
