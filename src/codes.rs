@@ -84,6 +84,8 @@ codes! {
     RequestEmpty = "request_empty", InvalidArgument;
     /// A request's samples have another size than the ensemble's.
     RequestShape = "request_shape", InvalidArgument;
+    /// A request wants an output that there is not.
+    RequestOutput = "request_output", InvalidArgument;
     /// A request has a value that is not finite.
     RequestNotFinite = "request_not_finite", InvalidArgument;
     /// A request has an id that is no row of a member's table.
@@ -112,10 +114,6 @@ codes! {
     MemberNotFinite = "member_not_finite", Internal;
     /// A setup's policy, combination or segment size cannot be.
     SetupInvalid = "setup_invalid", InvalidArgument;
-    /// There is no model of a name.
-    ModelUnknown = "model_unknown", NotFound;
-    /// A model cannot be read.
-    ModelFailed = "model_failed", InvalidArgument;
     /// A model is used by a pipeline.
     ModelUsed = "model_used", FailedPrecondition;
     /// Models cannot be loaded or unloaded.
@@ -212,6 +210,12 @@ codes! {
     ServerGone = "server_gone", Unavailable;
     /// The server does not answer.
     ServerSilent = "server_silent", DeadlineExceeded;
+    /// A repository has no model of that name.
+    ModelUnknown = "model_unknown", NotFound;
+    /// A model's configuration or files are wrong.
+    ModelInvalid = "model_invalid", InvalidArgument;
+    /// A model asks for what is not served here.
+    ModelUnsupported = "model_unsupported", Unimplemented;
 }
 
 impl Code {

@@ -211,6 +211,9 @@ fn shown() -> Snapshot {
         text: format!("line {i} of the program's log"),
     };
     Snapshot {
+        generation: 0,
+        models: Vec::new(),
+        can_load: false,
         now: Duration::ZERO,
         ensemble: "synthetic".into(),
         answers: AnswerKind::Classes {

@@ -113,6 +113,7 @@ pub struct Dataflow {
     steps: Box<[FlowStep]>,
     readers: Box<[Vec<StepIndex>]>,
     outputs: Vec<StepIndex>,
+    first: Vec<StepIndex>,
     planes: usize,
     waits: Vec<Duration>,
     all: WantedSteps,
@@ -167,6 +168,7 @@ impl Dataflow {
             all: wanted(&steps, &outputs),
             planes: planes(&steps),
             waits: waits(&steps),
+            first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
             outputs,
@@ -195,6 +197,7 @@ impl Dataflow {
             all: wanted(&steps, &[fold]),
             planes: self::planes(&steps),
             waits: Vec::new(),
+            first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
             outputs: vec![fold],
@@ -220,6 +223,11 @@ impl Dataflow {
     /// Returns the steps whose results are answered.
     pub fn outputs(&self) -> &[StepIndex] {
         &self.outputs
+    }
+
+    /// Returns the steps that need no other.
+    pub fn first(&self) -> &[StepIndex] {
+        &self.first
     }
 
     /// Returns the number of layouts of inputs.
@@ -281,6 +289,12 @@ fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> WantedSteps {
         }
     }
     WantedSteps(wanted.into())
+}
+
+fn first(steps: &[FlowStep]) -> Vec<StepIndex> {
+    let numbered = steps.iter().enumerate();
+    let first = numbered.filter(|(_, step)| step.needs.is_empty());
+    first.map(|(at, _)| StepIndex::nth(at)).collect()
 }
 
 fn planes(steps: &[FlowStep]) -> usize {

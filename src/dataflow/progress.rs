@@ -18,17 +18,21 @@ pub struct PartProgress {
     waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
     admission: Duration,
+    /// The step that ended last.
+    last: StepIndex,
 }
 
 #[derive(Clone, Debug)]
 struct StepProgress {
     state: StepState,
-    /// Steps that it needs and that are not over.
-    missing: usize,
     /// Its rows, once it is ready.
     rows: RowSet,
     /// Where the time went until it was ready; `None` for a first step.
     before: Option<Box<LatencySplit>>,
+    /// Steps that it needs and that are not over.
+    missing: u32,
+    /// The step that ended last of those that it waited for; `None` for a first step.
+    after: Option<StepIndex>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +47,30 @@ enum StepState {
     Dropped,
 }
 
-/// The consequences of an event.
+/// The consequences of an event. Each event adds to it; it is kept and cleared for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepReport {
     /// Steps that are to be run now.
     pub ready: Vec<StepIndex>,
     /// Steps whose results nobody waits for any more.
     pub dropped: Vec<StepIndex>,
+    /// Steps that were not over when a quorum went on without them.
+    pub late: Vec<StepIndex>,
+    /// Steps that are not run for some rows, and for how many.
+    pub skipped: Vec<(StepIndex, usize)>,
     /// All is over: where the time of the longest chain of steps went.
     pub over: Option<LatencySplit>,
+}
+
+impl StepReport {
+    /// Forgets what it holds, but not its memory.
+    pub fn clear(&mut self) {
+        self.ready.clear();
+        self.dropped.clear();
+        self.late.clear();
+        self.skipped.clear();
+        self.over = None;
+    }
 }
 
 /// Computes where the time of the steps that ended an event went; it is asked only where that is of
@@ -66,36 +85,38 @@ impl PartProgress {
         wanted: &WantedSteps,
         rows: usize,
         admission: Duration,
-    ) -> (Self, StepReport) {
-        let steps = flow.steps().map(|(at, step)| StepProgress {
-            state: match wanted.has(at) {
-                true => StepState::Waiting,
-                false => StepState::Unwanted,
-            },
-            missing: step.needs.len(),
-            rows: RowSet::none(),
-            before: None,
+        report: &mut StepReport,
+    ) -> Self {
+        let mut open = 0;
+        let steps = flow.steps().map(|(at, step)| {
+            let wanted = wanted.has(at);
+            open += usize::from(wanted);
+            StepProgress {
+                state: match wanted {
+                    true => StepState::Waiting,
+                    false => StepState::Unwanted,
+                },
+                missing: step.needs.len() as u32,
+                rows: RowSet::none(),
+                before: None,
+                after: None,
+            }
         });
-        let steps: Box<[StepProgress]> = steps.collect();
-        let waiting = steps.iter().filter(|s| s.state == StepState::Waiting);
         let mut part = PartProgress {
             rows,
-            open: waiting.count(),
-            steps,
+            steps: steps.collect(),
+            open,
             waited: None,
             admission,
+            last: StepIndex::default(),
         };
-        let mut report = StepReport::default();
-        let at_once = || LatencySplit {
-            admission,
-            ..LatencySplit::default()
-        };
-        for (at, step) in flow.steps() {
-            if step.needs.is_empty() && part.is(at, StepState::Waiting) {
-                part.start(flow, at, RowSet::ALL, &at_once, &mut report);
+        let at_once = || admitted(admission);
+        for &first in flow.first() {
+            if part.is(first, StepState::Waiting) {
+                part.start(flow, first, RowSet::ALL, &at_once, report);
             }
         }
-        (part, report)
+        part
     }
 
     /// So many rows of a model's step were run; `split` is where their time went from when they
@@ -106,23 +127,23 @@ impl PartProgress {
         step: StepIndex,
         rows: usize,
         split: impl Fn() -> LatencySplit,
-    ) -> StepReport {
-        let mut report = StepReport::default();
-        let StepState::Running(left) = self.steps[step.get()].state else {
-            return report;
+        report: &mut StepReport,
+    ) {
+        let running = &mut self.steps[step.get()];
+        let StepState::Running(left) = running.state else {
+            return;
         };
         let left = left.saturating_sub(rows);
-        self.steps[step.get()].state = StepState::Running(left);
+        running.state = StepState::Running(left);
         if left == 0 {
-            let before = self.before(step);
+            let (before, admission) = (running.before.take(), self.admission);
             let chain = || {
-                let mut chain = before;
+                let mut chain = before.as_deref().copied().unwrap_or(admitted(admission));
                 chain += split();
                 chain
             };
-            self.end(flow, step, &chain, &mut report);
+            self.end(flow, step, &chain, report);
         }
-        report
     }
 
     /// The host made the result of a step for `rows`, `total` after the request's arrival.
@@ -132,37 +153,41 @@ impl PartProgress {
         step: StepIndex,
         rows: RowSet,
         total: Duration,
-    ) -> StepReport {
-        let mut report = StepReport::default();
+        report: &mut StepReport,
+    ) {
         if !matches!(self.steps[step.get()].state, StepState::Running(_)) {
-            return report;
+            return;
         }
         self.steps[step.get()].rows = rows;
         let mut chain = self.before(step);
         chain.combining += total.saturating_sub(chain.total());
-        self.end(flow, step, &|| chain, &mut report);
-        report
+        self.end(flow, step, &|| chain, report);
     }
 
     /// Quorums that wait no longer than `total`, the time since the request's arrival, do without
     /// steps that are late from now on.
-    pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration) -> StepReport {
-        let mut report = StepReport::default();
+    pub fn lose_patience(&mut self, flow: &Dataflow, total: Duration, report: &mut StepReport) {
         self.waited = Some(total);
         for (at, step) in flow.steps() {
             let waits = self.is(at, StepState::Waiting);
             if waits && matches!(step.join, RowJoin::Quorum { .. }) {
                 let mut chain = self.before(at);
                 chain.queueing += total.saturating_sub(chain.total());
-                self.consider(flow, at, &|| chain, &mut report);
+                self.consider(flow, at, &|| chain, report);
             }
         }
-        report
     }
 
     /// Whether all that is wanted is over.
     pub fn is_complete(&self) -> bool {
         self.open == 0
+    }
+
+    /// Iterates over the steps of the longest chain, from the one that ended last back to a first
+    /// one.
+    pub fn longest_chain(&self) -> impl Iterator<Item = StepIndex> + '_ {
+        let before = |at: &StepIndex| self.steps[at.get()].after;
+        std::iter::successors(Some(self.last), before)
     }
 
     /// Returns the rows of a step that is ready or over.
@@ -185,12 +210,8 @@ impl PartProgress {
     }
 
     fn before(&self, step: StepIndex) -> LatencySplit {
-        let admitted = || LatencySplit {
-            admission: self.admission,
-            ..LatencySplit::default()
-        };
         let before = self.steps[step.get()].before.as_deref();
-        before.copied().unwrap_or_else(admitted)
+        before.copied().unwrap_or(admitted(self.admission))
     }
 
     /// A step may run for `rows`.
@@ -207,6 +228,10 @@ impl PartProgress {
             StepWork::Host => usize::from(!rows.is_empty()),
             StepWork::Fold => 0,
         };
+        if !rows.is_all() {
+            let skipped = self.rows - rows.count(self.rows);
+            report.skipped.push((at, skipped));
+        }
         let first = flow.step(at).needs.is_empty();
         let step = &mut self.steps[at.get()];
         step.rows = rows;
@@ -221,10 +246,13 @@ impl PartProgress {
     /// A step is over: looks at those that need it.
     fn end(&mut self, flow: &Dataflow, at: StepIndex, chain: Chain<'_>, report: &mut StepReport) {
         self.steps[at.get()].state = StepState::Over;
+        self.last = at;
         self.open -= 1;
         for &reader in flow.readers(at) {
-            self.steps[reader.get()].missing -= 1;
-            if self.is(reader, StepState::Waiting) {
+            let next = &mut self.steps[reader.get()];
+            next.missing -= 1;
+            if next.state == StepState::Waiting {
+                next.after = Some(at);
                 self.consider(flow, reader, chain, report);
             }
         }
@@ -241,7 +269,7 @@ impl PartProgress {
         chain: Chain<'_>,
         report: &mut StepReport,
     ) {
-        let missing = self.steps[at.get()].missing;
+        let missing = self.steps[at.get()].missing as usize;
         let needs = flow.step(at).needs.len();
         match flow.step(at).join {
             _ if missing == 0 => {}
@@ -256,6 +284,9 @@ impl PartProgress {
             RowJoin::All | RowJoin::Any | RowJoin::Always => return,
         }
         let rows = self.joined(flow, at);
+        if missing > 0 {
+            self.note_late(flow, at, report);
+        }
         self.start(flow, at, rows, chain, report);
         if missing > 0 {
             self.drop_unneeded(flow, report);
@@ -276,6 +307,26 @@ impl PartProgress {
             RowJoin::Quorum { least, .. } => least,
         };
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(*need)))
+    }
+
+    /// Notes the steps that a quorum starts without: those that could run, where it is others that
+    /// wait for them.
+    fn note_late(&self, flow: &Dataflow, quorum: StepIndex, report: &mut StepReport) {
+        let mut awaited = vec![false; quorum.get() + 1];
+        awaited[quorum.get()] = true;
+        for at in (0..=quorum.get()).rev().map(StepIndex::nth) {
+            match self.steps[at.get()].state {
+                StepState::Waiting if awaited[at.get()] => {
+                    for need in &flow.step(at).needs {
+                        awaited[need.get()] = true;
+                    }
+                }
+                StepState::Running(_) | StepState::Dropped if awaited[at.get()] => {
+                    report.late.push(at);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Drops the steps that are not over and that nobody who is not over waits for.
@@ -299,5 +350,13 @@ impl PartProgress {
                 report.dropped.push(step);
             }
         }
+    }
+}
+
+/// Where the time of a request went that has only been let in.
+fn admitted(admission: Duration) -> LatencySplit {
+    LatencySplit {
+        admission,
+        ..LatencySplit::default()
     }
 }

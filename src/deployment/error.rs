@@ -93,7 +93,7 @@ impl Coded for DeploymentError {
     fn code(&self) -> Code {
         match self {
             DeploymentError::Unknown(_) => Code::ModelUnknown,
-            DeploymentError::Failed { .. } => Code::ModelFailed,
+            DeploymentError::Failed { .. } => Code::ModelInvalid,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,
             DeploymentError::Nothing(_) | DeploymentError::Catalogue(_) => Code::NoModels,

@@ -20,13 +20,16 @@ use crate::allocation::Matrix;
 use crate::catalogue::{Catalogue, NewEntry};
 use crate::device::Devices;
 use crate::lock::Ranked;
-use crate::serving::{DeploymentRank, EngineOptions, NetworkFactory, SharedLeaf};
+use crate::serving::{DeploymentRank, EngineOptions, Leaf, NetworkFactory, SharedLeaf};
 
 pub use error::DeploymentError;
 pub use generation::Generation;
 use generation::{Retiring, retire, start_beside};
 pub use source::{ModelSource, ModelsRead};
 pub use status::{ModelState, ModelStatus};
+
+/// The most remarks that are kept for whoever takes them.
+const MOST_NOTICES: usize = 256;
 
 /// See the module's text.
 pub struct Deployment {
@@ -39,6 +42,8 @@ pub struct Deployment {
     changing: Ranked<DeploymentRank, Wanted>,
     /// How each model stands, also while a change is under way.
     known: SharedLeaf<Vec<ModelStatus>>,
+    /// Remarks of the source that nobody has taken yet.
+    notices: Leaf<Vec<String>>,
 }
 
 /// The models that are to be served.
@@ -99,6 +104,7 @@ impl Deployment {
             options,
             running: SharedLeaf::new(Arc::new(first)),
             known: SharedLeaf::new(Vec::new()),
+            notices: Leaf::new(read.notices),
             changing: Ranked::new(wanted),
         };
         deployment.tell(&deployment.changing.lock());
@@ -113,6 +119,11 @@ impl Deployment {
     /// Returns how each model of the source stands, loaded or not.
     pub fn models(&self) -> Vec<ModelStatus> {
         self.known.read().clone()
+    }
+
+    /// Takes the remarks of the source since the last call, such as settings that mean nothing here.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.notices.lock())
     }
 
     /// Whether models can be loaded and unloaded.
@@ -146,10 +157,10 @@ impl Deployment {
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
         self.source()?;
         let mut wanted = self.changing.lock();
-        if !wanted.names.contains(name) {
+        let running = self.running();
+        if !wanted.names.contains(name) && running.catalogue.find(name, None).is_none() {
             return Err(DeploymentError::Unknown(name.to_owned()));
         }
-        let running = self.running();
         let users = status::users_of(&running.catalogue, name);
         if let (false, Some(by)) = (dependents, users.first()) {
             return Err(DeploymentError::used(name, by));
@@ -169,6 +180,18 @@ impl Deployment {
         self.change_to(&mut self.changing.lock(), names)
     }
 
+    /// Keeps a remark for whoever takes them.
+    pub fn note(&self, text: String) {
+        self.keep_notices(&mut vec![text]);
+    }
+
+    fn keep_notices(&self, new: &mut Vec<String>) {
+        let mut notices = self.notices.lock();
+        notices.append(new);
+        let over = notices.len().saturating_sub(MOST_NOTICES);
+        notices.drain(..over);
+    }
+
     fn source(&self) -> Result<&Arc<dyn ModelSource>, DeploymentError> {
         self.source.as_ref().ok_or(DeploymentError::Fixed)
     }
@@ -182,6 +205,7 @@ impl Deployment {
         let before: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
         let mut read = self.source()?.read(&names, &before);
         read.keep_served(&names, &before);
+        self.keep_notices(&mut read.notices);
         if read.entries.is_empty() {
             return Err(DeploymentError::nothing(&read.failures));
         }

@@ -141,6 +141,7 @@ impl Gateway {
             model: model.name.clone(),
             version: model.version.clone(),
             id: call.id.clone(),
+            parameters: std::mem::take(&mut answer.parameters),
             outputs: outputs.collect::<Result<_, _>>()?,
         };
         Ok((answer, cache, reply))

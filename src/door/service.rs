@@ -8,7 +8,7 @@ use std::time::Duration;
 use divisi::tensor::Signature;
 
 use crate::error::ServiceError;
-use crate::protocol::{ModelId, NamedTensor};
+use crate::protocol::{ModelId, NamedTensor, ParameterValue};
 
 /// The state of a version of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub struct InferenceAnswer {
     pub samples: u64,
     /// Where the time went.
     pub times: InferenceTimes,
+    /// The parameters that the answer carries, by name.
+    pub parameters: Vec<(&'static str, ParameterValue)>,
 }
 
 /// An answer that is under way. Dropping it cancels the request.

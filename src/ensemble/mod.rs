@@ -3,6 +3,7 @@
 mod alone;
 mod answers;
 mod answers_table;
+mod assembled;
 mod average_precision;
 mod batching;
 mod box_outputs;
@@ -42,6 +43,7 @@ use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
+pub use assembled::AssembledError;
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
 pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};

@@ -13,6 +13,8 @@ pub struct RateRing {
     bound: usize,
     /// The number of the newest bucket, counted from time zero.
     newest: u64,
+    /// When the newest bucket ends.
+    end: Duration,
     buckets: VecDeque<f64>,
     total: f64,
 }
@@ -24,6 +26,7 @@ impl RateRing {
             width,
             bound: bound.max(2),
             newest: 0,
+            end: width,
             buckets: VecDeque::from([0.0]),
             total: 0.0,
         }
@@ -69,7 +72,12 @@ impl RateRing {
     }
 
     fn advance(&mut self, now: Duration) {
-        let bucket = (now.as_nanos() / self.width.as_nanos().max(1)) as u64;
+        // Divisions in 128 bits are not for every amount.
+        if now < self.end {
+            return;
+        }
+        let width = self.width.as_nanos().max(1);
+        let bucket = (now.as_nanos() / width) as u64;
         let missing = bucket.saturating_sub(self.newest).min(self.bound as u64);
         for _ in 0..missing {
             self.buckets.push_back(0.0);
@@ -78,6 +86,7 @@ impl RateRing {
             self.buckets.pop_front();
         }
         self.newest = self.newest.max(bucket);
+        self.end = Duration::from_nanos(((u128::from(bucket) + 1) * width) as u64);
     }
 }
 

@@ -4,6 +4,7 @@
 //! returns can be run. Tensors of a step's result lie one after another in a row of float32.
 
 mod build;
+mod certainty;
 mod condition;
 mod error;
 mod host;
@@ -152,6 +153,18 @@ impl Pipeline {
     /// Returns the tensors of an answer, in the order in which they lie in its row.
     pub fn outputs(&self) -> &[PipelineOutput] {
         &self.outputs
+    }
+
+    /// Returns the steps that make some of the outputs, named by their positions; `None` for all of
+    /// them, where no output is named or no step makes any.
+    pub fn steps_of(&self, outputs: &[usize]) -> Option<Vec<StepIndex>> {
+        let named = outputs.iter().filter_map(|at| self.outputs.get(*at));
+        let steps = named.filter_map(|output| match output.source.origin {
+            RowOrigin::Step(step) => Some(step),
+            RowOrigin::Request => None,
+        });
+        let steps: Vec<StepIndex> = steps.collect();
+        (!steps.is_empty()).then_some(steps)
     }
 
     /// Returns the number of values of an answer.

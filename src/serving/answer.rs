@@ -18,6 +18,17 @@ pub struct Answer {
     width: usize,
     flaws: Vec<Flaw>,
     times: LatencySplit,
+    missing: MissingSteps,
+}
+
+/// The steps that quorums of a pipeline did without, since they were late.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingSteps {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Whether none of them could have changed the class of any sample, or `None` if that cannot be
+    /// known.
+    pub is_certain: Option<bool>,
 }
 
 /// Of one part of a request.
@@ -61,6 +72,7 @@ impl Answer {
             width,
             flaws,
             times: LatencySplit::default(),
+            missing: MissingSteps::default(),
         }
     }
 
@@ -75,7 +87,19 @@ impl Answer {
             width,
             flaws: Vec::new(),
             times: LatencySplit::default(),
+            missing: MissingSteps::default(),
         }
+    }
+
+    /// The same, without the results of some steps.
+    #[must_use]
+    pub(super) fn without(self, missing: MissingSteps) -> Self {
+        Answer { missing, ..self }
+    }
+
+    /// Returns the steps that quorums did without.
+    pub fn missing(&self) -> &MissingSteps {
+        &self.missing
     }
 
     /// The same, with the parts of its latency.

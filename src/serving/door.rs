@@ -69,9 +69,24 @@ pub enum Refused {
         /// Number of the value in it.
         value: usize,
     },
+    /// An output that there is not.
+    #[error("there is no output {output}: outputs are numbered from 0, and there {}", are(.outputs))]
+    Output {
+        /// Its number.
+        output: usize,
+        /// How many there are.
+        outputs: usize,
+    },
     /// A sample that no member can answer.
     #[error(transparent)]
     Sample(#[from] SampleFault),
+}
+
+fn are(count: &usize) -> String {
+    match count {
+        1 => "is 1".into(),
+        count => format!("are {count}"),
+    }
 }
 
 impl Coded for Refused {
@@ -83,6 +98,7 @@ impl Coded for Refused {
             Refused::Closed(_) => Code::DoorClosed,
             Refused::Shape { .. } => Code::RequestShape,
             Refused::Empty => Code::RequestEmpty,
+            Refused::Output { .. } => Code::RequestOutput,
             Refused::NotFinite { .. } => Code::RequestNotFinite,
             Refused::Sample(SampleFault::Id { .. }) => Code::RequestNoRow,
             Refused::Sample(SampleFault::Masked { .. }) => Code::RequestMasked,

@@ -10,6 +10,7 @@ mod core;
 mod door;
 mod events;
 mod flaws;
+mod keys;
 mod live;
 mod log_line;
 mod plan;
@@ -21,13 +22,13 @@ mod scheduler;
 mod setup;
 mod simulated;
 
-pub use answer::{Answer, Part};
+pub use answer::{Answer, MissingSteps, Part};
 pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 pub use core::{
     Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, MemberStats,
-    Next, Owed, PanicWatch, PipelineConfig, Stamps, Verdict, WorkerStats, batch_spans,
+    Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats, batch_spans,
     transfer_span,
 };
 pub use door::{Door, DoorState, Refused};

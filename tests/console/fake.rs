@@ -382,6 +382,9 @@ pub fn snapshot() -> Snapshot {
     let series = |i: u32| 4000.0 + 900.0 * (f64::from(i) / 6.0).sin();
     Snapshot {
         now: Duration::from_millis(42_000),
+        generation: 0,
+        models: Vec::new(),
+        can_load: false,
         ensemble: "digits".into(),
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),

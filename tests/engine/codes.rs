@@ -8,6 +8,7 @@ use std::time::Duration;
 use divisi::allocation::DoesNotFit;
 use divisi::changes::{ChangeRefusal, Terms};
 use divisi::codes::{Code, Coded};
+use divisi::deployment::DeploymentError;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyError;
 use divisi::load::LoadError;
@@ -40,6 +41,9 @@ step_failed 500 13
 request_dropped 500 13
 member_not_finite 500 13
 setup_invalid 400 3
+model_used 409 9
+models_fixed 501 12
+no_models 409 9
 does_not_fit 409 9
 memory_lent 409 9
 memory_reserved 409 9
@@ -85,6 +89,9 @@ path_relative 400 3
 not_understood 400 3
 server_gone 503 14
 server_silent 504 4
+model_unknown 404 5
+model_invalid 400 3
+model_unsupported 501 12
 ";
 
 fn text() -> String {
@@ -119,6 +126,10 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             found: 1,
         }),
         Box::new(Refused::Empty),
+        Box::new(Refused::Output {
+            output: 1,
+            outputs: 1,
+        }),
         Box::new(Refused::NotFinite {
             sample: 0,
             value: 0,
@@ -175,6 +186,27 @@ fn of_changes() -> Vec<Box<dyn Coded>> {
         Box::new(ChangeRefusal::NoUndo),
         Box::new(ChangeRefusal::NoRedo),
         Box::new(ChangeRefusal::Terms(no_time.check().expect_err("no time"))),
+    ]
+}
+
+fn of_models() -> Vec<Box<dyn Coded>> {
+    vec![
+        Box::new(DeploymentError::Unknown(text())),
+        Box::new(DeploymentError::Failed {
+            name: text(),
+            reason: text(),
+        }),
+        Box::new(DeploymentError::Used {
+            name: text(),
+            by: text(),
+        }),
+        Box::new(DeploymentError::Fixed),
+        Box::new(DeploymentError::Nothing(text())),
+        Box::new(DeploymentError::Beside {
+            device: text(),
+            needed: 2,
+            free: 1,
+        }),
     ]
 }
 
@@ -264,10 +296,17 @@ fn no_two_codes_have_one_name() {
 
 #[test]
 fn every_code_is_some_types() {
-    let all = [of_requests(), of_changes(), of_sessions()];
+    let all = [of_requests(), of_changes(), of_models(), of_sessions()];
     let mut reached: BTreeSet<Code> = all.iter().flatten().map(|coded| coded.code()).collect();
     // What the arrangement of a matrix refuses has no type of its own.
     reached.insert(Code::NothingArranged);
+    // These are of the repository, a crate above the engine.
+    let of_models = [
+        Code::ModelUnknown,
+        Code::ModelInvalid,
+        Code::ModelUnsupported,
+    ];
+    reached.extend(of_models);
     let missing: Vec<&Code> = Code::ALL.iter().filter(|c| !reached.contains(c)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -19,6 +19,7 @@ mod common;
 mod compute;
 mod core;
 mod dataflow;
+mod deployment;
 mod device;
 mod documents;
 mod doors;

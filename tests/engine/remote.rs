@@ -228,6 +228,11 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
         Command::TakeEditing(true),
         Command::KeepServing,
         Command::TakeEditing(false),
+        Command::LoadModel("a".into()),
+        Command::UnloadModel {
+            name: "a".into(),
+            dependents: true,
+        },
     ]
 }
 
@@ -257,6 +262,8 @@ fn place(command: &Command) -> usize {
         Command::TakeEditing(true) => 20,
         Command::KeepServing => 21,
         Command::TakeEditing(false) => 22,
+        Command::LoadModel(_) => 23,
+        Command::UnloadModel { .. } => 24,
     }
 }
 

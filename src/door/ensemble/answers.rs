@@ -15,6 +15,8 @@ pub(super) struct AnswerForm {
     signature: Signature,
     /// Whether they are what the one member returned, not what was made of it.
     own: bool,
+    /// Whether some of them can be computed without the others.
+    parts: bool,
 }
 
 impl AnswerForm {
@@ -26,6 +28,7 @@ impl AnswerForm {
                 ..ensemble.members[0].graph.signature()
             },
             own: true,
+            parts: false,
         }
     }
 
@@ -43,6 +46,7 @@ impl AnswerForm {
                 lengths: None,
             },
             own: false,
+            parts: ensemble.pipeline.is_some(),
         }
     }
 
@@ -90,7 +94,20 @@ impl AnswerForm {
         names.iter().map(place).collect()
     }
 
-    /// Returns the outputs that are wanted, of samples of a length.
+    /// Returns the positions of the outputs that are to be computed, in order, once each; empty for
+    /// all.
+    pub(super) fn computed(&self, wanted: &[usize]) -> Vec<usize> {
+        let mut computed = wanted.to_vec();
+        computed.sort_unstable();
+        computed.dedup();
+        match self.parts && computed.len() < self.specs().len() {
+            true => computed,
+            false => Vec::new(),
+        }
+    }
+
+    /// Returns the outputs that are wanted, of samples of a length, where some were `computed`, or
+    /// all if none is named.
     ///
     /// # Errors
     /// The rows are not those of the outputs.
@@ -98,8 +115,15 @@ impl AnswerForm {
         &self,
         answer: &Answer,
         length: usize,
+        computed: &[usize],
         wanted: &[usize],
     ) -> Result<Vec<NamedTensor>, ServiceError> {
+        if !computed.is_empty() {
+            let form = self.only(computed);
+            let place = |at: &usize| computed.iter().position(|of| of == at);
+            let wanted: Vec<usize> = wanted.iter().filter_map(place).collect();
+            return form.outputs(answer, length, &[], &wanted);
+        }
         let rows = self.rows(answer);
         if let [spec] = self.specs()
             && spec.data_type == DataType::Fp32
@@ -111,6 +135,19 @@ impl AnswerForm {
         let named = named.map_err(|e| ServiceError::new(ErrorKind::Internal, e))?;
         let outputs = wanted.iter().filter_map(|at| named.get(*at));
         Ok(outputs.map(|(name, value)| wire(name, value)).collect())
+    }
+
+    /// The form of an answer that has some of the outputs.
+    fn only(&self, outputs: &[usize]) -> Self {
+        let specs = outputs.iter().map(|at| self.specs()[*at].clone());
+        AnswerForm {
+            signature: Signature {
+                outputs: specs.collect(),
+                ..self.signature.clone()
+            },
+            own: self.own,
+            parts: false,
+        }
     }
 
     fn rows(&self, answer: &Answer) -> Vec<f32> {

@@ -193,12 +193,6 @@ impl ModelService for EnsembleService {
         }
     }
 
-    fn epoch(&self) -> u64 {
-        let served = self.served();
-        // The rules of an engine do not change four billion times.
-        (served.generation << 32) + served.engine.settings().rule_changes()
-    }
-
     fn load(&self, name: &str) -> Result<(), ServiceError> {
         let loaded = self.deployment()?.load(name);
         loaded.map_err(|error| ServiceError::coded(&error))
@@ -207,6 +201,11 @@ impl ModelService for EnsembleService {
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
         let unloaded = self.deployment()?.unload(name, dependents);
         unloaded.map_err(|error| ServiceError::coded(&error))
+    }
+
+    fn epoch(&self) -> u64 {
+        let served = self.served();
+        (served.generation << 32) + served.engine.settings().rule_changes()
     }
 
     fn gauges(&self) -> Vec<Gauge> {

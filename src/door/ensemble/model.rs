@@ -5,12 +5,12 @@ use std::sync::Arc;
 use divisi::catalogue::{BatchDimension, CatalogueEntry};
 use divisi::ensemble::Ensemble;
 use divisi::metrics::LatencySplit;
-use divisi::serving::{Answer, Engine, Outcome, PipelineIndex, Request};
+use divisi::serving::{Answer, Engine, MissingSteps, Outcome, PipelineIndex, Request};
 use divisi::tensor::Signature;
 use tokio::sync::oneshot;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::protocol::{NamedTensor, WireTensor};
+use crate::protocol::{NamedTensor, ParameterValue, WireTensor};
 use crate::service::{
     InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
 };
@@ -75,7 +75,7 @@ impl ServedModel {
                 BatchDimension::None => None,
             },
             labels,
-            cached: !has_quorum(ensemble),
+            cached: !interface.uncached && !has_quorum(ensemble),
         };
         ServedModel {
             single: description.batch.is_none(),
@@ -101,8 +101,10 @@ impl ServedModel {
             false => &asked.inputs,
         };
         let rows = sample_rows(&self.description.signature, tensors)?;
+        let computed = self.form.computed(&wanted);
         let request = Request {
             deadline: asked.deadline,
+            outputs: &computed,
             ..Request::new(&rows.values)
                 .detailed(self.form.detail())
                 .to(self.pipeline)
@@ -129,7 +131,7 @@ impl ServedModel {
             let dropped = "the engine dropped the request";
             let outcome = outcome.map_err(|_| ServiceError::new(ErrorKind::Internal, dropped))?;
             let answer = outcome.map_err(|failure| ServiceError::coded(&failure))?;
-            let mut outputs = form.outputs(&answer, length, &wanted)?;
+            let mut outputs = form.outputs(&answer, length, &computed, &wanted)?;
             if single {
                 outputs.iter_mut().for_each(without_batch);
             }
@@ -137,6 +139,7 @@ impl ServedModel {
                 outputs,
                 samples: answer.len() as u64,
                 times: times(&answer),
+                parameters: parameters(answer.missing()),
             })
         }))
     }
@@ -180,6 +183,21 @@ fn class_labels(ensemble: &Ensemble, form: &AnswerForm) -> Option<(String, Arc<[
     let names = ensemble.answer_names.as_ref()?;
     let output = form.named_values(ensemble)?;
     Some((output.to_owned(), names.as_slice().into()))
+}
+
+/// The names of the steps that quorums did without, joined by commas.
+const MISSING: &str = "divisi_missing";
+/// Whether none of them could have changed the class.
+const CERTAIN: &str = "divisi_certain";
+
+fn parameters(missing: &MissingSteps) -> Vec<(&'static str, ParameterValue)> {
+    if missing.names.is_empty() {
+        return Vec::new();
+    }
+    let names = ParameterValue::Text(missing.names.join(","));
+    let certain = missing.is_certain.map(ParameterValue::Bool);
+    let certain = certain.map(|certain| (CERTAIN, certain));
+    std::iter::once((MISSING, names)).chain(certain).collect()
 }
 
 fn times(answer: &Answer) -> InferenceTimes {

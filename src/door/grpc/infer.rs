@@ -121,8 +121,20 @@ pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
         model_name: reply.model,
         model_version: reply.version,
         id: reply.id,
-        parameters: HashMap::new(),
+        parameters: reply.parameters.into_iter().map(parameter).collect(),
     }
+}
+
+fn parameter((name, value): (&'static str, ParameterValue)) -> (String, InferParameter) {
+    let choice = match value {
+        ParameterValue::Bool(value) => ParameterChoice::BoolParam(value),
+        ParameterValue::Integer(value) => ParameterChoice::Int64Param(value),
+        ParameterValue::Unsigned(value) => ParameterChoice::Uint64Param(value),
+        ParameterValue::Float(value) => ParameterChoice::DoubleParam(value),
+        ParameterValue::Text(value) => ParameterChoice::StringParam(value),
+    };
+    let parameter_choice = Some(choice);
+    (name.to_owned(), InferParameter { parameter_choice })
 }
 
 fn output(output: &ReplyOutput) -> InferOutputTensor {

@@ -40,11 +40,6 @@ fn one(name: String, version: String) -> Option<ModelId> {
     Some(ModelId::new(name, version)).filter(|model| !model.name.is_empty())
 }
 
-/// Returns the record of a call.
-fn record<T>(request: &Request<T>) -> CallRecord {
-    request.extensions().get().cloned().unwrap_or_default()
-}
-
 /// Returns whether what uses a model is to be unloaded with it.
 fn dependents(
     parameters: &HashMap<String, proto::ModelRepositoryParameter>,
@@ -62,6 +57,11 @@ fn dependents(
         }
     }
     Ok(wanted)
+}
+
+/// Returns the record of a call.
+fn record<T>(request: &Request<T>) -> CallRecord {
+    request.extensions().get().cloned().unwrap_or_default()
 }
 
 fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {

@@ -84,6 +84,8 @@ pub struct InferenceReply {
     pub version: String,
     /// The client's name for the request.
     pub id: String,
+    /// Its parameters, by name.
+    pub parameters: Vec<(&'static str, ParameterValue)>,
     /// The outputs, in the order in which they were asked for.
     pub outputs: Vec<ReplyOutput>,
 }

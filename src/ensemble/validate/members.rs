@@ -131,17 +131,10 @@ fn build_model(
             return Err(source.wrong(written.span().start, why));
         }
     };
-    let member = Member {
-        name: table.name.clone(),
-        graph: Arc::new(network.graph),
-        by_length: None,
-        weights: Arc::new(weights),
-        input: network.input,
-        outputs: OutputKind::Values,
-        vote_weight: Some(VoteWeight::default()),
-        temperature: Temperature::ONE,
-    };
-    Ok((Arc::new(member), signature))
+    let member = Member::of_model(table.name.clone(), network.graph, None, weights);
+    let at = table.network.span().start;
+    let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
+    Ok((Arc::new(member.map_err(named)?), signature))
 }
 
 /// Reads the kind of numbers that a member's network returns.

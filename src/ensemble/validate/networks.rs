@@ -83,7 +83,8 @@ impl MemberNetwork {
         };
         let read = match spec.get("file") {
             Some(toml::Value::String(file)) if spec.len() == 1 && file.ends_with(".onnx") => {
-                let read = model(source.files, file)?.network(None);
+                let shape = table.input.as_ref().map(|_| input.shape);
+                let read = model(source.files, file)?.network(shape);
                 let OnnxNetwork { graph, weights, .. } = read.map_err(|e| fail(e.to_string()))?;
                 MemberNetwork {
                     input,
@@ -99,16 +100,7 @@ impl MemberNetwork {
             None => built(spec, input, answers.width()).map_err(fail)?,
         };
         let signature = read.graph.signature();
-        let graph = read.graph.flattened().map_err(|e| fail(e.to_string()))?;
-        let input = Input::of_values(Vec::new()).of_shape(graph.input());
-        Ok((
-            MemberNetwork {
-                graph,
-                input,
-                ..read
-            },
-            signature,
-        ))
+        Ok((read, signature))
     }
 }
 

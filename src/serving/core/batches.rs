@@ -159,9 +159,11 @@ impl<T: Clone> Core<T> {
                 [&mut tally.latencies, &mut done.latencies],
             );
         }
+        let computed = stamps.computed.saturating_sub(stamps.copied);
+        let times = (stamps.started, computed);
         for placed in &batch.ranges {
             let split = || split(now, batch, placed, &stamps);
-            if let Some(finished) = self.ran(now, &placed.range, split) {
+            if let Some(finished) = self.ran(now, &placed.range, times, split) {
                 owed.push(finished);
             }
         }

@@ -62,6 +62,10 @@ pub struct HostWork<T> {
     pub rows: RowSet,
     /// The steps whose results it may read, each with the rows that these exist for.
     pub held: Vec<(StepIndex, RowSet)>,
+    /// When it could be run.
+    pub arrived: Duration,
+    /// When it was begun; the driver says so.
+    pub started: Duration,
     /// Samples of the part.
     pub samples: usize,
     /// Kept with the request by the driver.
@@ -83,6 +87,8 @@ pub(super) struct RequestEntry<T> {
     pub orders: ops::Range<u64>,
     pub submitted: Duration,
     pub deadline: Option<Duration>,
+    /// The steps that its quorums did without, in order.
+    pub late: Vec<StepIndex>,
     /// It was answered or failed: only its slots are still to be freed.
     pub over: bool,
 }
@@ -138,6 +144,16 @@ impl<T> RequestEntry<T> {
             samples: self.samples,
             latency: now.saturating_sub(self.submitted),
             split,
+            late: self.late.clone(),
+        }
+    }
+
+    /// Notes steps that quorums did without.
+    pub(super) fn note_late(&mut self, late: &[StepIndex]) {
+        if !late.is_empty() {
+            self.late.extend(late);
+            self.late.sort_unstable();
+            self.late.dedup();
         }
     }
 }
@@ -180,11 +196,12 @@ impl PartEntry {
         self.order..self.order + self.slice.len as u64
     }
 
-    /// Hands those samples of `whole` to `submit` that its step runs.
-    pub(super) fn queue(&mut self, whole: Range, mut submit: impl FnMut(Range)) {
+    /// Hands those samples of `whole` to `submit` that its step runs. Returns how many they are.
+    pub(super) fn queue(&mut self, whole: Range, mut submit: impl FnMut(Range)) -> usize {
         let Some(progress) = &self.progress else {
-            return;
+            return 0;
         };
+        let before = self.outstanding;
         for run in progress.rows_of(whole.step).runs(self.slice.len) {
             self.outstanding += run.len();
             submit(Range {
@@ -194,6 +211,7 @@ impl PartEntry {
                 ..whole
             });
         }
+        self.outstanding - before
     }
 }
 
@@ -201,8 +219,8 @@ impl<T: Clone> RequestEntry<T> {
     /// Returns the work of a step of the host's that is ready.
     pub(super) fn host_work(
         &mut self,
-        request: RequestKey,
-        part: usize,
+        now: Duration,
+        (request, part): (RequestKey, usize),
         step: StepIndex,
         needs: &[StepIndex],
     ) -> Option<HostWork<T>> {
@@ -214,6 +232,8 @@ impl<T: Clone> RequestEntry<T> {
         Some(HostWork {
             held: held.collect(),
             rows: progress.rows_of(step).clone(),
+            arrived: now,
+            started: now,
             request,
             part,
             step,

@@ -6,11 +6,13 @@
 mod batches;
 mod entry;
 mod failing;
+mod follow;
 mod latencies;
 mod owed;
 mod requests;
 mod rest;
 mod stats;
+mod steps;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,11 +20,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::dataflow::Dataflow;
+use crate::dataflow::{Dataflow, StepReport};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
 use crate::serving::door::{Door, DoorState};
+use crate::serving::keys::KeyMap;
 use crate::serving::pool::PoolIndex;
 use crate::serving::scheduler::{Discipline, Scheduler};
 
@@ -36,6 +39,8 @@ use rest::DeviceRest;
 use stats::{CopyEngine, Done, WorkerTally};
 pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
 pub(crate) use stats::{MOMENT, MOMENTS};
+pub use steps::StepStats;
+use steps::StepTally;
 pub use workers::{PanicWatch, Verdict};
 
 /// The devices, members and pipelines that a core decides for.
@@ -108,13 +113,17 @@ pub struct Core<T> {
     door: Door,
     pipelines: Vec<ServedPipeline>,
     scheduler: Scheduler,
-    requests: HashMap<RequestKey, RequestEntry<T>>,
+    requests: KeyMap<RequestKey, RequestEntry<T>>,
     deadlines: BTreeSet<(Duration, RequestKey)>,
     /// When requests do without steps that are late.
     patience: BTreeSet<(Duration, RequestKey)>,
     host_work: Vec<HostWork<T>>,
-    running: HashMap<BatchId, RunningBatch>,
-    tallies: HashMap<WorkerId, WorkerTally>,
+    /// Of each pipeline, its steps.
+    steps: Vec<Vec<StepTally>>,
+    /// Of the event that is looked at; it keeps its memory.
+    report: StepReport,
+    running: KeyMap<BatchId, RunningBatch>,
+    tallies: KeyMap<WorkerId, WorkerTally>,
     watches: HashMap<(DeviceIndex, MemberIndex), PanicWatch>,
     restarts: HashMap<(DeviceIndex, MemberIndex), u32>,
     rest: Vec<DeviceRest>,
@@ -139,6 +148,9 @@ pub struct Core<T> {
 impl<T: Clone> Core<T> {
     /// Nobody works yet and the door is not open.
     pub fn new(config: CoreConfig) -> Self {
+        let pipelines = config.pipelines.iter();
+        let steps = pipelines.map(|p| steps::tallies(p.flow.steps().len()));
+        let steps = steps.collect();
         Core {
             members: config.members,
             door: Door::default(),
@@ -153,12 +165,14 @@ impl<T: Clone> Core<T> {
                 config.policy,
                 config.segment,
             ),
-            requests: HashMap::new(),
+            requests: KeyMap::default(),
             deadlines: BTreeSet::new(),
             patience: BTreeSet::new(),
             host_work: Vec::new(),
-            running: HashMap::new(),
-            tallies: HashMap::new(),
+            steps,
+            report: StepReport::default(),
+            running: KeyMap::default(),
+            tallies: KeyMap::default(),
             watches: HashMap::new(),
             restarts: HashMap::new(),
             rest: vec![DeviceRest::Awake; config.devices.len()],

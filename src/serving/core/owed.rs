@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::dataflow::StepIndex;
 use crate::metrics::LatencySplit;
 use crate::serving::batch::RequestKey;
 
@@ -21,6 +22,8 @@ pub struct Finished<T> {
     pub latency: Duration,
     /// Where the latency went; zeros for a request that failed.
     pub split: LatencySplit,
+    /// The steps that its quorums did without, in order.
+    pub late: Vec<StepIndex>,
 }
 
 /// Requests that are over. [`Owed::pay`] is the only way to get at them; those that are

@@ -1,18 +1,18 @@
 //! Requests under way: admitted, queued step by step, over once every output is there.
 
 use std::ops;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataflow::{PartProgress, RowSet, StepReport, StepWork};
+use crate::dataflow::{Dataflow, PartProgress, RowSet, StepReport};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
-use crate::serving::queue::StepFilter;
 
 use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
+use super::follow::Following;
 use super::owed::{Finished, Owed};
+use super::steps::{self, StepEnd};
 
 impl<T: Clone> Core<T> {
     /// A request knocks. Its samples are to be written where the admission says, then
@@ -49,6 +49,7 @@ impl<T: Clone> Core<T> {
             orders: 0..0,
             submitted: now,
             deadline: arrival.deadline,
+            late: Vec::new(),
             over: false,
         };
         self.requests.insert(request, entry);
@@ -71,61 +72,70 @@ impl<T: Clone> Core<T> {
         let mut order = self.next_order;
         self.next_order += entry.samples as u64;
         entry.orders = order..self.next_order;
-        let admission = now.saturating_sub(entry.submitted);
-        let flow = Arc::clone(&self.pipelines[entry.pipeline.0].flow);
+        let flow = &self.pipelines[entry.pipeline.0].flow;
         let submitted = entry.submitted;
         let waits = flow.waits().iter();
         let ends = waits.map(|wait| (submitted.saturating_add(*wait), request));
         self.patience.extend(ends);
+        let mut following = Following {
+            now,
+            flow,
+            scheduler: &mut self.scheduler,
+            host_work: &mut self.host_work,
+            tallies: &mut self.steps[entry.pipeline.0],
+        };
+        let (admission, report) = (now.saturating_sub(submitted), &mut self.report);
         for part in 0..entry.parts.len() {
-            let Some(entry) = self.requests.get_mut(&request) else {
-                return;
-            };
+            report.clear();
             let place = &mut entry.parts[part];
             let samples = place.slice.len;
-            let (progress, report) = PartProgress::begin(&flow, &entry.wanted, samples, admission);
+            let progress = PartProgress::begin(flow, &entry.wanted, samples, admission, report);
             (place.order, place.progress) = (order, Some(progress));
             order += samples as u64;
-            let complete = self.follow(now, request, part, report);
-            debug_assert!(complete.is_none(), "every part has something to run");
+            following.follow(entry, request, part, report);
+            debug_assert!(report.over.is_none(), "every part has something to run");
         }
     }
 
-    /// Samples of a range were run; `split` is where their time went since they were queued.
+    /// Samples of a range were run, from `started` on for `computed`; `split` is where their time
+    /// went since they were queued.
     pub(super) fn ran(
         &mut self,
         now: Duration,
         range: &Range,
+        (started, computed): (Duration, Duration),
         split: impl Fn() -> LatencySplit,
     ) -> Option<Finished<T>> {
-        let entry = self.requests.get_mut(&range.request)?;
-        let flow = &self.pipelines[entry.pipeline.0].flow;
-        let part = &mut entry.parts[range.part];
-        part.outstanding -= range.len;
-        let report = match &mut part.progress {
-            Some(progress) if !entry.over => progress.ran(flow, range.step, range.len, split),
-            _ => StepReport::default(),
+        let (place, len) = ((range.request, range.part), range.len);
+        let end = StepEnd {
+            step: range.step,
+            outstanding: len,
+            rows: len,
+            made: len,
+            waited: started.saturating_sub(range.arrived),
+            computed,
         };
-        self.follow(now, range.request, range.part, report)
+        self.advance(now, place, Some(end), |part, flow, _, report| {
+            part.ran(flow, range.step, len, split, report);
+        })
     }
 
     /// The host has made the result of a step for `rows`. Returns the request, if it is complete.
     pub fn made<P>(&mut self, now: Duration, work: &HostWork<P>, rows: RowSet) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
-        let Some(entry) = self.requests.get_mut(&work.request) else {
-            return owed;
+        let place = (work.request, work.part);
+        let end = StepEnd {
+            step: work.step,
+            outstanding: 1,
+            rows: work.rows.count(work.samples),
+            made: rows.count(work.samples),
+            waited: work.started.saturating_sub(work.arrived),
+            computed: now.saturating_sub(work.started),
         };
-        let flow = &self.pipelines[entry.pipeline.0].flow;
-        let total = now.saturating_sub(entry.submitted);
-        let part = &mut entry.parts[work.part];
-        part.outstanding -= 1;
-        let report = match &mut part.progress {
-            Some(progress) if !entry.over => progress.made(flow, work.step, rows, total),
-            _ => StepReport::default(),
-        };
-        if let Some(finished) = self.follow(now, work.request, work.part, report) {
-            owed.push(finished);
-        }
+        let finished = self.advance(now, place, Some(end), |part, flow, total, report| {
+            part.made(flow, work.step, rows, total, report);
+        });
+        finished.into_iter().for_each(|f| owed.push(f));
         owed
     }
 
@@ -145,67 +155,56 @@ impl<T: Clone> Core<T> {
             self.patience.pop_first();
             let parts = self.requests.get(&request).map_or(0, |e| e.parts.len());
             for part in 0..parts {
-                if let Some(finished) = self.lose_patience_with(now, request, part) {
-                    owed.push(finished);
-                }
+                let place = (request, part);
+                let finished = self.advance(now, place, None, |part, flow, total, report| {
+                    part.lose_patience(flow, total, report);
+                });
+                finished.into_iter().for_each(|f| owed.push(f));
             }
         }
         owed
     }
 
-    fn lose_patience_with(
+    /// Lets a part go on by an event, which ended some work, and does what follows. Returns the
+    /// request, if it is complete by it.
+    fn advance(
         &mut self,
         now: Duration,
-        request: RequestKey,
-        part: usize,
-    ) -> Option<Finished<T>> {
-        let entry = self.requests.get_mut(&request).filter(|e| !e.over)?;
-        let flow = &self.pipelines[entry.pipeline.0].flow;
-        let total = now.saturating_sub(entry.submitted);
-        let progress = entry.parts[part].progress.as_mut()?;
-        let report = progress.lose_patience(flow, total);
-        self.follow(now, request, part, report)
-    }
-
-    /// Does what follows from an event of a part; the request, if it is complete by it.
-    fn follow(
-        &mut self,
-        now: Duration,
-        request: RequestKey,
-        part: usize,
-        report: StepReport,
+        (request, part): (RequestKey, usize),
+        end: Option<StepEnd>,
+        event: impl FnOnce(&mut PartProgress, &Dataflow, Duration, &mut StepReport),
     ) -> Option<Finished<T>> {
         let entry = self.requests.get_mut(&request)?;
-        let flow = &self.pipelines[entry.pipeline.0].flow;
-        for step in report.ready {
-            match flow.step(step).work {
-                StepWork::Fold => {}
-                StepWork::Host => {
-                    let needs = &flow.step(step).needs;
-                    self.host_work
-                        .extend(entry.host_work(request, part, step, needs));
-                }
-                StepWork::Model { member, plane } => {
-                    let (place, scheduler) = (&mut entry.parts[part], &mut self.scheduler);
-                    let first = place.range(request, part, (step, plane), now);
-                    place.queue(first, |range| scheduler.submit(now, member, range));
-                }
-            }
+        let (report, flow) = (&mut self.report, &self.pipelines[entry.pipeline.0].flow);
+        let tallies = &mut self.steps[entry.pipeline.0];
+        let place = &mut entry.parts[part];
+        if let Some(end) = end {
+            place.outstanding -= end.outstanding;
+            tallies[end.step.get()].ended(now, &end);
         }
-        if !report.dropped.is_empty() {
-            let place = &mut entry.parts[part];
-            let (orders, steps) = (place.orders(), StepFilter::Some(&report.dropped));
-            let dropped = self.scheduler.remove_samples(&orders, steps);
-            place.outstanding -= dropped.iter().map(|range| range.len).sum::<usize>();
+        report.clear();
+        if let Some(progress) = place.progress.as_mut().filter(|_| !entry.over) {
+            event(progress, flow, now.saturating_sub(entry.submitted), report);
+            let mut following = Following {
+                now,
+                flow,
+                scheduler: &mut self.scheduler,
+                host_work: &mut self.host_work,
+                tallies,
+            };
+            following.follow(entry, request, part, report);
+            entry.note_late(&report.late);
         }
         let complete = report.over.and_then(|split| {
             entry.open -= 1;
             entry.over |= entry.open == 0;
             entry.over.then(|| entry.finished(now, request, split))
         });
-        let is_idle = entry.parts[part].outstanding == 0;
+        let (is_idle, timers) = (entry.parts[part].outstanding == 0, entry.timers());
         if complete.is_some() {
-            let timers = entry.timers();
+            if let Some(progress) = &entry.parts[part].progress {
+                steps::count_chain(&mut self.steps[entry.pipeline.0], progress);
+            }
             self.live -= 1;
             self.forget_timers(request, timers);
         }
@@ -219,6 +218,7 @@ impl<T: Clone> Core<T> {
     pub(super) fn discard(&mut self, range: &Range) {
         if let Some(entry) = self.requests.get_mut(&range.request) {
             entry.parts[range.part].outstanding -= range.len;
+            self.steps[entry.pipeline.0][range.step.get()].gave_up(range.len);
             self.free_part(range.request, range.part);
         }
     }

@@ -204,7 +204,7 @@ impl CopyEngine {
 /// Rates are kept in buckets of this width, and shown over [`LATELY`].
 const BUCKET: Duration = Duration::from_millis(200);
 const BUCKETS: usize = 8;
-const LATELY: Duration = Duration::from_secs(1);
+pub(super) const LATELY: Duration = Duration::from_secs(1);
 
 fn copying(stamps: &Stamps) -> Duration {
     let to = stamps.copied.saturating_sub(stamps.started);

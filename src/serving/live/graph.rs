@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::dataflow::{RowSet, StepIndex};
+use crate::dataflow::{RowJoin, RowSet, StepIndex};
 use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, TensorSource};
-use crate::serving::answer::Answer;
+use crate::serving::answer::{Answer, MissingSteps};
 use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
 use crate::serving::pool::Storage;
@@ -14,7 +14,12 @@ use super::locks::Leaf;
 /// The results of a request's steps, part by part.
 pub(crate) struct PipelineRows {
     pipeline: Arc<Pipeline>,
+    /// The positions of the outputs that are answered, in this order.
+    outputs: Box<[usize]>,
     parts: Vec<PartRows>,
+    /// Of each combination that did without some of its inputs, whether these could not have
+    /// changed the class; `None` where that is not known.
+    certain: Leaf<Vec<Option<bool>>>,
 }
 
 struct PartRows {
@@ -46,8 +51,9 @@ impl StepRows {
 }
 
 impl PipelineRows {
-    /// Nothing has been run of a request whose samples lie in `slices`.
-    pub(super) fn new(pipeline: &Arc<Pipeline>, slices: &[Slice]) -> Self {
+    /// Nothing has been run of a request whose samples lie in `slices` and which asks for these
+    /// outputs, or for all if there are none.
+    pub(super) fn new(pipeline: &Arc<Pipeline>, outputs: &[usize], slices: &[Slice]) -> Self {
         let part = |slice: &Slice| PartRows {
             slice: *slice,
             samples: OnceLock::new(),
@@ -57,7 +63,13 @@ impl PipelineRows {
                 .map(|_| StepRows::default())
                 .collect(),
         };
+        let all = 0..pipeline.outputs().len();
         PipelineRows {
+            outputs: match outputs {
+                [] => all.collect(),
+                some => some.into(),
+            },
+            certain: Leaf::default(),
             parts: slices.iter().map(part).collect(),
             pipeline: Arc::clone(pipeline),
         }
@@ -125,15 +137,56 @@ impl PipelineRows {
             work.rows.contains(row) && made_of(row, &mut made)
         });
         if width > 0 {
-            let rows = made.chunks_exact(width);
-            let flawed = rows.filter(|row| row.iter().any(|v| !v.is_finite()));
+            let flawed = made
+                .chunks_exact(width)
+                .filter(|row| row.iter().any(|v| !v.is_finite()));
             match flawed.count() {
                 0 => {}
                 flawed => return Err(flawed),
             }
             self.parts[work.part].steps[work.step.get()].write(made.len(), 0, &made);
+            self.note_certainty(work, &rows, &exist, &made);
         }
         Ok(exist)
+    }
+
+    /// Notes of a combination that does without some inputs whether they matter.
+    fn note_certainty<T>(
+        &self,
+        work: &HostWork<T>,
+        rows: &HeldRows<'_>,
+        exist: &RowSet,
+        made: &[f32],
+    ) {
+        let step = self.pipeline.step(work.step);
+        let places = 0..step.sources.len();
+        let late: Vec<usize> = places
+            .clone()
+            .filter(|at| rows.is_late(&step.sources[*at]))
+            .collect();
+        let is_quorum = matches!(
+            self.pipeline.flow().step(work.step).join,
+            RowJoin::Quorum { .. }
+        );
+        if !is_quorum || late.is_empty() {
+            return;
+        }
+        let of_row = |row: usize| {
+            let is_here = |at: &usize| rows.tensor(row, &step.sources[*at]).is_some();
+            let present: Vec<usize> = places.clone().filter(is_here).collect();
+            let made = &made[row * step.width..][..step.width];
+            self.pipeline.is_certain(work.step, &present, &late, made)
+        };
+        let rows = exist.runs(work.samples).flatten().map(of_row);
+        self.certain.lock().push(all_certain(rows));
+    }
+
+    /// Returns whether the inputs that combinations did without could not have changed the class,
+    /// or `None` where that is not known.
+    pub(super) fn is_certain(&self) -> Option<bool> {
+        let certain = self.certain.lock();
+        let some = !certain.is_empty();
+        all_certain(certain.iter().copied()).filter(|_| some)
     }
 
     fn rows<'a>(
@@ -150,20 +203,39 @@ impl PipelineRows {
         }
     }
 
-    /// Returns the answer of a request that is complete.
-    pub(super) fn answer(&self, storage: &Storage) -> Answer {
-        let outputs = self.pipeline.outputs();
+    /// Returns the answer of a request that is complete, whose quorums did without the steps `late`.
+    pub(super) fn answer(&self, storage: &Storage, late: &[StepIndex]) -> Answer {
+        let answer = self.outputs_of(storage);
+        if late.is_empty() {
+            return answer;
+        }
+        let mut names: Vec<String> = Vec::new();
+        for step in late {
+            // A condition has the name of the step that it is of.
+            let name = &self.pipeline.step(*step).name;
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        let is_certain = self.is_certain();
+        answer.without(MissingSteps { names, is_certain })
+    }
+
+    fn outputs_of(&self, storage: &Storage) -> Answer {
+        let all = self.pipeline.outputs();
+        let outputs: Vec<_> = self.outputs.iter().map(|at| &all[*at].source).collect();
+        let width = outputs.iter().map(|source| source.run.len()).sum();
         let blocks = (0..self.parts.len()).map(|part| {
             let (rows, samples) = (self.rows(storage, part, &[]), self.parts[part].slice.len);
-            let mut block = Vec::with_capacity(samples * self.pipeline.width());
+            let mut block = Vec::with_capacity(samples * width);
             for row in 0..samples {
-                for output in outputs {
-                    block.extend_from_slice(rows.values(row, &output.source));
+                for output in &outputs {
+                    block.extend_from_slice(rows.values(row, output));
                 }
             }
             block
         });
-        Answer::of_blocks(blocks.collect(), self.pipeline.width())
+        Answer::of_blocks(blocks.collect(), width)
     }
 }
 
@@ -176,7 +248,20 @@ struct HeldRows<'a> {
     held: &'a [(StepIndex, RowSet)],
 }
 
+/// Whether all of them are, as far as all are known.
+fn all_certain(each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    each.into_iter().try_fold(true, |all, one| Some(all & one?))
+}
+
 impl HeldRows<'_> {
+    /// Whether a tensor is the result of a step that is not over.
+    fn is_late(&self, source: &TensorSource) -> bool {
+        match source.origin {
+            RowOrigin::Step(step) => !self.held.iter().any(|(of, _)| *of == step),
+            RowOrigin::Request => false,
+        }
+    }
+
     /// The tensor at `source` of a row for which it exists.
     fn values(&self, row: usize, source: &TensorSource) -> &[f32] {
         let (rows, width) = match source.origin {

@@ -19,7 +19,8 @@ impl EngineState {
             if ready.is_empty() {
                 return;
             }
-            for work in ready {
+            for mut work in ready {
+                work.started = self.now();
                 self.run_host_step(&work);
             }
         }

@@ -181,7 +181,10 @@ impl EngineState {
             served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
         let ensemble = &served.ensemble;
         let width = ensemble.input.shape.elements();
-        if let Err(refused) = check(request.values, width, &ensemble.row_check) {
+        let pipeline = ensemble.pipeline.as_ref();
+        let checked = check(request.values, width, &ensemble.row_check)
+            .and_then(|()| check_outputs(request.outputs, pipeline.map(|p| p.outputs().len())));
+        if let Err(refused) = checked {
             self.core().door().count_refusal(&refused);
             return Err(refused);
         }
@@ -203,12 +206,12 @@ impl EngineState {
         let detail = request.detail;
         let arrival = Arrival {
             pipeline: request.pipeline,
+            outputs: pipeline.and_then(|p| p.steps_of(request.outputs)),
             ..Arrival::of(samples).until(deadline)
         };
         let admission = self.core().admit(due, arrival, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
-            let pipeline = ensemble.pipeline.as_ref();
-            let graph = pipeline.map(|pipeline| PipelineRows::new(pipeline, slices));
+            let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
             let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
             let promises = &self.promises;
             Arc::new(RequestData::new(
@@ -269,5 +272,14 @@ fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
             sample: at / width,
             value: at % width,
         }),
+    }
+}
+
+/// Checks the outputs that are wanted of a pipeline that has so many; an ensemble has one.
+fn check_outputs(wanted: &[usize], outputs: Option<usize>) -> Result<(), Refused> {
+    let outputs = outputs.unwrap_or(1);
+    match wanted.iter().find(|output| **output >= outputs) {
+        Some(&output) => Err(Refused::Output { output, outputs }),
+        None => Ok(()),
     }
 }

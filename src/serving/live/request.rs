@@ -30,6 +30,8 @@ pub struct Request<'a> {
     pub targets: Option<(&'a Targets, usize)>,
     /// How much its caller wants to be told.
     pub detail: Detail,
+    /// The outputs of a pipeline that its caller wants, in this order; all of them if empty.
+    pub outputs: &'a [usize],
     /// Which entry of the catalogue it asks.
     pub pipeline: PipelineIndex,
 }
@@ -43,8 +45,15 @@ impl<'a> Request<'a> {
             late: Duration::ZERO,
             targets: None,
             detail: Detail::Scores,
+            outputs: &[],
             pipeline: PipelineIndex::default(),
         }
+    }
+
+    /// The same, for some outputs of a pipeline alone: what no other needs is not computed.
+    #[must_use]
+    pub fn asking(self, outputs: &'a [usize]) -> Self {
+        Request { outputs, ..self }
     }
 
     /// The same, to be told more.

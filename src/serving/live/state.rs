@@ -255,7 +255,8 @@ impl<'a> EngineSettings<'a> {
     /// Returns how often requests began to be combined in another way. Of two requests that are
     /// let in between two calls that return the same, equal ones have equal answers.
     pub fn rule_changes(&self) -> u64 {
-        self.state.served.iter().map(|one| one.rule_changes()).sum()
+        let entries = self.state.served.iter();
+        entries.map(|entry| entry.rule_changes()).sum()
     }
 
     /// Combines requests that are let in from now on by a rule of the caller's own, until

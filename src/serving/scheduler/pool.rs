@@ -1,15 +1,16 @@
 //! The sample pool in a device's own memory: which parts are there.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::serving::batch::{PartKey, Range, RequestKey};
+use crate::serving::keys::KeyMap;
 use crate::serving::queue::MemberQueue;
 
 /// The samples in a device's memory, written once and read by every worker there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DevicePool {
-    parts: HashMap<PartKey, PooledPart>,
+    parts: KeyMap<PartKey, PooledPart>,
     /// Parts in order of arrival; those that left may be named still.
     order: VecDeque<PartKey>,
     samples: usize,

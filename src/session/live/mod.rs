@@ -105,6 +105,15 @@ impl LiveSession {
         drop(ended.spawn(move || drop(before)));
     }
 
+    fn tell_notices(&self) {
+        let deployment = self.deployment.as_ref();
+        let notices = deployment.map(|(deployment, _)| deployment.take_notices());
+        let notices = notices.unwrap_or_default();
+        notices
+            .into_iter()
+            .for_each(|line| self.session.say(LogLevel::Warn, line));
+    }
+
     fn change_models(
         &self,
         work: impl FnOnce(&Deployment) -> Result<(), Refusal> + Send + 'static,
@@ -142,6 +151,7 @@ impl LiveSession {
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
         self.follow();
+        self.tell_notices();
         let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
         let (models, can_load) = (self.models(), self.can_load());
         Snapshot {

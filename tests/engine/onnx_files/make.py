@@ -785,6 +785,13 @@ def scalars():
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "scalars.onnx")
 
 
+def affine():
+    """Four values for four, so that one such network can follow another."""
+    nodes = [node("Mul", ["x", "w"], "scaled"), node("Add", ["scaled", "b"], "y")]
+    constants = [constant("w", np.array([0.5, -1, 2, 1.5], np.float32)), constant("b", np.array([1, 0, -1, 0.25], np.float32))]
+    model("affine", nodes, constants, (4,), 4)
+
+
 def unmasked():
     """The mean over tokens, which a mask that is added to them leaves dependent on padding."""
     dims = ["batch", "tokens"]
@@ -873,3 +880,4 @@ faults()
 looked_up()
 mistyped()
 scalars()
+affine()

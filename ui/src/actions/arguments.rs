@@ -47,6 +47,18 @@ impl Argument for NamedMember {
     }
 }
 
+/// A model, by its name.
+pub(super) struct NamedModel(pub String);
+
+impl Argument for NamedModel {
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
+        let names = shown.models.iter().map(|model| model.name.clone());
+        let names: Vec<String> = names.collect();
+        let found = among(&names, word, "model")?;
+        Ok(NamedModel(names[found].clone()))
+    }
+}
+
 /// An entry of the matrix: a batch size, or 0 for no worker.
 pub(super) struct WrittenEntry(pub Option<BatchSize>);
 

@@ -6,7 +6,7 @@ use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, 
 use thiserror::Error;
 
 use super::arguments::{
-    self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, WishedLoad,
+    self, Argument, NamedDevice, NamedMember, NamedModel, OnOff, RecordTo, SampleBound, WishedLoad,
     WrittenEntry,
 };
 use super::stage;
@@ -256,6 +256,25 @@ pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let OnOff(votes) = read(vote, front.shown)?;
     let NamedMember(member) = read(member, front.shown)?;
     front.send(Command::SetVote(member, votes))
+}
+
+pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let NamedModel(name) = words.one(front.shown)?;
+    front.send(Command::LoadModel(name))
+}
+
+pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let all = words.between(1, 2)?;
+    let NamedModel(name) = read(all[0], front.shown)?;
+    let dependents = match all.get(1) {
+        None => false,
+        Some(word) if *word == "all" => true,
+        Some(word) => {
+            let wrong = format!("expected `all` or nothing, found `{word}`");
+            return Err(LineError::Argument(wrong));
+        }
+    };
+    front.send(Command::UnloadModel { name, dependents })
 }
 
 pub(super) fn record(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {

@@ -9,10 +9,10 @@ use ratatui::layout::{Position, Rect};
 use super::follow_up::FollowUp;
 use super::streams;
 use crate::config::{ConfigError, Settings};
-use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
+use crate::dialogs::{Confirm, ConfirmedAction, Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
-use crate::panels::cell_at;
+use crate::panels::{cell_at, model_cursor};
 use crate::view::Whose;
 
 /// Focuses a panel.
@@ -74,6 +74,32 @@ pub(super) fn vote(model: &Model) -> FollowUp {
     Command::SetVote(member, !votes).into()
 }
 
+/// Loads the model under the cursor.
+pub(super) fn load_model(model: &Model) -> FollowUp {
+    match model.snapshot.models.get(model_cursor(model)) {
+        Some(view) => Command::LoadModel(view.name.clone()).into(),
+        None => FollowUp::default(),
+    }
+}
+
+/// Asks whether the model under the cursor is to be unloaded.
+pub(super) fn unload_model(model: &Model) -> FollowUp {
+    let Some(view) = model.snapshot.models.get(model_cursor(model)) else {
+        return FollowUp::default();
+    };
+    let name = view.name.clone();
+    let text = format!(
+        "Unload `{name}`? Requests under way are answered; later ones are refused until it is loaded \
+         again. It is not unloaded while a pipeline uses it."
+    );
+    let command = Command::UnloadModel {
+        name,
+        dependents: false,
+    };
+    let confirm = Confirm::new("unload the model", text, ConfirmedAction::Send(command));
+    Dialog::Confirm(confirm).into()
+}
+
 /// The latency panel shows the next level: ensemble, member, worker.
 pub(super) fn deeper_latency(model: &mut Model) {
     let (cursor, shown) = (model.cursor, &model.snapshot);
@@ -111,7 +137,7 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         panel @ (Panel::Latency | Panel::Throughput) => self::step(model, panel, step),
         panel if !sideways && model.edit.is_none() => scroll(model, panel, step),
         Panel::Allocation => walk(model, step, sideways),
-        Panel::Search | Panel::Streams | Panel::Log | Panel::Members => {}
+        Panel::Search | Panel::Streams | Panel::Log | Panel::Members | Panel::Models => {}
     }
 }
 
@@ -121,6 +147,10 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Allocation => walk(model, step, false),
         Panel::Streams => streams::choose(model, step),
         Panel::Members => walk(model, step, true),
+        Panel::Models => {
+            let models = model.snapshot.models.len();
+            model.model_at = streams::moved(model_cursor(model), step, models);
+        }
         Panel::Search => scroll_search(model, step),
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {

@@ -31,7 +31,7 @@ pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
 /// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServingTarget {
-    /// An ensemble's folder or manifest, or a built-in one: digits, digits-onnx, digits-cascade,
+    /// An ensemble's folder or manifest, an .onnx file, a Triton repository to serve, or a built-in one: digits, digits-onnx, digits-cascade,
     /// snippets, drawings, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,

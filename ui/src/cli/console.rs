@@ -29,6 +29,7 @@ use divisi_door::notices::Notices;
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ConsoleAddresses, lines, serve_clients};
+use super::models::ModelControl;
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
@@ -38,9 +39,11 @@ use crate::config::time;
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// More ensembles and .onnx files, to be served beside the first
+    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
     #[arg(value_name = "MORE")]
     more: Vec<PathBuf>,
+    #[command(flatten)]
+    models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -85,8 +88,8 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     // What is wrong with it is said before anything starts.
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let load = args.load.clone();
-    let (session, models) = start::session(&args.target, &args.more, matrix, load, record)?;
+    let (load, target) = (args.load.clone(), &args.target);
+    let (session, models) = start::session(target, &args.more, &args.models, matrix, load, record)?;
     let addresses = args.addresses.options(Notices::default())?;
     let server = serve_clients(&models, &addresses)?;
     let listening = server.as_ref().map(|server| server.addresses());

@@ -19,6 +19,7 @@ mod fragile;
 mod listen;
 mod logging;
 mod man;
+mod models;
 mod network;
 mod open;
 mod output;

@@ -16,8 +16,10 @@ use divisi::load::{LoadPattern, usual_load};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi_repository::{Repository, RepositorySource};
 
 use super::args::{SampleFiles, ServingTarget};
+use super::models::ModelControl;
 use super::sources::FileSource;
 
 /// An ensemble and the devices that serve it.
@@ -83,8 +85,11 @@ fn devices_for(of_manifest: &[String], target: &ServingTarget) -> Result<(Device
 
 /// The models that a command line names, read and not served yet.
 pub(crate) struct ModelsToServe {
-    source: Arc<dyn ModelSource>,
+    /// Where they are loaded from later; nowhere where what is served is fixed.
+    source: Option<Arc<dyn ModelSource>>,
     read: ModelsRead,
+    /// The name of all together.
+    name: String,
     devices: Devices,
     /// Remarks for the operator.
     pub notices: Vec<String>,
@@ -92,19 +97,70 @@ pub(crate) struct ModelsToServe {
 
 impl ModelsToServe {
     /// Reads the ensemble of a command line, and `more` beside it, and finds their devices.
-    pub(crate) fn read(target: &ServingTarget, more: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn read(
+        target: &ServingTarget,
+        more: &[PathBuf],
+        control: &ModelControl,
+    ) -> Result<Self> {
+        if Repository::is_at(&target.ensemble) {
+            return Self::read_repository(target, more, control);
+        }
+        if control.is_set() {
+            bail!(
+                "--model-control, --load-model: expected a repository of models, found `{}`",
+                target.ensemble.display()
+            );
+        }
         let mut all = vec![files_of(target)?];
         for path in more {
             all.push(files(path)?);
         }
         let (source, entries) = FileSource::open(all, target.precision)?;
         let (devices, notices) = devices_for(&entries[0].ensemble.devices, target)?;
+        let name = entries[0].name.clone();
         Ok(ModelsToServe {
-            source: Arc::new(source),
+            source: Some(Arc::new(source)),
             read: ModelsRead {
                 entries,
                 ..ModelsRead::default()
             },
+            name,
+            devices,
+            notices,
+        })
+    }
+
+    fn read_repository(
+        target: &ServingTarget,
+        more: &[PathBuf],
+        control: &ModelControl,
+    ) -> Result<Self> {
+        let path = &target.ensemble;
+        if let Some(other) = more.first() {
+            let (path, other) = (path.display(), other.display());
+            bail!("{path} is a repository, which is served alone; found `{other}` beside it");
+        }
+        let source = RepositorySource::new(Repository::open(path)?);
+        let names = control.names(source.names())?;
+        let mut read = source.read(&names, &[]);
+        if read.entries.is_empty() {
+            bail!("{}: {}", path.display(), none_served(&read));
+        }
+        if let Some(precision) = target.precision {
+            for entry in &mut read.entries {
+                Arc::make_mut(&mut entry.ensemble).precision = precision;
+            }
+        }
+        let (devices, mut notices) = devices_for(&read.entries[0].ensemble.devices, target)?;
+        let failures = read.failures.iter();
+        notices.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));
+        notices.append(&mut read.notices);
+        Ok(ModelsToServe {
+            source: control
+                .can_change()
+                .then(|| Arc::new(source) as Arc<dyn ModelSource>),
+            read,
+            name: folder_name(path),
             devices,
             notices,
         })
@@ -123,7 +179,7 @@ impl ModelsToServe {
 
     /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
     pub(crate) fn deploy(self, file: Option<&Path>) -> Result<Deployment> {
-        let name = self.read.entries[0].name.clone();
+        let name = self.name.clone();
         let matrix = match file {
             None => None,
             Some(path) => {
@@ -139,8 +195,24 @@ impl ModelsToServe {
             options: EngineOptions::default(),
             matrix,
         };
-        Ok(Deployment::start(Some(self.source), self.read, start)?)
+        Ok(Deployment::start(self.source, self.read, start)?)
     }
+}
+
+/// Returns the name of a folder, as that of what is in it.
+fn folder_name(path: &Path) -> String {
+    let path = path.canonicalize();
+    let name = path
+        .ok()
+        .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| "models".into())
+}
+
+/// Returns why no model is served.
+fn none_served(read: &ModelsRead) -> String {
+    let failures = read.failures.iter();
+    let lines = failures.map(|(name, why)| format!("\n  model `{name}`: {why}"));
+    format!("no model can be served{}", lines.collect::<String>())
 }
 
 fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Result<Matrix> {

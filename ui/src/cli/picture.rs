@@ -11,6 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::models::ModelControl;
 use super::start;
 use crate::commands::Key;
 use crate::config::{self, time};
@@ -139,6 +140,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     let (session, _) = start::session(
         &args.target,
         &[],
+        &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

@@ -14,6 +14,7 @@ use divisi_door::notices::Notices;
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines, serve_clients};
+use super::models::ModelControl;
 use super::output::print;
 use super::{logging, signals, start};
 
@@ -21,9 +22,11 @@ use super::{logging, signals, start};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// More ensembles and .onnx files, to be served beside the first
+    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
     #[arg(value_name = "MORE")]
     more: Vec<PathBuf>,
+    #[command(flatten)]
+    models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -42,8 +45,9 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let load = args.load.clone();
-    let (mut session, models) = start::session(&args.target, &args.more, matrix, load, record)?;
+    let (load, target) = (args.load.clone(), &args.target);
+    let (mut session, models) =
+        start::session(target, &args.more, &args.models, matrix, load, record)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),

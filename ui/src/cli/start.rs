@@ -15,6 +15,7 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::{Command, LiveSession, Session};
 
 use super::args::{ServingTarget, StartLoad};
+use super::models::ModelControl;
 use super::open::ModelsToServe;
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
@@ -26,6 +27,7 @@ pub(crate) type OwnSession = Recorder<LiveSession>;
 pub(crate) fn session(
     target: &ServingTarget,
     more: &[PathBuf],
+    control: &ModelControl,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
@@ -33,7 +35,7 @@ pub(crate) fn session(
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let models = ModelsToServe::read(target, more)?;
+    let models = ModelsToServe::read(target, more, control)?;
     let pattern = match load {
         StartLoad::None => None,
         StartLoad::Usual => Some(models.usual_load()),
@@ -42,6 +44,7 @@ pub(crate) fn session(
     let pattern = pattern.filter(|_| models.has_samples());
     let notices = models.notices.clone();
     let deployment = Arc::new(models.deploy(matrix)?);
+    control.follow(&deployment)?;
     let session = LiveSession::of_deployment(Arc::clone(&deployment), Cache::of_user());
     notices.iter().for_each(|notice| session.warn(notice));
     let mut session = Recorder::new(session);
@@ -180,6 +183,13 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         }),
         ..options(false, !args.no_mouse)
     };
-    let (session, _) = session(&target, &[], None, StartLoad::None, None)?;
+    let (session, _) = session(
+        &target,
+        &[],
+        &ModelControl::default(),
+        None,
+        StartLoad::None,
+        None,
+    )?;
     show(Box::new(session), options, DisplayMode::Screen, None)
 }

@@ -54,6 +54,9 @@ pub enum NotNow {
     /// Members of a pipeline do not vote.
     #[error("the steps of a pipeline say how answers are combined: nobody votes")]
     NoVotes,
+    /// What is served is fixed.
+    #[error("the models are those that the server was started with")]
+    ModelsFixed,
     /// Nothing has to prove itself.
     #[error("nothing is on probation")]
     NoProbation,
@@ -140,6 +143,11 @@ pub(super) fn is_on_probation(state: &ShownState<'_>) -> Result<(), NotNow> {
 /// Members are combined by a rule.
 pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(!state.snapshot.pipeline, NotNow::NoVotes)
+}
+
+/// Models can be loaded and unloaded.
+pub(super) fn can_load(state: &ShownState<'_>) -> Result<(), NotNow> {
+    unless(state.snapshot.can_load, NotNow::ModelsFixed)
 }
 
 /// Somebody else is left to vote without the member.

@@ -3,8 +3,8 @@
 use crossterm::event::KeyCode;
 
 use super::conditions::{
-    another_votes, can_be_lost, can_be_slowed, can_come_back, can_redo, can_undo, has_found,
-    has_proposal, has_rule, is_on_probation, may_take_editing, searches,
+    another_votes, can_be_lost, can_be_slowed, can_come_back, can_load, can_redo, can_undo,
+    has_found, has_proposal, has_rule, is_on_probation, may_take_editing, searches,
 };
 use super::keys::{Key, control, key, of};
 use super::{Binding, CommandInfo, LineForm, Scope, command};
@@ -157,6 +157,12 @@ pub static FOCUS_THROUGHPUT: CommandInfo = command("focus-throughput");
 pub static FOCUS_LOG: CommandInfo = command("focus-log");
 /// Focuses the panel of that name.
 pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
+/// Focuses the panel of that name.
+pub static FOCUS_MODELS: CommandInfo = command("focus-models");
+/// Loads a model.
+pub static LOAD_MODEL: CommandInfo = command("load-model").changing().when(can_load);
+/// Unloads a model.
+pub static UNLOAD_MODEL: CommandInfo = command("unload-model").changing().when(can_load);
 /// Takes a member out of the vote, or back.
 pub static VOTE: CommandInfo = command("vote")
     .changing()
@@ -296,6 +302,9 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_THROUGHPUT, Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     bind(&FOCUS_LOG, Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
+    bind(&FOCUS_MODELS, Scope::Main, &[key('8')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
+    bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "load the model under the cursor, or the versions of it that are there now"),
+    bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "unload the model under the cursor; requests under way are answered first"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
     bind(&LATENCY_SCOPE, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
     bind(&THROUGHPUT_SCOPE, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
@@ -353,6 +362,8 @@ pub static LINES: &[LineForm] = &[
     line(&POLICY, "POLICY", &[], "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     line(&TARGET, "TIME [PERCENT]", &[], "what latencies are judged by, such as 50ms 99; none: nothing"),
     line(&VOTE, "MEMBER on|off", &[], "whether a member's answers count"),
+    line(&LOAD_MODEL, "MODEL", &[], "load a model, or the versions of it that are there now"),
+    line(&UNLOAD_MODEL, "MODEL [all]", &[], "unload a model; all: with the pipelines that use it"),
     line(&LOSE_DEVICE, "DEVICE", &[], "let a simulated device disappear: it is evacuated"),
     line(&REGAIN_DEVICE, "DEVICE", &[], "let a lost device come back, empty"),
     line(&SLOW_DEVICE, "DEVICE FACTOR", &[], "let a simulated device take so many times as long"),

@@ -184,6 +184,11 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
     let reload = model.snapshot.reload.clone();
     let otherwise = before.setup() != model.snapshot.setup();
+    if before.generation != model.snapshot.generation {
+        // Rows of the streams were those of other workers.
+        model.timeline = Timeline::default();
+        actions::streams::go_live(model);
+    }
     if before.matrix.frame() != model.snapshot.matrix.frame() {
         on_frame(state);
     }

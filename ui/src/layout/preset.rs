@@ -22,11 +22,13 @@ pub enum Panel {
     Log,
     /// 7
     Members,
+    /// 8
+    Models,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 7] = [
+    pub const ALL: [Panel; 8] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
@@ -34,6 +36,7 @@ impl Panel {
         Panel::Throughput,
         Panel::Log,
         Panel::Members,
+        Panel::Models,
     ];
 
     /// As its title and a layout write it.
@@ -46,6 +49,7 @@ impl Panel {
             Panel::Throughput => "throughput",
             Panel::Log => "log",
             Panel::Members => "members",
+            Panel::Models => "models",
         }
     }
 
@@ -189,7 +193,7 @@ impl LayoutRow {
 
 /// The layouts that every console has.
 pub(super) fn built_in() -> Vec<PanelLayout> {
-    use Panel::{Allocation, Latency, Log, Members, Search, Streams, Throughput};
+    use Panel::{Allocation, Latency, Log, Members, Models, Search, Streams, Throughput};
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
         rows: rows
@@ -231,6 +235,14 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
         layout(
             "members",
             &[(2, &[(Members, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
+        ),
+        layout(
+            "models",
+            &[
+                (2, &[(Models, 1)]),
+                (2, &[(Allocation, 1)]),
+                (2, &[(Streams, 1)]),
+            ],
         ),
         layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
         layout(

@@ -75,6 +75,8 @@ pub struct Model {
     pub search_back: usize,
     /// The entry that is looked at.
     pub cursor: Cell,
+    /// The model that is looked at, by its place in the list.
+    pub model_at: usize,
     /// The view of the timeline.
     pub streams: Streams,
     /// Lines of the log scrolled back.
@@ -117,6 +119,7 @@ impl Model {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(0),
             },
+            model_at: 0,
             streams: Streams::default(),
             log_back: 0,
             edit: None,

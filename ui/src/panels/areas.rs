@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::streams::{self, StreamsView};
-use super::{allocation, demo_bar};
+use super::{allocation, demo_bar, models};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
@@ -146,6 +146,7 @@ fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
             let rows = count(streams::rows_needed(model)).saturating_add(2);
             (rows.clamp(6, (body * 2 / 5).max(6)), rows.max(6))
         }
+        Panel::Models => (6, count(models::rows_needed(model)).max(6)),
         Panel::Members => (6, members.saturating_add(7).max(6)),
         Panel::Search => (7, body),
         _ => (6, body),

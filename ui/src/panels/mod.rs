@@ -11,6 +11,7 @@ mod lints;
 mod log;
 mod member_columns;
 mod members;
+mod models;
 mod search;
 mod streams;
 mod throughput;
@@ -23,6 +24,7 @@ pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
+pub(crate) use models::cursor as model_cursor;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
 
 use crate::layout::Panel;
@@ -39,5 +41,6 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Throughput => throughput::draw(painter, model),
         Panel::Log => log::draw(painter, model),
         Panel::Members => members::draw(painter, model),
+        Panel::Models => models::draw(painter, model),
     }
 }

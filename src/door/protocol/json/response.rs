@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::call::{InferenceReply, ReplyOutput, ReplyPlace};
 use crate::protocol::elements::WrittenElements;
+use crate::protocol::parameters::ParameterValue;
 
 /// An answer: its JSON, and what lies behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +49,29 @@ impl Serialize for WrittenReply<'_> {
         }
         map.serialize_entry("model_name", &reply.model)?;
         map.serialize_entry("model_version", &reply.version)?;
+        if !reply.parameters.is_empty() {
+            map.serialize_entry("parameters", &WrittenParameters(&reply.parameters))?;
+        }
         let outputs: Vec<_> = reply.outputs.iter().map(WrittenOutput).collect();
         map.serialize_entry("outputs", &outputs)?;
+        map.end()
+    }
+}
+
+struct WrittenParameters<'a>(&'a [(&'static str, ParameterValue)]);
+
+impl Serialize for WrittenParameters<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in self.0 {
+            match value {
+                ParameterValue::Bool(value) => map.serialize_entry(name, value)?,
+                ParameterValue::Integer(value) => map.serialize_entry(name, value)?,
+                ParameterValue::Unsigned(value) => map.serialize_entry(name, value)?,
+                ParameterValue::Float(value) => map.serialize_entry(name, value)?,
+                ParameterValue::Text(value) => map.serialize_entry(name, value)?,
+            }
+        }
         map.end()
     }
 }

@@ -1,6 +1,5 @@
 //! A set of cores of this machine: one thread runs its workers' batches one at a time.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use crate::ensemble::{Ensemble, OutputKind};
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
 use crate::serving::core::{Next, Stamps};
+use crate::serving::keys::KeyMap;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::factory::BuildError;
@@ -34,7 +34,7 @@ pub(super) struct PartitionDriver {
     /// Threads of a partition of several cores: a batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
-    workers: SharedLeaf<HashMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
+    workers: SharedLeaf<KeyMap<WorkerId, Arc<Ranked<CpuWorkerRank, CpuWorker>>>>,
     thread: DriverThread,
 }
 

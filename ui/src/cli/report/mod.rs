@@ -17,6 +17,7 @@ use divisi::session::wire::HELLO;
 use divisi::session::{LatencyView, Session, Snapshot};
 
 use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use super::models::ModelControl;
 use super::output::{print, print_json};
 use super::{serve, signals, start};
 use crate::config;
@@ -109,6 +110,7 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
     let (mut session, _) = start::session(
         &args.target,
         &[],
+        &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

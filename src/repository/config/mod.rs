@@ -1,0 +1,153 @@
+//! `config.pbtxt` of a model: the fields that mean something here, and the names of those that
+//! do not.
+
+mod fields;
+mod read;
+mod tensors;
+mod warmup;
+
+use std::time::Duration;
+
+pub use tensors::TensorConfig;
+pub use warmup::{Warmup, WarmupData, WarmupInput};
+
+/// The parameter that names the network of a file of weights.
+pub(crate) const NETWORK_PARAMETER: &str = "network";
+
+/// The configuration of a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelConfig {
+    /// The name that it says, if it says one: that of its folder.
+    pub name: Option<String>,
+    /// The platform or else the backend, if it names one.
+    pub backend: Option<String>,
+    /// The versions that are served.
+    pub versions: VersionPolicy,
+    /// The most rows of a request; 0 where tensors have no dimension of a batch, `None` where the
+    /// model's file decides.
+    pub max_batch_size: Option<usize>,
+    /// The inputs; none where the model's file decides.
+    pub inputs: Vec<TensorConfig>,
+    /// The outputs; none where the model's file decides.
+    pub outputs: Vec<TensorConfig>,
+    /// The name of the model's file in the folder of a version, if it is another than usual.
+    pub model_file: Option<String>,
+    /// How requests are batched, if it says so.
+    pub batching: Option<DynamicBatching>,
+    /// The steps of an ensemble; `None` where it is none.
+    pub steps: Option<Vec<StepConfig>>,
+    /// Where instances of the model are wished for.
+    pub instances: Vec<InstanceGroup>,
+    /// Whether answers are to be cached.
+    pub cached: bool,
+    /// Requests that are to be run before others are let in.
+    pub warmup: Vec<Warmup>,
+    /// Parameters by name.
+    pub parameters: Vec<(String, String)>,
+    /// The names of fields that are set and mean nothing here.
+    pub unused: Vec<String>,
+    /// The line of `max_batch_size`, for errors.
+    pub(crate) batch_line: usize,
+}
+
+/// The versions of a model that are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionPolicy {
+    /// The highest ones, so many.
+    Latest(u32),
+    /// All.
+    All,
+    /// These.
+    Specific(Vec<u64>),
+}
+
+impl Default for VersionPolicy {
+    fn default() -> Self {
+        VersionPolicy::Latest(1)
+    }
+}
+
+impl VersionPolicy {
+    /// Returns the versions that are served of those that there are, ascending.
+    pub fn select(&self, there: &[u64]) -> Vec<u64> {
+        let mut sorted = there.to_vec();
+        sorted.sort_unstable();
+        match self {
+            VersionPolicy::All => sorted,
+            VersionPolicy::Latest(count) => {
+                let first = sorted.len().saturating_sub(*count as usize);
+                sorted.split_off(first)
+            }
+            VersionPolicy::Specific(wanted) => {
+                sorted.retain(|version| wanted.contains(version));
+                sorted
+            }
+        }
+    }
+}
+
+/// How requests are batched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DynamicBatching {
+    /// The sizes that are preferred.
+    pub preferred: Vec<usize>,
+    /// How long a request may wait for others.
+    pub delay: Duration,
+    /// How many priorities there are; 0 for none.
+    pub priority_levels: u64,
+    /// The priority of requests that name none.
+    pub default_priority: u64,
+    /// What becomes of requests that wait.
+    pub queue: QueuePolicy,
+}
+
+/// What becomes of requests that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// How long requests may wait; `None` for any time.
+    pub timeout: Option<Duration>,
+    /// Whether those that waited longer are answered after all others, and not refused.
+    pub delays: bool,
+    /// Whether requests may name a shorter time.
+    pub may_be_shorter: bool,
+    /// The most requests that wait; 0 for any number.
+    pub most: u32,
+}
+
+/// A step of an ensemble.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepConfig {
+    /// The model that runs it.
+    pub model: String,
+    /// Its version; `None` for the highest that is served.
+    pub version: Option<u64>,
+    /// The model's inputs, each with the ensemble's tensor that it reads.
+    pub inputs: Vec<(String, String)>,
+    /// The model's outputs, each with the ensemble's tensor that it makes.
+    pub outputs: Vec<(String, String)>,
+    /// The line that it begins on.
+    pub line: usize,
+}
+
+/// Where instances of a model are wished for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceGroup {
+    /// How many, on each device.
+    pub count: usize,
+    /// On which kind of device.
+    pub place: InstancePlace,
+    /// On which GPUs, by number; none for all.
+    pub gpus: Vec<u32>,
+}
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InstancePlace {
+    /// GPUs where there are some, else processors.
+    #[default]
+    Any,
+    /// GPUs.
+    Gpus,
+    /// Processors.
+    Processors,
+}

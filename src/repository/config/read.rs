@@ -1,0 +1,351 @@
+//! A text becomes a configuration.
+
+use std::time::Duration;
+
+use crate::error::LoadFault;
+use crate::text_format::{Message, MessageType, TextFault};
+
+use super::fields::{Fields, Placed};
+use super::{
+    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, QueuePolicy,
+    StepConfig, TensorConfig, VersionPolicy, Warmup,
+};
+
+/// The most steps of an ensemble.
+const MOST_STEPS: usize = 1024;
+
+impl ModelConfig {
+    /// Reads the text of the file called `file`.
+    ///
+    /// # Errors
+    /// The text is damaged, has an unknown field or a value that cannot be, or asks for what is
+    /// not served here.
+    pub fn parse(file: &str, text: &str) -> Result<Self, LoadFault> {
+        let of_line = |fault: TextFault| LoadFault::Line {
+            file: file.to_owned(),
+            line: fault.line,
+            message: fault.message,
+        };
+        let Some(kind) = MessageType::config() else {
+            return Ok(ModelConfig::default());
+        };
+        let mut fields = Fields::new(Message::parse(text, kind).map_err(of_line)?);
+        refuse(file, &mut fields)?;
+        read(fields).map_err(of_line)
+    }
+}
+
+fn read(mut fields: Fields) -> Result<ModelConfig, TextFault> {
+    let mut unused = Vec::new();
+    let name = fields.text("name");
+    let backend = fields.text("backend").filter(|b| !b.value.is_empty());
+    let platform = fields.text("platform").filter(|p| !p.value.is_empty());
+    let backend = platform.or(backend);
+    let (max_batch_size, batch_line) = max_batch_size(&mut fields)?;
+    let mut tensors = |name: &str| -> Result<Vec<TensorConfig>, TextFault> {
+        let tables = fields.messages(name).into_iter();
+        let read = tables.map(|table| TensorConfig::read(table, &mut unused));
+        let read = read.collect::<Result<Vec<_>, _>>()?;
+        unlike(name, &read)?;
+        Ok(read)
+    };
+    let (inputs, outputs) = (tensors("input")?, tensors("output")?);
+    let config = ModelConfig {
+        name: text(name),
+        backend: text(backend),
+        versions: versions(&mut fields, &mut unused)?,
+        max_batch_size,
+        batch_line,
+        inputs,
+        outputs,
+        model_file: text(fields.text("default_model_filename")).filter(|f| !f.is_empty()),
+        batching: batching(&mut fields, max_batch_size, &mut unused)?,
+        steps: steps(&mut fields, &mut unused)?,
+        instances: instances(&mut fields, &mut unused)?,
+        cached: cached(&mut fields, &mut unused),
+        warmup: warmup(&mut fields, &mut unused)?,
+        parameters: parameters(&mut fields, &mut unused),
+        unused: Vec::new(),
+    };
+    fields.finish(&mut unused);
+    Ok(ModelConfig { unused, ..config })
+}
+
+fn text(placed: Option<Placed<String>>) -> Option<String> {
+    placed.map(|placed| placed.value)
+}
+
+/// Refuses what would change the answers, or who gets them, if it were left out.
+fn refuse(file: &str, fields: &mut Fields) -> Result<(), LoadFault> {
+    let unsupported = |line: usize, field: &str, instead: &str| LoadFault::Unsupported {
+        what: format!("{file}:{line}: `{field}` is not served here"),
+        instead: instead.to_owned(),
+    };
+    if let Some(table) = fields.message("sequence_batching") {
+        let instead = "a model that keeps no state between requests can be";
+        return Err(unsupported(table.line, "sequence_batching", instead));
+    }
+    if let Some(mut table) = fields.message("model_transaction_policy")
+        && table.flag("decoupled") == Some(true)
+    {
+        let field = "model_transaction_policy.decoupled";
+        let instead = "a model that answers each request once can be";
+        return Err(unsupported(table.line, field, instead));
+    }
+    Ok(())
+}
+
+/// Refuses two tensors of one name.
+fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
+    let twice = tensors.iter().enumerate().find(|(at, tensor)| {
+        let mut before = tensors[..*at].iter();
+        before.any(|other| other.name == tensor.name)
+    });
+    match twice {
+        None => Ok(()),
+        Some((_, tensor)) => Err(TextFault {
+            line: tensor.line,
+            message: format!("{side}: `{}` is there twice", tensor.name),
+        }),
+    }
+}
+
+fn max_batch_size(fields: &mut Fields) -> Result<(Option<usize>, usize), TextFault> {
+    let Some(written) = fields.whole("max_batch_size") else {
+        return Ok((None, 1));
+    };
+    match usize::try_from(written.value) {
+        Ok(most) => Ok((Some(most), written.line)),
+        Err(_) => {
+            let why = format!("expected 0 or more, found {}", written.value);
+            Err(fields.wrong(written.line, "max_batch_size", &why))
+        }
+    }
+}
+
+fn versions(fields: &mut Fields, unused: &mut Vec<String>) -> Result<VersionPolicy, TextFault> {
+    let Some(mut table) = fields.message("version_policy") else {
+        return Ok(VersionPolicy::default());
+    };
+    let (all, latest, specific) = (
+        table.message("all"),
+        table.message("latest"),
+        table.message("specific"),
+    );
+    table.finish(unused);
+    if all.is_some() {
+        return Ok(VersionPolicy::All);
+    }
+    if let Some(mut latest) = latest {
+        let count = latest.whole("num_versions").map_or(1, |n| n.value);
+        return Ok(VersionPolicy::Latest(
+            u32::try_from(count).unwrap_or(1).max(1),
+        ));
+    }
+    let Some(mut specific) = specific else {
+        return Ok(VersionPolicy::default());
+    };
+    let written = specific.wholes("versions");
+    let version = |placed: &Placed<i64>| match u64::try_from(placed.value) {
+        Ok(version) if version > 0 => Ok(version),
+        _ => {
+            let why = format!("expected a version above 0, found {}", placed.value);
+            Err(specific.wrong(placed.line, "versions", &why))
+        }
+    };
+    let versions = written.iter().map(version).collect::<Result<_, _>>()?;
+    Ok(VersionPolicy::Specific(versions))
+}
+
+fn batching(
+    fields: &mut Fields,
+    most: Option<usize>,
+    unused: &mut Vec<String>,
+) -> Result<Option<DynamicBatching>, TextFault> {
+    let Some(mut table) = fields.message("dynamic_batching") else {
+        return Ok(None);
+    };
+    let mut preferred = Vec::new();
+    for written in table.wholes("preferred_batch_size") {
+        match usize::try_from(written.value) {
+            Ok(size) if size > 0 && most.is_none_or(|most| size <= most) => preferred.push(size),
+            _ => {
+                let most = most.map_or_else(String::new, |m| format!(" up to max_batch_size, {m}"));
+                let why = format!("expected a number above 0{most}, found {}", written.value);
+                return Err(table.wrong(written.line, "preferred_batch_size", &why));
+            }
+        }
+    }
+    let delay = micros(&mut table, "max_queue_delay_microseconds").unwrap_or_default();
+    let mut levels = |name: &str| noted(&mut table, name, unused);
+    let (priority_levels, default_priority) =
+        (levels("priority_levels"), levels("default_priority_level"));
+    let queue = table.message("default_queue_policy");
+    let queue = queue.map_or_else(QueuePolicy::default, |queue| queue_policy(queue, unused));
+    // Answers of one connection may overtake each other here as everywhere; false asks nothing.
+    if table.flag("preserve_ordering") == Some(true) {
+        unused.push(table.named("preserve_ordering"));
+    }
+    table.finish(unused);
+    Ok(Some(DynamicBatching {
+        preferred,
+        delay,
+        priority_levels,
+        default_priority,
+        queue,
+    }))
+}
+
+/// Takes a time, if it is above 0.
+fn micros(table: &mut Fields, name: &str) -> Option<Duration> {
+    let micros = table.whole(name).map_or(0, |n| n.value);
+    let micros = u64::try_from(micros).ok().filter(|micros| *micros > 0);
+    micros.map(Duration::from_micros)
+}
+
+/// Takes a number that is handed on and means nothing here, and notes it if it is above 0.
+fn noted(table: &mut Fields, name: &str, unused: &mut Vec<String>) -> u64 {
+    let number = table.whole(name).map_or(0, |n| n.value);
+    if number > 0 {
+        unused.push(table.named(name));
+    }
+    u64::try_from(number).unwrap_or_default()
+}
+
+fn queue_policy(mut table: Fields, unused: &mut Vec<String>) -> QueuePolicy {
+    let action = table.choice("timeout_action");
+    let policy = QueuePolicy {
+        timeout: {
+            let micros = noted(&mut table, "default_timeout_microseconds", unused);
+            (micros > 0).then_some(Duration::from_micros(micros))
+        },
+        delays: action.is_some_and(|action| action.value == "DELAY"),
+        may_be_shorter: table.flag("allow_timeout_override") == Some(true),
+        most: u32::try_from(noted(&mut table, "max_queue_size", unused)).unwrap_or(u32::MAX),
+    };
+    for (name, is_set) in [
+        ("timeout_action", policy.delays),
+        ("allow_timeout_override", policy.may_be_shorter),
+    ] {
+        unused.extend(is_set.then(|| table.named(name)));
+    }
+    table.finish(unused);
+    policy
+}
+
+fn steps(
+    fields: &mut Fields,
+    unused: &mut Vec<String>,
+) -> Result<Option<Vec<StepConfig>>, TextFault> {
+    let Some(mut table) = fields.message("ensemble_scheduling") else {
+        return Ok(None);
+    };
+    let (line, tables) = (table.line, table.messages("step"));
+    if !(1..=MOST_STEPS).contains(&tables.len()) {
+        let why = format!("expected 1 to {MOST_STEPS} steps, found {}", tables.len());
+        return Err(table.wrong(line, "step", &why));
+    }
+    table.finish(unused);
+    let steps = tables.into_iter().map(|table| step(table, unused));
+    steps.collect::<Result<_, _>>().map(Some)
+}
+
+fn step(mut table: Fields, unused: &mut Vec<String>) -> Result<StepConfig, TextFault> {
+    let line = table.line;
+    let Some(model) = text(table.text("model_name")).filter(|name| !name.is_empty()) else {
+        return Err(table.wrong(
+            line,
+            "model_name",
+            "expected the name of a model, found none",
+        ));
+    };
+    let written = table.whole("model_version").map(|version| version.value);
+    let version = match written {
+        // Protocol Buffers cannot tell 0 from nothing.
+        None | Some(-1 | 0) => None,
+        Some(version) => match u64::try_from(version) {
+            Ok(version) => Some(version),
+            Err(_) => {
+                let why = format!("expected -1 or a version above 0, found {version}");
+                return Err(table.wrong(line, "model_version", &why));
+            }
+        },
+    };
+    let (inputs, outputs) = (table.map("input_map")?, table.map("output_map")?);
+    table.finish(unused);
+    Ok(StepConfig {
+        model,
+        version,
+        inputs,
+        outputs,
+        line,
+    })
+}
+
+fn instances(
+    fields: &mut Fields,
+    unused: &mut Vec<String>,
+) -> Result<Vec<InstanceGroup>, TextFault> {
+    let mut groups = Vec::new();
+    for mut table in fields.messages("instance_group") {
+        if let Some(limiter) = table.message("rate_limiter") {
+            let why = "rates are not limited by model here; leave it out";
+            return Err(table.wrong(limiter.line, "rate_limiter", why));
+        }
+        let place = table.choice("kind").map_or("KIND_AUTO", |kind| kind.value);
+        let gpus = table.numbers("gpus").into_iter();
+        groups.push(InstanceGroup {
+            count: {
+                let count = table.whole("count").map_or(1, |count| count.value);
+                usize::try_from(count).unwrap_or(1).max(1)
+            },
+            place: match place {
+                "KIND_GPU" => InstancePlace::Gpus,
+                "KIND_CPU" => InstancePlace::Processors,
+                _ => InstancePlace::Any,
+            },
+            gpus: gpus.filter_map(|gpu| u32::try_from(gpu).ok()).collect(),
+        });
+        table.text("name");
+        table.finish(unused);
+    }
+    if !groups.is_empty() {
+        unused.push("instance_group".into());
+    }
+    Ok(groups)
+}
+
+fn cached(fields: &mut Fields, unused: &mut Vec<String>) -> bool {
+    let Some(mut table) = fields.message("response_cache") else {
+        return false;
+    };
+    let cached = table.flag("enable") == Some(true);
+    if cached {
+        unused.push("response_cache.enable".into());
+    }
+    cached
+}
+
+fn warmup(fields: &mut Fields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
+    let tables = fields.messages("model_warmup").into_iter();
+    let warmup = tables.map(|table| Warmup::read(table, unused));
+    let warmup = warmup.collect::<Result<Vec<_>, _>>()?;
+    if !warmup.is_empty() {
+        unused.push("model_warmup".into());
+    }
+    Ok(warmup)
+}
+
+fn parameters(fields: &mut Fields, unused: &mut Vec<String>) -> Vec<(String, String)> {
+    let entries = fields.messages("parameters").into_iter();
+    let parameters = entries.map(|mut entry| {
+        let key = text(entry.text("key")).unwrap_or_default();
+        let value = entry.message("value");
+        let value = value.and_then(|mut value| text(value.text("string_value")));
+        if key != NETWORK_PARAMETER {
+            unused.push(format!("parameters.{key}"));
+        }
+        (key, value.unwrap_or_default())
+    });
+    parameters.collect()
+}

@@ -1,0 +1,124 @@
+//! A model as its folder describes it, before anything is loaded.
+
+use crate::config::ModelConfig;
+use crate::error::LoadFault;
+use crate::folder::ModelFolder;
+use crate::model::CONFIG;
+
+/// A model's folder with its configuration and versions.
+pub(crate) struct DescribedModel<'r> {
+    pub(crate) name: String,
+    pub(crate) folder: ModelFolder<'r>,
+    pub(crate) config: ModelConfig,
+    /// The versions that its policy selects, ascending.
+    pub(crate) versions: Vec<u64>,
+    pub(crate) kind: DescribedKind,
+}
+
+/// The kinds of models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DescribedKind {
+    /// A network's file.
+    Network,
+    /// Steps over other models.
+    Ensemble,
+    /// A manifest of ours, by its file's name.
+    Manifest(&'static str),
+}
+
+impl<'r> DescribedModel<'r> {
+    /// The names of manifests of ours.
+    pub(crate) const MANIFESTS: [&'static str; 2] = ["ensemble.toml", "pipeline.toml"];
+
+    /// Whether a folder is that of a model.
+    pub(crate) fn is_at(folder: &ModelFolder<'_>) -> bool {
+        let has_versions = || folder.versions().is_ok_and(|versions| !versions.is_empty());
+        let has_manifest = || Self::MANIFESTS.iter().any(|manifest| folder.has(manifest));
+        folder.has(CONFIG) || has_manifest() || has_versions()
+    }
+
+    /// Reads the configuration of the model called `name`.
+    pub(crate) fn read(folder: ModelFolder<'r>, name: &str) -> Result<Self, LoadFault> {
+        let config = match folder.has(CONFIG) {
+            true => ModelConfig::parse(&folder.shown(CONFIG), &folder.text(CONFIG)?)?,
+            false => ModelConfig::default(),
+        };
+        if let Some(other) = config.name.as_ref().filter(|n| !n.is_empty() && *n != name) {
+            let why = format!("name: expected `{name}`, that of its folder, found `{other}`");
+            return Err(folder.failed(CONFIG, &why));
+        }
+        let mut manifests = Self::MANIFESTS.into_iter();
+        let manifest = manifests.find(|file| folder.has(file));
+        let kind = match (manifest, &config.steps) {
+            (Some(file), _) if !folder.has(CONFIG) => DescribedKind::Manifest(file),
+            (_, Some(_)) => DescribedKind::Ensemble,
+            (_, None) => DescribedKind::Network,
+        };
+        check_kind(&folder, &config, kind)?;
+        let versions = versions(&folder, &config, kind)?;
+        Ok(DescribedModel {
+            name: name.to_owned(),
+            folder,
+            config,
+            versions,
+            kind,
+        })
+    }
+
+    /// Returns the names of the models that its steps use.
+    pub(crate) fn uses(&self) -> Vec<String> {
+        let steps = self.config.steps.iter().flatten();
+        steps.map(|step| step.model.clone()).collect()
+    }
+}
+
+/// Checks that the platform is that of an ensemble where there are steps, and only there.
+fn check_kind(
+    folder: &ModelFolder<'_>,
+    config: &ModelConfig,
+    kind: DescribedKind,
+) -> Result<(), LoadFault> {
+    let is_ensemble = config.backend.as_deref() == Some("ensemble");
+    let why = match (kind, is_ensemble, config.backend.as_deref()) {
+        (DescribedKind::Network, true, _) => {
+            "ensemble_scheduling: expected the steps of the ensemble, found none".to_owned()
+        }
+        (DescribedKind::Ensemble, false, Some(other)) => {
+            format!("platform: expected `ensemble`, since there are steps, found `{other}`")
+        }
+        (DescribedKind::Ensemble, ..) if config.inputs.is_empty() || config.outputs.is_empty() => {
+            "expected the inputs and outputs of the ensemble, found none".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    Err(folder.failed(CONFIG, &why))
+}
+
+/// Returns the versions that are served.
+fn versions(
+    folder: &ModelFolder<'_>,
+    config: &ModelConfig,
+    kind: DescribedKind,
+) -> Result<Vec<u64>, LoadFault> {
+    let mut there = match kind {
+        DescribedKind::Manifest(_) => vec![1],
+        DescribedKind::Network | DescribedKind::Ensemble => folder.versions()?,
+    };
+    if there.is_empty() && kind == DescribedKind::Ensemble {
+        // The empty folder of a version is lost on many ways of copying.
+        there.push(1);
+    }
+    let selected = config.versions.select(&there);
+    if selected.is_empty() {
+        let there: Vec<String> = there.iter().map(u64::to_string).collect();
+        let why = match there.is_empty() {
+            true => "expected a folder for each version, such as `1`, found none".to_owned(),
+            false => format!(
+                "version_policy: expected some of the versions that there are, {}",
+                there.join(", ")
+            ),
+        };
+        return Err(folder.failed("", &why));
+    }
+    Ok(selected)
+}

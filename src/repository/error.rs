@@ -1,0 +1,107 @@
+//! Why a repository cannot be read, and why a model of it cannot be loaded.
+
+use std::io;
+use std::path::PathBuf;
+
+use divisi::codes::{Code, Coded};
+use thiserror::Error;
+
+/// A repository cannot be read.
+#[derive(Debug, Error)]
+pub enum RepositoryError {
+    /// Its folder cannot be read.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
+    /// There is no folder, but something else.
+    #[error("{}: expected a model repository, a folder with a folder for each model", path.display())]
+    NoFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It has more folders than are taken for models.
+    #[error("{}: expected at most {most} models", path.display())]
+    TooMany {
+        /// The folder.
+        path: PathBuf,
+        /// The most models.
+        most: usize,
+    },
+}
+
+/// A model cannot be loaded. The others of its repository can.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum LoadFault {
+    /// The repository has no such model.
+    #[error("no model `{name}` in the repository; there are: {}", known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that there are, or the first of them.
+        known: Vec<String>,
+    },
+    /// A line of a file is wrong.
+    #[error("{file}:{line}: {message}")]
+    Line {
+        /// The file, by its path in the repository.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The field, and what was expected.
+        message: String,
+    },
+    /// A file is wrong as a whole, or is not there.
+    #[error("{file}: {reason}")]
+    File {
+        /// The file, by its path in the repository.
+        file: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A name or a link leads out of the repository.
+    #[error("{file}: it leads out of the repository")]
+    Outside {
+        /// The name or link.
+        file: String,
+    },
+    /// The model needs something that is not served here.
+    #[error("{what}; {instead}")]
+    Unsupported {
+        /// The field and the value.
+        what: String,
+        /// The way out.
+        instead: String,
+    },
+    /// A model that an ensemble uses is not there.
+    #[error("{file}:{line}: step `{step}`: {reason}")]
+    Needs {
+        /// The ensemble's file.
+        file: String,
+        /// The line of the step.
+        line: usize,
+        /// The model that it uses.
+        step: String,
+        /// The reason.
+        reason: String,
+    },
+    /// Ensembles use each other.
+    #[error("ensembles use each other in a circle: {}", models.join(" → "))]
+    Circle {
+        /// Their names, each after one that uses it.
+        models: Vec<String>,
+    },
+}
+
+impl Coded for LoadFault {
+    fn code(&self) -> Code {
+        match self {
+            LoadFault::Unknown { .. } => Code::ModelUnknown,
+            LoadFault::Unsupported { .. } => Code::ModelUnsupported,
+            _ => Code::ModelInvalid,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The files of a repository: found by name, and never outside of it.
+
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use divisi::reading;
+
+use crate::error::{LoadFault, RepositoryError};
+
+/// The most folders that are taken for models.
+const MOST_MODELS: usize = 10_000;
+
+/// The most bytes of a `config.pbtxt`, and of a file of labels.
+const MOST_TEXT: u64 = 1 << 20;
+
+/// The most characters of a model's name, as of a member's.
+const MOST_NAME: usize = 64;
+
+/// A repository's folder, with the links to it resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root(PathBuf);
+
+impl Root {
+    /// Opens the folder at `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, RepositoryError> {
+        let unreadable = |error| RepositoryError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let root = path.canonicalize().map_err(unreadable)?;
+        match root.is_dir() {
+            true => Ok(Root(root)),
+            false => Err(RepositoryError::NoFolder {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Returns the names of the folders in it, in order; hidden ones are none of models.
+    pub(crate) fn names(&self) -> Result<Vec<String>, RepositoryError> {
+        let unreadable = |error| RepositoryError::Unreadable {
+            path: self.0.clone(),
+            error,
+        };
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !name.starts_with('.') && entry.path().is_dir() {
+                names.push(name);
+            }
+            if names.len() > MOST_MODELS {
+                return Err(RepositoryError::TooMany {
+                    path: self.0.clone(),
+                    most: MOST_MODELS,
+                });
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Returns the folder of a model.
+    ///
+    /// # Errors
+    /// Its name cannot be one, or leads out of the repository.
+    pub(crate) fn model(&self, name: &str) -> Result<ModelFolder<'_>, LoadFault> {
+        let shown = !name.trim().is_empty() && !name.chars().any(char::is_control);
+        if !shown || name.chars().count() > MOST_NAME {
+            let found = name.escape_debug();
+            return Err(LoadFault::File {
+                file: found.to_string(),
+                reason: format!("expected a name of 1 to {MOST_NAME} printable characters"),
+            });
+        }
+        let folder = ModelFolder {
+            root: self,
+            name: name.to_owned(),
+        };
+        folder.inside("").map(|_| folder)
+    }
+}
+
+/// The folder of a model.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelFolder<'r> {
+    root: &'r Root,
+    name: String,
+}
+
+impl ModelFolder<'_> {
+    /// Returns the repository's folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root.0
+    }
+
+    /// Returns the model's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns how messages call a file of the model.
+    pub(crate) fn shown(&self, file: &str) -> String {
+        match file.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}/{file}", self.name),
+        }
+    }
+
+    /// Returns the path of a file of the model.
+    ///
+    /// # Errors
+    /// It is not there, or outside of the repository.
+    pub(crate) fn inside(&self, file: &str) -> Result<PathBuf, LoadFault> {
+        self.check_plain(&self.name)?;
+        self.check_plain(file)?;
+        let path = self.root.0.join(&self.name).join(file);
+        let real = path.canonicalize().map_err(|e| self.failed(file, &e))?;
+        match real.starts_with(&self.root.0) {
+            // The link, not what it leads to, has the name that readers go by.
+            true => Ok(path),
+            false => Err(LoadFault::Outside {
+                file: self.shown(file),
+            }),
+        }
+    }
+
+    /// Checks that a path names what lies below, by names alone.
+    ///
+    /// # Errors
+    /// It is absolute, or has a part such as `..`.
+    pub(crate) fn check_plain(&self, file: &str) -> Result<(), LoadFault> {
+        let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+        match Path::new(file).components().all(normal) && !file.contains('\0') {
+            true => Ok(()),
+            false => Err(LoadFault::Outside {
+                file: self.shown(&file.escape_debug().to_string()),
+            }),
+        }
+    }
+
+    /// Whether a file or folder of that name is there.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        self.inside(file).is_ok()
+    }
+
+    /// Returns the text of a file.
+    pub(crate) fn text(&self, file: &str) -> Result<String, LoadFault> {
+        let path = self.inside(file)?;
+        reading::text_within(&path, MOST_TEXT).map_err(|e| self.failed(file, &e))
+    }
+
+    /// Returns the versions that there are, ascending: folders with a number above 0 as a name.
+    pub(crate) fn versions(&self) -> Result<Vec<u64>, LoadFault> {
+        let names = self.entries("")?.into_iter();
+        let is_version = |name: &String| !name.starts_with('0') && self.is_folder(name);
+        let numbered = names.filter(is_version).filter_map(|n| n.parse().ok());
+        let mut versions: Vec<u64> = numbered.collect();
+        versions.sort_unstable();
+        Ok(versions)
+    }
+
+    /// Whether a folder of that name is there.
+    pub(crate) fn is_folder(&self, name: &str) -> bool {
+        self.inside(name).is_ok_and(|path| path.is_dir())
+    }
+
+    /// Returns the names in a folder of the model, in order.
+    pub(crate) fn entries(&self, folder: &str) -> Result<Vec<String>, LoadFault> {
+        let path = self.inside(folder)?;
+        let failed = |error: &io::Error| self.failed(folder, error);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(path)
+            .map_err(|e| failed(&e))?
+            .take(MOST_MODELS)
+        {
+            let name = entry.map_err(|e| failed(&e))?.file_name();
+            names.push(name.to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Returns the error of a file that is wrong as a whole.
+    pub(crate) fn failed(&self, file: &str, reason: &impl ToString) -> LoadFault {
+        LoadFault::File {
+            file: self.shown(file),
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Triton's model repositories, opened as they are.
+//!
+//! A repository is a folder with a folder for each model: its `config.pbtxt`, and a folder for each
+//! version with the model's file. [`Repository::load`] makes ensembles of them that an engine can
+//! serve, says which fields are not honoured, and why a model cannot be loaded. Whatever is read
+//! is checked before it is used, and lies inside the repository.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+mod batch;
+pub mod config;
+mod described;
+mod error;
+mod folder;
+mod labels;
+mod loaded;
+mod manifest_files;
+mod model;
+mod order;
+mod repository;
+mod source;
+mod steps;
+mod text_format;
+mod versions;
+
+pub use batch::BatchDimension;
+pub use error::{LoadFault, RepositoryError};
+pub use labels::OutputLabels;
+pub use loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
+pub use repository::{Repository, Wanted};
+pub use source::RepositorySource;

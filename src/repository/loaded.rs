@@ -1,0 +1,117 @@
+//! Models that were loaded, and why others were not.
+
+use std::fmt;
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Member};
+use divisi::pipeline::StepSpec;
+use divisi::tensor::TensorSpec;
+use serde::Serialize;
+
+use crate::batch::BatchDimension;
+use crate::config::ModelConfig;
+use crate::error::LoadFault;
+use crate::labels::OutputLabels;
+
+/// A version of a model of a repository, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ModelVersion {
+    /// The model's name.
+    pub name: String,
+    /// The version.
+    pub version: u64,
+}
+
+/// `digits:3`.
+impl fmt::Display for ModelVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name, self.version)
+    }
+}
+
+/// A version of a model that can be served.
+#[derive(Clone, Debug)]
+pub struct LoadedModel {
+    /// Its name: that of its folder.
+    pub name: String,
+    /// Its version.
+    pub version: u64,
+    /// It as an ensemble. A model that is one network is a pipeline of one step; its member is the
+    /// same `Arc` in every pipeline that uses it. One whose samples vary in length is a member
+    /// alone, whose own tensors are the answer.
+    pub ensemble: Arc<Ensemble>,
+    /// The rows of a request.
+    pub batch: BatchDimension,
+    /// The names of the values of outputs.
+    pub labels: OutputLabels,
+    /// Its configuration.
+    pub config: Arc<ModelConfig>,
+    /// The fields of the configuration that are set and not honoured, by name. A server that
+    /// honours one of what [`ModelConfig`] hands on takes its name away.
+    pub not_honoured: Vec<String>,
+    /// The models that its steps use.
+    pub uses: Vec<ModelVersion>,
+    /// What steps of other pipelines make of it, if they can use it.
+    pub(crate) part: Option<PipelinePart>,
+}
+
+/// A model as a part of a pipeline.
+#[derive(Clone, Debug)]
+pub(crate) struct PipelinePart {
+    pub(crate) members: Vec<Arc<Member>>,
+    pub(crate) steps: Vec<StepSpec>,
+    /// The tensors of a row.
+    pub(crate) inputs: Vec<TensorSpec>,
+    pub(crate) outputs: Vec<TensorSpec>,
+}
+
+impl LoadedModel {
+    /// Returns its name and version.
+    pub fn id(&self) -> ModelVersion {
+        ModelVersion {
+            name: self.name.clone(),
+            version: self.version,
+        }
+    }
+
+    /// Whether its answers are the tensors of its one member, and no combination or pipeline.
+    pub fn answers_itself(&self) -> bool {
+        self.ensemble.pipeline.is_none() && self.ensemble.lengths.is_some()
+    }
+
+    /// Returns the tensors of a row of a request, or none where the ensemble is a manifest's
+    /// without named tensors.
+    pub fn inputs(&self) -> Vec<TensorSpec> {
+        self.ensemble.tensors.clone().unwrap_or_default()
+    }
+
+    /// Returns the tensors of a row of an answer, or none where the ensemble combines the answers
+    /// of its members.
+    pub fn outputs(&self) -> Vec<TensorSpec> {
+        match &self.ensemble.pipeline {
+            Some(pipeline) => pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+            None if self.answers_itself() => self.ensemble.members[0].graph.signature().outputs,
+            None => Vec::new(),
+        }
+    }
+}
+
+/// A model that cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadFailure {
+    /// Its name.
+    pub name: String,
+    /// Its version, where it is one version that cannot be.
+    pub version: Option<u64>,
+    /// The reason.
+    pub fault: LoadFault,
+}
+
+/// What became of models that were to be loaded.
+#[derive(Clone, Debug, Default)]
+pub struct LoadReport {
+    /// Those that were, each after those that it uses.
+    pub models: Vec<Arc<LoadedModel>>,
+    /// Those that were not.
+    pub failures: Vec<LoadFailure>,
+}

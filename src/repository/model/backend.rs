@@ -1,0 +1,142 @@
+//! Who runs a model: by its platform or backend, or by the file that there is.
+
+use crate::config::ModelConfig;
+use crate::error::LoadFault;
+use crate::folder::ModelFolder;
+
+/// The kinds of files that networks are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModelFormat {
+    /// An ONNX file.
+    Onnx,
+    /// A file of weights, of a network that is named beside it.
+    Safetensors,
+}
+
+impl ModelFormat {
+    /// Returns the usual name of such a file.
+    pub(crate) fn usual_file(self) -> &'static str {
+        match self {
+            ModelFormat::Onnx => "model.onnx",
+            ModelFormat::Safetensors => "model.safetensors",
+        }
+    }
+
+    fn of_file(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "onnx" => Some(ModelFormat::Onnx),
+            "safetensors" => Some(ModelFormat::Safetensors),
+            _ => None,
+        }
+    }
+}
+
+/// Platforms and backends that are not served, and the way out for each.
+const FOREIGN: [(&[&str], &str); 5] = [
+    (
+        &["pytorch", "pytorch_libtorch"],
+        "export the model with torch.onnx.export to model.onnx",
+    ),
+    (
+        &["tensorflow", "tensorflow_graphdef", "tensorflow_savedmodel"],
+        "convert the model with tf2onnx to model.onnx",
+    ),
+    (
+        &["tensorrt", "tensorrt_plan"],
+        "serve the ONNX file that the plan was built of",
+    ),
+    (
+        &["python", "dali"],
+        "export its network to model.onnx, and write the work around it as steps of a pipeline.toml",
+    ),
+    (
+        &[
+            "openvino",
+            "fil",
+            "caffe2_netdef",
+            "paddle",
+            "vllm",
+            "tensorrtllm",
+        ],
+        "export the model to model.onnx",
+    ),
+];
+
+/// Files of formats that are not served, by how their names begin or end, and their backends.
+const FOREIGN_FILES: [(&str, &str); 7] = [
+    ("model.pt", "pytorch"),
+    ("model.plan", "tensorrt"),
+    ("model.graphdef", "tensorflow"),
+    ("model.savedmodel", "tensorflow"),
+    ("model.py", "python"),
+    ("model.dali", "dali"),
+    ("model.xml", "openvino"),
+];
+
+/// Returns the format of a version's file, and the file by its path in the model's folder.
+///
+/// # Errors
+/// The file is not there, or of a format that is not served.
+pub(crate) fn file_of(
+    folder: &ModelFolder<'_>,
+    config: &ModelConfig,
+    version: u64,
+) -> Result<(ModelFormat, String), LoadFault> {
+    let format = match config.backend.as_deref() {
+        None => None,
+        Some("onnxruntime_onnx" | "onnxruntime" | "onnx") => Some(ModelFormat::Onnx),
+        Some("divisi" | "safetensors") => Some(ModelFormat::Safetensors),
+        Some(other) => return Err(foreign(&format!("backend `{other}`"), other)),
+    };
+    let named = config.model_file.as_deref();
+    let guessed = named.and_then(ModelFormat::of_file);
+    let format = match format.or(guessed) {
+        Some(format) => format,
+        None => guess(folder, version)?,
+    };
+    let name = named.unwrap_or(format.usual_file());
+    folder.check_plain(name)?;
+    let file = format!("{version}/{name}");
+    folder.inside(&file)?;
+    match folder.is_folder(&file) {
+        // Exporters put a model with its values in other files into a folder.
+        true => Ok((format, format!("{file}/{}", format.usual_file()))),
+        false => Ok((format, file)),
+    }
+}
+
+/// Returns the format of the file that a version has.
+fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFault> {
+    let there = folder.entries(&version.to_string())?;
+    for format in [ModelFormat::Onnx, ModelFormat::Safetensors] {
+        if there.iter().any(|name| name == format.usual_file()) {
+            return Ok(format);
+        }
+    }
+    let known = FOREIGN_FILES.iter();
+    let mut foreign_files = known.filter(|(file, _)| there.iter().any(|name| name == file));
+    match foreign_files.next() {
+        Some((file, backend)) => Err(foreign(&format!("`{file}`"), backend)),
+        None => {
+            let found = match there.is_empty() {
+                true => "nothing".to_owned(),
+                false => there.join(", "),
+            };
+            let why = format!("expected model.onnx or model.safetensors, found {found}");
+            Err(folder.failed(&version.to_string(), &why))
+        }
+    }
+}
+
+fn foreign(what: &str, backend: &str) -> LoadFault {
+    let known = FOREIGN.iter().find(|(names, _)| names.contains(&backend));
+    LoadFault::Unsupported {
+        what: format!("{what} does not run here"),
+        instead: known
+            .map_or(
+                "expected onnxruntime, divisi (safetensors) or ensemble",
+                |(_, way)| way,
+            )
+            .to_owned(),
+    }
+}

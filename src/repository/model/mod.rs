@@ -1,0 +1,79 @@
+//! A version of a model that is a network's file: read, and checked against its configuration.
+
+mod backend;
+mod network;
+mod place;
+mod tensors;
+mod weights;
+
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Member};
+use divisi::tensor::Signature;
+
+use crate::batch::BatchDimension;
+use crate::config::ModelConfig;
+use crate::error::LoadFault;
+use crate::folder::ModelFolder;
+
+use backend::ModelFormat;
+use network::Opened;
+use place::ConfigPlace;
+
+pub(crate) use place::CONFIG;
+pub(crate) use tensors::ModelTensors;
+
+/// A version of a model.
+pub(crate) enum ReadModel {
+    /// A network for rows of one size, which steps of pipelines can run.
+    Network(Arc<Member>, ModelTensors),
+    /// One for samples of any length, alone.
+    Varying(Ensemble, BatchDimension),
+}
+
+/// Reads a version of a model, whose member is to be called `name`.
+pub(crate) fn read(
+    folder: &ModelFolder<'_>,
+    config: &ModelConfig,
+    version: u64,
+    name: String,
+) -> Result<ReadModel, LoadFault> {
+    let (format, file) = backend::file_of(folder, config, version)?;
+    let place = ConfigPlace {
+        folder,
+        file: &file,
+    };
+    let path = folder.inside(&file)?;
+    let opened = match format {
+        ModelFormat::Onnx => network::open(&path, config, &place)?,
+        ModelFormat::Safetensors => {
+            Opened::Network(Box::new(weights::open(&path, config, &place)?))
+        }
+    };
+    match opened {
+        Opened::Network(read) => {
+            let tensors = tensors::tensors(config, &read.signature, read.has_batch, &place)?;
+            let member = Member::of_model(name, read.graph, None, read.weights);
+            let member = member.map_err(|error| place.of_file(&error))?;
+            Ok(ReadModel::Network(Arc::new(member), tensors))
+        }
+        Opened::Varying(ensemble) => varying(*ensemble, name, config, &place),
+    }
+}
+
+/// Checks the tensors of a model for samples of any length, and names it.
+fn varying(
+    mut ensemble: Ensemble,
+    name: String,
+    config: &ModelConfig,
+    place: &ConfigPlace<'_>,
+) -> Result<ReadModel, LoadFault> {
+    let Some(only) = ensemble.members.first_mut() else {
+        return Err(place.of_file(&"expected a network"));
+    };
+    let signature: Signature = only.graph.signature();
+    let ModelTensors { batch, .. } = tensors::tensors(config, &signature, true, place)?;
+    Arc::make_mut(only).name.clone_from(&name);
+    ensemble.name = name;
+    Ok(ReadModel::Varying(ensemble, batch))
+}

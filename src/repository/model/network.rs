@@ -1,0 +1,143 @@
+//! The network of a version of a model.
+
+use std::path::Path;
+
+use divisi::ensemble::{Ensemble, Files};
+use divisi::network::{Graph, Weights};
+use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
+use divisi::tensor::Signature;
+
+use crate::config::{ModelConfig, TensorConfig};
+use crate::error::LoadFault;
+
+use super::place::ConfigPlace;
+
+/// A network with its weights and tensors.
+pub(super) struct ReadNetwork {
+    pub(super) graph: Graph,
+    pub(super) weights: Weights,
+    /// Its tensors, without the dimension of a batch.
+    pub(super) signature: Signature,
+    /// Whether its tensors have that dimension.
+    pub(super) has_batch: bool,
+}
+
+/// What a file holds.
+pub(super) enum Opened {
+    /// A network for samples of one size.
+    Network(Box<ReadNetwork>),
+    /// One for samples of any length, as an ensemble of its own.
+    Varying(Box<Ensemble>),
+}
+
+/// Opens an ONNX file for the inputs that the configuration names.
+pub(super) fn open(
+    path: &Path,
+    config: &ModelConfig,
+    place: &ConfigPlace<'_>,
+) -> Result<Opened, LoadFault> {
+    let wrong = |error: OnnxError| place.of_file(&error);
+    let model = OnnxModel::open(path).map_err(wrong)?;
+    if config.inputs.is_empty() {
+        return match model.open_lengths() {
+            Some(_) => varying(path, place),
+            None => Ok(fixed(model.network(None).map_err(wrong)?)),
+        };
+    }
+    let known: Vec<&str> = model.input_names().collect();
+    place.check_names("input", &config.inputs, &known)?;
+    if let Some(name) = known.iter().find(|name| !has(&config.inputs, name)) {
+        let why = format!("input: the model takes `{name}` too, which is not there");
+        return Err(place.wrong(config.inputs[0].line, &why));
+    }
+    let batched = is_batched(config);
+    let samples = config
+        .inputs
+        .iter()
+        .map(|input| sample(input, config, batched));
+    let samples: Vec<(&str, Vec<i64>)> = samples.collect();
+    if samples.iter().any(|(_, dims)| dims.contains(&-1)) {
+        if model.open_lengths().is_some() {
+            return varying(path, place);
+        }
+        let why = "input.dims: several dimensions vary, or one that the model fixes; expected \
+                   numbers in all but one of them";
+        return Err(place.wrong(config.inputs[0].line, why));
+    }
+    let given: Vec<(&str, Vec<usize>)> = samples
+        .into_iter()
+        .map(|(name, dims)| (name, whole(batched, &dims)))
+        .collect();
+    let network = model.network_of(&given);
+    Ok(fixed(
+        network.map_err(|error| of_config(error, config, place))?,
+    ))
+}
+
+/// Returns an error of a file, at the line of the configuration that does not fit it.
+fn of_config(error: OnnxError, config: &ModelConfig, place: &ConfigPlace<'_>) -> LoadFault {
+    let OnnxError::Model(ModelFault::Dims { name, expected, .. }) = &error else {
+        return place.of_file(&error);
+    };
+    let Some(input) = config.inputs.iter().find(|input| input.name == *name) else {
+        return place.of_file(&error);
+    };
+    let (expected, found) = (expected.join(", "), taken(input));
+    let rows = match config.max_batch_size.unwrap_or(0) {
+        0 => "",
+        _ => ", of which the first is that of the batch",
+    };
+    let why = format!("input `{name}`: dims: the model takes [{expected}]{rows}, found {found:?}");
+    place.wrong(input.line, &why)
+}
+
+fn has(tensors: &[TensorConfig], name: &str) -> bool {
+    tensors.iter().any(|tensor| tensor.name == name)
+}
+
+/// Whether the first dimension is the batch's: unwritten, or -1 in all inputs.
+pub(super) fn is_batched(config: &ModelConfig) -> bool {
+    let is_open = |input: &TensorConfig| taken(input).first() == Some(&-1);
+    config.max_batch_size.unwrap_or(0) > 0 || config.inputs.iter().all(is_open)
+}
+
+/// Returns the dimensions that the model itself takes.
+pub(super) fn taken(tensor: &TensorConfig) -> &[i64] {
+    tensor.reshape.as_deref().unwrap_or(&tensor.dims)
+}
+
+/// Returns an input's name and dimensions, without those of a batch.
+fn sample<'c>(input: &'c TensorConfig, config: &ModelConfig, batched: bool) -> (&'c str, Vec<i64>) {
+    let written = batched && config.max_batch_size.unwrap_or(0) == 0;
+    let dims = taken(input);
+    (&input.name, dims[usize::from(written)..].to_vec())
+}
+
+/// Returns the dimensions of a batch of 1, or all that there are.
+fn whole(batched: bool, dims: &[i64]) -> Vec<usize> {
+    let sizes = dims.iter().map(|dim| usize::try_from(*dim).unwrap_or(0));
+    batched.then_some(1).into_iter().chain(sizes).collect()
+}
+
+fn fixed(network: OnnxNetwork) -> Opened {
+    let mut inputs = network.inputs.iter();
+    let has_batch = inputs.all(|input| input.dims.first() == Some(&1));
+    Opened::Network(Box::new(ReadNetwork {
+        signature: network.graph.signature(),
+        graph: network.graph,
+        weights: network.weights,
+        has_batch,
+    }))
+}
+
+/// Reads a file that leaves a length open.
+fn varying(path: &Path, place: &ConfigPlace<'_>) -> Result<Opened, LoadFault> {
+    let name = path.file_name().unwrap_or_default();
+    let read = Ensemble::read(&Files::Network {
+        folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        file: name.to_string_lossy().into_owned(),
+        shape: None,
+    });
+    let ensemble = read.map_err(|error| place.of_file(&error))?;
+    Ok(Opened::Varying(Box::new(ensemble)))
+}

@@ -1,0 +1,59 @@
+//! Where errors of a model are: a line of its configuration, or its file.
+
+use crate::config::TensorConfig;
+use crate::error::LoadFault;
+use crate::folder::ModelFolder;
+
+/// The name of a configuration in a model's folder.
+pub(crate) const CONFIG: &str = "config.pbtxt";
+
+/// A model's folder and the file that is read.
+pub(super) struct ConfigPlace<'f> {
+    pub(super) folder: &'f ModelFolder<'f>,
+    /// The file, by its path in the folder.
+    pub(super) file: &'f str,
+}
+
+impl ConfigPlace<'_> {
+    /// Returns an error at a line of the configuration.
+    pub(super) fn wrong(&self, line: usize, why: &str) -> LoadFault {
+        LoadFault::Line {
+            file: self.folder.shown(CONFIG),
+            line,
+            message: why.to_owned(),
+        }
+    }
+
+    /// Returns an error of the whole file.
+    pub(super) fn of_file(&self, error: &impl ToString) -> LoadFault {
+        let (shown, text) = (self.folder.shown(self.file), error.to_string());
+        // Readers begin with the path that they were given.
+        let path = self.folder.inside(self.file).ok();
+        let own = path.and_then(|path| Some(format!("{}: ", path.to_str()?)));
+        let reason = own.and_then(|own| text.strip_prefix(&own).map(str::to_owned));
+        LoadFault::File {
+            file: shown,
+            reason: reason.unwrap_or(text),
+        }
+    }
+
+    /// Checks that the model has all tensors that the configuration names.
+    pub(super) fn check_names(
+        &self,
+        side: &str,
+        written: &[TensorConfig],
+        known: &[&str],
+    ) -> Result<(), LoadFault> {
+        let unknown = written
+            .iter()
+            .find(|tensor| !known.contains(&&*tensor.name));
+        match unknown {
+            None => Ok(()),
+            Some(tensor) => {
+                let (name, known) = (&tensor.name, known.join(", "));
+                let why = format!("{side}: the model has no `{name}`, expected {known}");
+                Err(self.wrong(tensor.line, &why))
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The order in which models are loaded: ensembles after the models that they use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The models that each model uses, by name.
+pub(crate) type Uses = BTreeMap<String, Vec<String>>;
+
+/// An order of models, and those of them that are in no order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoadOrder {
+    /// Each after those that it uses.
+    pub(crate) ordered: Vec<String>,
+    /// Those that use each other or such, each with a circle that it leads to.
+    pub(crate) circles: Vec<(String, Vec<String>)>,
+}
+
+/// Finds the order of the models in `uses`; what these use and is not there has no part in it.
+pub(crate) fn order(uses: &Uses) -> LoadOrder {
+    let mut waiting: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, used) in uses {
+        let there = used.iter().filter(|name| uses.contains_key(*name));
+        let there: BTreeSet<&str> = there.map(String::as_str).collect();
+        for used in &there {
+            users.entry(used).or_default().push(name);
+        }
+        waiting.insert(name, there);
+    }
+    let free = waiting.iter().filter(|(_, used)| used.is_empty());
+    let mut ready: BTreeSet<&str> = free.map(|(name, _)| *name).collect();
+    let mut order = LoadOrder::default();
+    while let Some(name) = ready.pop_first() {
+        waiting.remove(name);
+        order.ordered.push(name.to_owned());
+        for user in users.get(name).into_iter().flatten() {
+            let left = waiting.get_mut(user);
+            if left.is_some_and(|left| left.remove(name) && left.is_empty()) {
+                ready.insert(user);
+            }
+        }
+    }
+    let circles = waiting
+        .keys()
+        .map(|name| ((*name).to_owned(), circle(name, &waiting)));
+    order.circles = circles.collect();
+    order
+}
+
+/// Follows models that wait for each other from one of them until one comes again.
+fn circle(from: &str, waiting: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
+    let mut path = vec![from];
+    let mut at: BTreeMap<&str, usize> = BTreeMap::from([(from, 0)]);
+    let next = |name: &str| waiting.get(name).and_then(|used| used.first().copied());
+    while let Some(next) = path.last().and_then(|last| next(last)) {
+        path.push(next);
+        if let Some(first) = at.insert(next, path.len() - 1) {
+            return path[first..]
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect();
+        }
+    }
+    Vec::new()
+}

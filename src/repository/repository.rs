@@ -1,0 +1,175 @@
+//! A repository: which models there are, and loading them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::ModelConfig;
+use crate::described::DescribedModel;
+use crate::error::{LoadFault, RepositoryError};
+use crate::folder::Root;
+use crate::loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
+use crate::order::{Uses, order};
+use crate::versions::{KnownModels, load_versions};
+
+/// A model repository.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    root: Root,
+}
+
+/// The models that are to be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'n> {
+    /// All that there are.
+    All,
+    /// Those of these names, and what their steps use. Ensembles that were loaded and use one of
+    /// them are loaded again.
+    Named(&'n [String]),
+}
+
+impl Repository {
+    /// Opens the repository in a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or is none.
+    pub fn open(path: &Path) -> Result<Self, RepositoryError> {
+        let root = Root::open(path)?;
+        Ok(Repository { root })
+    }
+
+    /// Whether the folder at `path` is a repository and not an ensemble: it has no manifest, and a
+    /// folder with a configuration, a version or a manifest.
+    pub fn is_at(path: &Path) -> bool {
+        let Ok(root) = Root::open(path) else {
+            return false;
+        };
+        let has_manifest = DescribedModel::MANIFESTS
+            .iter()
+            .any(|m| path.join(m).exists());
+        let names = root.names().unwrap_or_default();
+        let is_model = |name: &String| root.model(name).is_ok_and(|f| DescribedModel::is_at(&f));
+        !has_manifest && names.iter().any(is_model)
+    }
+
+    /// Returns its folder.
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Returns the names of its models, in order.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or has more folders than are taken for models.
+    pub fn names(&self) -> Result<Vec<String>, RepositoryError> {
+        self.root.names()
+    }
+
+    /// Loads models. `loaded` are those that were before: steps of ensembles use them where they
+    /// are not loaded again.
+    ///
+    /// # Errors
+    /// The folder cannot be read. What is wrong with a model is in the report.
+    pub fn load(
+        &self,
+        wanted: Wanted<'_>,
+        loaded: &[Arc<LoadedModel>],
+    ) -> Result<LoadReport, RepositoryError> {
+        let names = self.names()?;
+        let mut report = LoadReport::default();
+        let described = self.described(wanted, &names, loaded, &mut report);
+        let uses = described.iter();
+        let uses: Uses = uses
+            .map(|(name, model)| (name.clone(), model.uses()))
+            .collect();
+        let order = order(&uses);
+        for (name, models) in order.circles {
+            report.failures.push(LoadFailure {
+                name,
+                version: None,
+                fault: LoadFault::Circle { models },
+            });
+        }
+        let mut known = KnownModels::new(loaded, described.keys());
+        for fault in &report.failures {
+            known.failed(&fault.name, &fault.fault);
+        }
+        for model in order.ordered.iter().filter_map(|name| described.get(name)) {
+            load_versions(model, &mut known, &mut report);
+        }
+        Ok(report)
+    }
+
+    /// Reads the configurations of the models that are wanted, and of what they use.
+    fn described(
+        &self,
+        wanted: Wanted<'_>,
+        names: &[String],
+        loaded: &[Arc<LoadedModel>],
+        report: &mut LoadReport,
+    ) -> BTreeMap<String, DescribedModel<'_>> {
+        let mut left: BTreeSet<String> = match wanted {
+            Wanted::All => names.iter().cloned().collect(),
+            Wanted::Named(named) => with_users(named, loaded),
+        };
+        let mut described = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        while let Some(name) = left.pop_first() {
+            seen.insert(name.clone());
+            match self.describe(&name, names) {
+                Ok(model) => {
+                    let is_there = |name: &String| loaded.iter().any(|m| m.name == *name);
+                    let used = model.uses().into_iter();
+                    let used = used.filter(|n| !seen.contains(n) && !is_there(n));
+                    left.extend(used.filter(|name| names.contains(name)));
+                    described.insert(name, model);
+                }
+                Err(fault) => report.failures.push(LoadFailure {
+                    name,
+                    version: None,
+                    fault,
+                }),
+            }
+        }
+        described
+    }
+
+    fn describe(&self, name: &str, names: &[String]) -> Result<DescribedModel<'_>, LoadFault> {
+        if !names.iter().any(|known| known == name) {
+            return Err(LoadFault::Unknown {
+                name: name.to_owned(),
+                known: names.iter().take(SHOWN).cloned().collect(),
+            });
+        }
+        DescribedModel::read(self.root.model(name)?, name)
+    }
+
+    /// Returns the configuration of a model, without loading it.
+    ///
+    /// # Errors
+    /// There is no such model, or its configuration is wrong.
+    pub fn config(&self, name: &str) -> Result<ModelConfig, LoadFault> {
+        let names = self.names().unwrap_or_default();
+        Ok(self.describe(name, &names)?.config)
+    }
+}
+
+/// The most names that an error lists.
+const SHOWN: usize = 16;
+
+/// Returns models and the loaded ones that use them, directly or through others.
+fn with_users(named: &[String], loaded: &[Arc<LoadedModel>]) -> BTreeSet<String> {
+    let mut all: BTreeSet<String> = named.iter().cloned().collect();
+    loop {
+        let uses = |model: &&Arc<LoadedModel>| {
+            let mut used = model.uses.iter();
+            used.any(|used: &ModelVersion| all.contains(&used.name))
+        };
+        let users = loaded.iter().filter(uses).map(|model| model.name.clone());
+        let more: Vec<String> = users.filter(|name| !all.contains(name)).collect();
+        if more.is_empty() {
+            return all;
+        }
+        all.extend(more);
+    }
+}

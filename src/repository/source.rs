@@ -1,0 +1,190 @@
+//! A repository as a source of the models that are served.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use divisi::catalogue::{BatchDimension as Rows, Interface, NewEntry, Version};
+use divisi::deployment::{ModelSource, ModelsRead};
+use divisi::lock::Leaf;
+
+use crate::batch::BatchDimension;
+use crate::loaded::{LoadFailure, LoadReport, LoadedModel};
+use crate::repository::{Repository, Wanted};
+
+/// The models of a repository. Those whose files did not change are the same ones when they are read
+/// again, and so are models that several pipelines use.
+pub struct RepositorySource {
+    repository: Repository,
+    known: Leaf<Known>,
+}
+
+/// The models that were loaded, and how their files looked.
+#[derive(Default)]
+struct Known {
+    models: Vec<Arc<LoadedModel>>,
+    entries: Vec<(Arc<LoadedModel>, NewEntry)>,
+    stamps: BTreeMap<String, Stamp>,
+}
+
+/// The paths, times and sizes of the files of a model.
+type Stamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
+
+impl RepositorySource {
+    /// Serves the models of a repository.
+    pub fn new(repository: Repository) -> Self {
+        RepositorySource {
+            repository,
+            known: Leaf::default(),
+        }
+    }
+
+    fn stamp(&self, name: &str) -> Stamp {
+        let mut stamp = Stamp::new();
+        look(&self.repository.path().join(name), DEPTH, &mut stamp);
+        stamp.sort();
+        stamp
+    }
+}
+
+/// Folders of versions lie in that of a model, those of a network's weights in these.
+const DEPTH: usize = 3;
+/// The most files that are looked at for changes.
+const MOST_FILES: usize = 4096;
+
+fn look(folder: &Path, depth: usize, stamp: &mut Stamp) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(facts) = std::fs::metadata(entry.path()) else {
+            continue;
+        };
+        if stamp.len() >= MOST_FILES {
+            return;
+        }
+        match facts.is_dir() {
+            true if depth > 1 => look(&entry.path(), depth - 1, stamp),
+            true => {}
+            false => stamp.push((entry.path(), facts.modified().ok(), facts.len())),
+        }
+    }
+}
+
+impl ModelSource for RepositorySource {
+    fn names(&self) -> Vec<String> {
+        self.repository.names().unwrap_or_default()
+    }
+
+    fn read(&self, names: &BTreeSet<String>, _served: &[NewEntry]) -> ModelsRead {
+        let mut known = self.known.lock();
+        let there = self.names();
+        let (there, gone): (Vec<&String>, _) = names.iter().partition(|n| there.contains(n));
+        let stamps = there.iter().map(|name| ((*name).clone(), self.stamp(name)));
+        let stamps: BTreeMap<String, Stamp> = stamps.collect();
+        let changed = |name: &&String| known.stamps.get(*name) != stamps.get(*name);
+        let changed: Vec<String> = there.into_iter().filter(changed).cloned().collect();
+        let mut read = ModelsRead::default();
+        match changed.is_empty() {
+            true => {}
+            false => match self.repository.load(Wanted::Named(&changed), &known.models) {
+                Ok(report) => known.take(report, &stamps, &mut read),
+                Err(error) => {
+                    let all = changed.into_iter();
+                    read.failures
+                        .extend(all.map(|name| (name, error.to_string())));
+                }
+            },
+        }
+        for name in gone {
+            let reason = "its folder is gone".to_owned();
+            read.failures.insert(name.clone(), reason);
+        }
+        read.entries = known.entries_of(names);
+        read
+    }
+}
+
+impl Known {
+    /// Takes what was loaded; models that could not be loaded stay as they were.
+    fn take(
+        &mut self,
+        report: LoadReport,
+        stamps: &BTreeMap<String, Stamp>,
+        read: &mut ModelsRead,
+    ) {
+        let LoadReport { models, failures } = report;
+        for LoadFailure {
+            name,
+            version,
+            fault,
+        } in failures
+        {
+            let which = version.map_or_else(String::new, |v| format!("version {v}: "));
+            let reason = format!("{which}{fault}");
+            let told = read.failures.entry(name).or_default();
+            match told.is_empty() {
+                true => *told = reason,
+                false => *told = format!("{told}; {reason}"),
+            }
+        }
+        let failed = |model: &Arc<LoadedModel>| read.failures.contains_key(&model.name);
+        let models: Vec<Arc<LoadedModel>> = models.into_iter().filter(|m| !failed(m)).collect();
+        let is_new = |name: &str| models.iter().any(|model| model.name == name);
+        self.models.retain(|model| !is_new(&model.name));
+        self.entries.retain(|(model, _)| !is_new(&model.name));
+        for model in models {
+            if let Some(stamp) = stamps.get(&model.name) {
+                self.stamps.insert(model.name.clone(), stamp.clone());
+            }
+            let fields = model.not_honoured.iter();
+            read.notices.extend(fields.map(|field| {
+                format!(
+                    "model `{}`: `{field}` of its config.pbtxt means nothing here",
+                    model.name
+                )
+            }));
+            if let Some(entry) = entry(&model) {
+                self.entries.push((Arc::clone(&model), entry));
+            }
+            self.models.push(model);
+        }
+    }
+
+    /// Returns the entries of models, and of those that they use.
+    fn entries_of(&self, names: &BTreeSet<String>) -> Vec<NewEntry> {
+        let mut wanted = names.clone();
+        loop {
+            let users = self.models.iter().filter(|m| wanted.contains(&m.name));
+            let used = users.flat_map(|m| m.uses.iter().map(|used| used.name.clone()));
+            let more: Vec<String> = used.filter(|name| !wanted.contains(name)).collect();
+            if more.is_empty() {
+                break;
+            }
+            wanted.extend(more);
+        }
+        let wanted = self
+            .entries
+            .iter()
+            .filter(|(m, _)| wanted.contains(&m.name));
+        wanted.map(|(_, entry)| entry.clone()).collect()
+    }
+}
+
+/// Returns a model as what is served, or `None` for a version 0, which there is none of.
+fn entry(model: &LoadedModel) -> Option<NewEntry> {
+    let labels = model.labels.iter();
+    Some(NewEntry {
+        name: model.name.clone(),
+        version: Version::new(model.version)?,
+        ensemble: Arc::clone(&model.ensemble),
+        interface: Interface {
+            network: model.answers_itself(),
+            batch: match model.batch {
+                BatchDimension::Absent => Rows::None,
+                BatchDimension::Exactly(most) | BatchDimension::UpTo(most) => Rows::AtMost(most),
+                BatchDimension::Open => Rows::Any,
+            },
+            labels: labels.cloned().collect(),
+            uncached: !model.config.cached,
+        },
+    })
+}

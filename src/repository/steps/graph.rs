@@ -1,0 +1,216 @@
+//! The steps of an ensemble's configuration become a pipeline.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use divisi::tensor::TensorSpec;
+
+use crate::batch::BatchDimension;
+use crate::config::{ModelConfig, StepConfig, TensorConfig};
+use crate::error::LoadFault;
+use crate::loaded::{LoadedModel, PipelinePart};
+
+use super::parts::{PartNames, Parts};
+use super::shapes::{as_row, batch, fits, row_dims};
+use super::{Assembled, built};
+
+/// An ensemble that is put together.
+pub(crate) struct EnsembleGraph<'c> {
+    /// Its name.
+    pub(crate) name: &'c str,
+    /// Its configuration file, as messages call it.
+    pub(crate) file: String,
+    pub(crate) config: &'c ModelConfig,
+    pub(crate) steps: &'c [StepConfig],
+    /// The model of each step.
+    pub(crate) models: Vec<Arc<LoadedModel>>,
+}
+
+/// A step with its name and model.
+struct NamedStep<'g> {
+    name: String,
+    written: &'g StepConfig,
+    model: &'g LoadedModel,
+    part: &'g PipelinePart,
+}
+
+/// Puts an ensemble together.
+///
+/// # Errors
+/// A tensor does not fit by name, type, dimensions or rows, is made by nobody or by two, or steps
+/// wait for each other.
+pub(crate) fn assemble(
+    graph: &EnsembleGraph<'_>,
+) -> Result<(Assembled, BatchDimension), LoadFault> {
+    let steps = graph.named_steps()?;
+    for step in &steps {
+        graph.check_maps(step)?;
+    }
+    let rows: Vec<(&str, BatchDimension)> =
+        steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
+    let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
+    let mut parts = Parts::default();
+    for step in &steps {
+        let names = PartNames::new(&step.name, step.written);
+        let row = |specs: &[TensorSpec]| as_row(specs, step.model.batch, batch);
+        let added = parts.add(step.part, &names, row);
+        added.map_err(|why| graph.of_step(step.written, &step.name, &why))?;
+    }
+    let inputs = graph.config.inputs.iter();
+    let inputs = inputs.map(|input| graph.input(input, &steps, batch));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    let outputs = graph
+        .config
+        .outputs
+        .iter()
+        .map(|output| output.name.clone());
+    let outputs: Vec<String> = outputs.collect();
+    let name = graph.name.to_owned();
+    let made = built(name, parts.members, parts.steps, (inputs, &outputs));
+    let made = made.map_err(|why| graph.in_words(&steps, &why))?;
+    graph.check_outputs(&made.part.outputs, batch)?;
+    Ok((made, batch))
+}
+
+impl<'c> EnsembleGraph<'c> {
+    fn wrong(&self, line: usize, why: &str) -> LoadFault {
+        LoadFault::Line {
+            file: self.file.clone(),
+            line,
+            message: why.to_owned(),
+        }
+    }
+
+    fn of_step(&self, written: &StepConfig, name: &str, why: &str) -> LoadFault {
+        self.wrong(written.line, &format!("step `{name}`: {why}"))
+    }
+
+    /// Returns an error of the graph, at the line of the step that it names.
+    fn in_words(&self, steps: &[NamedStep<'_>], why: &str) -> LoadFault {
+        let named = |step: &&NamedStep<'_>| why.contains(&format!("`{}`", step.name));
+        let line = steps.iter().find(named).map_or(1, |step| step.written.line);
+        self.wrong(line, &format!("ensemble_scheduling: {why}"))
+    }
+
+    /// Names the steps after their models; the second of one model is `model-2`.
+    fn named_steps(&self) -> Result<Vec<NamedStep<'_>>, LoadFault> {
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        let pairs = self.steps.iter().zip(&self.models);
+        let steps = pairs.map(|(written, model)| {
+            let count = uses.entry(&written.model).or_default();
+            *count += 1;
+            let name = match *count {
+                1 => written.model.clone(),
+                count => format!("{}-{count}", written.model),
+            };
+            let Some(part) = &model.part else {
+                let why = match model.answers_itself() {
+                    true => {
+                        "its dimensions vary, and those of an ensemble's tensors are fixed; say \
+                         numbers in the config.pbtxt of the model"
+                    }
+                    false => "an ensemble.toml or pipeline.toml is served alone, not as a step",
+                };
+                return Err(self.of_step(written, &name, why));
+            };
+            Ok(NamedStep {
+                name,
+                written,
+                model,
+                part,
+            })
+        });
+        steps.collect()
+    }
+
+    /// Checks that maps name all inputs of a model, and no tensor that it has not.
+    fn check_maps(&self, step: &NamedStep<'_>) -> Result<(), LoadFault> {
+        let sides = [
+            ("input_map", &step.written.inputs, &step.part.inputs),
+            ("output_map", &step.written.outputs, &step.part.outputs),
+        ];
+        for (field, map, own) in sides {
+            let known: Vec<&str> = own.iter().map(|spec| spec.name.as_str()).collect();
+            if let Some((name, _)) = map.iter().find(|(name, _)| !known.contains(&&**name)) {
+                let known = known.join(", ");
+                let why = format!("{field}: the model has no `{name}`, expected {known}");
+                return Err(self.of_step(step.written, &step.name, &why));
+            }
+        }
+        let mapped = |name: &str| step.written.inputs.iter().any(|(own, _)| own == name);
+        match step.part.inputs.iter().find(|spec| !mapped(&spec.name)) {
+            None => Ok(()),
+            Some(spec) => {
+                let why = format!(
+                    "input_map: expected a tensor for `{}`, found none",
+                    spec.name
+                );
+                Err(self.of_step(step.written, &step.name, &why))
+            }
+        }
+    }
+
+    /// Returns an input of the ensemble as that of a row; where it varies, its dimensions are those
+    /// of the first step that reads it.
+    fn input(
+        &self,
+        input: &TensorConfig,
+        steps: &[NamedStep<'_>],
+        batch: BatchDimension,
+    ) -> Result<TensorSpec, LoadFault> {
+        let wrong = |why: String| self.wrong(input.line, &format!("input `{}`: {why}", input.name));
+        if input.reshape.is_some() {
+            return Err(wrong("reshape: expected none in an ensemble".into()));
+        }
+        let readers = steps.iter().filter_map(|step| {
+            let mut map = step.written.inputs.iter();
+            let (own, _) = map.find(|(_, tensor)| *tensor == input.name)?;
+            let spec = step.part.inputs.iter().find(|spec| spec.name == *own)?;
+            Some((step, spec))
+        });
+        let Some((step, spec)) = readers.take(1).next() else {
+            return Err(wrong("no step reads it".into()));
+        };
+        let row = as_row(std::slice::from_ref(spec), step.model.batch, batch);
+        let row = row.map_err(|why| self.of_step(step.written, &step.name, &why))?;
+        let written = row_dims(input, self.config, batch);
+        match row.into_iter().next() {
+            Some(row) if input.data_type == row.data_type && fits(written, &row) => {
+                Ok(TensorSpec {
+                    name: input.name.clone(),
+                    ..row
+                })
+            }
+            row => {
+                let expected = row.map(|row| row.to_string()).unwrap_or_default();
+                let (name, data_type) = (&step.name, input.data_type);
+                Err(wrong(format!(
+                    "expected {expected}, which step `{name}` reads, found {data_type} {written:?}"
+                )))
+            }
+        }
+    }
+
+    /// Checks the outputs that the configuration says against those that the steps make.
+    fn check_outputs(&self, made: &[TensorSpec], batch: BatchDimension) -> Result<(), LoadFault> {
+        for (output, made) in self.config.outputs.iter().zip(made) {
+            let written = row_dims(output, self.config, batch);
+            if output.reshape.is_some() {
+                let why = format!(
+                    "output `{}`: reshape: expected none in an ensemble",
+                    output.name
+                );
+                return Err(self.wrong(output.line, &why));
+            }
+            if output.data_type != made.data_type || !fits(written, made) {
+                let (name, data_type) = (&output.name, output.data_type);
+                let why = format!(
+                    "output `{name}`: expected {made}, which its step makes, found {data_type} \
+                     {written:?}"
+                );
+                return Err(self.wrong(output.line, &why));
+            }
+        }
+        Ok(())
+    }
+}

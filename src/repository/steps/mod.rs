@@ -1,0 +1,105 @@
+//! Models as pipelines: one network as one step, and an ensemble's steps by their maps.
+
+mod graph;
+mod parts;
+mod shapes;
+
+use std::sync::Arc;
+
+use divisi::device::MemberIndex;
+use divisi::ensemble::{BatchSizes, Ensemble, Member, PolicyKind, Wait};
+use divisi::pipeline::{Pipeline, StepSpec, WorkSpec};
+use divisi::tensor::TensorSpec;
+
+use crate::batch::BatchDimension;
+use crate::config::{DynamicBatching, ModelConfig};
+use crate::loaded::PipelinePart;
+use crate::model::ModelTensors;
+
+pub(crate) use graph::{EnsembleGraph, assemble};
+
+/// A pipeline as an ensemble, and as a part of others.
+pub(crate) struct Assembled {
+    pub(crate) ensemble: Ensemble,
+    pub(crate) part: PipelinePart,
+}
+
+/// Makes a pipeline of one step of a model.
+///
+/// # Errors
+/// Its samples or answers are larger than can be; in words.
+pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, String> {
+    let own = |specs: &[TensorSpec]| -> Vec<(String, String)> {
+        let names = specs
+            .iter()
+            .map(|spec| (spec.name.clone(), spec.name.clone()));
+        names.collect()
+    };
+    let signature = &tensors.signature;
+    let step = StepSpec {
+        name: member.name.clone(),
+        work: WorkSpec::Model {
+            member: MemberIndex::new(0),
+            signature: signature.clone(),
+            inputs: own(&signature.inputs),
+            outputs: own(&signature.outputs),
+        },
+        when: None,
+        quorum: None,
+    };
+    let inputs = signature.inputs.clone();
+    let name = member.name.clone();
+    built(name, vec![member], vec![step], (inputs, &tensors.outputs))
+}
+
+/// Builds the pipeline of steps over members.
+fn built(
+    name: String,
+    members: Vec<Arc<Member>>,
+    steps: Vec<StepSpec>,
+    (inputs, outputs): (Vec<TensorSpec>, &[String]),
+) -> Result<Assembled, String> {
+    let pipeline = Pipeline::new(inputs, steps.clone(), outputs);
+    let pipeline = pipeline.map_err(|error| error.to_string())?;
+    let part = PipelinePart {
+        members: members.clone(),
+        steps,
+        inputs: pipeline.inputs().to_vec(),
+        outputs: pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
+    };
+    let ensemble = Ensemble::of_pipeline(name, members, pipeline);
+    let ensemble = ensemble.map_err(|error| error.to_string())?;
+    Ok(Assembled { ensemble, part })
+}
+
+/// Sets batch sizes and policy as a configuration asks for.
+pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: BatchDimension) {
+    let batching = config.batching.as_ref();
+    if let Some(sizes) = sizes(batch, batching) {
+        ensemble.batch_sizes = sizes;
+    }
+    let delay = batching.map(|batching| batching.delay).unwrap_or_default();
+    if !delay.is_zero() {
+        let wait = Wait::nearest(delay);
+        ensemble.policy = PolicyKind::OptWait { wait };
+    }
+}
+
+/// The batch sizes that a model without a bound is offered, and up to a bound.
+const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/// Returns the batch sizes of a model: powers of two up to its largest, the largest, and those
+/// that are preferred; `None` for the usual ones.
+fn sizes(batch: BatchDimension, batching: Option<&DynamicBatching>) -> Option<BatchSizes> {
+    let preferred = batching.map_or(&[][..], |batching| &batching.preferred);
+    let most = match batch {
+        BatchDimension::UpTo(most) => most,
+        // Rows of several requests may still run together.
+        _ => 128,
+    };
+    let usual = SIZES.into_iter().chain([most.min(128)]);
+    let all = usual.chain(preferred.iter().copied());
+    let within = all.filter(|size| *size <= most);
+    let sizes: Vec<i64> = within.filter_map(|size| i64::try_from(size).ok()).collect();
+    BatchSizes::new(&sizes).ok()
+}

@@ -1,0 +1,135 @@
+//! The steps of a model as steps of a pipeline that uses it: renamed, and over its members.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use divisi::device::MemberIndex;
+use divisi::ensemble::Member;
+use divisi::pipeline::{StepSpec, WorkSpec};
+use divisi::tensor::{Signature, TensorSpec};
+
+use crate::config::StepConfig;
+use crate::loaded::PipelinePart;
+
+/// The most steps of a pipeline, those of ensembles within ensembles counted.
+const MOST_STEPS: usize = 1024;
+
+/// Steps over members, as they are put together.
+#[derive(Default)]
+pub(super) struct Parts {
+    pub(super) members: Vec<Arc<Member>>,
+    pub(super) steps: Vec<StepSpec>,
+}
+
+/// How the tensors and steps of a model are called in a pipeline that uses it.
+pub(super) struct PartNames<'s> {
+    /// The step's name.
+    step: &'s str,
+    /// The model's inputs and outputs, each with the pipeline's tensor.
+    known: HashMap<&'s str, &'s str>,
+}
+
+impl<'s> PartNames<'s> {
+    pub(super) fn new(step: &'s str, written: &'s StepConfig) -> Self {
+        let all = written.inputs.iter().chain(&written.outputs);
+        PartNames {
+            step,
+            known: all.map(|(own, tensor)| (&**own, &**tensor)).collect(),
+        }
+    }
+
+    /// Returns the name of a model's tensor; one that nobody else reads is the step's own.
+    fn tensor(&self, own: &str) -> String {
+        match self.known.get(own) {
+            Some(tensor) => (*tensor).to_owned(),
+            None => format!("{}/{own}", self.step),
+        }
+    }
+
+    /// Returns the name of one of a model's `count` steps.
+    fn step(&self, own: &str, count: usize) -> String {
+        match count {
+            1 => self.step.to_owned(),
+            _ => format!("{}/{own}", self.step),
+        }
+    }
+}
+
+impl Parts {
+    /// Adds the steps of a model, whose tensors `row` makes those of a row.
+    ///
+    /// # Errors
+    /// There are too many, or a tensor is none of a row; in words.
+    pub(super) fn add(
+        &mut self,
+        part: &PipelinePart,
+        names: &PartNames<'_>,
+        row: impl Fn(&[TensorSpec]) -> Result<Vec<TensorSpec>, String>,
+    ) -> Result<(), String> {
+        if self.steps.len() + part.steps.len() > MOST_STEPS {
+            return Err(format!(
+                "a pipeline has at most {MOST_STEPS} steps, those of its ensembles counted"
+            ));
+        }
+        let members: Vec<MemberIndex> = part.members.iter().map(|m| self.member(m)).collect();
+        for step in &part.steps {
+            let name = names.step(&step.name, part.steps.len());
+            let work = renamed(&step.work, &members, names, &row)?;
+            self.steps.push(StepSpec {
+                name,
+                work,
+                ..step.clone()
+            });
+        }
+        Ok(())
+    }
+
+    /// Returns the number of a member; one that is there already is the same.
+    fn member(&mut self, member: &Arc<Member>) -> MemberIndex {
+        let mut known = self.members.iter();
+        let at = known.position(|known| Arc::ptr_eq(known, member));
+        MemberIndex::new(at.unwrap_or_else(|| {
+            self.members.push(Arc::clone(member));
+            self.members.len() - 1
+        }))
+    }
+}
+
+fn renamed(
+    work: &WorkSpec,
+    members: &[MemberIndex],
+    names: &PartNames<'_>,
+    row: impl Fn(&[TensorSpec]) -> Result<Vec<TensorSpec>, String>,
+) -> Result<WorkSpec, String> {
+    let mapped = |map: &[(String, String)]| -> Vec<(String, String)> {
+        let each = map.iter().map(|(own, t)| (own.clone(), names.tensor(t)));
+        each.collect()
+    };
+    let listed = |tensors: &[String]| tensors.iter().map(|t| names.tensor(t)).collect();
+    Ok(match work {
+        WorkSpec::Model {
+            member,
+            signature,
+            inputs,
+            outputs,
+        } => WorkSpec::Model {
+            member: members[member.get()],
+            signature: Signature {
+                inputs: row(&signature.inputs)?,
+                outputs: row(&signature.outputs)?,
+                lengths: None,
+            },
+            inputs: mapped(inputs),
+            outputs: mapped(outputs),
+        },
+        WorkSpec::Host {
+            step,
+            inputs,
+            outputs,
+        } => WorkSpec::Host {
+            step: step.clone(),
+            inputs: listed(inputs),
+            outputs: listed(outputs),
+        },
+    })
+}

@@ -1,0 +1,62 @@
+//! Protocol Buffers' text format: a text becomes messages whose fields have the names and kinds
+//! that the published interface file says.
+
+mod parser;
+mod schema;
+mod token;
+
+use thiserror::Error;
+
+pub(crate) use schema::MessageType;
+
+/// A message as it is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Message {
+    /// The line on which it begins.
+    pub(crate) line: usize,
+    /// Its fields in order; those that are lists once for each value.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// A field with a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The line that it stands on.
+    pub(crate) line: usize,
+    /// Its value.
+    pub(crate) value: Value,
+}
+
+/// The value of a field, of the kind that the interface file says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Flag(bool),
+    Whole(i128),
+    Number(f64),
+    Text(String),
+    /// The name of one of several.
+    Choice(&'static str),
+    Message(Message),
+}
+
+/// A text is none of the messages that it should be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{line}: {message}")]
+pub(crate) struct TextFault {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The field, and the value that was expected.
+    pub(crate) message: String,
+}
+
+impl Message {
+    /// Reads a text as a message of a type.
+    ///
+    /// # Errors
+    /// The text is damaged, or has a field of another name, kind or number than the type.
+    pub(crate) fn parse(text: &str, kind: &'static MessageType) -> Result<Self, TextFault> {
+        parser::parse(text, kind)
+    }
+}

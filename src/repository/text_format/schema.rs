@@ -1,0 +1,62 @@
+//! The fields that messages of `config.pbtxt` have, as the published interface file names them.
+
+/// A type of messages.
+#[derive(Debug)]
+pub(crate) struct MessageType {
+    /// Its name in the interface file.
+    pub(super) name: &'static str,
+    pub(super) fields: &'static [FieldType],
+}
+
+/// A field of a type of messages.
+#[derive(Debug)]
+pub(super) struct FieldType {
+    pub(super) name: &'static str,
+    pub(super) kind: FieldKind,
+    /// Whether it may be there more than once.
+    pub(super) repeated: bool,
+    /// The name of the choice that it is one of, if it is: others of it may not be there too.
+    pub(super) choice: Option<&'static str>,
+}
+
+/// The values that a field takes.
+#[derive(Debug)]
+pub(super) enum FieldKind {
+    Flag,
+    /// A whole number.
+    Whole {
+        least: i128,
+        most: i128,
+    },
+    Number,
+    Text,
+    /// One of several, by number or by name.
+    Choice(&'static [(i32, &'static str)]),
+    /// A message of the type of that number.
+    Message(usize),
+}
+
+impl MessageType {
+    /// Returns the type of a whole `config.pbtxt`, or `None` if the interface file has none.
+    pub(crate) fn config() -> Option<&'static MessageType> {
+        let mut all = MESSAGES.iter();
+        all.find(|message| message.name == "inference.ModelConfig")
+    }
+
+    /// Returns the type of the messages of a field.
+    pub(super) fn at(number: usize) -> Option<&'static MessageType> {
+        MESSAGES.get(number)
+    }
+
+    /// Returns the field called `name`.
+    pub(super) fn field(&self, name: &str) -> Option<&'static FieldType> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Returns the names of its fields.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/schema.rs"));

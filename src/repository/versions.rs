@@ -1,0 +1,210 @@
+//! The versions of a model become ensembles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, Files};
+
+use crate::batch::BatchDimension;
+use crate::config::StepConfig;
+use crate::described::{DescribedKind, DescribedModel};
+use crate::error::LoadFault;
+use crate::labels::{OutputLabels, labels};
+use crate::loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion, PipelinePart};
+use crate::manifest_files;
+use crate::model::{self, CONFIG, ReadModel};
+use crate::steps::{self, Assembled, EnsembleGraph, batched};
+
+/// The models that steps can use, and why others cannot be.
+pub(crate) struct KnownModels {
+    versions: BTreeMap<ModelVersion, Arc<LoadedModel>>,
+    faults: BTreeMap<String, String>,
+}
+
+impl KnownModels {
+    /// Knows models that were loaded before, without those that are loaded again.
+    pub(crate) fn new<'n>(
+        loaded: &[Arc<LoadedModel>],
+        again: impl Iterator<Item = &'n String>,
+    ) -> Self {
+        let again: BTreeSet<&String> = again.collect();
+        let kept = loaded.iter().filter(|model| !again.contains(&model.name));
+        KnownModels {
+            versions: kept.map(|model| (model.id(), Arc::clone(model))).collect(),
+            faults: BTreeMap::new(),
+        }
+    }
+
+    /// Notes that a model cannot be used.
+    pub(crate) fn failed(&mut self, name: &str, fault: &LoadFault) {
+        self.faults.insert(name.to_owned(), fault.to_string());
+    }
+
+    /// Returns the model of a step.
+    ///
+    /// # Errors
+    /// It is not there; in words.
+    fn of_step(&self, step: &StepConfig) -> Result<Arc<LoadedModel>, String> {
+        let of_name = self.versions.iter().filter(|(id, _)| id.name == step.model);
+        let found = match step.version {
+            None => of_name.last(),
+            Some(version) => of_name.clone().find(|(id, _)| id.version == version),
+        };
+        if let Some((_, model)) = found {
+            return Ok(Arc::clone(model));
+        }
+        let there: Vec<String> = self
+            .versions
+            .keys()
+            .filter(|id| id.name == step.model)
+            .map(|id| id.version.to_string())
+            .collect();
+        Err(match (self.faults.get(&step.model), step.version) {
+            (None, Some(version)) if !there.is_empty() => {
+                let there = there.join(", ");
+                format!(
+                    "expected a version of `{}` that is served, {there}, found {version}",
+                    step.model
+                )
+            }
+            (Some(fault), _) => format!("model `{}` was not loaded: {fault}", step.model),
+            (None, _) => format!("no model `{}` in the repository", step.model),
+        })
+    }
+}
+
+/// Loads the versions of a model.
+pub(crate) fn load_versions(
+    model: &DescribedModel<'_>,
+    known: &mut KnownModels,
+    report: &mut LoadReport,
+) {
+    for &version in &model.versions {
+        match load(model, version, known) {
+            Ok(loaded) => {
+                let loaded = Arc::new(loaded);
+                known.versions.insert(loaded.id(), Arc::clone(&loaded));
+                report.models.push(loaded);
+            }
+            Err(fault) => {
+                known.failed(&model.name, &fault);
+                report.failures.push(LoadFailure {
+                    name: model.name.clone(),
+                    version: Some(version),
+                    fault,
+                });
+            }
+        }
+    }
+}
+
+/// What a version of a model is made into.
+struct LoadedParts {
+    ensemble: Ensemble,
+    batch: BatchDimension,
+    part: Option<PipelinePart>,
+    uses: Vec<ModelVersion>,
+}
+
+fn load(
+    model: &DescribedModel<'_>,
+    version: u64,
+    known: &KnownModels,
+) -> Result<LoadedModel, LoadFault> {
+    let labels = labels(&model.folder, &model.config.outputs)?;
+    let mut parts = match model.kind {
+        DescribedKind::Network => network(model, version)?,
+        DescribedKind::Ensemble => ensemble(model, known)?,
+        DescribedKind::Manifest(file) => manifest(model, file)?,
+    };
+    if !matches!(model.kind, DescribedKind::Manifest(_)) {
+        batched(&mut parts.ensemble, &model.config, parts.batch);
+        name_values(&mut parts.ensemble, &labels);
+    }
+    Ok(LoadedModel {
+        name: model.name.clone(),
+        version,
+        ensemble: Arc::new(parts.ensemble),
+        batch: parts.batch,
+        labels,
+        not_honoured: model.config.unused.clone(),
+        config: Arc::new(model.config.clone()),
+        uses: parts.uses,
+        part: parts.part,
+    })
+}
+
+/// Names the values of answers, where these are one output with labels for each.
+fn name_values(ensemble: &mut Ensemble, labels: &OutputLabels) {
+    if let [(_, names)] = &labels[..]
+        && names.len() == ensemble.answer_width()
+    {
+        ensemble.answer_names = Some(names.to_vec());
+    }
+}
+
+fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, LoadFault> {
+    let is_highest = model.versions.last() == Some(&version);
+    let name = match is_highest {
+        true => model.name.clone(),
+        false => format!("{}:{version}", model.name),
+    };
+    let (ensemble, batch, part) = match model::read(&model.folder, &model.config, version, name)? {
+        ReadModel::Varying(ensemble, batch) => (ensemble, batch, None),
+        ReadModel::Network(member, tensors) => {
+            let made = steps::single(member, &tensors);
+            let Assembled { ensemble, part } =
+                made.map_err(|why| model.folder.failed(&version.to_string(), &why))?;
+            (ensemble, tensors.batch, Some(part))
+        }
+    };
+    Ok(LoadedParts {
+        ensemble,
+        batch,
+        part,
+        uses: Vec::new(),
+    })
+}
+
+fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedParts, LoadFault> {
+    let steps = model.config.steps.as_deref().unwrap_or_default();
+    let models = steps.iter().map(|step| {
+        known.of_step(step).map_err(|reason| LoadFault::Needs {
+            file: model.folder.shown(CONFIG),
+            line: step.line,
+            step: step.model.clone(),
+            reason,
+        })
+    });
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let mut uses: Vec<ModelVersion> = models.iter().map(|model| model.id()).collect();
+    uses.sort_unstable();
+    uses.dedup();
+    let (Assembled { ensemble, part }, batch) = steps::assemble(&EnsembleGraph {
+        name: &model.name,
+        file: model.folder.shown(CONFIG),
+        config: &model.config,
+        steps,
+        models,
+    })?;
+    Ok(LoadedParts {
+        ensemble,
+        batch,
+        part: Some(part),
+        uses,
+    })
+}
+
+fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedParts, LoadFault> {
+    manifest_files::check(&model.folder, file)?;
+    let files = Files::at(&model.folder.inside(file)?);
+    let read = Ensemble::read(&files);
+    let mut ensemble = read.map_err(|error| model.folder.failed(file, &error))?;
+    ensemble.name.clone_from(&model.name);
+    Ok(LoadedParts {
+        ensemble,
+        batch: BatchDimension::Open,
+        part: None,
+        uses: Vec::new(),
+    })
+}

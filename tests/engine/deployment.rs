@@ -1,0 +1,389 @@
+//! Models come, go and are replaced while requests flow: each request is answered by a version that was
+//! served while it was under way, and none is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use divisi::catalogue::{Catalogue, CatalogueError, Interface, NewEntry};
+use divisi::codes::{Code, Coded};
+use divisi::deployment::{
+    Deployment, DeploymentError, DeploymentStart, ModelSource, ModelState, ModelsRead,
+};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::{DoorState, EngineOptions, PipelineIndex, Request};
+use divisi::session::{Command, LiveSession, ModelKind, Session};
+
+use crate::common::{two_devices, until};
+use crate::folder::Folder;
+use crate::wait::wait_for;
+
+/// An ensemble of one network that answers `answers` numbers for each sample of four.
+fn network(name: &str, answers: usize) -> Arc<Ensemble> {
+    read(&format!(
+        "name = \"{name}\"\nanswers = {{ values = {answers} }}\nsegment_size = 8\n\
+         batch_sizes = [1, 4]\n[input]\nshape = [4]\n\
+         [[members]]\nname = \"{name}\"\nnetwork = {{ builder = \"perceptron\", hidden = [8] }}\n"
+    ))
+}
+
+fn read(manifest: &str) -> Arc<Ensemble> {
+    let folder = Folder::new();
+    folder.write("ensemble.toml", manifest.as_bytes());
+    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("an ensemble"))
+}
+
+fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
+    NewEntry {
+        name: name.into(),
+        version: NonZeroU64::new(version).expect("from 1"),
+        ensemble: Arc::clone(ensemble),
+        interface: Interface::default(),
+    }
+}
+
+/// A source whose models are what a test says.
+#[derive(Default)]
+struct Shelf {
+    models: Mutex<BTreeMap<String, Result<Vec<NewEntry>, String>>>,
+}
+
+impl Shelf {
+    fn put(&self, name: &str, model: Result<Vec<NewEntry>, String>) {
+        self.models
+            .lock()
+            .expect("no panic")
+            .insert(name.into(), model);
+    }
+}
+
+impl ModelSource for Shelf {
+    fn names(&self) -> Vec<String> {
+        self.models
+            .lock()
+            .expect("no panic")
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+        let mut read = ModelsRead::default();
+        let models = self.models.lock().expect("no panic");
+        for (name, model) in models.iter().filter(|(name, _)| names.contains(*name)) {
+            match model {
+                Ok(entries) => read.entries.extend(entries.iter().cloned()),
+                Err(reason) => {
+                    read.failures.insert(name.clone(), reason.clone());
+                }
+            }
+        }
+        read
+    }
+}
+
+fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Deployment, DeploymentError> {
+    let names: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
+    let read = shelf.read(&names, &[]);
+    let start = DeploymentStart {
+        name: "shelf".into(),
+        devices: two_devices(),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    Deployment::start(Some(Arc::<Shelf>::clone(shelf)), read, start)
+}
+
+/// Asks a model of what runs. Returns the numbers of its answer to one sample, or `None` if it is not
+/// served.
+fn ask(deployment: &Deployment, name: &str) -> Option<usize> {
+    loop {
+        let running = deployment.running();
+        let number = running.catalogue.find(name, None)?;
+        let request = Request::new(&[0.1, 0.2, 0.3, 0.4]).to(PipelineIndex(number));
+        match running.engine.predict(request) {
+            Ok(outcome) => return Some(outcome.expect("an answer").rows().map(<[f32]>::len).sum()),
+            // An engine that ends takes nothing any more; the next one runs already.
+            Err(refused) => assert_ne!(
+                running.number,
+                deployment.running().number,
+                "{refused}: {:?}",
+                running.engine.telemetry().door()
+            ),
+        }
+    }
+}
+
+#[test]
+fn entries_that_hold_a_member_share_its_column() {
+    let one = network("a", 3);
+    let both = Ensemble {
+        members: vec![
+            Arc::clone(&one.members[0]),
+            Arc::clone(&network("b", 3).members[0]),
+        ],
+        ..Ensemble::clone(&one)
+    };
+    let both = Arc::new(both);
+    let entries = vec![
+        entry("a", 1, &one),
+        entry("both", 1, &both),
+        entry("c", 1, &network("a", 2)),
+    ];
+    let catalogue = Catalogue::new("all", entries).expect("a catalogue");
+    let columns = catalogue.entries().iter().map(|e| {
+        let numbers = e.columns().iter().map(|c| c.get());
+        numbers.collect::<Vec<_>>()
+    });
+    assert_eq!(columns.collect::<Vec<_>>(), [vec![0], vec![0, 1], vec![2]]);
+    // Two members may have one name; columns may not.
+    assert_eq!(catalogue.models().member_names(), ["a", "b", "c/a"]);
+}
+
+#[test]
+fn a_catalogue_has_entries_and_none_twice() {
+    let one = network("a", 3);
+    let twice = Catalogue::new("all", vec![entry("a", 1, &one), entry("a", 1, &one)]);
+    assert!(matches!(twice, Err(CatalogueError::Twice { .. })));
+    assert_eq!(
+        Catalogue::new("all", Vec::new()).err(),
+        Some(CatalogueError::Empty)
+    );
+    let two = vec![
+        entry("a", 2, &one),
+        entry("a", 10, &one),
+        entry("a", 3, &one),
+    ];
+    let versions = Catalogue::new("all", two).expect("a catalogue");
+    assert_eq!(versions.find("a", None), Some(1), "the newest");
+    assert_eq!(versions.find("a", NonZeroU64::new(3)), Some(2));
+    assert_eq!(versions.find("b", None), None);
+}
+
+#[test]
+fn each_model_answers_its_own_requests() {
+    let shelf = Arc::new(Shelf::default());
+    for (name, answers) in [("a", 3), ("b", 5), ("c", 7)] {
+        shelf.put(name, Ok(vec![entry(name, 1, &network(name, answers))]));
+    }
+    let deployment = start(&shelf, &["a", "b", "c"]).expect("starts");
+    for (name, answers) in [("a", 3), ("b", 5), ("c", 7), ("a", 3)] {
+        assert_eq!(ask(&deployment, name), Some(answers), "{name}");
+    }
+    assert_eq!(ask(&deployment, "d"), None);
+    let figures = deployment.running().engine.telemetry().entries();
+    let answered = figures.iter().map(|entry| entry.answered);
+    assert_eq!(answered.collect::<Vec<_>>(), [2, 1, 1]);
+}
+
+#[test]
+fn a_model_is_loaded_unloaded_and_replaced() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
+    let deployment = start(&shelf, &["a"]).expect("starts");
+    assert_eq!(ask(&deployment, "b"), None);
+    deployment.load("b").expect("loads");
+    assert_eq!(
+        (ask(&deployment, "a"), ask(&deployment, "b")),
+        (Some(3), Some(5))
+    );
+    // A new version of what is served.
+    shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
+    deployment.load("a").expect("loads");
+    assert_eq!(
+        (ask(&deployment, "a"), ask(&deployment, "b")),
+        (Some(4), Some(5))
+    );
+    deployment.unload("b", false).expect("unloads");
+    assert_eq!(
+        (ask(&deployment, "a"), ask(&deployment, "b")),
+        (Some(4), None)
+    );
+}
+
+#[test]
+fn what_does_not_change_is_the_same_engine() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    let deployment = start(&shelf, &["a"]).expect("starts");
+    deployment.load("a").expect("is there");
+    assert_eq!(deployment.running().number, 0);
+}
+
+#[test]
+fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Err("model.onnx: it is cut off".into()));
+    let deployment = start(&shelf, &["a", "b"]).expect("one can be served");
+    let reason = |name: &str| {
+        let models = deployment.models();
+        let model = models
+            .into_iter()
+            .find(|m| m.name == name)
+            .expect("is listed");
+        (model.state, model.failure)
+    };
+    let cut = || "model.onnx: it is cut off".to_owned();
+    assert_eq!(reason("b"), (ModelState::Unloaded(cut()), Some(cut())));
+    let refused = deployment.load("b").expect_err("cannot be read");
+    assert_eq!(refused.to_string(), "model `b`: model.onnx: it is cut off");
+    // One that served before serves on as it was.
+    shelf.put("a", Err("config.pbtxt: no name".into()));
+    let refused = deployment.load("a").expect_err("cannot be read");
+    assert_eq!(refused.code(), Code::ModelInvalid);
+    assert_eq!(ask(&deployment, "a"), Some(3));
+    assert_eq!(
+        reason("a"),
+        (ModelState::Loaded, Some("config.pbtxt: no name".into()))
+    );
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused_with_its_reason() {
+    let shelf = Arc::new(Shelf::default());
+    let one = network("a", 3);
+    let both = Ensemble {
+        members: vec![
+            Arc::clone(&one.members[0]),
+            Arc::clone(&network("b", 3).members[0]),
+        ],
+        ..Ensemble::clone(&one)
+    };
+    shelf.put("a", Ok(vec![entry("a", 1, &one)]));
+    shelf.put("both", Ok(vec![entry("both", 1, &Arc::new(both))]));
+    let deployment = start(&shelf, &["a", "both"]).expect("starts");
+    let cases = [
+        (deployment.load("x"), "there is no model `x`"),
+        (deployment.unload("x", false), "there is no model `x`"),
+        (
+            deployment.unload("a", false),
+            "model `a` is used by `both`; unload that first, or both with `unload_dependents`",
+        ),
+        (
+            deployment.unload("a", true),
+            "no model would be left to serve",
+        ),
+    ];
+    for (refused, words) in cases {
+        assert_eq!(refused.expect_err("refused").to_string(), words);
+    }
+    deployment.unload("both", false).expect("nobody uses it");
+    let fixed = Deployment::start(
+        None,
+        ModelsRead {
+            entries: vec![entry("a", 1, &one)],
+            ..ModelsRead::default()
+        },
+        DeploymentStart {
+            name: "fixed".into(),
+            devices: two_devices(),
+            options: EngineOptions::default(),
+            matrix: None,
+        },
+    );
+    let refused = fixed.expect("starts").load("a").expect_err("is fixed");
+    assert_eq!(refused.code(), Code::ModelsFixed);
+}
+
+#[test]
+fn models_that_stay_keep_their_places_and_batch_sizes() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
+    let deployment = start(&shelf, &["a"]).expect("starts");
+    let running = deployment.running();
+    let setup = running.engine.setup();
+    let (cell, _) = setup.matrix.workers().next().expect("a worker");
+    let largest = setup.matrix.frame().batch_sizes.largest();
+    let matrix = setup.matrix.with(cell, Some(largest)).expect("a matrix");
+    let larger = setup.with_matrix(matrix);
+    running
+        .engine
+        .apply_setup(&larger, &mut |_| {})
+        .expect("applies");
+    shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
+    deployment.load("b").expect("loads");
+    let sizes = deployment.running().engine.matrix().rows();
+    assert_eq!(sizes.concat().iter().max(), Some(&4), "{sizes:?}");
+}
+
+#[test]
+fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
+    let shelf = Arc::new(Shelf::default());
+    let versions = [network("a", 3), network("a", 4)];
+    shelf.put("a", Ok(vec![entry("a", 1, &versions[0])]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 9))]));
+    let deployment = Arc::new(start(&shelf, &["a", "b"]).expect("starts"));
+    let (over, asked) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let clients = (0..3).map(|_| {
+        let (deployment, over, asked) = (deployment.clone(), over.clone(), asked.clone());
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                let of_a = ask(&deployment, "a").expect("`a` is always served");
+                assert!([3, 4].contains(&of_a), "{of_a} numbers");
+                assert!([None, Some(9)].contains(&ask(&deployment, "b")));
+                asked.fetch_add(2, Ordering::Relaxed);
+            }
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    for change in 0..40u64 {
+        let version = versions[change as usize % 2].clone();
+        shelf.put("a", Ok(vec![entry("a", 2 + change, &version)]));
+        deployment.load("a").expect("loads");
+        match change % 4 {
+            1 => deployment.unload("b", false).expect("unloads"),
+            3 => deployment.load("b").expect("loads"),
+            _ => {}
+        }
+        // Requests are answered between any two changes.
+        let before = asked.load(Ordering::Relaxed);
+        wait_for(|| match asked.load(Ordering::Relaxed) {
+            now if now > before => Ok(()),
+            now => Err(now),
+        });
+    }
+    over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.join().expect("nothing was lost");
+    }
+    let running = deployment.running();
+    assert_eq!(running.number, 60);
+    assert_eq!(running.engine.telemetry().door(), DoorState::Open);
+}
+
+#[test]
+fn a_console_follows_what_is_loaded() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
+    let deployment = Arc::new(start(&shelf, &["a"]).expect("starts"));
+    let mut session = LiveSession::of_deployment(deployment, None);
+    let before = session.snapshot();
+    assert_eq!(
+        (before.generation, before.matrix.frame().members.len()),
+        (0, 1)
+    );
+    let unserved = before.models.iter().map(|m| m.unserved.as_deref());
+    assert_eq!(unserved.collect::<Vec<_>>(), [None, Some("unloaded")]);
+    let load = Command::LoadModel("b".into());
+    session.command(load).expect("is begun");
+    let shown = until(&mut session, |shown| shown.generation == 1);
+    assert_eq!(shown.matrix.frame().members, ["a", "b"]);
+    let kinds = shown.models.iter().map(|m| m.kind);
+    assert_eq!(kinds.collect::<Vec<_>>(), [Some(ModelKind::Model); 2]);
+    assert!(
+        shown
+            .log
+            .iter()
+            .any(|l| l.text == "`b` version 1 is loaded")
+    );
+    assert!(shown.now > before.now, "time goes on");
+}

@@ -1,0 +1,17 @@
+//! The tests of repositories: what lies in a folder becomes models, or a failure that says why.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests stop at the first surprise"
+)]
+
+mod answers;
+mod common;
+mod configs;
+mod damage;
+mod ensembles;
+mod models;
+mod paths;
+mod versions;

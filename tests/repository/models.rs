@@ -1,0 +1,389 @@
+//! A model that is a network's file: its tensors by name, type, dimensions and rows.
+
+use divisi_repository::BatchDimension;
+
+use crate::common::{Written, shown};
+
+#[test]
+fn a_file_without_a_configuration_says_its_tensors_itself() {
+    for (file, inputs, outputs) in [
+        ("one.onnx", "x FP32 [3]", "y FP32 [1]"),
+        ("image.onnx", "x FP32 [3, 16, 12]", "y FP32 [6]"),
+        ("rows.onnx", "x FP32 [3, 5, 5]", "y FP32 [4]"),
+    ] {
+        let written = Written::new();
+        let model = written.network("m", file).single();
+        assert_eq!(shown(&model.inputs()), [inputs], "{file}");
+        assert_eq!(shown(&model.outputs()), [outputs], "{file}");
+        assert_eq!(model.batch, BatchDimension::Open, "{file}");
+        assert_eq!((&*model.name, model.version), ("m", 1));
+    }
+}
+
+#[test]
+fn a_network_that_mixes_its_rows_has_no_batch() {
+    let written = Written::new();
+    let model = written.network("m", "whole.onnx").single();
+    assert_eq!(model.batch, BatchDimension::Absent);
+    assert_eq!(shown(&model.inputs()), ["x FP32 [2, 3, 5, 5]"]);
+}
+
+#[test]
+fn samples_of_any_length_are_a_model_of_its_own() {
+    let written = Written::new();
+    let model = written.network("m", "lengths.onnx").single();
+    assert!(model.answers_itself());
+    assert_eq!(model.inputs()[0].to_string(), "INT64 [-1]");
+    assert_eq!(
+        shown(&model.outputs()),
+        ["attended FP32 [-1, 8]", "pooled FP32 [8]"]
+    );
+    assert_eq!(
+        (&*model.ensemble.name, &*model.ensemble.members[0].name),
+        ("m", "m")
+    );
+}
+
+/// The configuration of `two.onnx`.
+fn two(batch: usize, input: &str, output: &str) -> String {
+    format!(
+        "platform: \"onnxruntime_onnx\"\nmax_batch_size: {batch}\n\
+         input [\n  {{ name: \"x\" data_type: TYPE_FP32 dims: {input} }},\n  \
+         {{ name: \"z\" data_type: TYPE_FP32 dims: [ 6 ] }}\n]\n\
+         output [\n  {output}\n]\n"
+    )
+}
+
+const BEST: &str = "{ name: \"best\" data_type: TYPE_INT64 dims: [ 1 ] reshape { shape: [ ] } }";
+
+#[test]
+fn outputs_are_those_that_the_configuration_names_in_its_order() {
+    let written = Written::new();
+    written
+        .network("m", "two.onnx")
+        .config("m", &two(8, "[ 4, 6 ]", BEST));
+    let model = written.single();
+    assert_eq!(shown(&model.inputs()), ["x FP32 [4, 6]", "z FP32 [6]"]);
+    assert_eq!(shown(&model.outputs()), ["best INT64 [1]"]);
+    assert_eq!(model.batch, BatchDimension::UpTo(8));
+}
+
+#[test]
+fn dimensions_may_be_others_than_the_models_by_reshape() {
+    let written = Written::new();
+    written.network("m", "image.onnx").config(
+        "m",
+        "max_batch_size: 4\n\
+         input { name: \"x\" data_type: TYPE_FP32 dims: 576 reshape { shape: [ 3, 16, 12 ] } }\n\
+         output { name: \"y\" data_type: TYPE_FP32 dims: [ 2, 3 ] reshape { shape: 6 } }",
+    );
+    let model = written.single();
+    assert_eq!(shown(&model.inputs()), ["x FP32 [576]"]);
+    assert_eq!(shown(&model.outputs()), ["y FP32 [2, 3]"]);
+}
+
+#[test]
+fn without_a_batch_size_the_first_dimension_says_the_rows() {
+    let tensors = |input: &str, output: &str| {
+        format!(
+            "max_batch_size: 0\ninput {{ name: \"x\" data_type: TYPE_FP32 dims: {input} }}\n\
+             output {{ name: \"y\" data_type: TYPE_FP32 dims: {output} }}"
+        )
+    };
+    for (file, input, output, batch, shown_as) in [
+        (
+            "one.onnx",
+            "[ -1, 3 ]",
+            "[ -1, 1 ]",
+            BatchDimension::Open,
+            "x FP32 [3]",
+        ),
+        (
+            "one.onnx",
+            "[ 1, 3 ]",
+            "[ 1, 1 ]",
+            BatchDimension::Absent,
+            "x FP32 [1, 3]",
+        ),
+        (
+            "rows.onnx",
+            "[ 2, 3, 5, 5 ]",
+            "[ 2, 4 ]",
+            BatchDimension::Exactly(2),
+            "x FP32 [3, 5, 5]",
+        ),
+        (
+            "whole.onnx",
+            "[ 2, 3, 5, 5 ]",
+            "[ 2, 4 ]",
+            BatchDimension::Absent,
+            "x FP32 [2, 3, 5, 5]",
+        ),
+    ] {
+        let written = Written::new();
+        written
+            .network("m", file)
+            .config("m", &tensors(input, output));
+        let model = written.single();
+        assert_eq!(model.batch, batch, "{file} {input}");
+        assert_eq!(shown(&model.inputs()), [shown_as], "{file}");
+    }
+}
+
+#[test]
+fn a_configuration_fixes_what_the_file_leaves_open() {
+    let written = Written::new();
+    written.network("m", "sides.onnx").config(
+        "m",
+        "max_batch_size: 4\ninput { name: \"x\" data_type: TYPE_FP32 dims: [ 3, 8, 6 ] }\n\
+         output { name: \"y\" data_type: TYPE_FP32 dims: [ 3 ] }",
+    );
+    assert_eq!(shown(&written.single().inputs()), ["x FP32 [3, 8, 6]"]);
+}
+
+#[test]
+fn lengths_that_vary_may_be_said_too() {
+    let input = |name: &str| format!("{{ name: \"{name}\" data_type: TYPE_INT64 dims: [ -1 ] }}");
+    let written = Written::new();
+    let inputs = ["ids", "attention_mask", "types"].map(input).join(", ");
+    written.network("m", "lengths.onnx").config(
+        "m",
+        &format!(
+            "max_batch_size: 16\ninput [ {inputs} ]\n\
+             output {{ name: \"pooled\" data_type: TYPE_FP32 dims: [ 8 ] }}"
+        ),
+    );
+    let model = written.single();
+    assert_eq!(model.batch, BatchDimension::UpTo(16));
+    assert!(model.answers_itself());
+}
+
+#[test]
+fn a_model_whose_values_lie_beside_it_may_be_a_folder() {
+    let written = Written::new();
+    written
+        .network_at("m/1/model.onnx/model.onnx", "vectors.onnx")
+        .network_at("m/1/model.onnx/vectors.onnx.data", "vectors.onnx.data");
+    assert_eq!(shown(&written.single().inputs()), ["x FP32 [12]"]);
+}
+
+#[test]
+fn a_file_of_another_name_is_read_where_the_configuration_says_it() {
+    let written = Written::new();
+    written
+        .network_at("m/1/net.onnx", "one.onnx")
+        .config("m", "default_model_filename: \"net.onnx\"");
+    assert_eq!(shown(&written.single().inputs()), ["x FP32 [3]"]);
+}
+
+const MLP: &str = "backend: \"divisi\"\nmax_batch_size: 64\n\
+    input { name: \"image\" data_type: TYPE_FP32 dims: [ 1, 8, 8 ] }\n\
+    output { name: \"logits\" data_type: TYPE_FP32 dims: [ 10 ] }\n";
+
+fn weights(written: &Written) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
+    let bytes = std::fs::read(format!("{folder}/cnn-s.safetensors")).expect("weights");
+    written.file("m/1/model.safetensors", bytes);
+}
+
+#[test]
+fn a_file_of_weights_has_its_network_named_beside_it() {
+    let network = "parameters { key: \"network\" value { string_value: \
+                   \"{ builder = 'convnet', channels = [8, 16], depth = 1 }\" } }";
+    let written = Written::new();
+    weights(&written);
+    written.config("m", &format!("{MLP}{network}"));
+    let model = written.single();
+    assert_eq!(shown(&model.inputs()), ["image FP32 [1, 8, 8]"]);
+    assert_eq!(shown(&model.outputs()), ["logits FP32 [10]"]);
+    assert!(model.not_honoured.is_empty(), "{:?}", model.not_honoured);
+}
+
+#[test]
+fn weights_without_their_network_are_refused() {
+    let parameter = |value: &str| {
+        format!("{MLP}parameters {{ key: \"network\" value {{ string_value: \"{value}\" }} }}")
+    };
+    for (config, expected) in [
+        (
+            MLP.to_owned(),
+            "parameters.network: expected the name of a network, or a file network.toml",
+        ),
+        (parameter("resnet51"), "unknown variant `resnet51`"),
+        (parameter("{ builder = 1 }"), "builder: expected the name"),
+        (parameter("{ builder = "), "parameters.network: "),
+        (parameter("../other.toml"), "leads out of the repository"),
+        (parameter("alexnet"), "m/config.pbtxt: "),
+        (
+            parameter("{ builder = 'perceptron', hidden = [4] }"),
+            "m/1/model.safetensors: ",
+        ),
+    ] {
+        let written = Written::new();
+        weights(&written);
+        written.config("m", &config);
+        let failure = written.failure("m");
+        assert!(failure.contains(expected), "{failure}");
+    }
+}
+
+#[test]
+fn tensors_that_are_not_the_models_are_refused_by_line_name_and_expectation() {
+    let output = "{ name: \"y\" data_type: TYPE_FP32 dims: [ 6 ] }";
+    let named = |name: &str| output.replace("\"y\"", &format!("\"{name}\""));
+    for (config, expected) in [
+        (
+            two(8, "[ 4, 5 ]", output),
+            "m/config.pbtxt:4: input `x`: dims: the model takes [N, 4, 6], of which the first is \
+             that of the batch, found [4, 5]",
+        ),
+        (
+            two(8, "[ 4 ]", output),
+            "m/config.pbtxt:4: input `x`: dims: the model takes [N, 4, 6]",
+        ),
+        (
+            two(8, "[ -1, 6 ]", output),
+            "m/config.pbtxt:4: input.dims: several dimensions vary",
+        ),
+        (
+            two(8, "[ 4, 6 ]", &named("w")),
+            "m/config.pbtxt:8: output: the model has no `w`, expected y, best",
+        ),
+        (
+            two(8, "[ 4, 6 ]", &output.replace("FP32", "FP16")),
+            "m/config.pbtxt:8: output `y`: data_type: expected FP32, found FP16",
+        ),
+        (
+            two(8, "[ 4, 6 ]", &output.replace("6", "7")),
+            "m/config.pbtxt:8: output `y`: dims: expected [6], found [7]",
+        ),
+        (
+            two(8, "[ 4, 6 ]", &BEST.replace("shape: [ ]", "shape: [ 2 ]")),
+            "output `best`: reshape.shape: expected [], found [2]",
+        ),
+        (
+            two(8, "[ 4, 6 ]", &BEST.replace("dims: [ 1 ]", "dims: [ 2 ]")),
+            "output `best`: reshape.shape: expected as many values as [2], found []",
+        ),
+        (
+            two(0, "[ 4, 6 ]", output),
+            "m/config.pbtxt:4: input `x`: dims: the model takes [N, 4, 6], found [4, 6]",
+        ),
+    ] {
+        let written = Written::new();
+        written.network("m", "two.onnx").config("m", &config);
+        let failure = written.failure("m");
+        assert!(failure.contains(expected), "{failure}\n{config}");
+    }
+}
+
+#[test]
+fn inputs_have_to_be_all_that_the_model_takes() {
+    let written = Written::new();
+    written.network("m", "two.onnx").config(
+        "m",
+        "max_batch_size: 2\ninput { name: \"x\" data_type: TYPE_FP32 dims: [ 4, 6 ] }",
+    );
+    let failure = written.failure("m");
+    let expected = "m/config.pbtxt:2: input: the model takes `z` too, which is not there";
+    assert_eq!(failure, expected);
+}
+
+#[test]
+fn rows_of_a_model_without_a_batch_are_refused() {
+    let written = Written::new();
+    written
+        .network("m", "whole.onnx")
+        .config("m", "\nmax_batch_size: 8");
+    let failure = written.failure("m");
+    assert!(
+        failure.contains("m/config.pbtxt:2: max_batch_size: expected 0"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn backends_that_do_not_run_here_say_the_way_out() {
+    for (config, expected) in [
+        (
+            "backend: \"python\"",
+            "backend `python` does not run here; export its network to model.onnx",
+        ),
+        ("platform: \"pytorch_libtorch\"", "torch.onnx.export"),
+        (
+            "platform: \"tensorrt_plan\"",
+            "serve the ONNX file that the plan was built of",
+        ),
+        ("platform: \"tensorflow_savedmodel\"", "tf2onnx"),
+        ("backend: \"dali\"", "pipeline.toml"),
+        (
+            "backend: \"mine\"",
+            "backend `mine` does not run here; expected onnxruntime",
+        ),
+    ] {
+        let written = Written::new();
+        written.network("m", "one.onnx").config("m", config);
+        let failure = written.failure("m");
+        assert!(failure.contains(expected), "{failure}");
+    }
+}
+
+#[test]
+fn a_version_without_a_network_says_what_is_there() {
+    for (file, expected) in [
+        (
+            "m/1/model.pt",
+            "`model.pt` does not run here; export the model with torch.onnx.export",
+        ),
+        ("m/1/model.plan", "`model.plan` does not run here"),
+        (
+            "m/1/readme.txt",
+            "m/1: expected model.onnx or model.safetensors, found readme.txt",
+        ),
+        (
+            "m/readme.txt",
+            "m: expected a folder for each version, such as `1`, found none",
+        ),
+    ] {
+        let written = Written::new();
+        written.file(file, "");
+        let failure = written.failure("m");
+        assert!(failure.contains(expected), "{failure}");
+    }
+}
+
+#[test]
+fn a_network_that_cannot_be_computed_fails_alone() {
+    let written = Written::new();
+    written
+        .network("bad", "unknown.onnx")
+        .network("good", "one.onnx");
+    let report = written.load();
+    assert_eq!(report.models.len(), 1);
+    assert_eq!(
+        (&*report.failures[0].name, report.failures[0].version),
+        ("bad", Some(1))
+    );
+    let failure = report.failures[0].fault.to_string();
+    assert!(failure.starts_with("bad/1/model.onnx: "), "{failure}");
+}
+
+#[test]
+fn an_ensemble_or_pipeline_of_ours_is_a_model_too() {
+    let manifest = "name = \"mine\"\nclasses = 2\n[input]\nshape = [4]\n[[members]]\n\
+                    name = \"a\"\nnetwork = { builder = \"perceptron\", hidden = [8] }\n";
+    let written = Written::new();
+    written.file("voted/ensemble.toml", manifest);
+    let model = written.single();
+    assert_eq!(
+        (&*model.name, model.version, &*model.ensemble.name),
+        ("voted", 1, "voted")
+    );
+    assert!(model.ensemble.pipeline.is_none() && !model.answers_itself());
+    written.file("voted/ensemble.toml", "name = 1");
+    assert!(
+        written
+            .failure("voted")
+            .starts_with("voted/ensemble.toml: ")
+    );
+}

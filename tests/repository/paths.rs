@@ -1,0 +1,146 @@
+//! No name and no link leads out of a repository.
+
+use std::os::unix::fs::symlink;
+
+use divisi_repository::{Repository, RepositoryError, Wanted};
+
+use crate::common::Written;
+
+#[test]
+fn names_that_lead_out_are_refused_in_every_field() {
+    let outside = Written::new();
+    outside.network("m", "one.onnx").file("labels.txt", "a\n");
+    let absolute = outside.path().join("labels.txt").display().to_string();
+    let label = |file: &str| {
+        format!(
+            "output {{ name: \"y\" data_type: TYPE_FP32 dims: [ -1, 1 ] label_filename: \"{file}\" }}"
+        )
+    };
+    for config in [
+        "default_model_filename: \"../../x.onnx\"".to_owned(),
+        "default_model_filename: \"/etc/hosts.onnx\"".to_owned(),
+        "default_model_filename: \"a\\000b.onnx\"".to_owned(),
+        label("../labels.txt"),
+        label(&absolute),
+    ] {
+        let written = Written::new();
+        written.network("m", "one.onnx").config("m", &config);
+        let failure = written.failure("m");
+        assert!(
+            failure.ends_with(": it leads out of the repository"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn a_name_that_is_asked_for_is_one_of_a_folder() {
+    let written = Written::new();
+    written
+        .network("m", "one.onnx")
+        .network(".hidden", "one.onnx");
+    for name in ["..", ".", "/etc", "m/1", "", ".hidden", "m/../m"] {
+        let report = written
+            .open()
+            .load(Wanted::Named(&[name.into()]), &[])
+            .expect("read");
+        let failure = report.failures[0].fault.to_string();
+        assert!(failure.starts_with("no model `"), "{failure}");
+    }
+}
+
+#[test]
+fn links_are_followed_within_a_repository_and_not_out_of_it() {
+    let (outside, written) = (Written::new(), Written::new());
+    outside.network("m", "one.onnx").config("m", "");
+    written
+        .network("kept", "one.onnx")
+        .file("linked/1/x", "")
+        .file("config/1/x", "");
+    let path = |name: &str| written.path().join(name);
+    symlink(path("kept/1/model.onnx"), path("linked/1/model.onnx")).expect("a link");
+    symlink(outside.path().join("m"), path("away")).expect("a link");
+    symlink(
+        outside.path().join("m/config.pbtxt"),
+        path("config/config.pbtxt"),
+    )
+    .expect("a link");
+    std::fs::create_dir_all(path("file/1")).expect("a folder");
+    symlink(
+        outside.path().join("m/1/model.onnx"),
+        path("file/1/model.onnx"),
+    )
+    .expect("a link");
+    let report = written.load();
+    let loaded: Vec<&str> = report.models.iter().map(|m| m.name.as_str()).collect();
+    assert_eq!(loaded, ["kept", "linked"]);
+    for (name, expected) in [
+        ("away", "away: it leads"),
+        ("file", "file/1/model.onnx: it leads"),
+    ] {
+        let failure = written.failure(name);
+        assert!(failure.starts_with(expected), "{failure}");
+    }
+}
+
+#[test]
+fn the_files_of_a_manifest_lie_in_the_repository() {
+    let outside = Written::new();
+    outside.file("labels.csv", "x\n");
+    let weights = outside.path().join("labels.csv");
+    for file in [
+        weights.display().to_string(),
+        format!("../..{}", weights.display()),
+    ] {
+        let written = Written::new();
+        written.file(
+            "m/ensemble.toml",
+            format!(
+                "name = \"m\"\nclasses = 2\n[input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
+                 network = {{ builder = \"perceptron\", hidden = [8] }}\nweights = \"{file}\"\n"
+            ),
+        );
+        let failure = written.failure("m");
+        assert!(
+            !failure.is_empty() && !failure.contains("csv: expected"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn a_repository_is_a_folder() {
+    let written = Written::new();
+    written.file("file", "");
+    let missing = Repository::open(&written.path().join("none"));
+    assert!(matches!(missing, Err(RepositoryError::Unreadable { .. })));
+    let file = Repository::open(&written.path().join("file"));
+    assert!(matches!(file, Err(RepositoryError::NoFolder { .. })));
+    assert!(!Repository::is_at(written.path()));
+    written.network("m", "one.onnx");
+    assert!(Repository::is_at(written.path()));
+    assert!(!Repository::is_at(&written.path().join("m")));
+}
+
+#[test]
+fn a_name_of_a_folder_that_cannot_be_shown_is_refused() {
+    let written = Written::new();
+    written.network(&"m".repeat(65), "one.onnx");
+    let failure = written.failure(&"m".repeat(65));
+    assert!(
+        failure.contains("expected a name of 1 to 64 printable characters"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn a_file_that_is_too_long_or_no_text_is_refused() {
+    let written = Written::new();
+    written
+        .network("m", "one.onnx")
+        .config("m", &" ".repeat((1 << 20) + 1));
+    let expected = "m/config.pbtxt: expected a text of at most 1 MiB";
+    assert_eq!(written.failure("m"), expected);
+    written.file("m/config.pbtxt", [0xff, 0xfe]);
+    assert_eq!(written.failure("m"), "m/config.pbtxt: expected UTF-8 text");
+}
