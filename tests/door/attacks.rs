@@ -50,7 +50,9 @@ fn idle_connections_cost_others_nothing_and_stay() {
     let mut idle = many(300, address, b"");
     answers(address);
     for client in &mut idle {
-        client.write_all(&request("GET", "/v2/health/live", &[], b"")).expect("is sent");
+        client
+            .write_all(&request("GET", "/v2/health/live", &[], b""))
+            .expect("is sent");
         assert_eq!(read(client).status, 200);
     }
 }

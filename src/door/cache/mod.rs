@@ -76,9 +76,7 @@ impl ResponseCache {
             machine.find(key).map(Arc::clone)
         };
         match found {
-            Some(cached) if cached.request.is(request) => {
-                CacheLook::Hit(cached.answer.clone())
-            }
+            Some(cached) if cached.request.is(request) => CacheLook::Hit(cached.answer.clone()),
             _ => CacheLook::Miss(CachePlace {
                 key,
                 epoch,
