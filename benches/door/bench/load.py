@@ -38,7 +38,7 @@ class PerfAnalyzer:
         command = [self.program, "-m", load.model, "-u", server.address(load.protocol)]
         command += ["-i", load.protocol, "-b", load.batch, "-f", report, "-r", 3, "-s", 999]
         command += ["--concurrency-range", f"{load.clients}:{load.clients}"]
-        command += ["-p", int(self.seconds * 1000)]
+        command += ["-p", int(self.seconds * 1000), "--input-data", "zero"]
         before, asked = server.cpu_seconds(), answered(server, load.model)
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         if done.returncode or not report.exists():
