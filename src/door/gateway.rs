@@ -173,7 +173,7 @@ impl Gateway {
             return Ok((self.service.infer(request).await?, CacheUse::None));
         };
         let began = Instant::now();
-        match cache.look(&request, &model.version, self.service.epoch()) {
+        match cache.look(&request, self.service.epoch()) {
             CacheLook::Hit(answer) => Ok((answer, CacheUse::Hit(began.elapsed()))),
             CacheLook::Miss(place) => {
                 let looked = began.elapsed();

@@ -15,7 +15,7 @@ mod describe;
 pub mod ensemble;
 pub mod error;
 mod gateway;
-mod grpc;
+pub mod grpc;
 mod http;
 pub mod keys;
 pub mod limits;

@@ -1,4 +1,4 @@
-//! What the operator of a server is told beyond its answers.
+//! Notices: what the operator of a server is told beyond its answers.
 
 use std::fmt;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ pub enum TlsError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What it is to hold.
+        /// The thing that it is to hold.
         expected: &'static str,
     },
     /// The key is not that of the certificate, or of a kind that is not supported.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Asks a server with every call of Triton's own clients. It makes an environment for them, or takes
-# the Python that CLIENTS names.
+# Asks a server with every call of Triton's own clients, and by the examples of docs/serving.md. It
+# makes an environment for them, or takes the Python that CLIENTS names. Where SPECIFICATION names the
+# published OpenAPI file of the protocol, answers are checked against that, too.
 #
 #   tests/door/clients.sh target/debug/divisi
 set -euo pipefail
@@ -16,7 +17,7 @@ trap finish EXIT
 
 if [ -z "${CLIENTS:-}" ]; then
     python3 -m venv "$work/env"
-    "$work/env/bin/pip" install -q 'tritonclient[http,grpc]==2.51.0' numpy
+    "$work/env/bin/pip" install -q 'tritonclient[http,grpc]==2.51.0' numpy pyyaml
     CLIENTS=$work/env/bin/python
 fi
 
@@ -31,3 +32,7 @@ for _ in $(seq 600); do
     sleep 0.1
 done
 "$CLIENTS" "$here/clients.py" "$(address HTTP)" "$(address gRPC)"
+"$CLIENTS" "$here/examples.py" "$here/../../docs/serving.md" "$(address HTTP)"
+if [ -n "${SPECIFICATION:-}" ]; then
+    "$CLIENTS" "$here/conformance.py" "$SPECIFICATION" "$(address HTTP)" digits
+fi

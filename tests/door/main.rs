@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod attacks;
 mod cache;
 mod client;
 mod data;

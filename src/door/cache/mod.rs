@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use divisi::lock::Leaf;
 
-use crate::protocol::{NamedTensor, WireTensor};
+use crate::protocol::{ModelId, NamedTensor, WireTensor};
 use crate::service::{Gauge, InferenceAnswer, InferenceRequest};
 
 pub use machine::CacheMachine;
@@ -23,8 +23,7 @@ const OVERHEAD: usize = 512;
 /// A request as it is compared.
 #[derive(Debug, PartialEq, Eq)]
 struct CachedRequest {
-    model: String,
-    version: String,
+    model: ModelId,
     outputs: Vec<String>,
     inputs: Vec<NamedTensor>,
 }
@@ -68,22 +67,20 @@ impl ResponseCache {
         }
     }
 
-    /// Looks for the answer to a request of a version of a model, in an epoch of what is served.
-    pub(crate) fn look(&self, request: &InferenceRequest, version: &str, epoch: u64) -> CacheLook {
-        let key = self.key(request, version);
+    /// Looks for the answer to a request, in an epoch of what is served.
+    pub(crate) fn look(&self, request: &InferenceRequest, epoch: u64) -> CacheLook {
+        let key = self.key(request);
         let found = {
             let mut machine = self.machine.lock();
             machine.enter(epoch);
             machine.find(key).map(Arc::clone)
         };
         match found {
-            Some(cached) if cached.request.is(request, version) => {
-                CacheLook::Hit(cached.answer.clone())
-            }
+            Some(cached) if cached.request.is(request) => CacheLook::Hit(cached.answer.clone()),
             _ => CacheLook::Miss(CachePlace {
                 key,
                 epoch,
-                request: CachedRequest::of(request, version),
+                request: CachedRequest::of(request),
             }),
         }
     }
@@ -130,10 +127,10 @@ impl ResponseCache {
         ]
     }
 
-    fn key(&self, request: &InferenceRequest, version: &str) -> u128 {
+    fn key(&self, request: &InferenceRequest) -> u128 {
         let half = |state: &RandomState| {
             let mut hasher = state.build_hasher();
-            hash(request, version, &mut hasher);
+            hash(request, &mut hasher);
             u128::from(hasher.finish())
         };
         let [first, second] = &self.hashes;
@@ -141,9 +138,9 @@ impl ResponseCache {
     }
 }
 
-fn hash(request: &InferenceRequest, version: &str, hasher: &mut impl Hasher) {
+fn hash(request: &InferenceRequest, hasher: &mut impl Hasher) {
     request.model.name.hash(hasher);
-    version.hash(hasher);
+    request.model.version.hash(hasher);
     request.outputs.hash(hasher);
     for NamedTensor { name, tensor } in &request.inputs {
         name.hash(hasher);
@@ -154,18 +151,16 @@ fn hash(request: &InferenceRequest, version: &str, hasher: &mut impl Hasher) {
 }
 
 impl CachedRequest {
-    fn of(request: &InferenceRequest, version: &str) -> Self {
+    fn of(request: &InferenceRequest) -> Self {
         CachedRequest {
-            model: request.model.name.clone(),
-            version: version.to_owned(),
+            model: request.model.clone(),
             outputs: request.outputs.clone(),
             inputs: request.inputs.clone(),
         }
     }
 
-    fn is(&self, request: &InferenceRequest, version: &str) -> bool {
-        self.model == request.model.name
-            && self.version == version
+    fn is(&self, request: &InferenceRequest) -> bool {
+        self.model == request.model
             && self.outputs == request.outputs
             && self.inputs == request.inputs
     }

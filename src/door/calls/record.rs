@@ -8,58 +8,9 @@ use divisi::lock::Leaf;
 
 use crate::service::InferenceTimes;
 
+use super::finished::{FinishedCall, HTTP};
 use super::recorder::CallRecorder;
-use super::trace_context::SpanContext;
-
-/// A call that is over.
-#[derive(Clone, Debug)]
-pub(crate) struct FinishedCall {
-    /// `http` or `grpc`.
-    pub protocol: &'static str,
-    /// The method and path of HTTP, or the name of gRPC's call.
-    pub call: String,
-    /// The client's address.
-    pub peer: SocketAddr,
-    /// The name of its key.
-    pub key: Option<Arc<str>>,
-    /// The model that it asked; empty for calls that ask none.
-    pub model: String,
-    /// The model's version.
-    pub version: String,
-    /// The client's name for the request.
-    pub id: String,
-    /// The samples that were answered.
-    pub samples: u64,
-    /// Whether the answer was kept from before.
-    pub cached: bool,
-    /// The status of the protocol.
-    pub status: u16,
-    /// The words of an error; empty where there was none.
-    pub reason: String,
-    /// When it began.
-    pub began: SystemTime,
-    /// The time until its answer was there.
-    pub took: Duration,
-    /// The time until the model was asked.
-    pub asked: Duration,
-    /// The parts of the time of the model.
-    pub times: InferenceTimes,
-    /// Its part of a trace.
-    pub trace: Option<SpanContext>,
-}
-
-impl FinishedCall {
-    /// Returns whether it was answered.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.status == if self.protocol == HTTP { 200 } else { 0 }
-    }
-}
-
-/// The name of HTTP.
-pub(crate) const HTTP: &str = "http";
-
-/// The name of gRPC.
-pub(crate) const GRPC: &str = "grpc";
+use super::trace_context::{SpanContext, TraceParent};
 
 /// The status of a call whose client hung up, of HTTP and of gRPC.
 fn given_up(protocol: &str) -> u16 {
@@ -111,13 +62,18 @@ impl CallRecord {
         })))
     }
 
+    /// Returns whether anybody reads it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Returns the record of a call within this one, such as a request of a stream.
     pub(crate) fn within(&self, call: &str) -> Self {
         let Some(open) = &self.0 else {
             return CallRecord::default();
         };
         let outer = open.facts.lock().clone();
-        let parent = outer.trace.map(|trace| super::TraceParent {
+        let parent = outer.trace.map(|trace| TraceParent {
             trace: trace.trace,
             span: trace.span,
             sampled: trace.sampled,

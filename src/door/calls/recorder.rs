@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::service::Gauge;
 
 use super::access::AccessLog;
-use super::record::{CallRecord, FinishedCall};
+use super::finished::FinishedCall;
+use super::record::CallRecord;
 use super::trace_context::{SpanContext, TraceParent};
 use super::traces::TraceExporter;
 

@@ -14,7 +14,7 @@ use crate::tls::chain;
 
 use super::address::ServerAddress;
 
-/// What is sent to a server and comes from it.
+/// The bytes that go to a server and come from it.
 pub(super) trait Connection: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Connection for T {}

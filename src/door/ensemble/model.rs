@@ -75,7 +75,7 @@ impl ServedModel {
                 BatchDimension::None => None,
             },
             labels,
-            cached: !interface.uncached,
+            cached: !interface.uncached && !has_quorum(ensemble),
         };
         ServedModel {
             single: description.batch.is_none(),
@@ -143,6 +143,13 @@ impl ServedModel {
             })
         }))
     }
+}
+
+/// Returns whether answers may be those of some steps without others: of equal requests one may then
+/// be answered otherwise than another.
+fn has_quorum(ensemble: &Ensemble) -> bool {
+    let pipeline = ensemble.pipeline.as_ref();
+    pipeline.is_some_and(|pipeline| !pipeline.flow().waits().is_empty())
 }
 
 /// Returns the versions of a model that an engine serves, the oldest first.

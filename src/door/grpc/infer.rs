@@ -23,7 +23,7 @@ use super::contents::bytes_of;
 ///
 /// # Errors
 /// It is wrong or beyond a bound.
-pub(super) fn read_call(
+pub fn read_call(
     request: ModelInferRequest,
     limits: &ServerLimits,
 ) -> Result<InferenceCall, ServiceError> {

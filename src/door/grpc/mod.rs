@@ -9,4 +9,5 @@ mod status;
 mod stream;
 mod views;
 
+pub use infer::read_call;
 pub(crate) use serve::serve;

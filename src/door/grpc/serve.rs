@@ -83,14 +83,16 @@ async fn serve_on(
         let held: HeldBytes = Arc::new(Leaf::new(gateway.bodies.share()));
         let header = request.headers().get(AUTHORIZATION);
         let header = header.map(HeaderValue::as_bytes);
-        let call = call_of(request.uri().path()).to_owned();
+        let call = call_of(request.uri().path());
         let parent = request
             .headers()
             .get("traceparent")
             .map(HeaderValue::as_bytes);
-        let record = gateway.calls.begin(GRPC, peer, parent, || call.clone());
-        let allowed = gateway.authorize(header, role(&call), &record);
-        request.extensions_mut().insert(record.clone());
+        let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
+        let allowed = gateway.authorize(header, role(call), &record);
+        if record.is_kept() {
+            request.extensions_mut().insert(record.clone());
+        }
         let is_stream = request.uri().path() == STREAM;
         let request = request.map(|body| match is_stream {
             true => CallBody::unbounded(body),

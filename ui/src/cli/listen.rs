@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use divisi::deployment::Deployment;
+use divisi::device::parse_bytes;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
@@ -60,9 +61,9 @@ struct DoorOptions {
     /// The certificate's private key, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// Keep so many bytes of answers for requests that are equal (default: none)
-    #[arg(long, value_name = "BYTES")]
-    cache: Option<NonZeroUsize>,
+    /// Keep answers for requests that are equal, in so much memory, such as 256MiB (default: none)
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    cache: Option<u64>,
     #[command(flatten)]
     telling: CallOptions,
     /// Allow addresses that other machines reach without keys and TLS
@@ -79,7 +80,9 @@ impl DoorOptions {
         Ok(ServerOptions {
             keys: keys.transpose().context("--keys")?.map(Arc::new),
             tls: tls.transpose().context("--tls-certificate")?.map(Arc::new),
-            cache: self.cache,
+            cache: self
+                .cache
+                .and_then(|bytes| NonZeroUsize::new(usize::try_from(bytes).ok()?)),
             access: self.telling.access(),
             traces: self.telling.traces(),
             notices,

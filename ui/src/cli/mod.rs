@@ -169,7 +169,7 @@ enum CliCommand {
     Pick(PickArgs),
     /// Serve without a screen, until `divisi stop` or a signal; `divisi attach` joins it
     #[command(after_help = "Example:\n  divisi serve digits --load none")]
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Open the console on a server that runs, and leave it without stopping anything
     #[command(after_help = "Example:\n  divisi attach digits")]
     Attach(AttachArgs),

@@ -49,7 +49,7 @@ pub struct AccessOptions {
     pub rate: Option<u32>,
 }
 
-/// What the writer is told.
+/// A message to the writer.
 enum LogMessage {
     /// A call, and how many before it have no line.
     Call(Arc<FinishedCall>, u64),

@@ -30,7 +30,7 @@ pub struct ResourceSpans {
 /// A program.
 #[derive(Clone, PartialEq, Message)]
 pub struct Resource {
-    /// What is said of it.
+    /// Its attributes.
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<Attribute>,
 }
@@ -40,7 +40,7 @@ pub struct Resource {
 pub struct ScopeSpans {
     /// The library.
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<Scope>,
+    pub scope: Option<TraceScope>,
     /// Its spans.
     #[prost(message, repeated, tag = "2")]
     pub spans: Vec<TraceSpan>,
@@ -48,7 +48,7 @@ pub struct ScopeSpans {
 
 /// A library.
 #[derive(Clone, PartialEq, Message)]
-pub struct Scope {
+pub struct TraceScope {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -81,7 +81,7 @@ pub struct TraceSpan {
     /// Its end, nanoseconds of Unix time.
     #[prost(fixed64, tag = "8")]
     pub end_ns: u64,
-    /// What is said of it.
+    /// Its attributes.
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<Attribute>,
     /// How it ended.
@@ -144,7 +144,7 @@ const SERVER: i32 = 2;
 pub(super) fn export(spans: Vec<TraceSpan>) -> ExportRequest {
     let text = |key: &str, value: &str| attribute(key, AttributeKind::Text(value.into()));
     let version = env!("CARGO_PKG_VERSION");
-    let scope = Scope {
+    let scope = TraceScope {
         name: "divisi".into(),
         version: version.into(),
     };

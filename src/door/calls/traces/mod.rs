@@ -20,8 +20,8 @@ use super::FinishedCall;
 
 pub use endpoint::{EndpointError, TraceEndpoint};
 pub use messages::{
-    Attribute, AttributeKind, AttributeValue, ExportRequest, Resource, ResourceSpans, Scope,
-    ScopeSpans, SpanStatus, TraceSpan,
+    Attribute, AttributeKind, AttributeValue, ExportRequest, Resource, ResourceSpans, ScopeSpans,
+    SpanStatus, TraceScope, TraceSpan,
 };
 
 /// Calls that may wait to be sent.

@@ -1,0 +1,1 @@
+"""Measures servers of the Open Inference Protocol by Triton's own client."""

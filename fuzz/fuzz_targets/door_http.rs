@@ -1,0 +1,78 @@
+//! Any bytes on a connection of HTTP: answered by answers of HTTP, or the connection ends; and the
+//! server goes on.
+
+#![no_main]
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, OnceLock};
+
+use divisi::tensor::{DataType, Signature, TensorSpec};
+use divisi_door::error::ServiceError;
+use divisi_door::protocol::ModelId;
+use divisi_door::service::{
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
+    ModelService, ModelState,
+};
+use divisi_door::{InferenceServer, ServerOptions};
+use libfuzzer_sys::fuzz_target;
+
+/// Answers every tensor that it is sent.
+struct Echo;
+
+impl ModelService for Echo {
+    fn index(&self) -> Vec<(ModelId, ModelState)> {
+        vec![(ModelId::new("m", "1"), ModelState::Ready)]
+    }
+
+    fn describe(&self, _: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        let tensor = TensorSpec::fixed("x", DataType::Fp32, &[3]);
+        Ok(Arc::new(ModelDescription {
+            name: "m".into(),
+            versions: vec!["1".into()],
+            version: "1".into(),
+            signature: Signature {
+                inputs: vec![tensor.clone()],
+                outputs: vec![tensor],
+                lengths: None,
+            },
+            batch: Some(8),
+            labels: Vec::new(),
+            cached: true,
+        }))
+    }
+
+    fn state(&self, _: &ModelId) -> Result<ModelState, ServiceError> {
+        Ok(ModelState::Ready)
+    }
+
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        Box::pin(std::future::ready(Ok(InferenceAnswer {
+            outputs: request.inputs,
+            samples: 1,
+            times: InferenceTimes::default(),
+        })))
+    }
+}
+
+fn address() -> SocketAddr {
+    static SERVER: OnceLock<InferenceServer> = OnceLock::new();
+    let server = SERVER.get_or_init(|| {
+        let options = ServerOptions {
+            http: "127.0.0.1:0".parse().ok(),
+            cache: std::num::NonZeroUsize::new(1 << 20),
+            ..ServerOptions::default()
+        };
+        InferenceServer::start(Arc::new(Echo), &options).expect("starts")
+    });
+    server.addresses().http.expect("an address")
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut client = TcpStream::connect(address()).expect("connects");
+    // The server may have ended the connection by then.
+    let _ = client.write_all(bytes).and_then(|()| client.shutdown(Shutdown::Write));
+    let mut answer = Vec::new();
+    let _ = client.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{answer:?}");
+});
