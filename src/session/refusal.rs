@@ -81,6 +81,12 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// A search would measure several models.
+    #[error(
+        "several models are served, and a search that measures knows the samples of one alone; a quiet \
+         one rests on what serving has shown"
+    )]
+    SeveralModels,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -144,6 +150,7 @@ impl Coded for SessionRefusal {
             SessionRefusal::Vote(_) => Code::SetupInvalid,
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
+            SessionRefusal::SeveralModels => Code::SearchNeedsModel,
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,

@@ -14,8 +14,8 @@ use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
 use crate::trace::Span;
 
 use crate::session::{
-    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, Session,
-    SessionRefusal, Setup, Snapshot, Target,
+    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, SearchKind,
+    SearchOrder, Session, SessionRefusal, Setup, Snapshot, Target,
 };
 
 use super::devices::Readings;
@@ -89,6 +89,17 @@ impl EngineSession {
     /// Whether leaving now means waiting: requests or a search are under way.
     pub(super) fn is_busy(&self) -> bool {
         self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
+    }
+
+    /// Several models are measured by the samples of none of them.
+    fn check_search(&self, method: &SearchOrder) -> Result<(), SessionRefusal> {
+        let measures = !method.quiet
+            && method.algorithm != SearchKind::WorstFit
+            && !self.engine.devices().all_simulated();
+        match measures && self.engine.catalogue().single().is_none() {
+            true => Err(SessionRefusal::SeveralModels),
+            false => Ok(()),
+        }
     }
 
     /// Goes on with what was asked of the session with the engine before.
@@ -243,6 +254,7 @@ impl Session for EngineSession {
                 Ok(())
             }
             Command::StartSearch(method) => {
+                self.check_search(&method)?;
                 let samples = match method.runs_on(self.engine.devices()) {
                     true => Some(self.samples()?),
                     false => self.ensemble.calibration.clone(),

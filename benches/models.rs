@@ -1,0 +1,222 @@
+//! Ten thousand changes of the models that are served (loads, unloads, new versions) and of the matrix,
+//! while clients ask one model: requests lost or answered wrongly, and the longest gap between answers.
+//!
+//! `cargo bench --bench models [-- CHANGES]`
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "tests, benchmarks and examples stop at the first surprise"
+)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use common::Bed;
+use divisi::catalogue::{Interface, NewEntry};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::metrics::stats::quantile;
+use divisi::serving::{EngineOptions, PipelineIndex, Request};
+
+const CHANGES: u64 = 10_000;
+const CLIENTS: usize = 2;
+
+/// The versions of models that the changes choose from.
+#[derive(Default)]
+struct Shelf(Mutex<BTreeMap<String, NewEntry>>);
+
+impl Shelf {
+    fn put(&self, name: &str, version: u64, ensemble: &Arc<Ensemble>) {
+        let entry = NewEntry {
+            name: name.into(),
+            version: NonZeroU64::new(version).expect("from 1"),
+            ensemble: Arc::clone(ensemble),
+            interface: Interface::default(),
+        };
+        self.0.lock().expect("no panic").insert(name.into(), entry);
+    }
+}
+
+impl ModelSource for Shelf {
+    fn names(&self) -> Vec<String> {
+        self.0.lock().expect("no panic").keys().cloned().collect()
+    }
+
+    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+        let models = self.0.lock().expect("no panic");
+        let wanted = models.values().filter(|entry| names.contains(&entry.name));
+        ModelsRead {
+            entries: wanted.cloned().collect(),
+            ..ModelsRead::default()
+        }
+    }
+}
+
+/// The outcomes of a client's requests.
+#[derive(Default)]
+struct Seen {
+    answers: usize,
+    wrong: usize,
+    lost: usize,
+    /// Seconds between two answers.
+    gaps: Vec<f64>,
+    latencies: Vec<f64>,
+}
+
+fn ask(deployment: &Deployment, samples: &[f32], expected: &[f32], over: &AtomicBool) -> Seen {
+    let mut seen = Seen::default();
+    let mut last = Instant::now();
+    let mut at = 0;
+    while !over.load(Ordering::Relaxed) {
+        at = (at + 1) % (samples.len() / 64);
+        let begun = Instant::now();
+        let outcome = loop {
+            let running = deployment.running();
+            let number = running
+                .catalogue
+                .find("digits", None)
+                .expect("always served");
+            let request = Request::new(&samples[at * 64..][..64]).to(PipelineIndex(number));
+            match running.engine.predict(request) {
+                Ok(outcome) => break outcome,
+                // An engine that ends takes nothing any more; the next one runs already.
+                Err(_) if deployment.running().number != running.number => {}
+                Err(refused) => panic!("{refused}"),
+            }
+        };
+        let now = Instant::now();
+        seen.gaps.push((now - last).as_secs_f64());
+        seen.latencies.push((now - begun).as_secs_f64());
+        last = now;
+        match outcome {
+            Err(_) => seen.lost += 1,
+            Ok(answer) => {
+                seen.answers += 1;
+                let row = answer.rows().next().expect("one sample");
+                let far = row.iter().zip(&expected[at * 10..][..10]);
+                let wrong = far.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) > 1e-5;
+                seen.wrong += usize::from(wrong);
+            }
+        }
+    }
+    seen
+}
+
+/// Runs clients while `work` is done.
+fn during(
+    deployment: &Arc<Deployment>,
+    samples: &[f32],
+    expected: &[f32],
+    work: impl FnOnce() -> Result<()>,
+) -> Result<Seen> {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let client = || scope.spawn(|| ask(deployment, samples, expected, &over));
+        let clients: Vec<_> = (0..CLIENTS).map(|_| client()).collect();
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        let mut all = Seen::default();
+        for client in clients {
+            let seen = client.join().expect("no client stops early");
+            all.answers += seen.answers;
+            all.wrong += seen.wrong;
+            all.lost += seen.lost;
+            all.gaps.extend(seen.gaps);
+            all.latencies.extend(seen.latencies);
+        }
+        done.map(|()| all)
+    })
+}
+
+fn read(name: &str) -> Result<Arc<Ensemble>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_ensembles");
+    Ok(Arc::new(Ensemble::read(&Files::at(&folder.join(name)))?))
+}
+
+fn main() -> Result<()> {
+    let given = std::env::args()
+        .skip(1)
+        .find(|word| !word.starts_with("--"));
+    let changes: u64 = given.map_or(Ok(CHANGES), |word| word.parse())?;
+    let bed = Bed::open("sample_ensembles/digits", &["cpu:0", "cpu:1"])?;
+    let (digits, cascade) = (Arc::clone(&bed.ensemble), read("digits-cascade")?);
+    let samples = digits.calibration.clone().context("digits has samples")?;
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("digits", 1, &digits);
+    shelf.put("cascade", 1, &cascade);
+    let names: BTreeSet<String> = shelf.names().into_iter().collect();
+    let start = DeploymentStart {
+        name: "models".into(),
+        devices: bed.devices.clone(),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let source = Arc::<Shelf>::clone(&shelf);
+    let deployment = Deployment::start(Some(source), shelf.read(&names, &[]), start)?;
+    let deployment = Arc::new(deployment);
+    let values = &samples.values()[..256 * 64];
+    let number = deployment.running().catalogue.find("digits", None);
+    let number = PipelineIndex(number.context("digits is served")?);
+    let request = Request::new(values).to(number);
+    let answer = deployment.running().engine.predict(request)?;
+    let expected: Vec<f32> = answer?.rows().flatten().copied().collect();
+
+    let quiet = during(&deployment, values, &expected, || {
+        thread::sleep(Duration::from_secs(5));
+        Ok(())
+    })?;
+    let begun = Instant::now();
+    let changed = during(&deployment, values, &expected, || {
+        for change in 0..changes {
+            match change % 4 {
+                0 => {
+                    shelf.put("digits", 2 + change, &digits);
+                    deployment.load("digits")?;
+                }
+                1 => deployment.unload("cascade", false)?,
+                2 => {
+                    let engine = Arc::clone(&deployment.running().engine);
+                    let setup = engine.setup();
+                    let neighbours = setup.matrix.neighbours();
+                    let next = &neighbours[change as usize % neighbours.len()];
+                    if let Ok(plan) = engine.plan(&setup.with_matrix(next.clone())) {
+                        engine.apply(plan, &mut |_| {})?;
+                    }
+                }
+                _ => deployment.load("cascade")?,
+            }
+        }
+        Ok(())
+    })?;
+    let p99 = quantile(&quiet.latencies, 0.99) * 1e3;
+    println!("{CLIENTS} clients, one sample a request; milliseconds");
+    for (what, seen) in [("quiet", &quiet), ("changes", &changed)] {
+        println!(
+            "{what:>8}: {} answers, {} lost, {} wrong; latency p50 {:.2} p99 {:.2} longest {:.1}; longest gap {:.1}",
+            seen.answers,
+            seen.lost,
+            seen.wrong,
+            quantile(&seen.latencies, 0.5) * 1e3,
+            quantile(&seen.latencies, 0.99) * 1e3,
+            quantile(&seen.latencies, 1.0) * 1e3,
+            quantile(&seen.gaps, 1.0) * 1e3,
+        );
+    }
+    println!(
+        "{changes} changes in {:.1} s; the longest gap over the p99 before: {:.1}",
+        begun.elapsed().as_secs_f64(),
+        quantile(&changed.gaps, 1.0) * 1e3 / p99,
+    );
+    Ok(())
+}
