@@ -47,10 +47,10 @@ impl KnownModels {
     /// # Errors
     /// It is not there; in words.
     fn of_step(&self, step: &StepConfig) -> Result<Arc<LoadedModel>, String> {
-        let of_name = self.versions.iter().filter(|(id, _)| id.name == step.model);
+        let mut of_name = self.versions.iter().filter(|(id, _)| id.name == step.model);
         let found = match step.version {
-            None => of_name.last(),
-            Some(version) => of_name.clone().find(|(id, _)| id.version == version),
+            None => of_name.next_back(),
+            Some(version) => of_name.find(|(id, _)| id.version == version),
         };
         if let Some((_, model)) = found {
             return Ok(Arc::clone(model));
@@ -155,7 +155,7 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
     };
     let (read, source) = model::read(&model.folder, &model.config, version, name)?;
     let (ensemble, batch, part) = match read {
-        ReadModel::Varying(ensemble, batch) => (ensemble, batch, None),
+        ReadModel::Varying(ensemble, batch) => (*ensemble, batch, None),
         ReadModel::Network(member, tensors) => {
             let made = steps::single(member, &tensors);
             let Assembled { ensemble, part } =

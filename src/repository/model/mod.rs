@@ -30,7 +30,7 @@ pub(crate) enum ReadModel {
     /// A network for rows of one size, which steps of pipelines can run.
     Network(Arc<Member>, ModelTensors),
     /// One for samples of any length, alone.
-    Varying(Ensemble, ModelRows),
+    Varying(Box<Ensemble>, ModelRows),
 }
 
 /// Where a version of a model was read from.
@@ -75,14 +75,14 @@ pub(crate) fn read(
             let member = member.map_err(|error| place.of_file(&error))?;
             ReadModel::Network(Arc::new(member), tensors)
         }
-        ReadFile::Varying(ensemble) => varying(*ensemble, name, config, &place)?,
+        ReadFile::Varying(ensemble) => varying(ensemble, name, config, &place)?,
     };
     Ok((read, source))
 }
 
 /// Checks the tensors of a model for samples of any length, and names it.
 fn varying(
-    mut ensemble: Ensemble,
+    mut ensemble: Box<Ensemble>,
     name: String,
     config: &ModelConfig,
     place: &ConfigPlace<'_>,
