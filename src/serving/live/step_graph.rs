@@ -54,7 +54,10 @@ impl StepGraph {
     pub(super) fn of(entry: &CatalogueEntry, stats: &[StepStats]) -> Self {
         let ensemble = entry.ensemble();
         StepGraph {
-            model: entry.name().to_owned(),
+            model: match entry.version().get() {
+                1 => entry.name().to_owned(),
+                version => format!("{} {version}", entry.name()),
+            },
             steps: match &ensemble.pipeline {
                 Some(pipeline) => of_pipeline(ensemble, pipeline, stats),
                 None => of_members(ensemble, stats),
