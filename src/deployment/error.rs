@@ -34,7 +34,7 @@ pub enum DeploymentError {
         /// The pipeline's.
         by: String,
     },
-    /// What is served is fixed.
+    /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     Fixed,
     /// No model would be served.

@@ -14,7 +14,7 @@ use super::{DeploymentError, place};
 pub struct Generation {
     /// Its number, from 0.
     pub number: u64,
-    /// What it serves.
+    /// The models that it serves.
     pub catalogue: Arc<Catalogue>,
     /// The engine.
     pub engine: Arc<Engine>,

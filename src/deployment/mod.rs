@@ -1,6 +1,6 @@
 //! Which models are served: loaded, unloaded and replaced by newer versions while requests flow.
 //!
-//! What is served is a [`Catalogue`]. A change of it starts an engine for the new one beside the
+//! They are a [`Catalogue`]. A change of it starts an engine for the new one beside the
 //! engine that runs; networks that both serve are there once. Requests that come from one moment on go
 //! to the new engine, those under way end on the version that they began with, and then the old engine
 //! stops. Models that stay keep their places and batch sizes in the matrix, and so does a new version of
@@ -26,7 +26,7 @@ pub use error::DeploymentError;
 pub use generation::Generation;
 use generation::{Retiring, retire, start_beside};
 pub use source::{ModelSource, ModelsRead};
-pub use status::{ModelState, ModelStatus};
+pub use status::{LoadState, ModelStatus};
 
 /// The most remarks that are kept for whoever takes them.
 const MOST_NOTICES: usize = 256;
@@ -39,7 +39,7 @@ pub struct Deployment {
     options: EngineOptions,
     running: SharedLeaf<Arc<Generation>>,
     /// One change at a time.
-    changing: Ranked<DeploymentRank, Wanted>,
+    changing: Ranked<DeploymentRank, WantedNames>,
     /// How each model stands, also while a change is under way.
     known: SharedLeaf<Vec<ModelStatus>>,
     /// Remarks of the source that nobody has taken yet.
@@ -48,7 +48,7 @@ pub struct Deployment {
 
 /// The models that are to be served.
 #[derive(Default)]
-struct Wanted {
+struct WantedNames {
     names: BTreeSet<String>,
     /// Why models that were wanted are not served.
     failures: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl Deployment {
             return Err(DeploymentError::nothing(&read.failures));
         }
         let names = read.entries.iter().map(|entry| entry.name.clone());
-        let wanted = Wanted {
+        let wanted = WantedNames {
             names: names.chain(read.failures.keys().cloned()).collect(),
             failures: read.failures,
             retiring: None,
@@ -174,7 +174,7 @@ impl Deployment {
     /// Reads the source again and serves what is there now: models that came, went or changed.
     ///
     /// # Errors
-    /// What is there does not fit beside what runs: that goes on.
+    /// The models do not fit beside those that run: these go on.
     pub fn refresh(&self) -> Result<(), DeploymentError> {
         let names = self.source()?.names().into_iter().collect();
         self.change_to(&mut self.changing.lock(), names)
@@ -198,7 +198,7 @@ impl Deployment {
 
     fn change_to(
         &self,
-        wanted: &mut Wanted,
+        wanted: &mut WantedNames,
         names: BTreeSet<String>,
     ) -> Result<(), DeploymentError> {
         let running = self.running();
@@ -220,7 +220,7 @@ impl Deployment {
     /// Starts the next generation and lets the running one end.
     fn switch(
         &self,
-        wanted: &mut Wanted,
+        wanted: &mut WantedNames,
         running: &Arc<Generation>,
         entries: Vec<NewEntry>,
     ) -> Result<(), DeploymentError> {
@@ -233,7 +233,7 @@ impl Deployment {
         Ok(())
     }
 
-    fn tell(&self, wanted: &Wanted) {
+    fn tell(&self, wanted: &WantedNames) {
         let names = self.source.as_ref().map(|source| source.names());
         let catalogue = &self.running().catalogue;
         *self.known.write() = status::all(catalogue, names.unwrap_or_default(), &wanted.failures);

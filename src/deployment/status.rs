@@ -6,7 +6,7 @@ use crate::catalogue::{Catalogue, CatalogueEntry, Version};
 
 /// Whether a model is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ModelState {
+pub enum LoadState {
     /// It is served.
     Loaded,
     /// It is not; says why.
@@ -21,7 +21,7 @@ pub struct ModelStatus {
     /// Its version, or `None` where none was read.
     pub version: Option<Version>,
     /// Whether it is served.
-    pub state: ModelState,
+    pub state: LoadState,
     /// Why its newest files are not those that are served, if so.
     pub failure: Option<String>,
 }
@@ -35,7 +35,7 @@ pub(super) fn all(
     let loaded = catalogue.entries().iter().map(|entry| ModelStatus {
         name: entry.name().to_owned(),
         version: Some(entry.version()),
-        state: ModelState::Loaded,
+        state: LoadState::Loaded,
         failure: failures.get(entry.name()).cloned(),
     });
     let mut all: Vec<ModelStatus> = loaded.collect();
@@ -48,7 +48,7 @@ pub(super) fn all(
         all.push(ModelStatus {
             name,
             version: None,
-            state: ModelState::Unloaded(reason.clone().unwrap_or_else(|| "unloaded".into())),
+            state: LoadState::Unloaded(reason.clone().unwrap_or_else(|| "unloaded".into())),
             failure: reason,
         });
     }

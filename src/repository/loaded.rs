@@ -53,7 +53,7 @@ pub struct LoadedModel {
     pub not_honoured: Vec<String>,
     /// The models that its steps use.
     pub uses: Vec<ModelVersion>,
-    /// What steps of other pipelines make of it, if they can use it.
+    /// Its part in steps of other pipelines, if they can use it.
     pub(crate) part: Option<PipelinePart>,
     /// Where it is from.
     pub(crate) source: ModelOrigin,
@@ -122,7 +122,7 @@ pub struct LoadFailure {
     pub fault: LoadFault,
 }
 
-/// What became of models that were to be loaded.
+/// The outcome for models that were to be loaded.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     /// Those that were, each after those that it uses.

@@ -17,19 +17,19 @@ use crate::repository::{Repository, WantedModels};
 /// again, and so are models that several pipelines use.
 pub struct RepositorySource {
     repository: Repository,
-    known: Leaf<Known>,
+    known: Leaf<KnownVersions>,
 }
 
 /// The models that were loaded, and how their files looked.
 #[derive(Default)]
-struct Known {
+struct KnownVersions {
     models: Vec<Arc<LoadedModel>>,
     entries: Vec<(Arc<LoadedModel>, NewEntry)>,
-    stamps: BTreeMap<String, Stamp>,
+    stamps: BTreeMap<String, FolderStamp>,
 }
 
 /// The paths, times and sizes of the files of a model.
-type Stamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
+type FolderStamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 impl RepositorySource {
     /// Serves the models of a repository.
@@ -40,8 +40,8 @@ impl RepositorySource {
         }
     }
 
-    fn stamp(&self, name: &str) -> Stamp {
-        let mut stamp = Stamp::new();
+    fn stamp(&self, name: &str) -> FolderStamp {
+        let mut stamp = FolderStamp::new();
         look(&self.repository.path().join(name), DEPTH, &mut stamp);
         stamp.sort();
         stamp
@@ -53,7 +53,7 @@ const DEPTH: usize = 3;
 /// The most files that are looked at for changes.
 const MOST_FILES: usize = 4096;
 
-fn look(folder: &Path, depth: usize, stamp: &mut Stamp) {
+fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(facts) = std::fs::metadata(entry.path()) else {
             continue;
@@ -79,7 +79,7 @@ impl ModelSource for RepositorySource {
         let there = self.names();
         let (there, gone): (Vec<&String>, _) = names.iter().partition(|n| there.contains(n));
         let stamps = there.iter().map(|name| ((*name).clone(), self.stamp(name)));
-        let stamps: BTreeMap<String, Stamp> = stamps.collect();
+        let stamps: BTreeMap<String, FolderStamp> = stamps.collect();
         let changed = |name: &&String| known.stamps.get(*name) != stamps.get(*name);
         let changed: Vec<String> = there.into_iter().filter(changed).cloned().collect();
         let mut read = ModelsRead::default();
@@ -106,12 +106,12 @@ impl ModelSource for RepositorySource {
     }
 }
 
-impl Known {
+impl KnownVersions {
     /// Takes what was loaded; models that could not be loaded stay as they were.
     fn take(
         &mut self,
         report: LoadReport,
-        stamps: &BTreeMap<String, Stamp>,
+        stamps: &BTreeMap<String, FolderStamp>,
         read: &mut ModelsRead,
     ) {
         let LoadReport { models, failures } = report;

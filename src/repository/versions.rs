@@ -100,7 +100,7 @@ pub(crate) fn load_versions(
     }
 }
 
-/// What a version of a model is made into.
+/// The form that a version of a model is made into.
 struct LoadedParts {
     ensemble: Ensemble,
     batch: ModelRows,

@@ -29,7 +29,7 @@ pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;
-pub use model_view::{ModelFigures, ModelKind, ModelView};
+pub use model_view::{CatalogueView, ModelFigures, ModelKind};
 pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};

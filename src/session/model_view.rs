@@ -8,7 +8,7 @@ use crate::metrics::LatencySummary;
 
 /// A version of a model, a pipeline or an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ModelView {
+pub struct CatalogueView {
     /// The name by which it is asked.
     pub name: String,
     /// Its version, or `None` where none was read.
@@ -21,7 +21,7 @@ pub struct ModelView {
     pub unserved: Option<String>,
     /// Why its newest files are not those that are served, if so.
     pub failure: Option<String>,
-    /// What became of its requests.
+    /// The outcomes of its requests.
     pub figures: ModelFigures,
 }
 

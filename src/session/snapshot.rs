@@ -19,7 +19,7 @@ use crate::serving::{LogLevel, Setup, StepGraph};
 use super::command::Target;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
-use super::model_view::ModelView;
+use super::model_view::CatalogueView;
 use super::playback::Playback;
 
 /// Everything but the spans, at one moment.
@@ -57,7 +57,7 @@ pub struct Snapshot {
     /// The members, in the order of the columns.
     pub members: Vec<MemberView>,
     /// The models that can be asked, and those that could be loaded.
-    pub models: Vec<ModelView>,
+    pub models: Vec<CatalogueView>,
     /// Models can be loaded and unloaded.
     pub can_load: bool,
     /// Row by row, one an entry of the matrix (empty entries are idle).

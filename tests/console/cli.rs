@@ -382,7 +382,7 @@ fn a_result_that_cannot_be_written_is_shown() {
 
 #[test]
 fn failures_are_one_and_misuse_is_two() {
-    assert_eq!(fails(&["frobnicate", "x"]).0, Some(2));
+    assert_eq!(fails(&["--frobnicate"]).0, Some(2));
     assert_eq!(fails(&["bench", "--policy", "sometimes"]).0, Some(2));
     assert_eq!(fails(&["allocate", "--max-neighs", "0"]).0, Some(2));
     let cases: [(&[&str], &str); 9] = [

@@ -9,13 +9,14 @@ use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 use crate::fake::Bench;
 use crate::rich::bench;
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "overview",
     "allocation",
     "streams",
     "latency",
     "members",
     "steps",
+    "models",
     "search",
     "presenter",
 ];

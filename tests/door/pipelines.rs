@@ -54,18 +54,23 @@ fn asked(outputs: &[&str]) -> Value {
 
 #[test]
 fn the_step_of_an_output_that_nobody_asked_for_is_not_run() {
+    let best = |of: &str| {
+        format!("[[steps]]\nhost = \"arg-max\"\ninputs = \"{of}\"\noutputs = \"best_{of}\"\n")
+    };
     let folder = written(
-        "answers = { values = 12 }\noutputs = [\"x\", \"y\", \"z\"]",
-        "",
+        "answers = { values = 3 }\noutputs = [\"best_x\", \"best_y\", \"best_z\"]",
+        &["x", "y", "z"].map(best).concat(),
     );
     let engine = engine(folder.path().to_str().expect("text"));
     let server = serve(&engine, false);
     let all = infer(&server, "three", &asked(&[])).json();
-    let some = infer(&server, "three", &asked(&["y", "x"])).json();
+    let some = infer(&server, "three", &asked(&["best_y", "best_x"])).json();
     let of = |answer: &Value, at: usize| answer["outputs"][at].clone();
     assert_eq!((of(&some, 0), of(&some, 1)), (of(&all, 1), of(&all, 0)));
     let graph = engine.telemetry().step_graphs().remove(0);
-    let rows: Vec<u64> = graph.steps.iter().map(|step| step.stats.rows).collect();
+    let models = ["a", "b", "slow"];
+    let of = |name: &str| graph.steps.iter().find(|step| step.name == name);
+    let rows = models.map(|name| of(name).expect("a step").stats.rows);
     assert_eq!(rows, [2, 2, 1]);
     let metrics = server.addresses().metrics.expect("an address");
     let metrics = ask(metrics, "GET", "/metrics", b"");

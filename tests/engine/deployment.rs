@@ -10,7 +10,7 @@ use std::thread;
 use divisi::catalogue::{Catalogue, CatalogueError, Interface, NewEntry};
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
-    Deployment, DeploymentError, DeploymentStart, ModelSource, ModelState, ModelsRead,
+    Deployment, DeploymentError, DeploymentStart, LoadState, ModelSource, ModelsRead,
 };
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{DoorState, EngineOptions, PipelineIndex, Request};
@@ -228,7 +228,7 @@ fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
         (model.state, model.failure)
     };
     let cut = || "model.onnx: it is cut off".to_owned();
-    assert_eq!(reason("b"), (ModelState::Unloaded(cut()), Some(cut())));
+    assert_eq!(reason("b"), (LoadState::Unloaded(cut()), Some(cut())));
     let refused = deployment.load("b").expect_err("cannot be read");
     assert_eq!(refused.to_string(), "model `b`: model.onnx: it is cut off");
     // One that served before serves on as it was.
@@ -238,7 +238,7 @@ fn a_model_that_cannot_be_read_leaves_the_others_and_itself_serving() {
     assert_eq!(ask(&deployment, "a"), Some(3));
     assert_eq!(
         reason("a"),
-        (ModelState::Loaded, Some("config.pbtxt: no name".into()))
+        (LoadState::Loaded, Some("config.pbtxt: no name".into()))
     );
 }
 

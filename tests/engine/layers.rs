@@ -184,7 +184,7 @@ fn hidden(path: &Path) -> bool {
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
     &["locks"],
-    &["graph", "member_sampler", "promise"],
+    &["graph", "member_sampler", "promise", "step_graph"],
     &["counters", "factory"],
     &["served"],
     &["request"],

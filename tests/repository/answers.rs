@@ -1,4 +1,4 @@
-//! What a repository's models answer.
+//! The answers of a repository's models.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an engine serves in this process, or a deployment of models by one engine after another, as
+//! The entries of an engine in this process, or of a deployment of one engine after another, as
 //! models.
 
 mod answers;
@@ -157,8 +157,8 @@ impl ModelService for EnsembleService {
         });
         let others = self.statuses().into_iter();
         let others = others.filter_map(|status| match status.state {
-            deployment::ModelState::Loaded => None,
-            deployment::ModelState::Unloaded(reason) => {
+            deployment::LoadState::Loaded => None,
+            deployment::LoadState::Unloaded(reason) => {
                 let version = status.version.map(|v| v.to_string()).unwrap_or_default();
                 let id = ModelId::new(status.name, version);
                 Some((id, ModelState::Unavailable(reason)))
@@ -183,7 +183,7 @@ impl ModelService for EnsembleService {
             let statuses = self.statuses().into_iter();
             let mut named = statuses.filter(|status| status.name == asked.name);
             match named.next().map(|status| status.state) {
-                Some(deployment::ModelState::Unloaded(reason)) => {
+                Some(deployment::LoadState::Unloaded(reason)) => {
                     Ok(ModelState::Unavailable(reason))
                 }
                 _ => Err(unknown),

@@ -97,11 +97,11 @@ pub struct DynamicBatching {
     pub priority_levels: u64,
     /// The priority of requests that name none.
     pub default_priority: u64,
-    /// What becomes of requests that wait.
+    /// The fate of requests that wait.
     pub queue: QueuePolicy,
 }
 
-/// What becomes of requests that wait.
+/// The fate of requests that wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePolicy {
     /// How long requests may wait; `None` for any time.

@@ -26,12 +26,12 @@ pub enum NetworkFiles {
     Copied,
 }
 
-/// What was converted.
+/// The models that were converted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// The files that were written, by their paths in the folder.
     pub written: Vec<String>,
-    /// What cannot be said in the other form, by the name of the model.
+    /// Settings that cannot be said in the other form, by the name of the model.
     pub unsaid: Vec<String>,
     /// Models that are not there, each with the reason.
     pub left_out: Vec<String>,

@@ -22,7 +22,7 @@ pub(super) struct ReadNetwork {
     pub(super) has_batch: bool,
 }
 
-/// What a file holds.
+/// The contents of a file.
 pub(super) enum ReadFile {
     /// A network for samples of one size.
     Network(Box<ReadNetwork>),

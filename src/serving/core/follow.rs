@@ -1,4 +1,4 @@
-//! What follows from an event of a part: steps are queued, handed to the host, or dropped.
+//! The steps that follow from an event of a part: queued, handed to the host, or dropped.
 
 use std::time::Duration;
 

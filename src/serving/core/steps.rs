@@ -64,7 +64,7 @@ fn mean(sum: Duration, rows: u64) -> Duration {
 /// The end of work that a step did for rows of a part.
 pub(super) struct StepEnd {
     pub step: StepIndex,
-    /// What the part waited for: samples of a model, or one step of the host's.
+    /// The work that the part waited for: samples of a model, or one step of the host's.
     pub outstanding: usize,
     pub rows: usize,
     pub made: usize,

@@ -37,7 +37,7 @@ pub(crate) struct EngineCounters {
     pub flaws: FlawTally,
 }
 
-/// What became of the requests of one entry of the catalogue.
+/// The outcomes of the requests of one entry of the catalogue.
 #[derive(Debug)]
 pub(crate) struct EntryTally {
     /// Requests that failed.

@@ -21,7 +21,7 @@ pub(crate) struct ServedEnsemble {
     pub storage: Storage,
     in_force: SharedLeaf<RuleInForce>,
     pub sampler: MemberSampler,
-    /// What became of its requests.
+    /// The outcomes of its requests.
     pub tally: Leaf<EntryTally>,
 }
 

@@ -20,7 +20,8 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    Command, EditPreview, LogLevel, ModelView, Refusal, Session, SessionRefusal, Setup, Snapshot,
+    CatalogueView, Command, EditPreview, LogLevel, Refusal, Session, SessionRefusal, Setup,
+    Snapshot,
 };
 use engine_session::EngineSession;
 use log::Log;
@@ -139,7 +140,7 @@ impl LiveSession {
         Ok(())
     }
 
-    fn models(&self) -> Vec<ModelView> {
+    fn models(&self) -> Vec<CatalogueView> {
         let catalogue = self.session.engine.catalogue();
         let figures = self.session.engine.telemetry().entries();
         let deployment = self.deployment.as_ref();

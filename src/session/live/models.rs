@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
-use crate::deployment::{ModelState, ModelStatus};
+use crate::deployment::{LoadState, ModelStatus};
 use crate::serving::{EntryStats, LogTarget};
-use crate::session::{LogLevel, ModelFigures, ModelKind, ModelView, Refusal};
+use crate::session::{CatalogueView, LogLevel, ModelFigures, ModelKind, Refusal};
 
 use super::log::Log;
 
@@ -14,13 +14,13 @@ pub(super) fn views(
     catalogue: &Catalogue,
     figures: &[EntryStats],
     statuses: Vec<ModelStatus>,
-) -> Vec<ModelView> {
+) -> Vec<CatalogueView> {
     let failure_of = |entry: &CatalogueEntry| {
         let mut named = statuses.iter().filter(|s| s.name == entry.name());
         named.find_map(|status| status.failure.clone())
     };
     let served = catalogue.entries().iter().zip(figures);
-    let served = served.map(|(entry, stats)| ModelView {
+    let served = served.map(|(entry, stats)| CatalogueView {
         name: entry.name().to_owned(),
         version: Some(entry.version()),
         kind: Some(kind_of(entry)),
@@ -30,8 +30,8 @@ pub(super) fn views(
         figures: figures_of(stats),
     });
     let others = statuses.iter().filter_map(|status| match &status.state {
-        ModelState::Loaded => None,
-        ModelState::Unloaded(reason) => Some(ModelView {
+        LoadState::Loaded => None,
+        LoadState::Unloaded(reason) => Some(CatalogueView {
             name: status.name.clone(),
             version: status.version,
             kind: None,

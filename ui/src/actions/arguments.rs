@@ -48,14 +48,14 @@ impl Argument for NamedMember {
 }
 
 /// A model, by its name.
-pub(super) struct NamedModel(pub String);
+pub(super) struct ServedModelName(pub String);
 
-impl Argument for NamedModel {
+impl Argument for ServedModelName {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
         let names = shown.models.iter().map(|model| model.name.clone());
         let names: Vec<String> = names.collect();
         let found = among(&names, word, "model")?;
-        Ok(NamedModel(names[found].clone()))
+        Ok(ServedModelName(names[found].clone()))
     }
 }
 

@@ -6,8 +6,8 @@ use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, 
 use thiserror::Error;
 
 use super::arguments::{
-    self, Argument, NamedDevice, NamedMember, NamedModel, OnOff, RecordTo, SampleBound, WishedLoad,
-    WrittenEntry,
+    self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, ServedModelName,
+    WishedLoad, WrittenEntry,
 };
 use super::stage;
 use crate::commands::{LINES, LineForm};
@@ -259,13 +259,13 @@ pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 }
 
 pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let NamedModel(name) = words.one(front.shown)?;
+    let ServedModelName(name) = words.one(front.shown)?;
     front.send(Command::LoadModel(name))
 }
 
 pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let all = words.between(1, 2)?;
-    let NamedModel(name) = read(all[0], front.shown)?;
+    let ServedModelName(name) = read(all[0], front.shown)?;
     let dependents = match all.get(1) {
         None => false,
         Some(word) if *word == "all" => true,

@@ -16,7 +16,7 @@ pub(crate) struct ConvertArgs {
     /// A repository of models, or an ensemble's folder, manifest or .onnx file
     #[arg(value_name = "REPOSITORY|ENSEMBLE")]
     from: PathBuf,
-    /// What to write (default: manifests of a repository)
+    /// The form to write (default: manifests of a repository)
     #[arg(long, value_name = "FORM")]
     to: Option<ConvertedForm>,
     /// The folder to write to, new or empty

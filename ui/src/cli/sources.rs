@@ -21,11 +21,11 @@ pub(crate) struct FileSource {
 struct NamedFiles {
     name: String,
     files: Files,
-    stamp: std::sync::Mutex<Stamp>,
+    stamp: std::sync::Mutex<FileStamps>,
 }
 
 /// The names, times and sizes of the files of a folder.
-type Stamp = Vec<(PathBuf, SystemTime, u64)>;
+type FileStamps = Vec<(PathBuf, SystemTime, u64)>;
 
 impl FileSource {
     /// Reads all models. Returns those that can be served.
@@ -113,12 +113,12 @@ impl ModelSource for FileSource {
 }
 
 /// Returns how the files of a model look now; nothing of those that are compiled in.
-fn stamp(files: &Files) -> Stamp {
+fn stamp(files: &Files) -> FileStamps {
     let Some(manifest) = files.path(files.manifest()) else {
         return Vec::new();
     };
     let folder = manifest.parent().unwrap_or(Path::new("."));
-    let mut all: Stamp = match files {
+    let mut all: FileStamps = match files {
         Files::Network { .. } => look(&manifest).into_iter().collect(),
         _ => {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -54,7 +54,7 @@ pub enum NotNow {
     /// Members of a pipeline do not vote.
     #[error("the steps of a pipeline say how answers are combined: nobody votes")]
     NoVotes,
-    /// What is served is fixed.
+    /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
     /// Nothing has to prove itself.

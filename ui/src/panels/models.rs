@@ -2,7 +2,7 @@
 //! they answer; those that are not served with the reason.
 
 use divisi::metrics::LatencySummary;
-use divisi::session::{ModelKind, ModelView};
+use divisi::session::{CatalogueView, ModelKind};
 
 use super::frame::headed;
 use super::keys;
@@ -16,7 +16,7 @@ use crate::text::format;
 struct ModelColumn {
     name: &'static str,
     width: u16,
-    text: fn(&ModelView) -> String,
+    text: fn(&CatalogueView) -> String,
 }
 
 /// In the order of the screen; where not all fit, the first ones are shown.
@@ -115,7 +115,7 @@ fn note(model: &Model) -> String {
 }
 
 /// Returns a latency of the last seconds, if there was any.
-fn latency(view: &ModelView, of: fn(&LatencySummary) -> u64) -> String {
+fn latency(view: &CatalogueView, of: fn(&LatencySummary) -> u64) -> String {
     match view.figures.latency.count {
         0 => "–".into(),
         _ => format::millis(of(&view.figures.latency)),
@@ -123,7 +123,7 @@ fn latency(view: &ModelView, of: fn(&LatencySummary) -> u64) -> String {
 }
 
 /// Columns for names.
-fn label(models: &[ModelView], width: u16) -> u16 {
+fn label(models: &[CatalogueView], width: u16) -> u16 {
     let names = models.iter().map(|m| format::width(&m.name));
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
 }
@@ -149,7 +149,13 @@ fn heads(inside: &mut Painter<'_>, label: u16, columns: &[ModelColumn]) {
     }
 }
 
-fn one(inside: &mut Painter<'_>, y: u16, view: &ModelView, label: u16, columns: &[ModelColumn]) {
+fn one(
+    inside: &mut Painter<'_>,
+    y: u16,
+    view: &CatalogueView,
+    label: u16,
+    columns: &[ModelColumn],
+) {
     let (sign, role) = match (&view.unserved, &view.failure) {
         (Some(_), None) => ("○", Role::Dim),
         (Some(_), Some(_)) => ("✗", Role::Bad),
@@ -181,7 +187,7 @@ fn one(inside: &mut Painter<'_>, y: u16, view: &ModelView, label: u16, columns: 
 }
 
 /// The last line: why the newest files are not those that are served, or the keys.
-fn words(inside: &mut Painter<'_>, y: u16, model: &Model, view: Option<&ModelView>) {
+fn words(inside: &mut Painter<'_>, y: u16, model: &Model, view: Option<&CatalogueView>) {
     let Some(view) = view else {
         return;
     };

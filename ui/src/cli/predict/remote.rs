@@ -13,7 +13,7 @@ const SAMPLES: usize = 256;
 /// The variable that holds a key, so that no list of processes shows it.
 const KEY: &str = "DIVISI_KEY";
 
-/// What a server wants to see, and what it has to show, as options.
+/// The key that a server wants to see, and the certificate that it has to show, as options.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct ServerAccess {
     /// The key that the server asks for (default: the variable DIVISI_KEY, which no list of
