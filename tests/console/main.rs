@@ -48,6 +48,7 @@ mod linear;
 mod logging;
 mod looks;
 mod models;
+mod models;
 mod network;
 #[path = "../support/npy.rs"]
 mod npy;

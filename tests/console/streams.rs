@@ -580,6 +580,6 @@ fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
         let buffer = bench.buffer();
         (0..160).any(|x| buffer[(x, y)].fg == accent.expect("a colour"))
     };
-    assert!(is_lit("res-m/16"), "a batch of the same request");
-    assert!(!is_lit("cnn-m/16"), "a batch of another one");
+    assert!(is_lit("res-m/32"), "a batch of the same request");
+    assert!(!is_lit("cnn-m/8"), "a batch of another one");
 }

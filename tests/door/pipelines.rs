@@ -55,7 +55,9 @@ fn asked(outputs: &[&str]) -> Value {
 #[test]
 fn the_step_of_an_output_that_nobody_asked_for_is_not_run() {
     let best = |of: &str| {
-        format!("[[steps]]\nhost = \"arg-max\"\ninputs = \"{of}\"\noutputs = \"best_{of}\"\n")
+        format!(
+            "[[steps]]\nname = \"best of {of}\"\nhost = \"arg-max\"\ninputs = \"{of}\"\noutputs = \"best_{of}\"\n"
+        )
     };
     let folder = written(
         "answers = { values = 3 }\noutputs = [\"best_x\", \"best_y\", \"best_z\"]",
