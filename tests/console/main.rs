@@ -48,7 +48,7 @@ mod linear;
 mod logging;
 mod looks;
 mod models;
-mod models;
+mod models_panel;
 mod network;
 #[path = "../support/npy.rs"]
 mod npy;

@@ -1,120 +1,86 @@
-//! The models panel: what can be asked and what cannot, with the reasons; loading and unloading.
+//! `check` on models as people have them: what was done to make them fit, or what to do.
 
-use std::num::NonZeroU64;
+use std::fs;
+use std::path::PathBuf;
 
-use divisi::device::MemberIndex;
-use divisi::metrics::LatencySummary;
-use divisi::session::{CatalogueView, Command, ModelFigures, ModelKind};
+use serde_json::json;
 
-use crate::fake::Bench;
-use crate::screen;
+use crate::cli::{divisi, fails, json, scratch};
 
-fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> CatalogueView {
-    CatalogueView {
-        name: name.into(),
-        version: NonZeroU64::new(version),
-        kind: Some(kind),
-        members: MemberIndex::all(members).collect(),
-        unserved: None,
-        failure: None,
-        figures: ModelFigures {
-            answered: 48_000,
-            samples: 96_000,
-            failed: 3,
-            requests_per_s: 812.0,
-            samples_per_s: 1_624.0,
-            latency: LatencySummary {
-                count: 8_120,
-                p50: 2_100,
-                p99: 6_800,
-                ..LatencySummary::default()
-            },
-        },
-    }
-}
+const MANIFEST: &str = r#"name = "photos"
+classes = 2
 
-fn unserved(name: &str, reason: &str, failure: Option<&str>) -> CatalogueView {
-    CatalogueView {
-        version: None,
-        kind: None,
-        unserved: Some(reason.into()),
-        failure: failure.map(Into::into),
-        members: Vec::new(),
-        figures: ModelFigures::default(),
-        ..served(name, 1, ModelKind::Model, 0)
-    }
-}
+[input]
+shape = [3, 2, 2]
+scale = 0.00392156862745098
+mean = [0.485, 0.456, 0.406]
+std = [0.229, 0.224, 0.225]
 
-fn models(width: u16, height: u16) -> Bench {
-    let mut bench = Bench::new(width, height);
-    bench.show(|shown| {
-        shown.can_load = true;
-        shown.models = vec![
-            served("digits", 2, ModelKind::Model, 1),
-            served("digits", 3, ModelKind::Model, 1),
-            CatalogueView {
-                failure: Some("config.pbtxt:3: no such field `instance`".into()),
-                ..served("faces", 1, ModelKind::Ensemble, 4)
-            },
-            CatalogueView {
-                figures: ModelFigures::default(),
-                ..served("cascade", 1, ModelKind::Pipeline, 4)
-            },
-            unserved("idle", "unloaded", None),
-            unserved(
-                "broken",
-                "model.onnx: it is cut off",
-                Some("model.onnx: it is cut off"),
-            ),
-        ];
+[[members]]
+name = "a"
+network = { builder = "perceptron" }
+weights = "a.safetensors"
+"#;
+
+/// Weights in halves, as a parallel model's state has them.
+fn wrapped() -> Vec<u8> {
+    let entry = |shape: &[usize], from: usize, to: usize| json!({"dtype": "F16", "shape": shape, "data_offsets": [from, to]});
+    let header = json!({
+        "module.head.weight": entry(&[2, 12], 0, 48),
+        "module.head.bias": entry(&[2], 48, 52),
+        "module.aux.fc.weight": entry(&[1], 52, 54),
     });
-    bench.keys("9\r");
-    bench
+    let header = header.to_string();
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.extend([0x00, 0x3c].repeat(27));
+    bytes
+}
+
+fn ensemble(name: &str, weights: &[u8]) -> PathBuf {
+    let folder = scratch(name);
+    fs::create_dir_all(&folder).expect("creates");
+    fs::write(folder.join("ensemble.toml"), MANIFEST).expect("writes");
+    fs::write(folder.join("a.safetensors"), weights).expect("writes");
+    folder
 }
 
 #[test]
-fn models_are_listed_with_their_figures_or_why_they_are_not_served() {
-    for (width, height) in [(80, 24), (160, 50)] {
-        let bench = models(width, height);
-        screen!(format!("models_{width}x{height}"), bench);
+fn check_says_what_was_converted_stripped_and_ignored() {
+    let folder = ensemble("wrapped", &wrapped());
+    let path = folder.to_str().expect("text");
+    let output = divisi(&["check", path, "--devices", "sim:v100"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    for said in [
+        "\na: 2 tensors converted from F16 to float32\n",
+        "\na: prefix `module.` removed from 3 names\n",
+        "\na: ignored 1 tensor of an auxiliary head: `module.aux.fc.weight`\n",
+        "\na: channels × 0.01712 − 2.11790, × 0.01751 − 2.03571, × 0.01743 − 1.80444\n",
+    ] {
+        assert!(text.contains(said), "{said:?} in {text}");
     }
+    let report = json(&["check", path, "--devices", "sim:v100", "--format", "json"]);
+    let member = &report["members"][0];
+    assert_eq!(member["weights"].as_array().map(Vec::len), Some(3));
+    assert_eq!(member["normalisation"].as_array().map(Vec::len), Some(3));
+    assert_eq!(member["synthetic"], false);
 }
 
 #[test]
-fn why_the_newest_files_are_not_served_is_said_of_the_model_under_the_cursor() {
-    let mut bench = models(160, 50);
-    bench.keys("jj");
-    let said = "its newest files cannot be served: config.pbtxt:3: no such field `instance`";
-    assert!(bench.text().contains(said), "{}", bench.text());
-}
-
-#[test]
-fn the_model_under_the_cursor_is_loaded_at_once_and_unloaded_after_a_question() {
-    let mut bench = models(80, 24);
-    bench.keys("jjjjo");
-    assert_eq!(bench.sent(), [Command::LoadModel("idle".into())]);
-    let mut bench = models(80, 24);
-    bench.keys("d");
-    assert!(
-        bench.text().contains("Unload `digits`?"),
-        "{}",
-        bench.text()
-    );
-    assert_eq!(bench.sent(), []);
-    bench.keys("y");
-    let unload = Command::UnloadModel {
-        name: "digits".into(),
-        dependents: false,
-    };
-    assert_eq!(bench.sent(), [unload]);
-}
-
-#[test]
-fn where_models_are_fixed_nothing_is_loaded_and_that_is_said() {
-    let mut bench = models(80, 24);
-    bench.show(|shown| shown.can_load = false);
-    bench.keys("o");
-    assert_eq!(bench.sent(), []);
-    let said = "the models are those that the server was started with";
-    assert!(bench.text().contains(said), "{}", bench.text());
+fn check_says_what_to_do_with_a_checkpoint() {
+    let mut checkpoint = b"PK\x03\x04".to_vec();
+    checkpoint.resize(26, 0);
+    checkpoint.extend([16, 0, 0, 0]);
+    checkpoint.extend(b"archive/data.pkl");
+    let folder = ensemble("checkpoint", &checkpoint);
+    let (code, error) = fails(&["check", folder.to_str().expect("text")]);
+    assert_ne!(code, Some(0));
+    for said in [
+        "a.safetensors: member `a`: ",
+        "a PyTorch checkpoint (zip)",
+        "save_file(",
+    ] {
+        assert!(error.contains(said), "{said} in {error}");
+    }
+    assert!(error.lines().all(|line| line.len() < 700), "{error}");
 }
