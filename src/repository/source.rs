@@ -26,6 +26,8 @@ struct KnownVersions {
     models: Vec<Arc<LoadedModel>>,
     entries: Vec<(Arc<LoadedModel>, NewEntry)>,
     stamps: BTreeMap<String, FolderStamp>,
+    /// Remarks that were made already.
+    told: BTreeSet<String>,
 }
 
 /// The paths, times and sizes of the files of a model.
@@ -138,13 +140,13 @@ impl KnownVersions {
             if let Some(stamp) = stamps.get(&model.name) {
                 self.stamps.insert(model.name.clone(), stamp.clone());
             }
-            let fields = model.not_honoured.iter();
-            read.notices.extend(fields.map(|field| {
-                format!(
-                    "model `{}`: `{field}` of its config.pbtxt means nothing here",
-                    model.name
-                )
-            }));
+            let name = &model.name;
+            let notices = model.not_honoured.iter();
+            let notices = notices.map(|field| {
+                format!("model `{name}`: `{field}` of its config.pbtxt means nothing here")
+            });
+            let new = notices.filter(|notice| self.told.insert(notice.clone()));
+            read.notices.extend(new);
             if let Some(entry) = entry(&model) {
                 self.entries.push((Arc::clone(&model), entry));
             }
