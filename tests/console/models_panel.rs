@@ -7,7 +7,6 @@ use divisi::metrics::LatencySummary;
 use divisi::session::{CatalogueView, Command, ModelFigures, ModelKind};
 
 use crate::fake::Bench;
-use crate::screen;
 
 fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> CatalogueView {
     CatalogueView {
