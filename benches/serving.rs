@@ -98,7 +98,9 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
             let input = host_rows(size.get(), 64)?;
             // Real samples: branches and speculation see what they see when serving.
             let rows = samples.rows(0, size.get());
-            write_rows(&input, |values| bed.ensemble.input.transform(&rows, values))?;
+            write_rows(&input, |values| {
+                bed.ensemble.input.transform(rows[..].into(), values)
+            })?;
             row.push(Worker {
                 member: cell.member,
                 size: size.get(),

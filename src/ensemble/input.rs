@@ -12,6 +12,8 @@ use crate::compute::resize_planes;
 use crate::device::MemberIndex;
 use crate::network::Shape;
 
+use super::sample_values::SampleValues;
+
 /// The input of a network: its shape and the normalisation of its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
@@ -64,7 +66,7 @@ impl Input {
     }
 
     /// Normalises samples that have this shape already, from `from` to `to`.
-    pub fn transform(&self, from: &[f32], to: &mut [f32]) {
+    pub fn transform(&self, from: SampleValues<'_>, to: &mut [f32]) {
         self.normalisation.map(self.shape, from, to);
     }
 
@@ -72,7 +74,7 @@ impl Input {
     /// centres) where the sizes differ, then normalised.
     ///
     /// The two shapes must be equal, or images of as many channels.
-    pub fn convert(&self, sample: Shape, from: &[f32], to: &mut [f32]) {
+    pub fn convert(&self, sample: Shape, from: SampleValues<'_>, to: &mut [f32]) {
         if let Some(runs) = &self.runs {
             return gather(runs, sample.elements(), from, to);
         }
@@ -85,7 +87,7 @@ impl Input {
                     ..
                 },
             ) if sample != self.shape => {
-                resize_planes((height, width), (rows, columns), from, to);
+                resize_planes((height, width), (rows, columns), &from.floats(), to);
                 self.normalisation.apply(self.shape, to);
             }
             _ => self.transform(from, to),
@@ -94,11 +96,16 @@ impl Input {
 }
 
 /// Copies some runs of each sample of `width` values.
-fn gather(runs: &[Range<usize>], width: usize, from: &[f32], to: &mut [f32]) {
+fn gather(runs: &[Range<usize>], width: usize, from: SampleValues<'_>, to: &mut [f32]) {
     let mut at = 0;
-    for sample in from.chunks_exact(width) {
+    for sample in 0..from.len() / width {
         for run in runs {
-            to[at..][..run.len()].copy_from_slice(&sample[run.clone()]);
+            let first = sample * width + run.start;
+            let values = from.get(first..first + run.len());
+            let to = &mut to[at..][..run.len()];
+            values
+                .into_iter()
+                .for_each(|values| values.map_to(to, |v| v));
             at += run.len();
         }
     }
@@ -282,9 +289,15 @@ pub struct NotFinite {
 }
 
 impl Affine {
-    fn map(self, from: &[f32], to: &mut [f32]) {
-        for (t, f) in to.iter_mut().zip(from) {
-            *t = f * self.scale + self.shift;
+    const IDENTITY: Affine = Affine {
+        scale: 1.0,
+        shift: 0.0,
+    };
+
+    fn map(self, from: SampleValues<'_>, to: &mut [f32]) {
+        match self == Affine::IDENTITY {
+            true => from.map_to(to, |v| v),
+            false => from.map_to(to, |v| v * self.scale + self.shift),
         }
     }
 
@@ -313,10 +326,7 @@ pub enum Normalisation {
 
 impl Normalisation {
     /// Values as they are.
-    pub const IDENTITY: Normalisation = Normalisation::All(Affine {
-        scale: 1.0,
-        shift: 0.0,
-    });
+    pub const IDENTITY: Normalisation = Normalisation::All(Affine::IDENTITY);
 
     /// Combines the steps for samples of `shape`.
     ///
@@ -344,14 +354,17 @@ impl Normalisation {
     }
 
     /// Normalises samples of `shape`, from `from` to `to`.
-    fn map(&self, shape: Shape, from: &[f32], to: &mut [f32]) {
+    fn map(&self, shape: Shape, from: SampleValues<'_>, to: &mut [f32]) {
         if let Normalisation::All(affine) = self {
             return affine.map(from, to);
         }
         // Sample by sample, so that what was copied is still in cache.
         let sample = shape.elements();
-        for (from, to) in from.chunks_exact(sample).zip(to.chunks_exact_mut(sample)) {
-            to.copy_from_slice(from);
+        let mut rest = from;
+        for to in to.chunks_exact_mut(sample) {
+            let (from, later) = rest.split_at(sample);
+            rest = later;
+            from.map_to(to, |v| v);
             self.apply(shape, to);
         }
     }

@@ -27,6 +27,7 @@ mod position_rules;
 mod positions;
 mod rule;
 mod rule_kind;
+mod sample_values;
 pub mod samples;
 mod steps_table;
 mod tags;
@@ -64,6 +65,7 @@ pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
 pub use rule_kind::RuleKind;
+pub use sample_values::SampleValues;
 pub use samples::{
     Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns,
     TargetNumbers, Targets, TextInput,

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use crate::device::gpu::{HostBuffer, HostSlice, PinnedBlock};
-use crate::ensemble::Transforms;
+use crate::ensemble::{SampleValues, Transforms};
 use crate::lock::SharedLeaf;
 
 use super::batch::Slice;
@@ -134,7 +134,7 @@ impl Storage {
     }
 
     /// Writes samples to their slots, once as each distinct input wants them.
-    pub(super) fn write(&self, slices: &[Slice], values: &[f32]) {
+    pub(super) fn write(&self, slices: &[Slice], values: SampleValues<'_>) {
         let width = self.transforms.sample().elements();
         let mut rest = values;
         for slice in slices {
@@ -146,7 +146,7 @@ impl Storage {
         }
     }
 
-    fn write_slice(&self, slice: Slice, transform: usize, samples: &[f32]) {
+    fn write_slice(&self, slice: Slice, transform: usize, samples: SampleValues<'_>) {
         let input = &self.transforms.distinct()[transform];
         let width = self.width(transform);
         let mut block = self.block(slice, transform).write();

@@ -78,7 +78,7 @@ fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
     ];
     for (input, expected) in cases {
         let mut found = vec![0.0; expected.len()];
-        input.convert(Shape::image(1, 1, 2), &[0.0, 8.0], &mut found);
+        input.convert(Shape::image(1, 1, 2), [0.0, 8.0][..].into(), &mut found);
         assert_eq!(found, expected, "{input:?}");
     }
 }
@@ -87,7 +87,8 @@ fn an_image_is_resized_between_the_centres_of_its_pixels_then_scaled() {
 fn channels_and_samples_are_resized_each_by_itself() {
     let input = Input::new(Shape::image(2, 2, 2), &NormalisationSteps::default()).expect("finite");
     let mut found = [0.0; 16];
-    input.convert(Shape::image(2, 1, 1), &[1.0, 2.0, 3.0, 4.0], &mut found);
+    let values = [1.0, 2.0, 3.0, 4.0];
+    input.convert(Shape::image(2, 1, 1), values[..].into(), &mut found);
     let expected: Vec<f32> = [1.0, 2.0, 3.0, 4.0].iter().flat_map(|v| [*v; 4]).collect();
     assert_eq!(found[..], expected);
 }

@@ -123,7 +123,7 @@ fn by_the_steps(member: &str, channel: usize, value: f64) -> f64 {
 fn by_hand(ensemble: &Ensemble, member: &Member, sample: &[f32]) -> Vec<f32> {
     let plain = Input::new(member.input.shape, &NormalisationSteps::default()).expect("finite");
     let mut resized = vec![0.0; member.input.shape.elements()];
-    plain.convert(ensemble.input.shape, sample, &mut resized);
+    plain.convert(ensemble.input.shape, sample.into(), &mut resized);
     let channel = resized.len() / member.input.shape.channels();
     let values = resized.iter().enumerate();
     values
@@ -271,7 +271,7 @@ fn inceptions_own_input_is_pixels_from_minus_1_to_1() {
     let input = Input::new(Shape::image(3, 1, 1), &steps).expect("finite");
     for pixel in [0.0f32, 1.0, 127.5, 255.0] {
         let mut found = [0.0; 3];
-        input.transform(&[pixel; 3], &mut found);
+        input.transform([pixel; 3][..].into(), &mut found);
         assert!(is_near(&found, &[pixel / 127.5 - 1.0; 3]), "{found:?}");
     }
 }
@@ -303,7 +303,7 @@ proptest! {
         let steps = NormalisationSteps { scale, shift, mean, std, transform_input: transform };
         let input = Input::new(Shape::image(3, 2, 2), &steps).expect("finite");
         let mut found = vec![0.0; values.len()];
-        input.transform(&values, &mut found);
+        input.transform(values[..].into(), &mut found);
         for (i, (value, found)) in values.iter().zip(found).enumerate() {
             let channel = i / 4 % 3;
             let of = |numbers| at(numbers, channel);

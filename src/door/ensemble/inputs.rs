@@ -1,8 +1,6 @@
 //! The tensors of a request as samples of an ensemble.
 
-use std::borrow::Cow;
-
-use divisi::ensemble::Ensemble;
+use divisi::ensemble::{Ensemble, SampleValues};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 
 use crate::error::ServiceError;
@@ -26,10 +24,27 @@ pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
 
 /// Samples, row after row.
 pub(super) struct SampleRows<'a> {
-    /// The values.
-    pub values: Cow<'a, [f32]>,
+    values: RowValues<'a>,
     /// The length of the samples; 0 where lengths do not vary.
     pub length: usize,
+}
+
+/// Where the values of samples are.
+enum RowValues<'a> {
+    /// In the buffer in which they were received.
+    Received(SampleValues<'a>),
+    /// Made of tensors of other types, or of several.
+    Made(Vec<f32>),
+}
+
+impl SampleRows<'_> {
+    /// Returns the values.
+    pub(super) fn values(&self) -> SampleValues<'_> {
+        match &self.values {
+            RowValues::Received(values) => *values,
+            RowValues::Made(values) => values[..].into(),
+        }
+    }
 }
 
 /// Returns the samples of a request. Numbers that lie in the received buffer as samples do stay
@@ -45,7 +60,7 @@ pub(super) fn sample_rows<'a>(
         && is_rows(spec, input)
     {
         return Ok(SampleRows {
-            values: floats(input.tensor.bytes()),
+            values: RowValues::Received(floats(input.tensor.bytes())),
             length: 0,
         });
     }
@@ -61,7 +76,7 @@ pub(super) fn sample_rows<'a>(
     let lengths = signature.lengths.as_ref();
     Ok(SampleRows {
         length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
-        values: Cow::Owned(rows),
+        values: RowValues::Made(rows),
     })
 }
 
@@ -76,13 +91,12 @@ fn is_rows(spec: &TensorSpec, input: &NamedTensor) -> bool {
     is_named && is_float && *batch > 0 && spec.fits(sample)
 }
 
-/// Returns little-endian bytes as numbers, in place where they lie as the machine has them.
-fn floats(bytes: &[u8]) -> Cow<'_, [f32]> {
+/// Returns little-endian bytes as values, numbers where they lie as the machine has them.
+fn floats(bytes: &[u8]) -> SampleValues<'_> {
     if cfg!(target_endian = "little")
         && let Ok(values) = bytemuck::try_cast_slice(bytes)
     {
-        return Cow::Borrowed(values);
+        return SampleValues::Floats(values);
     }
-    let (values, _) = bytes.as_chunks::<4>();
-    values.iter().map(|v| f32::from_le_bytes(*v)).collect()
+    SampleValues::Bytes(bytes.as_chunks().0)
 }

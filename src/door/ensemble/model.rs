@@ -105,7 +105,7 @@ impl ServedModel {
         let request = Request {
             deadline: asked.deadline,
             outputs: &computed,
-            ..Request::new(&rows.values)
+            ..Request::of(rows.values())
                 .detailed(self.form.detail())
                 .to(self.pipeline)
         };

@@ -192,7 +192,7 @@ fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
     let (count, all) = (rows.len() / width.max(1), samples.len());
     for (at, row) in rows.chunks_exact_mut(width.max(1)).enumerate() {
         let from = samples.row(if count < all { at * all / count } else { at });
-        member.input.convert(ensemble.input.shape, from, row);
+        member.input.convert(ensemble.input.shape, from.into(), row);
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar};
 use std::time::Duration;
 
+use crate::ensemble::SampleValues;
 use crate::serving::answer::Part;
 use crate::serving::batch::RequestKey;
 use crate::serving::core::Arrival;
@@ -194,7 +195,7 @@ impl EngineState {
         let rule = served.rule();
         let tokens_of = |sample: usize| {
             let row = request.values.get(sample * width..(sample + 1) * width)?;
-            ensemble.tokens_of(row)
+            ensemble.tokens_of(&row.floats())
         };
         let sampler = &served.sampler;
         let member_sample = sampler.begin_sample(now, samples, request.targets, tokens_of);
@@ -255,7 +256,7 @@ impl EngineState {
     }
 }
 
-fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
+fn check(values: SampleValues<'_>, width: usize, rows: &RowCheck) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
     }
@@ -265,8 +266,9 @@ fn check(values: &[f32], width: usize, rows: &RowCheck) -> Result<(), Refused> {
             found: values.len(),
         });
     }
-    match values.iter().position(|v| !v.is_finite()) {
-        None => Ok(rows.check(values)?),
+    match values.first_not_finite() {
+        None if rows.is_empty() => Ok(()),
+        None => Ok(rows.check(&values.floats())?),
         Some(at) => Err(Refused::NotFinite {
             sample: at / width,
             value: at % width,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::ensemble::{CombinationRule, OutputKind, Targets};
+use crate::ensemble::{CombinationRule, OutputKind, SampleValues, Targets};
 use crate::serving::answer::Part;
 use crate::serving::batch::{Batch, PipelineIndex, Range, Slice};
 use crate::serving::core::{Next, Owed};
@@ -20,7 +20,7 @@ use super::served::ServedEnsemble;
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The samples, row after row.
-    pub values: &'a [f32],
+    pub values: SampleValues<'a>,
     /// Time until it fails, if it has a deadline.
     pub deadline: Option<Duration>,
     /// How long ago it was due: its latency counts from then.
@@ -39,6 +39,11 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Samples without a deadline.
     pub fn new(values: &'a [f32]) -> Self {
+        Request::of(values.into())
+    }
+
+    /// Samples as numbers or bytes, without a deadline.
+    pub fn of(values: SampleValues<'a>) -> Self {
         Request {
             values,
             deadline: None,

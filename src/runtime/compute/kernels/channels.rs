@@ -2,12 +2,16 @@
 
 use super::elementwise::Epilogue;
 use super::memory::{InputPixels, OutputPixels};
+use super::vector::Vector;
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::Pairing;
 
 /// Multiplies or adds two images, or an image and a row for each sample.
+///
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn paired(
+pub(super) unsafe fn paired<V: Vector>(
     pairing: Pairing,
     inputs: &[InputPixels<'_>],
     to: TensorView,
@@ -26,19 +30,17 @@ pub(super) fn paired(
         pixels
     };
     for pixel in out.pixels.clone() {
-        let row = out.row(pixel);
-        let values = image.pixel(pixel).iter().zip(other.pixel(pixel / shared));
-        match pairing {
-            Pairing::Product => row
-                .iter_mut()
-                .zip(values)
-                .for_each(|(o, (a, b))| *o = a * b),
-            Pairing::Sum => row
-                .iter_mut()
-                .zip(values)
-                .for_each(|(o, (a, b))| *o = a + b),
+        let (one, two) = (image.pixel(pixel), other.pixel(pixel / shared));
+        // SAFETY: handed on.
+        unsafe {
+            end.write::<V>(&[], pixel, out.row(pixel), |lanes| {
+                let (a, b) = (lanes.load::<V>(one), lanes.load(two));
+                match pairing {
+                    Pairing::Product => a.mul(b),
+                    Pairing::Sum => a.add(b),
+                }
+            });
         }
-        end.finish(&[], pixel, row);
     }
 }
 

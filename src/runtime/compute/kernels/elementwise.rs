@@ -3,6 +3,7 @@
 use super::activations::RowActivation;
 use super::memory::{InputPixels, OutputPixels};
 use super::task::StepWeights;
+use super::vector::Vector;
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Activation;
 
@@ -14,22 +15,89 @@ pub(super) struct Epilogue<'a> {
     pub rows: Option<RowActivation>,
 }
 
-impl Epilogue<'_> {
-    /// Adds bias and residual to pixel `pixel`, then applies the activation.
+/// Neighbouring channels of a pixel: a vector of them, or the last few.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes {
+    first: usize,
+    n: usize,
+}
+
+impl Lanes {
+    /// Returns all channels of a row, vector by vector.
     #[inline(always)]
-    pub(super) fn finish(&self, bias: &[f32], pixel: usize, row: &mut [f32]) {
-        for (value, b) in row.iter_mut().zip(bias) {
-            *value += b;
-        }
-        if let Some(residual) = &self.residual {
-            for (value, r) in row.iter_mut().zip(residual.pixel(pixel)) {
-                *value += r;
+    pub(super) fn of<V: Vector>(channels: usize) -> impl Iterator<Item = Lanes> {
+        let starts = (0..channels).step_by(V::LANES);
+        starts.map(move |first| Lanes {
+            first,
+            n: V::LANES.min(channels - first),
+        })
+    }
+
+    /// Returns these channels of a row.
+    ///
+    /// # Safety
+    /// The processor has the family's instructions.
+    #[inline(always)]
+    pub(super) unsafe fn load<V: Vector>(self, row: &[f32]) -> V {
+        let from = row[self.first..][..self.n].as_ptr();
+        // SAFETY: the slice has as many floats.
+        unsafe {
+            match self.n == V::LANES {
+                true => V::load(from),
+                false => V::load_part(from, self.n),
             }
         }
-        match self.activation {
-            Some(Activation::Relu) => relu(row),
-            Some(Activation::Relu6) => relu6(row),
-            _ => {}
+    }
+
+    /// Writes these channels of a row.
+    ///
+    /// # Safety
+    /// As for [`Lanes::load`].
+    #[inline(always)]
+    pub(super) unsafe fn store<V: Vector>(self, values: V, row: &mut [f32]) {
+        let to = row[self.first..][..self.n].as_mut_ptr();
+        // SAFETY: the slice has as many floats.
+        unsafe {
+            match self.n == V::LANES {
+                true => values.store(to),
+                false => values.store_part(to, self.n),
+            }
+        }
+    }
+}
+
+impl Epilogue<'_> {
+    /// Writes the row of a pixel in one pass: `value` of its channels, then bias, residual and
+    /// activation. `bias` is empty or has a value for each channel.
+    ///
+    /// # Safety
+    /// The processor has the family's instructions.
+    #[inline(always)]
+    pub(super) unsafe fn write<V: Vector>(
+        &self,
+        bias: &[f32],
+        pixel: usize,
+        row: &mut [f32],
+        value: impl Fn(Lanes) -> V,
+    ) {
+        let residual = self.residual.as_ref().map(|from| from.pixel(pixel));
+        for lanes in Lanes::of::<V>(row.len()) {
+            // SAFETY: handed on.
+            unsafe {
+                let mut sum = value(lanes);
+                if !bias.is_empty() {
+                    sum = sum.add(lanes.load(bias));
+                }
+                if let Some(residual) = residual {
+                    sum = sum.add(lanes.load(residual));
+                }
+                let answer = match self.activation {
+                    Some(Activation::Relu) => sum.relu(),
+                    Some(Activation::Relu6) => sum.relu().at_most(6.0),
+                    _ => sum,
+                };
+                lanes.store(answer, row);
+            }
         }
         if let Some(rows) = &self.rows {
             rows.row(row);
@@ -37,24 +105,10 @@ impl Epilogue<'_> {
     }
 }
 
-/// Keeps NaN as NaN, which `f32::max` would not.
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-fn relu(row: &mut [f32]) {
-    for value in row {
-        *value = if *value < 0.0 { 0.0 } else { *value };
-    }
-}
-
-/// Keeps NaN as NaN, as `clamp` does.
-#[inline(always)]
-fn relu6(row: &mut [f32]) {
-    for value in row {
-        *value = value.clamp(0.0, 6.0);
-    }
-}
-
-#[inline(always)]
-pub(super) fn scale_shift(
+pub(super) unsafe fn scale_shift<V: Vector>(
     weights: &StepWeights,
     input: InputPixels<'_>,
     end: &Epilogue<'_>,
@@ -62,20 +116,28 @@ pub(super) fn scale_shift(
 ) {
     let scale = weights.packed.values();
     for pixel in out.pixels.clone() {
-        let row = out.row(pixel);
-        for ((o, v), s) in row.iter_mut().zip(input.pixel(pixel)).zip(scale) {
-            *o = v * s;
+        let from = input.pixel(pixel);
+        // SAFETY: handed on.
+        unsafe {
+            end.write::<V>(&weights.bias, pixel, out.row(pixel), |lanes| {
+                lanes.load::<V>(from).mul(lanes.load(scale))
+            });
         }
-        end.finish(&weights.bias, pixel, row);
     }
 }
 
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn copy(input: InputPixels<'_>, end: &Epilogue<'_>, out: &mut OutputPixels<'_>) {
+pub(super) unsafe fn copy<V: Vector>(
+    input: InputPixels<'_>,
+    end: &Epilogue<'_>,
+    out: &mut OutputPixels<'_>,
+) {
     for pixel in out.pixels.clone() {
-        let row = out.row(pixel);
-        row.copy_from_slice(input.pixel(pixel));
-        end.finish(&[], pixel, row);
+        let from = input.pixel(pixel);
+        // SAFETY: handed on.
+        unsafe { end.write::<V>(&[], pixel, out.row(pixel), |lanes| lanes.load(from)) };
     }
 }
 
@@ -95,15 +157,24 @@ pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut Outpu
     }
 }
 
+/// The most pixels of which a channel is copied at once, so that they stay in the nearest cache.
+const ENTERING: usize = 256;
+
 /// Turns samples from channels-first to channels-last.
 #[inline(always)]
 pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let (pixels, channels) = (input.view.pixels(), input.view.channels);
-    for at in out.pixels.clone() {
-        let from = &input.data[at / pixels * pixels * channels + at % pixels..];
-        for (c, value) in out.row(at).iter_mut().enumerate() {
-            *value = from[c * pixels];
+    let mut at = out.pixels.start;
+    while at < out.pixels.end {
+        let (sample, first) = (at / pixels, at % pixels);
+        let run = ENTERING.min(pixels - first).min(out.pixels.end - at);
+        for channel in 0..channels {
+            let from = (sample * channels + channel) * pixels + first;
+            for (value, pixel) in input.data[from..][..run].iter().zip(at..) {
+                out.row(pixel)[channel] = *value;
+            }
         }
+        at += run;
     }
 }
 

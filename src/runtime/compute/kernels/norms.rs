@@ -95,8 +95,11 @@ pub(super) unsafe fn exponentials<V: Vector>(row: &mut [f32], most: f32) {
 }
 
 /// Norms the channels of each pixel by their own mean and variance.
+///
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn layer_norm(
+pub(super) unsafe fn layer_norm<V: Vector>(
     eps: f32,
     weights: &StepWeights,
     input: InputPixels<'_>,
@@ -105,15 +108,19 @@ pub(super) fn layer_norm(
 ) {
     let scale = weights.packed.values();
     for pixel in out.pixels.clone() {
-        let (from, row) = (input.pixel(pixel), out.row(pixel));
+        let from = input.pixel(pixel);
         let share = 1.0 / from.len() as f32;
         let mean = sum(from) * share;
         let deviation = (squares(from, mean) * share + eps).sqrt();
         let factor = 1.0 / deviation;
-        for ((o, v), s) in row.iter_mut().zip(from).zip(scale) {
-            *o = (v - mean) * factor * s;
+        // SAFETY: handed on.
+        unsafe {
+            let (mean, factor) = (V::splat(mean), V::splat(factor));
+            end.write::<V>(&weights.bias, pixel, out.row(pixel), |lanes| {
+                let from = lanes.load::<V>(from).sub(mean);
+                from.mul(factor).mul(lanes.load(scale))
+            });
         }
-        end.finish(&weights.bias, pixel, row);
     }
 }
 

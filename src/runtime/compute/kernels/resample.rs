@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use super::memory::{InputPixels, OutputPixels};
+use super::elementwise::Lanes;
+use super::memory::{InputPixels, LINE, OutputPixels};
+use super::vector::Vector;
 use crate::compute::buffers::TensorView;
 use crate::network::Pool;
 
@@ -25,8 +27,10 @@ pub(super) fn max_pool(
     });
 }
 
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn average_pool(
+pub(super) unsafe fn average_pool<V: Vector>(
     pool: Pool,
     input: InputPixels<'_>,
     to: TensorView,
@@ -38,44 +42,99 @@ pub(super) fn average_pool(
         } else {
             window.len()
         };
-        mean(row, input, window, count);
+        // SAFETY: handed on.
+        unsafe { mean::<V>(row, input, &window, count) };
     });
 }
 
 /// Windows `⌊i · from / to⌋ .. ⌈(i + 1) · from / to⌉` along each side.
+///
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn adaptive_pool(input: InputPixels<'_>, to: TensorView, out: &mut OutputPixels<'_>) {
+pub(super) unsafe fn adaptive_pool<V: Vector>(
+    input: InputPixels<'_>,
+    to: TensorView,
+    out: &mut OutputPixels<'_>,
+) {
     let span = |i: usize, from: usize, to: usize| i * from / to..((i + 1) * from).div_ceil(to);
     each_window(input.view, to, out, span, |row, window| {
         let count = window.len();
-        mean(row, input, window, count);
+        // SAFETY: handed on.
+        unsafe { mean::<V>(row, input, &window, count) };
     });
 }
 
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-pub(super) fn global_pool(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
+pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     let from = input.view;
     for sample in out.pixels.clone() {
+        if from.channels < V::LANES && from.pitch == from.channels {
+            let values = from.pixels() * from.channels;
+            let image = &input.data[sample * values..][..values];
+            // SAFETY: handed on.
+            unsafe { narrow_mean::<V>(out.row(sample), image) };
+            continue;
+        }
         let window = PixelWindow {
             first: sample * from.pixels(),
             pitch: from.width,
             rows: 0..from.height,
             columns: 0..from.width,
         };
-        mean(out.row(sample), input, window, from.pixels());
+        // SAFETY: handed on.
+        unsafe { mean::<V>(out.row(sample), input, &window, from.pixels()) };
     }
 }
 
 /// Writes the sum over a window, divided by `count`.
+///
+/// # Safety
+/// The processor has the family's instructions.
 #[inline(always)]
-fn mean(row: &mut [f32], input: InputPixels<'_>, window: PixelWindow, count: usize) {
-    row.fill(0.0);
-    for tap in window.taps() {
-        for (sum, v) in row.iter_mut().zip(input.pixel(tap)) {
-            *sum += v;
+unsafe fn mean<V: Vector>(row: &mut [f32], input: InputPixels<'_>, of: &PixelWindow, count: usize) {
+    for lanes in Lanes::of::<V>(row.len()) {
+        // SAFETY: handed on.
+        unsafe {
+            let mut sum = V::splat(0.0);
+            for tap in of.taps() {
+                sum = sum.add(lanes.load(input.pixel(tap)));
+            }
+            lanes.store(sum.mul(V::splat(1.0 / count as f32)), row);
         }
     }
-    let share = 1.0 / count as f32;
+}
+
+/// Writes the mean of an image's pixels that have fewer channels than a vector has lanes. So many
+/// vectors as there are channels begin with the same channel; they are summed lane by lane.
+///
+/// # Safety
+/// The processor has the family's instructions.
+#[inline(always)]
+unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
+    let channels = row.len();
+    let mut sums = [0.0; LINE * LINE];
+    let sums = &mut sums[..channels * V::LANES];
+    let runs = image.chunks_exact(sums.len());
+    let rest = runs.remainder();
+    for run in runs {
+        for lanes in Lanes::of::<V>(run.len()) {
+            // SAFETY: handed on.
+            unsafe { lanes.store(lanes.load::<V>(sums).add(lanes.load(run)), sums) };
+        }
+    }
+    row.fill(0.0);
+    for pixel in sums
+        .chunks_exact(channels)
+        .chain(rest.chunks_exact(channels))
+    {
+        for (sum, value) in row.iter_mut().zip(pixel) {
+            *sum += value;
+        }
+    }
+    let share = channels as f32 / image.len() as f32;
     for sum in row {
         *sum *= share;
     }
@@ -98,8 +157,8 @@ impl PixelWindow {
     }
 
     #[inline(always)]
-    fn taps(self) -> impl Iterator<Item = usize> {
-        self.rows.flat_map(move |y| {
+    fn taps(&self) -> impl Iterator<Item = usize> {
+        self.rows.clone().flat_map(move |y| {
             let line = self.first + y * self.pitch;
             self.columns.clone().map(move |x| line + x)
         })

@@ -243,29 +243,44 @@ impl Vectorised for Pass<'_> {
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
             StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
-            StepKernel::ScaleShift => elementwise::scale_shift(weights, input, &end, &mut out),
+            StepKernel::ScaleShift => {
+                // SAFETY: the family's instructions are enabled here.
+                unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };
+            }
             StepKernel::Copy | StepKernel::Channels(_) => {
-                elementwise::copy(input, &end, &mut out);
+                // SAFETY: as above.
+                unsafe { elementwise::copy::<V>(input, &end, &mut out) };
             }
             StepKernel::Paired(pairing) => {
-                channels::paired(pairing, inputs, to, &end, &mut out);
+                // SAFETY: as above.
+                unsafe { channels::paired::<V>(pairing, inputs, to, &end, &mut out) };
             }
             StepKernel::ChannelShuffle(groups) => channels::shuffle(groups, input, &mut out),
             StepKernel::LocalResponseNorm(norm) => norms::response_norm(norm, input, &mut out),
             StepKernel::LayerNorm(eps) => {
-                norms::layer_norm(eps, weights, input, &end, &mut out);
+                // SAFETY: as above.
+                unsafe { norms::layer_norm::<V>(eps, weights, input, &end, &mut out) };
             }
             StepKernel::Enter => elementwise::enter(input, &mut out),
             StepKernel::Flatten => elementwise::flatten(input, &mut out),
             StepKernel::Softmax => {
-                // SAFETY: the family's instructions are enabled here.
+                // SAFETY: as above.
                 unsafe { norms::softmax::<V>(input, &mut out) };
             }
             StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
             StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
-            StepKernel::AvgPool(pool) => resample::average_pool(pool, input, to, &mut out),
-            StepKernel::GlobalAvgPool => resample::global_pool(input, &mut out),
-            StepKernel::AdaptiveAvgPool => resample::adaptive_pool(input, to, &mut out),
+            StepKernel::AvgPool(pool) => {
+                // SAFETY: as above.
+                unsafe { resample::average_pool::<V>(pool, input, to, &mut out) };
+            }
+            StepKernel::GlobalAvgPool => {
+                // SAFETY: as above.
+                unsafe { resample::global_pool::<V>(input, &mut out) };
+            }
+            StepKernel::AdaptiveAvgPool => {
+                // SAFETY: as above.
+                unsafe { resample::adaptive_pool::<V>(input, to, &mut out) };
+            }
             StepKernel::Upscale => resample::bilinear(input, to, &mut out),
         }
     }
