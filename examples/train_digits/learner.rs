@@ -111,7 +111,9 @@ impl<'a> Learner<'a> {
         let mut values = vec![0.0; batch.len() * width];
         for (row, &index) in values.chunks_exact_mut(width).zip(batch) {
             let mut scaled = vec![0.0; width];
-            ensemble.input.transform(samples.row(index).into(), &mut scaled);
+            ensemble
+                .input
+                .transform(samples.row(index).into(), &mut scaled);
             let (dx, dy) = (
                 self.random.random_range(-1..=1),
                 self.random.random_range(-1..=1),
@@ -136,7 +138,9 @@ impl<'a> Learner<'a> {
     pub fn accuracy(&self, ensemble: &Ensemble, samples: &Samples) -> Result<f32> {
         let weights = Weights::from_values(self.values()?, self.graph)?;
         let mut scaled = vec![0.0; samples.values().len()];
-        ensemble.input.transform(samples.values().into(), &mut scaled);
+        ensemble
+            .input
+            .transform(samples.values().into(), &mut scaled);
         let x = Tensor::from_vec(scaled, (samples.len(), samples.width()), &Device::Cpu)?;
         let rows: Vec<Vec<f32>> =
             reference::run(self.graph, &mut Fixed::new(self.graph, &weights), &x)?.to_vec2()?;

@@ -7,8 +7,8 @@ use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    Affine, BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel, Samples,
-    Transforms,
+    Affine, BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel,
+    SampleValues, Samples, Transforms,
 };
 use divisi::network::Shape;
 use divisi::serving::{BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request};
@@ -267,4 +267,46 @@ fn made_up_samples_are_the_same_each_time_and_have_no_labels() {
     );
     assert!(samples.values().iter().all(|v| v.abs() <= 1.0));
     assert_ne!(samples.row(0), samples.row(1));
+}
+
+#[test]
+fn samples_in_bytes_are_the_same_as_numbers_at_any_address() {
+    let steps = NormalisationSteps {
+        scale: PerChannel::Each(vec![2.0, 0.5]),
+        ..NormalisationSteps::default()
+    };
+    let shape = Shape::image(2, 1, 2);
+    let scaled = Input::new(shape, &steps).expect("finite");
+    let plain = Input::new(shape, &NormalisationSteps::default()).expect("finite");
+    let resized = Input::new(Shape::image(2, 2, 3), &steps).expect("finite");
+    let picked = Input::of_values(vec![1..2, 3..4]);
+    let values: Vec<f32> = (0..12).map(|v| v as f32 - 4.5).collect();
+    for input in [scaled, plain, resized, picked] {
+        let width = input.shape.elements();
+        let mut expected = vec![0.0; 3 * width];
+        input.convert(shape, values[..].into(), &mut expected);
+        for offset in 0..4 {
+            let mut bytes = vec![0; offset];
+            bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+            let received = SampleValues::Bytes(bytes[offset..].as_chunks().0);
+            let mut found = vec![0.0; 3 * width];
+            input.convert(shape, received, &mut found);
+            assert_eq!(found, expected, "{input:?} at {offset}");
+        }
+    }
+}
+
+#[test]
+fn the_first_value_that_is_no_number_is_found_wherever_it_lies() {
+    for at in [0, 1, 1023, 1024, 3000] {
+        for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut values = vec![1.0; 3001];
+            values[at] = wrong;
+            let bytes: Vec<[u8; 4]> = values.iter().map(|v| v.to_le_bytes()).collect();
+            for values in [SampleValues::Floats(&values), SampleValues::Bytes(&bytes)] {
+                assert_eq!(values.first_not_finite(), Some(at), "{wrong}");
+            }
+        }
+    }
+    assert_eq!(SampleValues::Floats(&[0.0; 2000]).first_not_finite(), None);
 }

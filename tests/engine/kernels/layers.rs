@@ -44,6 +44,23 @@ proptest! {
         let net = net.then(Op::Conv2d(Conv2d::new(channels, 1).biased()));
         check(&net.then(Op::GlobalAvgPool).build(), batch, threads)?;
     }
+
+    /// Passes over few and many channels, of images as they come in.
+    #[test]
+    fn passes_over_the_channels_of_samples(
+        channels in 1usize..70, (height, width) in (1usize..9, 1usize..40), kind in 0usize..4,
+        activation in activation(), batch in 1usize..6, threads in 0usize..4,
+    ) {
+        let op = [
+            Op::GlobalAvgPool,
+            Op::BatchNorm { eps: 1e-5 },
+            Op::LayerNorm { eps: 1e-5 },
+            Op::AdaptiveAvgPool { height: 1, width: 1 },
+        ][kind];
+        let mut net = Net::new(Shape::image(channels, height, width)).then(op);
+        if let Some(op) = activation { net = net.then(op); }
+        check(&net.build(), batch, threads)?;
+    }
 }
 
 #[test]
