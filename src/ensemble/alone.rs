@@ -21,8 +21,8 @@ pub(super) fn is_network(path: &Path) -> bool {
 }
 
 /// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated
-/// by made-up samples. Its name is the file's, its classes are numbered. A network that
-/// returns one number is no classifier: the number is its answer. Where the file leaves
+/// by made-up samples. Its name is the file's, its classes are numbered, and its answers are what
+/// the network returns. A network that returns one number is no classifier. Where the file leaves
 /// dimensions open, they are those of `shape`; without it, one length varies.
 ///
 /// # Errors
@@ -45,7 +45,7 @@ pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, Onnx
     let name: String = printable.take(NAME).collect();
     Ok(format!(
         "name = {}\n{}\n\n{}\n\n[calibration]\nsynthetic = {rows}\n\n\
-         [[members]]\nname = {}\nnetwork = {{ file = {} }}\n",
+         [[members]]\nname = {}\nnetwork = {{ file = {} }}\noutputs = \"values\"\n",
         quoted(&name),
         answers(&graph),
         input(&graph),

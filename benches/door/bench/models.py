@@ -14,6 +14,9 @@ classes = {classes}
 
 [input]
 shape = {shape}
+
+[calibration]
+synthetic = 256
 """
 
 MEMBER = """

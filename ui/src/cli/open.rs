@@ -175,7 +175,7 @@ impl OpenedEnsemble {
     pub(crate) fn calibration(&self) -> Result<Arc<Samples>> {
         self.ensemble.calibration.clone().with_context(|| {
             format!(
-                "ensemble `{}` names no calibration samples; add a [calibration] table to its manifest",
+                "ensemble `{}` names no calibration samples; add them to its manifest (`[calibration]` with `file`, or with `synthetic = 256` for made-up ones)",
                 self.ensemble.name
             )
         })

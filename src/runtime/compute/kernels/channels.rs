@@ -31,9 +31,11 @@ pub(super) unsafe fn paired<V: Vector>(
     };
     for pixel in out.pixels.clone() {
         let (one, two) = (image.pixel(pixel), other.pixel(pixel / shared));
-        // SAFETY: handed on.
+        let row = out.row(pixel);
+        assert!(row.len() <= one.len().min(two.len()));
+        // SAFETY: handed on; the rows were looked at.
         unsafe {
-            end.write::<V>(&[], pixel, out.row(pixel), |lanes| {
+            end.write::<V>(&[], pixel, row, |lanes| {
                 let (a, b) = (lanes.load::<V>(one), lanes.load(two));
                 match pairing {
                     Pairing::Product => a.mul(b),

@@ -36,12 +36,13 @@ impl Lanes {
     /// Returns these channels of a row.
     ///
     /// # Safety
-    /// The processor has the family's instructions.
+    /// The processor has the family's instructions, and the row has these channels.
     #[inline(always)]
     pub(super) unsafe fn load<V: Vector>(self, row: &[f32]) -> V {
-        let from = row[self.first..][..self.n].as_ptr();
-        // SAFETY: the slice has as many floats.
+        debug_assert!(self.first + self.n <= row.len());
+        // SAFETY: handed on.
         unsafe {
+            let from = row.as_ptr().add(self.first);
             match self.n == V::LANES {
                 true => V::load(from),
                 false => V::load_part(from, self.n),
@@ -55,9 +56,10 @@ impl Lanes {
     /// As for [`Lanes::load`].
     #[inline(always)]
     pub(super) unsafe fn store<V: Vector>(self, values: V, row: &mut [f32]) {
-        let to = row[self.first..][..self.n].as_mut_ptr();
-        // SAFETY: the slice has as many floats.
+        debug_assert!(self.first + self.n <= row.len());
+        // SAFETY: handed on.
         unsafe {
+            let to = row.as_mut_ptr().add(self.first);
             match self.n == V::LANES {
                 true => values.store(to),
                 false => values.store_part(to, self.n),
@@ -71,7 +73,7 @@ impl Epilogue<'_> {
     /// activation. `bias` is empty or has a value for each channel.
     ///
     /// # Safety
-    /// The processor has the family's instructions.
+    /// The processor has the family's instructions; `value` may be asked for all channels.
     #[inline(always)]
     pub(super) unsafe fn write<V: Vector>(
         &self,
@@ -81,8 +83,10 @@ impl Epilogue<'_> {
         value: impl Fn(Lanes) -> V,
     ) {
         let residual = self.residual.as_ref().map(|from| from.pixel(pixel));
+        assert!(bias.is_empty() || row.len() <= bias.len());
+        assert!(residual.is_none_or(|from| row.len() <= from.len()));
         for lanes in Lanes::of::<V>(row.len()) {
-            // SAFETY: handed on.
+            // SAFETY: handed on; the rows were looked at.
             unsafe {
                 let mut sum = value(lanes);
                 if !bias.is_empty() {
@@ -116,10 +120,11 @@ pub(super) unsafe fn scale_shift<V: Vector>(
 ) {
     let scale = weights.packed.values();
     for pixel in out.pixels.clone() {
-        let from = input.pixel(pixel);
-        // SAFETY: handed on.
+        let (from, row) = (input.pixel(pixel), out.row(pixel));
+        assert!(row.len() <= from.len().min(scale.len()));
+        // SAFETY: handed on; the rows were looked at.
         unsafe {
-            end.write::<V>(&weights.bias, pixel, out.row(pixel), |lanes| {
+            end.write::<V>(&weights.bias, pixel, row, |lanes| {
                 lanes.load::<V>(from).mul(lanes.load(scale))
             });
         }
@@ -135,9 +140,10 @@ pub(super) unsafe fn copy<V: Vector>(
     out: &mut OutputPixels<'_>,
 ) {
     for pixel in out.pixels.clone() {
-        let from = input.pixel(pixel);
-        // SAFETY: handed on.
-        unsafe { end.write::<V>(&[], pixel, out.row(pixel), |lanes| lanes.load(from)) };
+        let (from, row) = (input.pixel(pixel), out.row(pixel));
+        assert!(row.len() <= from.len());
+        // SAFETY: handed on; the row was looked at.
+        unsafe { end.write::<V>(&[], pixel, row, |lanes| lanes.load(from)) };
     }
 }
 

@@ -113,10 +113,12 @@ pub(super) unsafe fn layer_norm<V: Vector>(
         let mean = sum(from) * share;
         let deviation = (squares(from, mean) * share + eps).sqrt();
         let factor = 1.0 / deviation;
-        // SAFETY: handed on.
+        let row = out.row(pixel);
+        assert!(row.len() <= from.len().min(scale.len()));
+        // SAFETY: handed on; the rows were looked at.
         unsafe {
             let (mean, factor) = (V::splat(mean), V::splat(factor));
-            end.write::<V>(&weights.bias, pixel, out.row(pixel), |lanes| {
+            end.write::<V>(&weights.bias, pixel, row, |lanes| {
                 let from = lanes.load::<V>(from).sub(mean);
                 from.mul(factor).mul(lanes.load(scale))
             });

@@ -96,11 +96,13 @@ pub(super) unsafe fn global_pool<V: Vector>(input: InputPixels<'_>, out: &mut Ou
 #[inline(always)]
 unsafe fn mean<V: Vector>(row: &mut [f32], input: InputPixels<'_>, of: &PixelWindow, count: usize) {
     for lanes in Lanes::of::<V>(row.len()) {
-        // SAFETY: handed on.
+        // SAFETY: handed on; rows were looked at.
         unsafe {
             let mut sum = V::splat(0.0);
             for tap in of.taps() {
-                sum = sum.add(lanes.load(input.pixel(tap)));
+                let from = input.pixel(tap);
+                assert!(row.len() <= from.len());
+                sum = sum.add(lanes.load(from));
             }
             lanes.store(sum.mul(V::splat(1.0 / count as f32)), row);
         }
@@ -121,7 +123,7 @@ unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
     let rest = runs.remainder();
     for run in runs {
         for lanes in Lanes::of::<V>(run.len()) {
-            // SAFETY: handed on.
+            // SAFETY: handed on; a run is as long as the sums.
             unsafe { lanes.store(lanes.load::<V>(sums).add(lanes.load(run)), sums) };
         }
     }
