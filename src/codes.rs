@@ -166,6 +166,8 @@ codes! {
     NothingArranged = "nothing_arranged", FailedPrecondition;
     /// The ensemble has no calibration samples.
     NoSamples = "no_samples", FailedPrecondition;
+    /// Shares are no mix of the models that are served.
+    MixInvalid = "mix_invalid", InvalidArgument;
     /// A load's requests are larger than the pool.
     LoadTooLarge = "load_too_large", InvalidArgument;
     /// A load's file of arrivals cannot be used.

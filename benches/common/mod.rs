@@ -59,12 +59,11 @@ impl Bed {
     pub fn job(&self, method: Method, cache: Option<Cache>) -> SearchJob {
         SearchJob {
             known: None,
-            ensemble: Arc::clone(&self.ensemble),
+            demand: Arc::clone(&self.ensemble).into(),
             devices: self.devices.clone(),
             measured_on: self.devices.clone(),
             frame: self.frame(),
             factory: self.networks(),
-            samples: self.ensemble.calibration.clone(),
             method,
             cache,
         }

@@ -49,7 +49,7 @@ impl Stage {
 
     pub fn scene(&self, matrix: &Matrix, policy: PolicyKind) -> Scenario {
         Scenario {
-            ensemble: Arc::clone(&self.ensemble),
+            demand: Arc::clone(&self.ensemble).into(),
             devices: self.devices.clone(),
             matrix: matrix.clone(),
             costs: Arc::clone(&self.costs),

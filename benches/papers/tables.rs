@@ -138,14 +138,13 @@ fn median_of_greedy(stage: &Stage, start: &Matrix, ties: Ties, max_iter: usize) 
 fn searched(stage: &Stage, method: Method) -> Option<f64> {
     let job = SearchJob {
         known: None,
-        ensemble: Arc::clone(&stage.ensemble),
+        demand: Arc::clone(&stage.ensemble).into(),
         devices: stage.devices.clone(),
         measured_on: stage.devices.clone(),
         frame: Arc::clone(&stage.frame),
         factory: Arc::new(FakeFactory {
             classes: stage.ensemble.answer_width(),
         }),
-        samples: None,
         method,
         cache: None,
     };

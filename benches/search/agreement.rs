@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow};
 use divisi::allocation::{Footprints, Frame, Matrix};
+use divisi::catalogue::Catalogue;
 use divisi::ensemble::BatchSize;
 use divisi::metrics::stats::{median, quantile};
 use divisi::search::model::{Batching, ModelEvaluator};
@@ -130,7 +131,7 @@ pub fn bench(bed: &Bed) -> Result<BenchEvaluator> {
     let samples = bed.ensemble.calibration.clone();
     let samples = samples.ok_or_else(|| anyhow!("no samples"))?;
     Ok(BenchEvaluator::new(
-        Arc::clone(&bed.ensemble),
+        Arc::new(Catalogue::of(Arc::clone(&bed.ensemble))),
         bed.devices.clone(),
         bed.networks(),
         samples,
@@ -142,7 +143,7 @@ pub fn model(bed: &Bed) -> Result<ModelEvaluator> {
     let footprints = Footprints::of(&bed.ensemble, &bed.devices);
     let started = Instant::now();
     let profiled = Profiler {
-        ensemble: &bed.ensemble,
+        catalogue: &Catalogue::of(Arc::clone(&bed.ensemble)),
         devices: &bed.devices,
         footprints: &footprints,
         factory: bed.networks().as_ref(),

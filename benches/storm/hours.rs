@@ -33,7 +33,7 @@ pub fn scene(seed: u64) -> Scenario {
     Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy(&mut ChaCha8Rng::seed_from_u64(seed)),
-        ensemble,
+        demand: ensemble.into(),
         devices,
         matrix,
     }

@@ -110,6 +110,16 @@ impl Footprints {
         }
     }
 
+    /// Plans the memory of the members of all entries of a catalogue, beside the pools of these.
+    pub fn of_catalogue(catalogue: &Catalogue, devices: &Devices) -> Self {
+        let alone = Footprints::of(catalogue.models(), devices);
+        // Where two segments are too large, starting an engine says so.
+        match PoolSize::of_entries(catalogue, PoolBounds::default()) {
+            Ok(pools) => alone.with_pools(&pools),
+            Err(_) => alone,
+        }
+    }
+
     /// Returns the footprints beside these pools.
     #[must_use]
     pub fn with_pools(self, pools: &[PoolSize]) -> Self {

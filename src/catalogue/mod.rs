@@ -4,16 +4,20 @@
 //! An ensemble alone is a catalogue of one. Of several the members lie side by side, so that one matrix
 //! says where all of them run: a member that two entries hold ([`Arc::ptr_eq`]) is one column.
 
+mod demand;
 mod error;
+mod mix;
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, Member};
+use crate::ensemble::{Ensemble, Member, PolicyKind};
 
+pub use demand::{Demand, StepShare};
 pub use error::CatalogueError;
+pub use mix::{Mix, MixError, NamedMix, Turns};
 
 /// The number of a version of a model, from 1 on.
 pub type Version = NonZeroU64;
@@ -189,6 +193,26 @@ impl Catalogue {
         })
     }
 
+    /// Returns the same entries under another batching policy, in segments of another size.
+    pub(crate) fn under(&self, policy: PolicyKind, segment_size: usize) -> Self {
+        let changed = |ensemble: &Arc<Ensemble>| {
+            Arc::new(Ensemble {
+                policy,
+                segment_size,
+                ..Ensemble::clone(ensemble)
+            })
+        };
+        let mut same = self.clone();
+        same.models = changed(&self.models);
+        for entry in &mut same.entries {
+            entry.ensemble = match self.single() {
+                Some(_) => Arc::clone(&same.models),
+                None => changed(&entry.ensemble),
+            };
+        }
+        same
+    }
+
     /// Returns its entries, in their order.
     pub fn entries(&self) -> &[CatalogueEntry] {
         &self.entries
@@ -206,6 +230,14 @@ impl Catalogue {
             [entry] => Some(&entry.ensemble),
             _ => None,
         }
+    }
+
+    /// Returns the first entry that holds the member of a column, and the member's number in it.
+    pub fn holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
+        self.entries.iter().find_map(|entry| {
+            let member = entry.columns.iter().position(|of| *of == column)?;
+            Some((entry, MemberIndex::new(member)))
+        })
     }
 
     /// Returns the number of the entry of a name and version, of the newest version if none is named,

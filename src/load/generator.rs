@@ -16,9 +16,10 @@ use crate::ensemble::{
     AnswerKind, Ensemble, Measure, MeasureTally, Quality, SampleTarget, Samples, Targets, is_right,
 };
 use crate::lock::Leaf;
-use crate::serving::{Answer, Engine, Graded, Outcome, Refused, Request};
+use crate::serving::{Answer, Engine, Graded, Outcome, PipelineIndex, Refused, Request};
 
 use super::arrivals::{Arrivals, LoadError};
+use super::asked::{EntryOrder, LoadSamples};
 use super::pattern::LoadPattern;
 
 /// The counters of a generator.
@@ -32,6 +33,9 @@ pub struct LoadTally {
     pub failed: AtomicU64,
     /// Samples answered.
     pub answered: AtomicU64,
+    /// Those of them whose answers count in the figures of quality: where several entries are asked,
+    /// these are of the first of them, and of others where all are of classes.
+    pub compared: AtomicU64,
     /// Those of them whose answer was the target, for an ensemble of classes or labels.
     pub right: AtomicU64,
     /// Answers against targets, for an ensemble of anything but classes.
@@ -44,7 +48,7 @@ pub struct LoadTally {
 impl LoadTally {
     /// Returns the figures of the answers so far, the main one first; none without answers.
     pub fn qualities(&self, answers: AnswerKind) -> Vec<Quality> {
-        let answered = self.answered.load(Ordering::Relaxed);
+        let compared = self.compared.load(Ordering::Relaxed);
         if !answers.is_of_classes() {
             let measured = self.measured.lock();
             return measured
@@ -52,9 +56,9 @@ impl LoadTally {
                 .map_or_else(Vec::new, |tally| tally.qualities());
         }
         let right = self.right.load(Ordering::Relaxed);
-        let accuracy = (answered > 0).then(|| Quality {
+        let accuracy = (compared > 0).then(|| Quality {
             measure: Measure::Accuracy,
-            value: right as f64 / answered as f64,
+            value: right as f64 / compared as f64,
         });
         accuracy.into_iter().collect()
     }
@@ -64,10 +68,14 @@ impl LoadTally {
             self.failed.fetch_add(1, Ordering::Relaxed);
             return;
         };
+        let samples = answer.len() as u64;
+        self.answered.fetch_add(samples, Ordering::Relaxed);
+        if !sent.is_compared {
+            return;
+        }
         let targets = sent.samples.targets();
         let right = targets.map_or(0, |targets| self.compare(answer, sent, targets));
-        self.answered
-            .fetch_add(answer.len() as u64, Ordering::Relaxed);
+        self.compared.fetch_add(samples, Ordering::Relaxed);
         self.right.fetch_add(right as u64, Ordering::Relaxed);
     }
 
@@ -102,6 +110,8 @@ struct SentSamples {
     ensemble: Arc<Ensemble>,
     samples: Arc<Samples>,
     first: usize,
+    /// Whether their answers count in the figures of quality.
+    is_compared: bool,
     graded: Arc<Graded>,
 }
 
@@ -127,14 +137,14 @@ const RETRY: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Generator {
-    /// Sends `samples`, repeated, by `pattern` until it is stopped or, with a limit, until
+    /// Sends `samples`, repeated, to the entries that they are of, by `pattern` until it is stopped or, with a limit, until
     /// that many samples were sent and their requests are over.
     ///
     /// # Errors
     /// A recording cannot be read, or the thread cannot be started.
     pub fn start(
         engine: Arc<Engine>,
-        samples: Arc<Samples>,
+        samples: impl Into<LoadSamples>,
         pattern: LoadPattern,
         seed: u64,
         limit: Option<usize>,
@@ -148,7 +158,7 @@ impl Generator {
     /// As [`Generator::start`].
     pub fn go_on(
         engine: Arc<Engine>,
-        samples: Arc<Samples>,
+        samples: impl Into<LoadSamples>,
         pattern: LoadPattern,
         seed: u64,
         limit: Option<usize>,
@@ -156,12 +166,14 @@ impl Generator {
     ) -> Result<Self, LoadError> {
         let arrivals = Arrivals::new(&pattern, seed)?;
         let stop = Arc::new(AtomicBool::new(false));
+        let samples = samples.into();
         let sender = SenderLoop {
             engine,
+            order: EntryOrder::of(&pattern, samples.mix(), seed),
+            next: vec![0; samples.mix().entries()],
             samples,
             stop: Arc::clone(&stop),
             tally: Arc::clone(&tally),
-            next: 0,
             left: limit,
         };
         let thread = thread::Builder::new()
@@ -206,10 +218,12 @@ impl Drop for Generator {
 /// The thread of a generator.
 struct SenderLoop {
     engine: Arc<Engine>,
-    samples: Arc<Samples>,
+    samples: LoadSamples,
+    order: EntryOrder,
     stop: Arc<AtomicBool>,
     tally: Arc<LoadTally>,
-    next: usize,
+    /// The next sample of each entry.
+    next: Vec<usize>,
     /// The samples still to send, if there is a limit.
     left: Option<usize>,
 }
@@ -247,6 +261,10 @@ impl SenderLoop {
             let sent = self.send(1, late, done);
             self.count_down(1);
             under_way += usize::from(sent.is_ok());
+            if sent.is_err() {
+                // It is lost, and the next one may be of another entry.
+                self.order.sent(1);
+            }
             under_way -= answers.try_iter().count();
         }
         self.await_rest(under_way, answers);
@@ -273,7 +291,11 @@ impl SenderLoop {
                     Err(_) if self.left.is_some() => {
                         self.left = Some(0);
                     }
-                    Err(_) => break,
+                    Err(_) => {
+                        // Where an entry is closed, others are not.
+                        self.order.sent(count);
+                        break;
+                    }
                 }
             }
             idle += collect(answers, if idle > 0 { RETRY } else { PATIENCE });
@@ -294,13 +316,18 @@ impl SenderLoop {
 
     /// Sends the next `count` samples, `late` after they were due.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
-        let first = self.next;
+        let entry = self.order.next();
+        let Some(samples) = self.samples.of_entry(entry) else {
+            return Ok(());
+        };
+        let first = self.next[entry];
         let tally = Arc::clone(&self.tally);
         let done = done.clone();
         let sent = SentSamples {
-            ensemble: Arc::clone(self.engine.ensemble()),
-            samples: Arc::clone(&self.samples),
+            ensemble: self.ensemble(entry),
+            samples: Arc::clone(samples),
             first,
+            is_compared: self.is_compared(entry),
             graded: Arc::clone(self.engine.telemetry().graded()),
         };
         let reply = move |outcome: Outcome| {
@@ -308,11 +335,11 @@ impl SenderLoop {
             // The generator may have stopped listening.
             let _ = done.send(());
         };
-        let values = self.samples.rows(first, count);
+        let values = samples.rows(first, count);
         let request = Request {
-            targets: self.samples.targets().map(|targets| (targets, first)),
+            targets: samples.targets().map(|targets| (targets, first)),
             late,
-            ..Request::new(&values)
+            ..Request::new(&values).to(PipelineIndex(entry))
         };
         let sent = self.engine.submit_with(request, Box::new(reply));
         let counter = match sent {
@@ -321,9 +348,24 @@ impl SenderLoop {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         if sent.is_ok() {
-            self.next = (first + count) % self.samples.len();
+            self.next[entry] = (first + count) % samples.len();
+            self.order.sent(count);
         }
         sent
+    }
+
+    /// Whether the answers of an entry count in the figures of quality.
+    fn is_compared(&self, entry: usize) -> bool {
+        let first = self.samples.first();
+        let of_classes = |entry| self.ensemble(entry).answers.is_of_classes();
+        entry == first || of_classes(first) && of_classes(entry)
+    }
+
+    /// Returns the members and answers of an entry.
+    fn ensemble(&self, entry: usize) -> Arc<Ensemble> {
+        let entries = self.engine.catalogue().entries();
+        let entry = entries.get(entry).map(|entry| entry.ensemble());
+        Arc::clone(entry.unwrap_or_else(|| self.engine.ensemble()))
     }
 }
 

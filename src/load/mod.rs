@@ -1,13 +1,15 @@
 //! Loads: arrival patterns, a generator that sends requests by them, and saturating runs.
 
 mod arrivals;
+mod asked;
 mod generator;
 mod pattern;
 mod saturate;
 mod usual;
 
 pub use arrivals::{Arrivals, LoadError, TimesError};
+pub use asked::{EntryOrder, LoadSamples, MissingSamples};
 pub use generator::{Generator, LoadTally};
 pub use pattern::{Clients, LoadPattern, PatternError, Period, Rate, RequestSize, Speed};
-pub use saturate::{Run, RunError, Until, saturate, saturate_for};
+pub use saturate::{Run, RunError, Until, saturate, saturate_for, saturate_mix};
 pub use usual::usual_load;

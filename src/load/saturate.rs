@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::catalogue::Mix;
 use crate::ensemble::Samples;
-use crate::serving::{Answer, Detail, Engine, Failure, Pending, Refused, Request};
+use crate::serving::{Answer, Detail, Engine, Failure, Pending, PipelineIndex, Refused, Request};
+
+use super::asked::{EntryOrder, LoadSamples};
 
 /// The result of a saturating run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,45 +112,149 @@ pub fn saturate_for(
     until: Until<'_>,
     mut check: impl FnMut(usize, &Answer),
 ) -> Result<Run, RunError> {
-    let piece = engine
-        .ensemble()
-        .segment_size
-        .min(engine.telemetry().capacity());
+    let capacity = engine.telemetry().capacity();
     let capacity = match detail {
-        Detail::Members => within_bytes(engine).clamp(piece, engine.telemetry().capacity()),
-        Detail::Scores | Detail::Marked => engine.telemetry().capacity(),
+        Detail::Members => within_bytes(engine).clamp(segment(engine).min(capacity), capacity),
+        Detail::Scores | Detail::Marked => capacity,
     };
-    let start = Instant::now();
-    let mut pending: VecDeque<(usize, Pending)> = VecDeque::new();
-    let (mut next, mut answered) = (0, 0);
-    while answered < count && !until.is_over(start) {
-        let len = piece.min(count - next);
-        if len > 0 && next - answered + len <= capacity {
-            let values = samples.rows(next, len);
-            match engine.submit(Request::new(&values).detailed(detail)) {
-                Ok(request) => {
-                    pending.push_back((next, request));
-                    next += len;
-                    continue;
-                }
-                // Others may use the pool as well.
-                Err(Refused::Full { .. }) if !pending.is_empty() => {}
-                Err(refused) => return Err(refused.into()),
-            }
-        }
-        let Some((first, request)) = pending.front_mut() else {
-            continue;
-        };
-        if let Some(outcome) = request.wait_within(PATIENCE) {
-            let answer = outcome?;
-            answered += answer.len();
-            check(*first, &answer);
-            pending.pop_front();
+    let mut run = SaturatingRun {
+        engine,
+        detail,
+        order: EntryOrder::in_turn(&Mix::even(1)),
+        sources: vec![SampleSource::new(Some(samples), capacity)],
+        pending: VecDeque::new(),
+    };
+    run.run(count, until, |request, answer| check(request.first, answer))
+}
+
+/// Sends `count` samples in the shares of a mix, as [`saturate`] does to the first entry of the catalogue
+/// alone.
+///
+/// # Errors
+/// As [`saturate`].
+pub fn saturate_mix(
+    engine: &Engine,
+    samples: &LoadSamples,
+    count: usize,
+    until: Until<'_>,
+) -> Result<Run, RunError> {
+    let source = |entry: usize| {
+        let capacity = engine.telemetry().capacity_of(PipelineIndex(entry));
+        SampleSource::new(samples.of_entry(entry).map(|s| &**s), capacity)
+    };
+    let mut run = SaturatingRun {
+        engine,
+        detail: Detail::Scores,
+        order: EntryOrder::in_turn(samples.mix()),
+        sources: (0..samples.mix().entries()).map(source).collect(),
+        pending: VecDeque::new(),
+    };
+    run.run(count, until, |_, _| {})
+}
+
+fn segment(engine: &Engine) -> usize {
+    engine.ensemble().segment_size
+}
+
+/// A saturating run that is under way.
+struct SaturatingRun<'a> {
+    engine: &'a Engine,
+    detail: Detail,
+    order: EntryOrder,
+    /// By entry.
+    sources: Vec<SampleSource<'a>>,
+    pending: VecDeque<SentRequest>,
+}
+
+/// The samples of an entry.
+struct SampleSource<'a> {
+    samples: Option<&'a Samples>,
+    /// The most that are under way.
+    capacity: usize,
+    sent: usize,
+    answered: usize,
+}
+
+impl<'a> SampleSource<'a> {
+    fn new(samples: Option<&'a Samples>, capacity: usize) -> Self {
+        SampleSource {
+            samples,
+            capacity,
+            sent: 0,
+            answered: 0,
         }
     }
-    Ok(Run {
-        samples: answered,
-        elapsed: start.elapsed(),
-        cut_short: answered < count,
-    })
+}
+
+/// A request under way.
+struct SentRequest {
+    entry: usize,
+    /// The number of its first sample among those of its entry.
+    first: usize,
+    pending: Pending,
+}
+
+impl SaturatingRun<'_> {
+    fn run(
+        &mut self,
+        count: usize,
+        until: Until<'_>,
+        mut check: impl FnMut(&SentRequest, &Answer),
+    ) -> Result<Run, RunError> {
+        let start = Instant::now();
+        let (mut left, mut answered) = (count, 0);
+        while answered < count && !until.is_over(start) {
+            let sent = self.send(left)?;
+            left -= sent;
+            if sent > 0 {
+                continue;
+            }
+            let Some(oldest) = self.pending.front_mut() else {
+                continue;
+            };
+            if let Some(outcome) = oldest.pending.wait_within(PATIENCE) {
+                let answer = outcome?;
+                answered += answer.len();
+                self.sources[oldest.entry].answered += answer.len();
+                check(oldest, &answer);
+                self.pending.pop_front();
+            }
+        }
+        Ok(Run {
+            samples: answered,
+            elapsed: start.elapsed(),
+            cut_short: answered < count,
+        })
+    }
+
+    /// Sends the next request, of `left` samples at most. Returns how many it has; none where there is
+    /// no room.
+    fn send(&mut self, left: usize) -> Result<usize, RunError> {
+        let entry = self.order.next();
+        let source = &mut self.sources[entry];
+        let most = segment(self.engine).min(source.capacity);
+        let len = self.order.piece(most).min(left);
+        let has_room = source.sent - source.answered + len <= source.capacity;
+        let Some(samples) = source.samples.filter(|_| len > 0 && has_room) else {
+            return Ok(0);
+        };
+        let first = source.sent;
+        let values = samples.rows(first, len);
+        let request = Request::new(&values).to(PipelineIndex(entry));
+        match self.engine.submit(request.detailed(self.detail)) {
+            Ok(pending) => {
+                source.sent += len;
+                self.order.sent(len);
+                self.pending.push_back(SentRequest {
+                    entry,
+                    first,
+                    pending,
+                });
+                Ok(len)
+            }
+            // Others may use the pool as well.
+            Err(Refused::Full { .. }) if !self.pending.is_empty() => Ok(0),
+            Err(refused) => Err(refused.into()),
+        }
+    }
 }

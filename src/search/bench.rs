@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::Matrix;
+use crate::catalogue::Catalogue;
 use crate::device::Devices;
-use crate::ensemble::{Ensemble, Samples};
-use crate::load::{Run, Until, saturate};
+use crate::load::{LoadSamples, Run, Until, saturate_mix};
 use crate::serving::{ApplyError, Engine, EngineError, EngineOptions, PlanError, PredictorFactory};
 
 use super::control::Control;
@@ -26,28 +26,28 @@ const HOPELESS: f64 = 1.15;
 /// Measures matrices on an engine of its own. From one matrix to the next it reloads
 /// only what differs, so workers that did not change are not started again.
 pub struct BenchEvaluator {
-    ensemble: Arc<Ensemble>,
+    catalogue: Arc<Catalogue>,
     devices: Devices,
     factory: Arc<dyn PredictorFactory>,
-    samples: Arc<Samples>,
+    samples: LoadSamples,
     control: Arc<Control>,
     engine: Option<Engine>,
 }
 
 impl BenchEvaluator {
-    /// Measures with `samples`; looks at `control` between runs.
+    /// Measures the models of a catalogue with `samples`; looks at `control` between runs.
     pub fn new(
-        ensemble: Arc<Ensemble>,
+        catalogue: Arc<Catalogue>,
         devices: Devices,
         factory: Arc<dyn PredictorFactory>,
-        samples: Arc<Samples>,
+        samples: impl Into<LoadSamples>,
         control: Arc<Control>,
     ) -> Self {
         BenchEvaluator {
-            ensemble,
+            catalogue,
             devices,
             factory,
-            samples,
+            samples: samples.into(),
             control,
             engine: None,
         }
@@ -72,8 +72,8 @@ impl BenchEvaluator {
     }
 
     fn start(&mut self, matrix: &Matrix) -> Result<bool, SearchError> {
-        let started = Engine::start(
-            Arc::clone(&self.ensemble),
+        let started = Engine::start_catalogue(
+            Arc::clone(&self.catalogue),
             self.devices.clone(),
             matrix,
             Arc::clone(&self.factory),
@@ -99,7 +99,7 @@ impl BenchEvaluator {
             limit,
             stop: Some(self.control.cancelled()),
         };
-        let run = saturate(engine, &self.samples, samples, until, |_, _| {})?;
+        let run = saturate_mix(engine, &self.samples, samples, until)?;
         if self.control.is_cancelled() {
             return Err(Stopped.into());
         }

@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::allocation::{Frame, Matrix, MatrixFile};
+use crate::catalogue::Demand;
 use crate::device::Devices;
-use crate::ensemble::{Ensemble, Samples};
+use crate::ensemble::Samples;
 use crate::reading;
 use crate::replace::replace_file;
 use crate::user_folders;
 
 use super::evaluator::{Doubt, Score};
 use super::method::Method;
-use super::result::{Comparison, LoadedLatency, SearchResult};
+use super::result::{Comparison, EntryLatency, LoadedLatency, SearchResult};
 
 /// Raised whenever the same search comes to something else than before.
 const RESULTS: u32 = 3;
@@ -29,7 +30,8 @@ pub struct CacheKey(String);
 
 impl CacheKey {
     /// The key of a search by `method` on this machine.
-    pub fn new(ensemble: &Ensemble, devices: &Devices, method: &Method) -> Self {
+    pub fn new(demand: &Demand, devices: &Devices, method: &Method) -> Self {
+        let ensemble = demand.models();
         let mut hash = Sha256::new();
         let mut add = |text: String| {
             hash.update(text.as_bytes());
@@ -72,7 +74,25 @@ impl CacheKey {
         if let Some(samples) = &ensemble.calibration {
             add_samples(&mut hash, samples);
         }
+        if demand.catalogue().single().is_none() || ensemble.pipeline.is_some() {
+            add_entries(&mut hash, demand);
+        }
         CacheKey(hex(hash))
+    }
+}
+
+/// Adds how much of which entries is asked, and how their rows go.
+fn add_entries(hash: &mut Sha256, demand: &Demand) {
+    for (number, entry) in demand.catalogue().entries().iter().enumerate() {
+        let (name, ensemble) = (entry.name(), entry.ensemble());
+        let (share, flow) = (demand.mix().share(number), ensemble.dataflow());
+        let steps = (0..flow.steps().len()).map(|step| demand.step(number, step));
+        let steps: Vec<_> = steps.collect();
+        let columns = entry.columns();
+        hash.update(format!("{name} {share} {columns:?} {flow:?} {steps:?}"));
+        if let Some(samples) = &ensemble.calibration {
+            add_samples(hash, samples);
+        }
     }
 }
 
@@ -112,6 +132,8 @@ struct Stored {
     steady: Option<Score>,
     bound: Option<f64>,
     latency: Option<LoadedLatency>,
+    #[serde(default)]
+    by_entry: Vec<EntryLatency>,
     shortfall: Option<String>,
 }
 
@@ -156,6 +178,7 @@ impl Cache {
             steady: stored.steady,
             bound: stored.bound,
             latency: stored.latency,
+            by_entry: stored.by_entry,
             shortfall: stored.shortfall,
         })
     }
@@ -180,6 +203,7 @@ impl Cache {
             steady: found.steady,
             bound: found.bound,
             latency: found.latency,
+            by_entry: found.by_entry.clone(),
             shortfall: found.shortfall.clone(),
         };
         write_checked(&self.path(key), &stored)

@@ -7,7 +7,7 @@ use crate::allocation::{DoesNotFit, InvalidMatrix};
 use crate::codes::{Code, Coded};
 use crate::compute::ComputeError;
 use crate::device::{DeviceError, format_bytes};
-use crate::load::RunError;
+use crate::load::{MissingSamples, RunError};
 use crate::profile::NotMeasured;
 use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, BuildError, EngineError};
@@ -118,8 +118,8 @@ pub enum AskedError {
     #[error(transparent)]
     Method(#[from] MethodError),
     /// There are no samples to measure with.
-    #[error("expected calibration samples to measure with, found none")]
-    NoSamples,
+    #[error(transparent)]
+    NoSamples(#[from] MissingSamples),
     /// A device has less memory than is to stay free.
     #[error(
         "spare memory: expected at most the {} that `{device}` has, found {}",

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use rayon::ThreadPool;
 
 use crate::allocation::{Footprints, Frame, Matrix};
+use crate::catalogue::Demand;
 use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
 use crate::device::{Devices, Ledger, MemberIndex, NoRoom};
-use crate::ensemble::{BatchSize, Ensemble, Samples};
+use crate::ensemble::{BatchSize, Ensemble};
+use crate::load::LoadSamples;
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
 
@@ -29,8 +31,8 @@ use super::virtual_bench::VirtualBench;
 /// A whole search: what it is for and what it works with.
 #[derive(Clone)]
 pub struct SearchJob {
-    /// The ensemble.
-    pub ensemble: Arc<Ensemble>,
+    /// The ensemble, or several with the shares in which they are asked.
+    pub demand: Demand,
     /// The devices.
     pub devices: Devices,
     /// The same devices with the memory that measuring may take: less than all of it
@@ -40,8 +42,6 @@ pub struct SearchJob {
     pub frame: Arc<Frame>,
     /// The factory of workers for real runs.
     pub factory: Arc<dyn PredictorFactory>,
-    /// The samples of real runs; none are needed if every device is simulated.
-    pub samples: Option<Arc<Samples>>,
     /// The method.
     pub method: Method,
     /// The cache of results and profiles.
@@ -71,8 +71,8 @@ impl SearchJob {
     pub fn run(&self, control: &Arc<Control>) -> Result<SearchOutcome, SearchError> {
         self.method.check().map_err(AskedError::from)?;
         let job = self.sparing_memory()?;
-        let name = &self.ensemble.name;
-        let key = CacheKey::new(&self.ensemble, &job.memory_in_key(), &self.method);
+        let name = &self.models().name;
+        let key = CacheKey::new(&self.demand, &job.memory_in_key(), &self.method);
         // What serving has shown is different each time.
         let cache = self.cache.as_ref().filter(|_| !job.is_quiet());
         if let Some(found) = cache.and_then(|c| c.load(&key, name, &self.frame)) {
@@ -108,9 +108,9 @@ impl SearchJob {
             return Ok(found);
         }
         let job = self.sparing_memory()?;
-        let footprints = Footprints::of(&job.ensemble, &job.devices);
+        let footprints = job.footprints(&job.devices);
         let start = worst_fit(&job.frame, &job.devices, &footprints)?;
-        let costs = Arc::new(Costs::of_laws(&job.ensemble, &job.devices));
+        let costs = Arc::new(Costs::of_laws(job.models(), &job.devices));
         let mut judge = job.judge(control, &costs)?;
         if found.matrix != start {
             return confirm(&start, found, judge.as_mut(), control);
@@ -144,13 +144,23 @@ impl SearchJob {
         let largest = Some(self.frame.batch_sizes.largest());
         let cells = self.frame.devices.len() * self.frame.members.len();
         let fits = Matrix::new(Arc::clone(&self.frame), vec![largest; cells]).is_ok_and(|all| {
-            let footprints = Footprints::of(&self.ensemble, &self.measured_on);
+            let footprints = self.footprints(&self.measured_on);
             footprints.book(&all, &self.measured_on).is_ok()
         });
         match fits {
             true => self.devices.with_whole_gpus(),
             false => self.measured_on.clone(),
         }
+    }
+
+    /// Returns the members of all entries side by side.
+    pub(super) fn models(&self) -> &Arc<Ensemble> {
+        self.demand.models()
+    }
+
+    /// Plans the memory of the members on `devices`, beside the pools.
+    pub(super) fn footprints(&self, devices: &Devices) -> Footprints {
+        Footprints::of_catalogue(self.demand.catalogue(), devices)
     }
 
     /// Whether every device is simulated, so that runs are in virtual time.
@@ -168,9 +178,9 @@ impl SearchJob {
             return model_search::search(self, control);
         }
         control.update(|p| p.measuring = !self.is_simulated());
-        let footprints = Footprints::of(&self.ensemble, &self.devices);
+        let footprints = self.footprints(&self.devices);
         let start = worst_fit(&self.frame, &self.devices, &footprints)?;
-        let costs = Arc::new(Costs::of_laws(&self.ensemble, &self.devices));
+        let costs = Arc::new(Costs::of_laws(self.models(), &self.devices));
         let mut judge = self.judge(control, &costs)?;
         match self.method.algorithm {
             Algorithm::WorstFit => measured(&start, start.clone(), judge.as_mut(), control),
@@ -196,22 +206,22 @@ impl SearchJob {
         control: &Arc<Control>,
     ) -> Result<(Matrix, usize), SearchError> {
         let alone = |member: MemberIndex| {
-            let ensemble = Arc::new(self.ensemble.only(member));
+            let demand = self.demand.only(member);
             let first = self.measured_on.alone(self.devices.preferred()[0]);
             let job = SearchJob {
-                frame: Frame::of(&ensemble, &first),
+                frame: Frame::of(demand.models(), &first),
                 factory: Arc::new(OneMember {
                     member,
                     factory: Arc::clone(&self.factory),
                 }),
                 devices: first.clone(),
                 measured_on: first,
-                ensemble,
+                demand,
                 ..self.clone()
             };
             job.judge(
                 control,
-                &Arc::new(Costs::of_laws(&job.ensemble, &job.devices)),
+                &Arc::new(Costs::of_laws(job.models(), &job.devices)),
             )
         };
         best_batch(&self.frame, &self.devices, footprints, alone, control)
@@ -223,17 +233,18 @@ impl SearchJob {
         control: &Arc<Control>,
         costs: &Arc<Costs>,
     ) -> Result<Box<dyn Evaluator>, SearchError> {
-        let ensemble = Arc::clone(&self.ensemble);
         if self.is_simulated() {
-            let footprints = Footprints::of(&self.ensemble, &self.devices);
+            let footprints = self.footprints(&self.devices);
             let (devices, costs) = (self.devices.clone(), Arc::clone(costs));
+            let demand = self.demand.clone();
             return Ok(Box::new(VirtualBench::new(
-                ensemble, devices, footprints, costs,
+                demand, devices, footprints, costs,
             )));
         }
-        let samples = self.samples.clone().ok_or(AskedError::NoSamples)?;
+        let catalogue = self.demand.catalogue();
+        let samples = LoadSamples::of(catalogue, self.demand.mix()).map_err(AskedError::from)?;
         Ok(Box::new(BenchEvaluator::new(
-            ensemble,
+            Arc::clone(catalogue),
             self.measured_on.clone(),
             Arc::clone(&self.factory),
             samples,

@@ -32,5 +32,5 @@ pub use method::{Algorithm, EvaluatorKind, Goal, Method, Objective};
 pub use placement::{best_batch, complete, evacuate, propose_move, worst_fit};
 pub use plan::{FleetDevice, Offer, PlanOrder, Planned, plan};
 pub use progress::{Accepted, SearchProgress, Tried};
-pub use result::{Comparison, Gap, LoadedLatency, SearchResult, confirm};
+pub use result::{Comparison, EntryLatency, Gap, LoadedLatency, SearchResult, confirm};
 pub use virtual_bench::{LatencyRun, VirtualBench};

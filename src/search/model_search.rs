@@ -95,9 +95,9 @@ pub(super) fn search(job: &SearchJob, control: &Arc<Control>) -> Result<SearchRe
 impl<'a> ModelSearch<'a> {
     /// Profiles what is not known and works out what follows from it.
     pub(crate) fn new(job: &'a SearchJob, control: &'a Arc<Control>) -> Result<Self, SearchError> {
-        let footprints = Footprints::of(&job.ensemble, &job.devices);
+        let footprints = job.footprints(&job.devices);
         let profiler = Profiler {
-            ensemble: &job.ensemble,
+            catalogue: job.demand.catalogue(),
             devices: &job.measured_on,
             footprints: &footprints,
             factory: job.factory.as_ref(),
@@ -113,10 +113,11 @@ impl<'a> ModelSearch<'a> {
             p.profiled = profiled.measured;
         });
         let costs = profiled.costs;
-        let batching = Batching::of(&job.ensemble);
-        let rates = Rates::new(&job.frame, &job.devices, &costs, batching);
+        let batching = Batching::of(job.models());
+        let rows = job.demand.by_member();
+        let rates = Rates::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
         let budget = MemoryBudget::new(&job.frame, &job.devices, &footprints);
-        let limits = Limits::new(&job.frame, &job.devices, &costs, batching);
+        let limits = Limits::new(&job.frame, &job.devices, &costs, batching).demanding(&rows);
         let bound = limits.bound(|cell, size| budget.fits_alone(cell, size));
         control.update(|p| p.bound = Some(bound));
         Ok(ModelSearch {
@@ -189,8 +190,9 @@ impl<'a> ModelSearch<'a> {
         }
         let alone = |member: MemberIndex| {
             let preferred = job.devices.preferred()[0];
-            let (ensemble, first) = (job.ensemble.only(member), job.devices.alone(preferred));
-            let mut costs = Costs::of_laws(&ensemble, &first);
+            let (demand, first) = (job.demand.only(member), job.devices.alone(preferred));
+            let ensemble = demand.models();
+            let mut costs = Costs::of_laws(ensemble, &first);
             if let CellCost::Measured(profile) = self.costs.cell(member, preferred) {
                 costs.set_measured(
                     MemberIndex::new(0),
@@ -198,9 +200,9 @@ impl<'a> ModelSearch<'a> {
                     Arc::clone(profile),
                 );
             }
-            let frame = Frame::of(&ensemble, &first);
-            let footprints = Footprints::of(&ensemble, &first);
-            let batching = Batching::of(&ensemble);
+            let frame = Frame::of(ensemble, &first);
+            let footprints = Footprints::of(ensemble, &first);
+            let batching = Batching::of(ensemble);
             let model = ModelEvaluator::new(&frame, &first, footprints, &costs, batching)?;
             Ok(Box::new(model) as Box<dyn Evaluator>)
         };
@@ -280,9 +282,9 @@ impl<'a> ModelSearch<'a> {
 
     /// Runs in virtual time by the same costs.
     pub(crate) fn virtual_bench(&self) -> VirtualBench {
-        let (ensemble, devices) = (Arc::clone(&self.job.ensemble), self.job.devices.clone());
+        let (demand, devices) = (self.job.demand.clone(), self.job.devices.clone());
         let costs = Arc::clone(&self.costs);
-        VirtualBench::new(ensemble, devices, self.footprints.clone(), costs)
+        VirtualBench::new(demand, devices, self.footprints.clone(), costs)
     }
 }
 

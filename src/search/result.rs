@@ -45,8 +45,10 @@ pub struct SearchResult {
     /// Samples a second that no matrix exceeds in the long run under the ensemble's
     /// policy, by the model.
     pub bound: Option<f64>,
-    /// Under load, where the goal asks for it.
+    /// Under load, where the goal asks for it; of several entries that with the highest p99.
     pub latency: Option<LoadedLatency>,
+    /// The same of each entry, where several are asked.
+    pub by_entry: Vec<EntryLatency>,
     /// The part of the goal that no matrix found reaches, in words; this one comes closest.
     pub shortfall: Option<String>,
 }
@@ -77,6 +79,7 @@ impl SearchResult {
             steady: None,
             bound: None,
             latency: None,
+            by_entry: Vec::new(),
             shortfall: None,
         }
     }
@@ -130,6 +133,17 @@ impl SearchResult {
 
 /// A share that is nothing but rounding.
 const ROUNDING: f64 = 1e-6;
+
+/// Latencies of an entry of the catalogue, among requests to others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EntryLatency {
+    /// The entry's name.
+    pub name: String,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile.
+    pub p99: Duration,
+}
 
 /// Latencies under Poisson arrivals of one sample each, in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

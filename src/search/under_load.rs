@@ -86,6 +86,9 @@ pub(super) fn search(
     let mut result = modelled.figures(&best.matrix, start)?;
     result.evaluations += weighed.simulated;
     result.latency = best.latency;
+    if best.latency.is_some() {
+        result.by_entry = modelled.virtual_bench().by_entry(&result.matrix, rate)?;
+    }
     result.shortfall = shortfall(best.throughput, best.latency, goal, rate);
     Ok(result)
 }

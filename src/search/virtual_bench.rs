@@ -1,11 +1,12 @@
 //! Evaluator `bench` where no device is real: the matrix serves in virtual time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::{Footprints, Matrix};
+use crate::catalogue::Demand;
 use crate::device::Devices;
-use crate::ensemble::Ensemble;
 use crate::load::LoadPattern;
 use crate::metrics::stats::t95;
 use crate::profile::Costs;
@@ -14,7 +15,7 @@ use crate::simulation::{Scenario, Served, Simulation, SimulationReport, Workload
 use super::error::SearchError;
 use super::evaluator::{Doubt, Evaluator, Score};
 use super::model::{Batching, ModelEvaluator, RUN, Rates};
-use super::result::LoadedLatency;
+use super::result::{EntryLatency, LoadedLatency};
 
 /// Samples that are there at any time of a long run: enough for every worker, and so
 /// few that members that are ahead soon go on at the pace of the slowest.
@@ -77,7 +78,7 @@ impl LatencyRun {
 /// Runs matrices in virtual time: exact, so that a score has no error.
 #[derive(Clone)]
 pub struct VirtualBench {
-    ensemble: Arc<Ensemble>,
+    demand: Demand,
     devices: Devices,
     footprints: Footprints,
     costs: Arc<Costs>,
@@ -86,13 +87,13 @@ pub struct VirtualBench {
 impl VirtualBench {
     /// Serves by `costs`; matrices have to fit on `devices`.
     pub fn new(
-        ensemble: Arc<Ensemble>,
+        demand: impl Into<Demand>,
         devices: Devices,
         footprints: Footprints,
         costs: Arc<Costs>,
     ) -> Self {
         VirtualBench {
-            ensemble,
+            demand: demand.into(),
             devices,
             footprints,
             costs,
@@ -113,11 +114,22 @@ impl VirtualBench {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(None);
         }
+        let report = self.steady_run(matrix, rate, arriving)?;
+        Ok(report.map(|report| loaded(&report, rate)))
+    }
+
+    /// A run that keeps up with `rate` requests a second, or `None` if `matrix` does not.
+    fn steady_run(
+        &self,
+        matrix: &Matrix,
+        rate: f64,
+        arriving: LatencyRun,
+    ) -> Result<Option<SimulationReport>, SearchError> {
         let mut requests = WARM_UP + arriving.requests;
         loop {
             let report = self.run(matrix, poisson(rate, requests, arriving.seed))?;
             if report.refused == 0 && !backlog_grows(&report) {
-                return Ok(Some(loaded(&report, rate)));
+                return Ok(Some(report));
             }
             if report.refused > 0 || requests >= MOST {
                 return Ok(None);
@@ -153,6 +165,31 @@ impl VirtualBench {
         Ok(worst)
     }
 
+    /// The worst latencies of each entry under these arrivals, where several are asked.
+    ///
+    /// # Errors
+    /// The simulation broke down.
+    pub fn by_entry(&self, matrix: &Matrix, rate: f64) -> Result<Vec<EntryLatency>, SearchError> {
+        let mut worst: BTreeMap<usize, LoadedLatency> = BTreeMap::new();
+        let several = self.demand.mix().asked().count() > 1;
+        for arriving in LatencyRun::FRESH.into_iter().filter(|_| several) {
+            let report = self.steady_run(matrix, rate, arriving)?;
+            for (entry, latency) in report.iter().flat_map(|r| of_entries(r, rate)) {
+                let known = worst.entry(entry).or_insert(latency);
+                if latency.p99 > known.p99 {
+                    *known = latency;
+                }
+            }
+        }
+        let entries = self.demand.catalogue().entries();
+        let named = |(entry, latency): (usize, LoadedLatency)| EntryLatency {
+            name: entries[entry].name().to_owned(),
+            p50: latency.p50,
+            p99: latency.p99,
+        };
+        Ok(worst.into_iter().map(named).collect())
+    }
+
     /// Samples a second of `matrix` in a long run: neither the first batches nor the
     /// last ones count. How far parts of the run differ says how far a longer one might.
     /// 0 where it does not fit.
@@ -163,7 +200,7 @@ impl VirtualBench {
         if self.footprints.book(matrix, &self.devices).is_err() {
             return Ok(Score::NONE);
         }
-        let samples = self.ensemble.segment_size.min(THERE);
+        let samples = self.demand.models().segment_size.min(THERE);
         let clients = THERE / samples;
         let workload = Workload::Pattern {
             pattern: LoadPattern::closed(clients, samples),
@@ -176,11 +213,11 @@ impl VirtualBench {
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<SimulationReport, SearchError> {
         let scenario = Scenario {
-            ensemble: Arc::clone(&self.ensemble),
+            demand: self.demand.clone(),
             devices: self.devices.clone(),
             matrix: matrix.clone(),
             costs: Arc::clone(&self.costs),
-            policy: self.ensemble.policy,
+            policy: self.demand.models().policy,
         };
         let simulation = Simulation::new(&scenario)?;
         Ok(simulation.with_requests().run(workload)?)
@@ -285,10 +322,28 @@ fn line(points: &[(f64, f64)]) -> (f64, f64) {
     (slope, (rest.sum::<f64>() / (n - 2.0) / spread).sqrt())
 }
 
-/// Percentiles of the requests after the first ones.
+/// Percentiles of the requests after the first ones, of the entry whose 99th is the highest.
 fn loaded(report: &SimulationReport, rate: f64) -> LoadedLatency {
-    let warm = report.served.get(WARM_UP..).unwrap_or_default();
-    let mut latencies: Vec<Duration> = warm.iter().map(|s| s.latency).collect();
+    let entries = of_entries(report, rate);
+    let slowest = entries.into_iter().max_by_key(|(_, latency)| latency.p99);
+    slowest.map_or_else(|| percentiles(Vec::new(), rate), |(_, latency)| latency)
+}
+
+/// The same of each entry that was asked.
+fn of_entries(report: &SimulationReport, rate: f64) -> BTreeMap<usize, LoadedLatency> {
+    let mut latencies: BTreeMap<usize, Vec<Duration>> = BTreeMap::new();
+    for served in report.served.get(WARM_UP..).unwrap_or_default() {
+        latencies
+            .entry(served.entry)
+            .or_default()
+            .push(served.latency);
+    }
+    let each = latencies.into_iter();
+    each.map(|(entry, latencies)| (entry, percentiles(latencies, rate)))
+        .collect()
+}
+
+fn percentiles(mut latencies: Vec<Duration>, rate: f64) -> LoadedLatency {
     latencies.sort_unstable();
     let at = |share: f64| {
         let rank = (share * latencies.len() as f64).ceil() as usize;
@@ -311,8 +366,9 @@ impl Evaluator for VirtualBench {
             matrix.frame(),
             &self.devices,
             &self.costs,
-            Batching::of(&self.ensemble),
+            Batching::of(self.demand.models()),
         );
+        let rates = rates.demanding(&self.demand.by_member());
         ModelEvaluator::by(rates, &self.devices, self.footprints.clone()).throughput(matrix)
     }
 

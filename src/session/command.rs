@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::Difference;
+use crate::catalogue::NamedMix;
 use crate::changes::Terms;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::load::LoadPattern;
@@ -73,6 +74,9 @@ pub enum Command {
         /// Unload what uses it, too.
         dependents: bool,
     },
+    /// Ask the models that are served in these shares, and search for them; none: the load asks the
+    /// first alone, and searches are for what was seen while serving.
+    SetMix(Option<NamedMix>),
 }
 
 ranged! {

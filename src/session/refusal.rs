@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::allocation::DoesNotFit;
+use crate::catalogue::MixError;
 use crate::codes::{Code, Coded};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::CombinationError;
-use crate::load::LoadError;
+use crate::load::{LoadError, MissingSamples};
 use crate::ranged::FieldOutOfRange;
 use crate::search::MethodError;
 
@@ -50,9 +51,12 @@ impl<E: Coded + ToString> From<E> for Refusal {
 /// The reasons why a session refuses a request, except those of changes to the setup.
 #[derive(Debug, Error)]
 pub enum SessionRefusal {
-    /// The ensemble has no samples to send.
-    #[error("the ensemble has no calibration samples to send or measure with")]
-    NoSamples,
+    /// What is asked has no samples to send.
+    #[error(transparent)]
+    NoSamples(MissingSamples),
+    /// Shares are no mix of what is served.
+    #[error(transparent)]
+    Mix(#[from] MixError),
     /// There is no device of that number.
     #[error("expected a device from 0 to {last}, found {found}")]
     UnknownDevice {
@@ -81,12 +85,6 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
-    /// A search would measure several models.
-    #[error(
-        "several models are served, and a search that measures knows the samples of one alone; a quiet \
-         one rests on what serving has shown"
-    )]
-    SeveralModels,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -144,13 +142,13 @@ pub enum SessionRefusal {
 impl Coded for SessionRefusal {
     fn code(&self) -> Code {
         match self {
-            SessionRefusal::NoSamples => Code::NoSamples,
+            SessionRefusal::NoSamples(_) => Code::NoSamples,
+            SessionRefusal::Mix(_) => Code::MixInvalid,
             SessionRefusal::UnknownDevice { .. } => Code::UnknownDevice,
             SessionRefusal::UnknownMember { .. } => Code::UnknownMember,
             SessionRefusal::Vote(_) => Code::SetupInvalid,
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
-            SessionRefusal::SeveralModels => Code::SearchNeedsModel,
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{Cell, Matrix};
+use crate::catalogue::NamedMix;
 use crate::changes::{HistoryEntry, Mark, Probation, ReloadView};
 use crate::compute::gpu::Precision;
 use crate::device::{DeviceIndex, MemberIndex};
@@ -192,6 +193,8 @@ pub struct Counters {
 pub struct LoadView {
     /// The pattern of the load, if there is one.
     pub pattern: Option<LoadPattern>,
+    /// The shares in which models are asked, where they were set; else the first alone is.
+    pub mix: Option<NamedMix>,
     /// It sends nothing while a search measures.
     pub resting: bool,
     /// Requests sent.

@@ -1,6 +1,8 @@
 //! Serving in virtual time: a discrete-event loop drives the state machines that threads
 //! drive live. Runs repeat exactly, and an hour takes seconds.
 
+mod arriving;
+mod incidents;
 mod run;
 
 use std::sync::Arc;
@@ -9,20 +11,22 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::allocation::Matrix;
+use crate::catalogue::Demand;
 use crate::device::Devices;
-use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
-use crate::load::{Arrivals, LoadError, LoadPattern};
+use crate::ensemble::{PolicyError, PolicyKind};
+use crate::load::{LoadError, LoadPattern};
 use crate::metrics::{LatencySplit, LatencySummary, SplitMeans};
 use crate::profile::Costs;
 use crate::trace::Span;
 
-pub use run::{Incident, Simulation};
+pub use incidents::Incident;
+pub use run::Simulation;
 
-/// The ensemble, devices and setup that serve in a simulation.
+/// The models, devices and setup that serve in a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The ensemble.
-    pub ensemble: Arc<Ensemble>,
+    /// The ensemble, or several with the shares in which they are asked.
+    pub demand: Demand,
     /// The devices.
     pub devices: Devices,
     /// The matrix.
@@ -90,6 +94,8 @@ pub enum SimulationError {
 /// One answered request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
+    /// The entry of the catalogue that it asked.
+    pub entry: usize,
     /// The time of its answer.
     pub at: Duration,
     /// The number of its samples.
@@ -146,104 +152,4 @@ impl SimulationReport {
 /// served.
 pub fn simulate(scene: &Scenario, workload: Workload) -> Result<SimulationReport, SimulationError> {
     Simulation::new(scene)?.run(workload)
-}
-
-/// The requests that are still to arrive.
-struct ArrivingRequests {
-    /// The samples still to send.
-    left: usize,
-    kind: ArrivalKind,
-}
-
-/// The way in which requests arrive.
-enum ArrivalKind {
-    /// Requests of this many samples, as many at once as are admitted.
-    Eager { samples: usize },
-    /// Clients that each send a request of this many samples; `idle` have none under way.
-    Closed { idle: usize, samples: usize },
-    /// One sample at a time, the next at its time.
-    Open {
-        arrivals: Box<Arrivals>,
-        next: Duration,
-    },
-}
-
-impl ArrivingRequests {
-    /// Creates the requests of a workload, of `segment` samples unless it says otherwise.
-    ///
-    /// # Errors
-    /// A recording of arrivals cannot be read.
-    fn new(workload: &Workload, segment: usize) -> Result<Self, LoadError> {
-        let (left, kind) = match workload {
-            Workload::Saturate { samples } => (*samples, ArrivalKind::Eager { samples: segment }),
-            Workload::Pattern {
-                pattern,
-                samples,
-                seed,
-            } => (*samples, of_pattern(pattern, *seed)?),
-        };
-        Ok(ArrivingRequests { left, kind })
-    }
-
-    /// Whether all samples were sent.
-    fn is_over(&self) -> bool {
-        self.left == 0
-    }
-
-    /// Returns the time of the next request, if it arrives at a time of its own.
-    fn next(&self) -> Option<Duration> {
-        match &self.kind {
-            ArrivalKind::Open { next, .. } if self.left > 0 => Some(*next),
-            _ => None,
-        }
-    }
-
-    /// Returns the samples of a request that is due, if there is one.
-    fn due(&self, now: Duration) -> Option<usize> {
-        let samples = match &self.kind {
-            ArrivalKind::Eager { samples } => *samples,
-            ArrivalKind::Closed { idle: 0, .. } => return None,
-            ArrivalKind::Closed { samples, .. } => *samples,
-            ArrivalKind::Open { next, .. } if *next <= now => 1,
-            ArrivalKind::Open { .. } => return None,
-        };
-        Some(samples.min(self.left)).filter(|&s| s > 0)
-    }
-
-    /// Notes that a request of `samples` was sent, or that one of an open pattern was
-    /// refused and is lost.
-    fn sent(&mut self, samples: usize) {
-        self.left -= samples;
-        match &mut self.kind {
-            ArrivalKind::Eager { .. } => {}
-            ArrivalKind::Closed { idle, .. } => *idle -= 1,
-            ArrivalKind::Open { arrivals, next } => *next += arrivals.next_gap(),
-        }
-    }
-
-    /// Whether a request that is refused is lost, not sent again.
-    fn gives_up(&self) -> bool {
-        matches!(self.kind, ArrivalKind::Open { .. })
-    }
-
-    /// Notes that a request is over.
-    fn answered(&mut self) {
-        if let ArrivalKind::Closed { idle, .. } = &mut self.kind {
-            *idle += 1;
-        }
-    }
-}
-
-fn of_pattern(pattern: &LoadPattern, seed: u64) -> Result<ArrivalKind, LoadError> {
-    Ok(match (pattern, Arrivals::new(pattern, seed)?) {
-        (LoadPattern::Closed { clients, samples }, _) => ArrivalKind::Closed {
-            idle: clients.count(),
-            samples: samples.count(),
-        },
-        (_, Some(arrivals)) => ArrivalKind::Open {
-            arrivals: Box::new(arrivals),
-            next: Duration::ZERO,
-        },
-        (_, None) => ArrivalKind::Eager { samples: 1 },
-    })
 }

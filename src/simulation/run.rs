@@ -1,43 +1,57 @@
-//! The discrete-event loop, and the faults and other changes in the middle of a run.
+//! The discrete-event loop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::allocation::Cell;
+use crate::catalogue::{CatalogueEntry, Demand};
+use crate::dataflow::RowSet;
 use crate::device::DeviceIndex;
-use crate::ensemble::{BatchSize, PolicyKind};
+use crate::ensemble::BatchSize;
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
-    Arrival, Batch, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, Next, Owed,
-    PipelineConfig, PipelineIndex, Refused, SimulatedDevice, Verdict, WorkerSpec, batch_spans,
+    Arrival, Core, CoreConfig, DeviceEvent, Discipline, DoorState, Finished, HostWork, Next, Owed,
+    PipelineConfig, PipelineIndex, Refused, SimulatedDevice, WorkerSpec, batch_spans,
     transfer_span,
 };
 
-use super::{ArrivingRequests, Scenario, Served, SimulationError, SimulationReport, Workload};
+use super::arriving::ArrivingRequests;
+use super::incidents::Incident;
+use super::{Scenario, Served, SimulationError, SimulationReport, Workload};
 
 /// A scenario that is ready to run.
 pub struct Simulation {
-    core: Core<()>,
-    devices: Vec<SimulatedDevice<()>>,
-    now: Duration,
-    incidents: Vec<(Duration, Incident)>,
+    demand: Demand,
+    /// Each request has the number of the entry that it asks.
+    pub(super) core: Core<usize>,
+    /// Draws the rows for which conditions hold.
+    random: ChaCha8Rng,
+    pub(super) devices: Vec<SimulatedDevice<usize>>,
+    pub(super) now: Duration,
+    pub(super) incidents: Vec<(Duration, Incident)>,
     /// The workers of the matrix.
-    workers: Vec<(Cell, BatchSize)>,
+    pub(super) workers: Vec<(Cell, BatchSize)>,
     /// The devices whose next batch panics.
-    panics: Vec<DeviceIndex>,
+    pub(super) panics: Vec<DeviceIndex>,
     segment: usize,
     keep_spans: bool,
     keep_requests: bool,
     stop: Option<Arc<AtomicBool>>,
     latency: Latency,
     split: SplitTally,
-    report: SimulationReport,
+    pub(super) report: SimulationReport,
 }
 
-/// The samples that the pool holds. It is not bounded by bytes, since it holds none.
+/// The samples that a pool holds. It is not bounded by bytes, since it holds none.
 const POOL_SAMPLES: usize = 16_384;
+
+/// The rows for which conditions hold are the same in each run.
+const SEED_OF_CONDITIONS: u64 = 1;
 
 impl Simulation {
     /// Creates a simulation in which every worker of the scenario's matrix is ready.
@@ -45,7 +59,7 @@ impl Simulation {
     /// # Errors
     /// The costs of a worker are unknown, or the policy does not suit the batch sizes.
     pub fn new(scene: &Scenario) -> Result<Self, SimulationError> {
-        let ensemble = &scene.ensemble;
+        let ensemble = scene.demand.models();
         let policy = scene.policy;
         policy.check(&ensemble.batch_sizes)?;
         let segment = ensemble.segment_size;
@@ -53,11 +67,7 @@ impl Simulation {
         let mut core = Core::new(CoreConfig {
             devices: kinds.collect(),
             members: ensemble.members.len(),
-            pipelines: vec![PipelineConfig {
-                flow: ensemble.dataflow(),
-                extents: (POOL_SAMPLES / segment).max(2),
-                slots: segment,
-            }],
+            pipelines: pipelines(&scene.demand),
             segment,
             policy,
         });
@@ -65,6 +75,8 @@ impl Simulation {
         core.door().set(DoorState::Open);
         let count = scene.devices.count();
         Ok(Simulation {
+            demand: scene.demand.clone(),
+            random: ChaCha8Rng::seed_from_u64(SEED_OF_CONDITIONS),
             core,
             devices: DeviceIndex::all(count)
                 .map(|d| SimulatedDevice::new(d, Arc::clone(&scene.costs)))
@@ -127,7 +139,7 @@ impl Simulation {
     /// # Errors
     /// A request is larger than the pool, or no worker can serve those that wait.
     pub fn run(mut self, workload: Workload) -> Result<SimulationReport, SimulationError> {
-        let mut arriving = ArrivingRequests::new(&workload, self.segment)?;
+        let mut arriving = ArrivingRequests::new(&workload, self.segment, self.demand.mix())?;
         loop {
             self.inject();
             self.submit_due(&mut arriving)?;
@@ -164,13 +176,18 @@ impl Simulation {
     /// Submits the requests that are due.
     fn submit_due(&mut self, arriving: &mut ArrivingRequests) -> Result<(), SimulationError> {
         while let Some(samples) = arriving.due(self.now) {
-            let asked = PipelineIndex::default();
+            let entry = arriving.entry();
+            let asked = PipelineIndex(entry);
             let fits = samples > self.core.capacity(asked) || samples <= self.core.free(asked);
             if !fits && !arriving.gives_up() {
                 // It waits instead of being refused and sent again.
                 break;
             }
-            match self.core.admit(self.now, Arrival::of(samples), |_| ()) {
+            let arrival = Arrival {
+                pipeline: asked,
+                ..Arrival::of(samples)
+            };
+            match self.core.admit(self.now, arrival, |_| entry) {
                 Ok(admission) => {
                     self.core.enqueue(self.now, admission.request);
                     arriving.sent(samples);
@@ -237,7 +254,7 @@ impl Simulation {
         }
     }
 
-    fn note(&mut self, at: Duration, event: DeviceEvent<()>, arriving: &mut ArrivingRequests) {
+    fn note(&mut self, at: Duration, event: DeviceEvent<usize>, arriving: &mut ArrivingRequests) {
         match event {
             DeviceEvent::Copied(transfer, asked) => {
                 self.core.copied(at, transfer.device, transfer.part);
@@ -260,7 +277,8 @@ impl Simulation {
         }
     }
 
-    /// Runs the host's steps that are ready: they take no time here, and every row goes every way.
+    /// Runs the host's steps that are ready: they take no time here, and as many rows go each way as
+    /// the demand says.
     fn run_host_steps(&mut self, arriving: &mut ArrivingRequests) {
         loop {
             let ready = self.core.take_host_work();
@@ -268,26 +286,40 @@ impl Simulation {
                 return;
             }
             for work in ready {
-                let finished = self.core.made(self.now, &work, work.rows.clone());
+                let rows = self.rows_made(&work);
+                let finished = self.core.made(self.now, &work, rows);
                 self.note_served(self.now, finished, arriving);
             }
         }
     }
 
-    fn note_served(&mut self, at: Duration, owed: Owed<()>, arriving: &mut ArrivingRequests) {
+    /// Draws the rows that a step of the host has a result for.
+    fn rows_made(&mut self, work: &HostWork<usize>) -> RowSet {
+        let passed = self.demand.step(work.payload, work.step.get()).passed();
+        if passed >= 1.0 {
+            return work.rows.clone();
+        }
+        let random = &mut self.random;
+        RowSet::filter(work.samples, |row| {
+            work.rows.contains(row) && random.random::<f64>() < passed
+        })
+    }
+
+    fn note_served(&mut self, at: Duration, owed: Owed<usize>, arriving: &mut ArrivingRequests) {
         owed.pay(|finished| {
             arriving.answered();
             self.served(at, &finished);
         });
     }
 
-    fn served(&mut self, at: Duration, finished: &Finished<()>) {
+    fn served(&mut self, at: Duration, finished: &Finished<usize>) {
         self.report.elapsed = at;
         self.report.samples += finished.samples;
         self.latency.record(finished.latency);
         self.split.record(finished.split);
         if self.keep_requests {
             self.report.served.push(Served {
+                entry: finished.payload,
                 at,
                 samples: finished.samples,
                 latency: finished.latency,
@@ -297,11 +329,24 @@ impl Simulation {
     }
 }
 
-fn add_workers(scene: &Scenario, core: &mut Core<()>) -> Result<(), SimulationError> {
+/// The pools and graphs of all entries.
+fn pipelines(demand: &Demand) -> Vec<PipelineConfig> {
+    let pipeline = |entry: &CatalogueEntry| {
+        let slots = entry.ensemble().segment_size;
+        PipelineConfig {
+            flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
+            extents: (POOL_SAMPLES / slots).max(2),
+            slots,
+        }
+    };
+    demand.catalogue().entries().iter().map(pipeline).collect()
+}
+
+fn add_workers(scene: &Scenario, core: &mut Core<usize>) -> Result<(), SimulationError> {
     for (cell, size) in scene.matrix.workers() {
         if *scene.costs.cell(cell.member, cell.device) == CellCost::Unknown {
             return Err(SimulationError::Unknown {
-                member: scene.ensemble.members[cell.member].name.clone(),
+                member: scene.demand.models().members[cell.member].name.clone(),
                 device: scene.devices.get(cell.device).name.clone(),
             });
         }
@@ -310,7 +355,7 @@ fn add_workers(scene: &Scenario, core: &mut Core<()>) -> Result<(), SimulationEr
     Ok(())
 }
 
-fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
+pub(super) fn add_worker(core: &mut Core<usize>, now: Duration, cell: Cell, size: BatchSize) {
     let spec = WorkerSpec {
         id: core.new_worker(),
         device: cell.device,
@@ -318,68 +363,4 @@ fn add_worker(core: &mut Core<()>, now: Duration, cell: Cell, size: BatchSize) {
         size,
     };
     core.add_worker(now, spec);
-}
-
-/// An incident in the middle of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Incident {
-    /// A device disappears.
-    Lose(DeviceIndex),
-    /// A device returns, with the workers that the matrix has there.
-    Regain(DeviceIndex),
-    /// The next batch that ends on a device panics: its requests fail, and its worker is
-    /// built again at once unless it panics too often.
-    Panic(DeviceIndex),
-    /// Operations on a device take this many times as long from now on.
-    Slow(DeviceIndex, f64),
-    /// The policy changes.
-    Policy(PolicyKind),
-}
-
-impl Simulation {
-    /// Handles the incidents whose time has come.
-    fn inject(&mut self) {
-        while let Some(&(at, incident)) = self.incidents.first() {
-            if at > self.now {
-                break;
-            }
-            self.incidents.remove(0);
-            match incident {
-                Incident::Lose(device) => {
-                    self.core.lose_device(device);
-                    self.devices[device].clear();
-                }
-                Incident::Regain(device) => self.regain(device),
-                Incident::Panic(device) => self.panics.push(device),
-                Incident::Slow(device, factor) => self.devices[device].set_slowdown(factor),
-                Incident::Policy(policy) => self.core.set_policy(self.now, policy),
-            }
-        }
-    }
-
-    /// Starts the workers of the matrix that a device lacks.
-    fn regain(&mut self, device: DeviceIndex) {
-        self.core.regain_device(device);
-        for &(cell, size) in self.workers.iter().filter(|(c, _)| c.device == device) {
-            let mut staying = self.core.staying();
-            let there = staying.any(|w| (w.device, w.member) == (cell.device, cell.member));
-            drop(staying);
-            if !there {
-                add_worker(&mut self.core, self.now, cell, size);
-            }
-        }
-    }
-
-    /// Handles a batch that panicked.
-    fn panicked(&mut self, batch: &Batch<()>, arriving: &mut ArrivingRequests) {
-        self.panics.retain(|device| *device != batch.device);
-        let (verdict, owed) = self.core.panicked(self.now, batch);
-        owed.pay(|_| {
-            arriving.answered();
-            self.report.failed += 1;
-        });
-        if verdict == Verdict::Restart {
-            self.core.rebuilt(batch.worker);
-        }
-    }
 }

@@ -480,6 +480,7 @@ pub fn snapshot() -> Snapshot {
         },
         lately: LostRequests::default(),
         load: LoadView {
+            mix: None,
             resting: false,
             pattern: Some(LoadPattern::poisson(800.0)),
             sent: 48_200,

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use divisi::allocation::DoesNotFit;
+use divisi::catalogue::MixError;
 use divisi::changes::{ChangeRefusal, Terms};
 use divisi::codes::{Code, Coded};
 use divisi::deployment::DeploymentError;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::PolicyError;
-use divisi::load::LoadError;
+use divisi::load::{LoadError, MissingSamples};
 use divisi::ranged::FieldOutOfRange;
 use divisi::search::MethodError;
 use divisi::serving::{
@@ -222,7 +223,8 @@ fn out_of_range() -> FieldOutOfRange {
 fn of_sessions() -> Vec<Box<dyn Coded>> {
     let path = PathBuf::new;
     let refusals = [
-        SessionRefusal::NoSamples,
+        SessionRefusal::NoSamples(MissingSamples("a".into())),
+        SessionRefusal::Mix(MixError::Twice("a".into())),
         SessionRefusal::UnknownDevice {
             found: DeviceIndex::new(1),
             last: DeviceIndex::new(0),

@@ -1,6 +1,9 @@
 //! Searches over GPUs and CPU partitions together, on GPUs that are made up.
 
+use std::sync::Arc;
+
 use divisi::allocation::{Cell, Footprints, Matrix};
+use divisi::catalogue::Demand;
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::FoundGpus;
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
@@ -172,7 +175,8 @@ fn best_batch_gives_each_member_a_gpu_or_shares_all() {
 }
 
 fn key(ensemble: &Ensemble, devices: &Devices) -> CacheKey {
-    CacheKey::new(ensemble, devices, &Method::default())
+    let alone = Demand::of(Arc::new(ensemble.clone()));
+    CacheKey::new(&alone, devices, &Method::default())
 }
 
 #[test]

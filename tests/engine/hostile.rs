@@ -46,6 +46,7 @@ enum AnyCommand {
     KeepServing,
     LoadModel(String),
     UnloadModel { name: String, dependents: bool },
+    SetMix(Option<String>),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -466,7 +467,8 @@ fn any_commands() -> impl Strategy<Value = AnyCommand> {
             C::PauseSearch, C::ResumeSearch, C::CancelSearch, C::ClearLatency,
             C::StartRecording(String::new()), C::StopRecording, C::TakeEditing(true),
             C::TakeEditing(false), C::KeepServing, C::LoadModel("a".into()),
-            C::UnloadModel { name: String::new(), dependents: true },
+            C::UnloadModel { name: String::new(), dependents: true }, C::SetMix(None),
+            C::SetMix(Some("digits=1".into())), C::SetMix(Some("digits=NaN".into())),
         ]),
     ]
 }

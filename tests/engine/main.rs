@@ -50,6 +50,7 @@ mod locks;
 mod looked_up;
 mod losses;
 mod metrics;
+mod mix;
 mod named_tensors;
 mod networks;
 mod normalisation;

@@ -182,7 +182,7 @@ fn together(members: &[&str], rate: f64) -> SimulationReport {
         matrix: Matrix::from_rows(Frame::of(&ensemble, &devices), &rows).expect("valid"),
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: PolicyKind::NoWait,
-        ensemble,
+        demand: ensemble.into(),
         devices,
     };
     let workload = Workload::Pattern {

@@ -60,8 +60,7 @@ fn found(ensemble: &Arc<Ensemble>, devices: Devices) -> Matrix {
         }),
         measured_on: devices.clone(),
         devices,
-        ensemble: Arc::clone(ensemble),
-        samples: None,
+        demand: Arc::clone(ensemble).into(),
         method: Method {
             restarts: 0,
             finalists: 1,
@@ -84,7 +83,7 @@ fn share_of_the_cpu(gpus: usize) -> f64 {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         matrix: found_on(gpus),
         policy: PolicyKind::NoWait,
-        ensemble,
+        demand: ensemble.into(),
         devices,
     };
     let simulation = Simulation::new(&scene).expect("known costs").with_spans();

@@ -303,7 +303,7 @@ fn a_pipeline_ends_in_virtual_time() {
             matrix: everywhere(&ensemble, &devices),
             costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
             policy: PolicyKind::NoWait,
-            ensemble,
+            demand: ensemble.into(),
             devices,
         };
         let report = simulate(&scene, Workload::Saturate { samples: 100 }).expect("ends");

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Frame, Matrix};
+use divisi::catalogue::Demand;
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::Ensemble;
 use divisi::search::{
@@ -186,13 +187,17 @@ fn found(matrix: Matrix) -> SearchResult {
     }
 }
 
+fn alone(ensemble: &Arc<Ensemble>) -> Demand {
+    Demand::of(Arc::clone(ensemble))
+}
+
 #[test]
 fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     let (ensemble, devices) = (digits(), two_devices());
     let frame = frame(&ensemble, &devices);
     let folder = std::env::temp_dir().join(format!("divisi-cache-{}", std::process::id()));
     let cache = Cache::at(&folder);
-    let key = CacheKey::new(&ensemble, &devices, &Method::default());
+    let key = CacheKey::new(&alone(&ensemble), &devices, &Method::default());
     let matrix = start(&ensemble, &devices);
     assert!(cache.load(&key, "digits", &frame).is_none());
     cache
@@ -209,7 +214,7 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
     others[2].restarts += 1;
     others[3].goal.rate = Some(1.0);
     for other in others {
-        let other = CacheKey::new(&ensemble, &devices, &other);
+        let other = CacheKey::new(&alone(&ensemble), &devices, &other);
         assert!(cache.load(&other, "digits", &frame).is_none());
     }
     let file = fs::read_dir(&folder)
@@ -234,7 +239,7 @@ fn a_cached_result_is_found_again_and_a_damaged_one_is_not_trusted() {
 fn a_cache_that_cannot_be_written_says_so() {
     let (ensemble, devices) = (digits(), two_devices());
     let cache = Cache::at(std::path::Path::new("/dev/null/nowhere"));
-    let key = CacheKey::new(&ensemble, &devices, &Method::default());
+    let key = CacheKey::new(&alone(&ensemble), &devices, &Method::default());
     assert!(
         cache
             .store(&key, "digits", &found(start(&ensemble, &devices)))

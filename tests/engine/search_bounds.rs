@@ -35,12 +35,11 @@ pub fn policy(name: &str) -> PolicyKind {
 fn searched(ensemble: &Arc<Ensemble>, devices: &Devices, method: Method) -> SearchResult {
     let job = SearchJob {
         known: None,
-        ensemble: Arc::clone(ensemble),
+        demand: Arc::clone(ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
         frame: Frame::of(ensemble, devices),
         factory: fakes(ensemble),
-        samples: None,
         method,
         cache: None,
     };
@@ -64,7 +63,7 @@ fn served(
     let scene = Scenario {
         costs: Arc::new(Costs::of_laws(ensemble, devices)),
         policy: ensemble.policy,
-        ensemble: Arc::clone(ensemble),
+        demand: Arc::clone(ensemble).into(),
         devices: devices.clone(),
         matrix,
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::allocation::{Footprints, Frame};
+use divisi::catalogue::Catalogue;
 use divisi::device::simulated::find_profile;
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{Ensemble, Files};
@@ -42,12 +43,11 @@ pub fn search(
 ) -> Result<SearchResult, SearchError> {
     let job = SearchJob {
         known: None,
-        ensemble: Arc::clone(ensemble),
+        demand: Arc::clone(ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
         frame: Frame::of(ensemble, devices),
         factory: fakes(ensemble),
-        samples: None,
         method,
         cache: None,
     };
@@ -215,7 +215,7 @@ fn profiles_are_kept_shared_and_not_trusted_when_damaged() {
     let measured = |ensemble: &Ensemble| {
         let factory = fakes(ensemble);
         let profiler = Profiler {
-            ensemble,
+            catalogue: &Catalogue::of(Arc::new(ensemble.clone())),
             devices: &devices,
             footprints: &Footprints::of(ensemble, &devices),
             factory: factory.as_ref(),

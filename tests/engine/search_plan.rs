@@ -28,7 +28,7 @@ fn order(most: usize, p99: Option<Duration>) -> PlanOrder {
     };
     let one = search(&small(), &v100s(1), predicted).expect("finds").bound;
     PlanOrder {
-        ensemble: small(),
+        demand: small().into(),
         kinds: vec![kind("v100")],
         most,
         rate: 2.5 * one.expect("by the model"),
@@ -102,7 +102,7 @@ fn bounds_rule_out_what_no_device_can_do() {
 
 fn served(policy: &str, rate: f64, most: usize) -> PlanOrder {
     PlanOrder {
-        ensemble: imn1(policy),
+        demand: imn1(policy).into(),
         kinds: vec![FleetDevice {
             name: "v100".into(),
             profile: find_profile("v100").expect("built in"),

@@ -42,12 +42,11 @@ fn searched(method: Method, count: usize) -> (SearchProgress, Matrix, f64) {
     let devices = Devices::simulated(&find_profile("v100").expect("built in"), count);
     let job = SearchJob {
         known: None,
-        ensemble: Arc::clone(&ensemble),
+        demand: Arc::clone(&ensemble).into(),
         devices: devices.clone(),
         measured_on: devices.clone(),
         frame: Frame::of(&ensemble, &devices),
         factory: fakes(&ensemble),
-        samples: None,
         method,
         cache: None,
     };

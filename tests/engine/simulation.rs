@@ -24,7 +24,7 @@ fn scene(kind: &str, count: usize, size: i64, policy: &str) -> Scenario {
     Scenario {
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: policy.parse().expect("a policy"),
-        ensemble,
+        demand: ensemble.into(),
         devices,
         matrix,
     }
@@ -147,7 +147,7 @@ fn costs_that_were_never_measured_are_named() {
         matrix: super::common::everywhere(&ensemble, &devices),
         costs: Arc::new(Costs::of_laws(&ensemble, &devices)),
         policy: PolicyKind::NoWait,
-        ensemble,
+        demand: ensemble.into(),
         devices,
     };
     let error = simulate(&scene, burst(1)).expect_err("a device of this machine");

@@ -188,6 +188,17 @@ impl Limits {
         }
     }
 
+    /// Returns the limits in samples of a mix, of each of which a member runs so many rows.
+    #[must_use]
+    pub fn demanding(mut self, rows: &[f64]) -> Self {
+        for worker in &mut self.workers {
+            let rows = rows.get(worker.member.get()).copied().unwrap_or(1.0);
+            worker.seconds = (worker.seconds * rows).max(LEAST);
+            worker.most /= rows;
+        }
+        self
+    }
+
     /// Returns the bounds of a worker at batch size number `size`.
     pub fn worker(&self, cell: Cell, size: usize) -> WorkerRate {
         let entry = cell.place(self.members);

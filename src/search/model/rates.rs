@@ -74,6 +74,23 @@ impl Rates {
         }
     }
 
+    /// Returns the rates in samples of a mix, of each of which a member runs so many rows.
+    #[must_use]
+    pub fn demanding(mut self, rows: &[f64]) -> Self {
+        let sizes = self.sizes.len();
+        for (entry, rates) in self.rates.chunks_exact_mut(sizes.max(1)).enumerate() {
+            let rows = rows
+                .get(entry % self.members.max(1))
+                .copied()
+                .unwrap_or(1.0);
+            for rate in rates {
+                rate.seconds = (rate.seconds * rows).max(LEAST);
+                rate.most /= rows;
+            }
+        }
+        self
+    }
+
     /// Returns the rates for runs of `samples`.
     #[must_use]
     pub fn over(self, samples: usize) -> Self {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::allocation::Frame;
+use crate::catalogue::Demand;
 use crate::device::simulated::DeviceProfile;
 use crate::device::{DeviceIndex, Devices, Host, MemberIndex};
-use crate::ensemble::Ensemble;
 use crate::profile::Costs;
 use crate::search::error::AskedError;
 use crate::search::model::{Batching, Limits, LinearProgram, WorkerRate};
@@ -23,8 +23,8 @@ pub struct FleetDevice {
 /// An order for a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOrder {
-    /// The ensemble to serve.
-    pub ensemble: Arc<Ensemble>,
+    /// The ensemble to serve, or several with the shares in which they are asked.
+    pub demand: Demand,
     /// The kinds of device that could be had.
     pub kinds: Vec<FleetDevice>,
     /// Devices at most, of all kinds together.
@@ -147,20 +147,23 @@ struct DeviceCeiling {
 /// The upper bounds of fleets.
 pub(super) struct Ceilings {
     members: usize,
+    /// The members that decide how long requests take.
+    waited_for: Vec<MemberIndex>,
     shares: Vec<DeviceCeiling>,
 }
 
 impl Ceilings {
     /// Of fleets of an order's kinds.
     pub(crate) fn new(order: &PlanOrder) -> Self {
+        let (models, rows) = (order.demand.models(), order.demand.by_member());
         let kinds = DeviceIndex::enumerate(&order.kinds);
         let share = kinds.map(|(number, kind)| {
             let one = Devices::simulated(&kind.profile, 1);
-            let costs = Costs::of_laws(&order.ensemble, &one);
-            let frame = Frame::of(&order.ensemble, &one);
-            let limits = Limits::new(&frame, &one, &costs, Batching::of(&order.ensemble));
+            let costs = Costs::of_laws(models, &one);
+            let frame = Frame::of(models, &one);
+            let limits = Limits::new(&frame, &one, &costs, Batching::of(models)).demanding(&rows);
             let best = limits.best_workers(|_, _| true).into_iter();
-            let members = MemberIndex::all(order.ensemble.members.len());
+            let members = MemberIndex::all(models.members.len());
             let alone = DeviceIndex::new(0);
             DeviceCeiling {
                 workers: best
@@ -173,7 +176,8 @@ impl Ceilings {
             }
         });
         Ceilings {
-            members: order.ensemble.members.len(),
+            members: models.members.len(),
+            waited_for: order.demand.waited_for().collect(),
             shares: share.collect(),
         }
     }
@@ -205,9 +209,8 @@ impl Ceilings {
             let kinds = there().map(|(share, _)| share.least[member]);
             kinds.fold(f64::INFINITY, f64::min)
         };
-        let slowest = MemberIndex::all(self.members)
-            .map(least)
-            .fold(0.0, f64::max);
+        let members = self.waited_for.iter().copied();
+        let slowest = members.map(least).fold(0.0, f64::max);
         Duration::try_from_secs_f64(slowest).unwrap_or(Duration::MAX)
     }
 

@@ -256,15 +256,14 @@ fn offers(
 fn job(order: &PlanOrder, devices: &Devices) -> SearchJob {
     SearchJob {
         known: None,
-        frame: Frame::of(&order.ensemble, devices),
-        ensemble: Arc::clone(&order.ensemble),
+        frame: Frame::of(order.demand.models(), devices),
+        demand: order.demand.clone(),
         devices: devices.clone(),
         measured_on: devices.clone(),
         // Nothing real runs.
         factory: Arc::new(FakeFactory {
-            classes: order.ensemble.answer_width(),
+            classes: order.demand.models().answer_width(),
         }),
-        samples: None,
         method: Method {
             restarts: RESTARTS,
             finalists: 0,

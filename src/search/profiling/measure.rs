@@ -172,7 +172,7 @@ fn on_gpu(
 ) -> Result<GpuRunner, BuildError> {
     let gpu = profiler.factory.gpu(info)?;
     let program = profiler.factory.program(member, &gpu)?;
-    let of = &profiler.ensemble.members[member];
+    let of = &profiler.models().members[member];
     let (inputs, width) = (of.graph.input().elements(), of.row_width());
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;
     fill(profiler, member, runner.samples());
@@ -183,8 +183,8 @@ fn on_gpu(
 /// all, since a network cannot take any number as an id or a length, and its time depends on the
 /// lengths.
 fn fill(profiler: &Profiler<'_>, member: MemberIndex, rows: &mut [f32]) {
-    let ensemble = profiler.ensemble;
-    let member = &ensemble.members[member];
+    let ensemble = profiler.holder(member);
+    let member = &profiler.models().members[member];
     let (Some(_), Some(samples)) = (&ensemble.tensors, &ensemble.calibration) else {
         return mix(rows);
     };
@@ -213,9 +213,9 @@ impl Partition {
         pin_current_thread(cores);
         let pool = thread_pool(cores)?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
-        let size = size.unwrap_or(profiler.ensemble.batch_sizes.smallest());
+        let size = size.unwrap_or(profiler.models().batch_sizes.smallest());
         let built = profiler.factory.build(member, size, pool);
-        let of = &profiler.ensemble.members[member];
+        let of = &profiler.models().members[member];
         let inputs = of.graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {
             write_rows(&input, |rows| fill(profiler, member, rows))?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::allocation::{Cell, Footprints};
+use crate::catalogue::Catalogue;
 use crate::compute::gpu::Precision;
 use crate::device::gpu::GpuInfo;
 use crate::device::{Computation, DeviceIndex, DeviceKind, Devices, MemberIndex};
@@ -26,8 +27,8 @@ use measure::measure;
 
 /// Everything that profiles are made from.
 pub struct Profiler<'a> {
-    /// The ensemble.
-    pub ensemble: &'a Ensemble,
+    /// The models, with the samples of those that are asked for them.
+    pub catalogue: &'a Catalogue,
     /// The devices.
     pub devices: &'a Devices,
     /// The memory of each worker: batches that do not fit in the memory that is left are not
@@ -79,6 +80,16 @@ impl LikeDevices<'_> {
 }
 
 impl Profiler<'_> {
+    fn models(&self) -> &Ensemble {
+        self.catalogue.models()
+    }
+
+    /// Returns the ensemble whose samples a member is measured with.
+    fn holder(&self, column: MemberIndex) -> &Ensemble {
+        let holder = self.catalogue.holder(column);
+        holder.map_or(self.models(), |(entry, _)| entry.ensemble())
+    }
+
     /// Laws of simulated devices; profiles of the others, measured where none is kept.
     ///
     /// # Errors
@@ -86,10 +97,10 @@ impl Profiler<'_> {
     /// or the search was cancelled.
     pub fn costs(&self) -> Result<Profiled, SearchError> {
         let started = Instant::now();
-        let mut costs = Costs::of_laws(self.ensemble, self.devices);
+        let mut costs = Costs::of_laws(self.models(), self.devices);
         let mut measured = 0;
         for kind in self.kinds() {
-            for member in MemberIndex::all(self.ensemble.members.len()) {
+            for member in MemberIndex::all(self.models().members.len()) {
                 self.control.checkpoint()?;
                 let (profile, new) = self.profile(member, &kind)?;
                 measured += usize::from(new);
@@ -107,9 +118,9 @@ impl Profiler<'_> {
 
     /// The same from profiles that are kept alone; what there is none of is unknown.
     pub fn kept(&self) -> Costs {
-        let mut costs = Costs::of_laws(self.ensemble, self.devices);
+        let mut costs = Costs::of_laws(self.models(), self.devices);
         for kind in self.kinds() {
-            for member in MemberIndex::all(self.ensemble.members.len()) {
+            for member in MemberIndex::all(self.models().members.len()) {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
                 let path = self.path(member, &kind);
                 let known = path.and_then(|p| load(&p, &sizes));
@@ -139,7 +150,7 @@ impl Profiler<'_> {
         }
         if let Some((member, device)) = costs.unknown() {
             return Err(SearchError::Asked(AskedError::NotProfiled {
-                member: self.ensemble.members[member].name.clone(),
+                member: self.models().members[member].name.clone(),
                 device: self.devices.get(device).name.clone(),
             }));
         }
@@ -152,13 +163,14 @@ impl Profiler<'_> {
 
     fn path(&self, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
-        let member = &self.ensemble.members[member];
+        let column = member;
+        let member = &self.models().members[column];
         let key = match kind.like.computation() {
             Computation::Kernels(cores) => {
-                let lengths = lengths(self.ensemble);
+                let lengths = lengths(self.holder(column));
                 cpu_key(member, &lengths, cores.len(), kind.devices.len())
             }
-            Computation::Gpu(info) => gpu_key(member, info, self.ensemble.precision),
+            Computation::Gpu(info) => gpu_key(member, info, self.models().precision),
             // A law is not measured, so there is nothing to keep.
             Computation::Law(_) => return None,
         };
@@ -223,7 +235,7 @@ impl Profiler<'_> {
         member: MemberIndex,
         kind: &LikeDevices<'_>,
     ) -> Result<Vec<usize>, SearchError> {
-        let sizes: Vec<_> = self.ensemble.batch_sizes.iter().collect();
+        let sizes: Vec<_> = self.models().batch_sizes.iter().collect();
         let device = kind.devices[0];
         let needed = |size| self.footprints.bytes(Cell { device, member }, size);
         let free = self.devices.memory_bytes(device) / kind.busy().len() as u64;

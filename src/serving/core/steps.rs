@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::StepShare;
 use crate::dataflow::{PartProgress, StepIndex};
 use crate::metrics::RateRing;
 use crate::serving::batch::PipelineIndex;
@@ -44,6 +45,11 @@ impl StepStats {
     pub fn share(&self) -> Option<f64> {
         let reached = self.rows + self.skipped;
         (reached > 0).then(|| self.rows as f64 / reached as f64)
+    }
+
+    /// Returns its rows as shares.
+    pub fn shares(&self) -> StepShare {
+        StepShare::of_rows(self.rows, self.skipped, self.made)
     }
 
     /// Returns how long a row waited for it on average.

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
+use crate::catalogue::{Mix, StepShare};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberFigures, PolicyKind};
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::batch::PipelineIndex;
-use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, WorkerStats};
+use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, StepStats, WorkerStats};
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Flaws;
@@ -120,6 +121,24 @@ impl<'a> Telemetry<'a> {
         let now = self.state.now();
         let served = self.state.served.iter();
         served.map(|entry| entry.tally.lock().stats(now)).collect()
+    }
+
+    /// Returns the shares of samples that the entries of the catalogue have answered since the start, or
+    /// `None` if there are none.
+    pub fn seen_mix(&self) -> Option<Mix> {
+        let samples = self.entries().into_iter().map(|entry| entry.samples);
+        Mix::of_counts(&samples.collect::<Vec<_>>())
+    }
+
+    /// Returns the shares of rows of the steps of each entry of the catalogue, in the order of work.
+    pub fn step_shares(&self) -> Vec<Vec<StepShare>> {
+        let now = self.state.now();
+        let entries = 0..self.state.catalogue.entries().len();
+        let shares = |entry| {
+            let stats = self.state.core().step_stats(now, PipelineIndex(entry));
+            stats.iter().map(StepStats::shares).collect()
+        };
+        entries.map(shares).collect()
     }
 
     /// Returns the steps of each entry of the catalogue, with how they do.

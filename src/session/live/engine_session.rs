@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::catalogue::{Demand, Mix, NamedMix};
 use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
 use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, Samples};
-use crate::load::LoadPattern;
+use crate::ensemble::Ensemble;
+use crate::load::{LoadPattern, LoadSamples};
 use crate::metrics::Growth;
 use crate::search::Cache;
 use crate::serving::{Engine, LogTarget, PredictorFactory, UntracedLine};
 use crate::trace::Span;
 
 use crate::session::{
-    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, SearchKind,
-    SearchOrder, Session, SessionRefusal, Setup, Snapshot, Target,
+    Command, EditPreview, FailureWatch, LogLevel, MarkKind, Proposal, Refusal, SearchOrder,
+    Session, SessionRefusal, Setup, Snapshot, Target,
 };
 
 use super::devices::Readings;
@@ -43,6 +44,8 @@ pub(super) struct EngineSession {
     pub(super) proposal: Option<Proposal>,
     pub(super) proposed_at: Option<Duration>,
     pub(super) target: Option<Target>,
+    /// The shares in which models are asked, where they were set.
+    pub(super) mix: Option<NamedMix>,
     pub(super) growth: Growth,
     pub(super) lately: FailureWatch,
     pub(super) readings: Readings,
@@ -72,6 +75,7 @@ impl EngineSession {
             proposal: None,
             proposed_at: None,
             target: None,
+            mix: None,
             growth: Growth::default(),
             lately: FailureWatch::new(engine.telemetry().now()),
             readings: Readings::default(),
@@ -91,14 +95,40 @@ impl EngineSession {
         self.engine.telemetry().in_flight() > 0 || self.searches.is_measuring()
     }
 
-    /// Several models are measured by the samples of none of them.
-    fn check_search(&self, method: &SearchOrder) -> Result<(), SessionRefusal> {
-        let measures = !method.quiet
-            && method.algorithm != SearchKind::WorstFit
-            && !self.engine.devices().all_simulated();
-        match measures && self.engine.catalogue().single().is_none() {
-            true => Err(SessionRefusal::SeveralModels),
-            false => Ok(()),
+    fn start_search(&mut self, method: SearchOrder) -> Result<(), Refusal> {
+        let demand = self.demand()?;
+        if method.runs_on(self.engine.devices()) {
+            let samples = LoadSamples::of(demand.catalogue(), demand.mix());
+            samples.map_err(SessionRefusal::NoSamples)?;
+        }
+        if demand.catalogue().single().is_none() {
+            self.say(LogLevel::Info, format!("search for {}", demand.in_words()));
+        }
+        let known = method.quiet.then(|| self.forecast.known());
+        self.searches.start(method, demand, known)?;
+        self.look_after_load()
+    }
+
+    /// Returns what is asked: by the mix that was set, else as it was while serving, else of all entries
+    /// alike; with the shares of rows that reached each step.
+    fn demand(&self) -> Result<Demand, SessionRefusal> {
+        let (catalogue, telemetry) = (self.engine.catalogue(), self.engine.telemetry());
+        let mix = match &self.mix {
+            Some(mix) => mix.of(catalogue)?,
+            None => telemetry
+                .seen_mix()
+                .unwrap_or_else(|| Mix::even(catalogue.entries().len())),
+        };
+        let demand = Demand::new(Arc::clone(catalogue), mix);
+        Ok(demand.with_steps(telemetry.step_shares()))
+    }
+
+    fn set_mix(&mut self, mix: Option<NamedMix>) -> Result<(), Refusal> {
+        let pattern = self.load.lock().set_mix(mix.clone())?;
+        self.mix = mix;
+        match pattern {
+            Some(pattern) => self.start_load(pattern),
+            None => Ok(()),
         }
     }
 
@@ -107,19 +137,20 @@ impl EngineSession {
         self.target = before.target;
         let pattern = before.load.lock().view().pattern;
         before.end_load();
+        if let Some(mix) = &before.mix
+            && let Err(refusal) = self.set_mix(Some(mix.clone()))
+        {
+            self.say(
+                LogLevel::Warn,
+                format!("the mix is none any more: {refusal}"),
+            );
+        }
         if let Some(pattern) = pattern
             && let Err(refusal) = self.start_load(pattern)
         {
             let text = format!("load did not start again: {refusal}");
             self.say(LogLevel::Warn, text);
         }
-    }
-
-    fn samples(&self) -> Result<Arc<Samples>, Refusal> {
-        self.ensemble
-            .calibration
-            .clone()
-            .ok_or_else(|| SessionRefusal::NoSamples.into())
     }
 
     fn start_load(&mut self, pattern: LoadPattern) -> Result<(), Refusal> {
@@ -253,16 +284,8 @@ impl Session for EngineSession {
                 self.stop_load();
                 Ok(())
             }
-            Command::StartSearch(method) => {
-                self.check_search(&method)?;
-                let samples = match method.runs_on(self.engine.devices()) {
-                    true => Some(self.samples()?),
-                    false => self.ensemble.calibration.clone(),
-                };
-                let known = method.quiet.then(|| self.forecast.known());
-                self.searches.start(method, samples, known)?;
-                self.look_after_load()
-            }
+            Command::SetMix(mix) => self.set_mix(mix),
+            Command::StartSearch(method) => self.start_search(method),
             Command::PauseSearch => self.searches.pause(true),
             Command::ResumeSearch => self.searches.pause(false),
             Command::CancelSearch => self.searches.cancel(),

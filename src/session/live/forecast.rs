@@ -262,7 +262,7 @@ impl Forecast {
         let booked = self.engine.ledger(&self.engine.matrix()).ok();
         let beside = booked.map_or_else(|| devices.clone(), |booked| devices.beside(&booked));
         let profiler = Profiler {
-            ensemble: self.engine.ensemble(),
+            catalogue: self.engine.catalogue(),
             devices: &beside,
             footprints: self.engine.footprints(),
             factory: self.factory.as_ref(),

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::ensemble::Samples;
-use crate::load::{Generator, LoadPattern, LoadTally};
+use crate::catalogue::NamedMix;
+use crate::ensemble::AnswerKind;
+use crate::load::{Generator, LoadPattern, LoadSamples, LoadTally, MissingSamples};
 use crate::lock::Ranked;
-use crate::serving::{Engine, LoadRank, LogTarget, UntracedLine};
+use crate::serving::{Engine, LoadRank, LogTarget, PipelineIndex, UntracedLine};
 use crate::session::{AnswerQuality, LoadView, LogLevel, SessionRefusal};
 
 use super::log::Log;
@@ -18,6 +19,8 @@ pub(super) struct Load {
     engine: Arc<Engine>,
     log: Arc<Log>,
     pattern: Option<LoadPattern>,
+    /// The shares in which entries are asked; the first alone where there are none.
+    mix: Option<NamedMix>,
     generator: Option<Generator>,
     /// Of all generators since the load was last started from rest.
     tally: Arc<LoadTally>,
@@ -37,22 +40,57 @@ impl Load {
             engine,
             log,
             pattern: None,
+            mix: None,
             generator: None,
             tally: Arc::default(),
             seed: 1,
         }
     }
 
-    fn samples(&self) -> Result<Arc<Samples>, SessionRefusal> {
-        let samples = self.engine.ensemble().calibration.clone();
-        samples.ok_or(SessionRefusal::NoSamples)
+    fn samples(&self) -> Result<LoadSamples, SessionRefusal> {
+        let models = self.engine.ensemble();
+        if let Some(mix) = &self.mix {
+            return samples_of(&self.engine, mix);
+        }
+        let missing = || MissingSamples(models.name.clone());
+        let samples = models.calibration.clone().ok_or_else(missing);
+        Ok(samples.map_err(SessionRefusal::NoSamples)?.into())
+    }
+
+    /// Asks in other shares. Returns the pattern by which to send again, if there is one.
+    ///
+    /// # Errors
+    /// A model is not served or has no samples: the shares stay as they were.
+    pub(super) fn set_mix(
+        &mut self,
+        mix: Option<NamedMix>,
+    ) -> Result<Option<LoadPattern>, SessionRefusal> {
+        if let Some(mix) = &mix {
+            mix.of(self.engine.catalogue())?;
+            if self.pattern.is_some() {
+                samples_of(&self.engine, mix)?;
+            }
+        }
+        self.mix = mix;
+        Ok(self.pattern.clone())
+    }
+
+    /// Returns the most samples that a request may have, whichever entry it asks.
+    fn capacity(&self) -> Result<usize, SessionRefusal> {
+        let samples = self.samples()?;
+        let asked = samples.mix().asked();
+        let most = asked.map(|(entry, _)| {
+            let entry = PipelineIndex(entry);
+            self.engine.telemetry().capacity_of(entry)
+        });
+        Ok(most.min().unwrap_or(0))
     }
 
     /// Sends by another pattern; what was counted under the last one is kept. Returns the
     /// line for it.
     pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<UntracedLine, SessionRefusal> {
         if let LoadPattern::Closed { samples, .. } = pattern {
-            let (samples, most) = (samples.count(), self.engine.telemetry().capacity());
+            let (samples, most) = (samples.count(), self.capacity()?);
             if samples > most {
                 return Err(SessionRefusal::LoadTooLarge { samples, most });
             }
@@ -63,7 +101,10 @@ impl Load {
         let generator = self.generator(&pattern)?;
         // The old one has ended before the new one sends much.
         self.generator = Some(generator);
-        let line = self.note(format!("load: {pattern}"));
+        let line = self.note(match &self.mix {
+            Some(mix) => format!("load: {pattern} of {mix}"),
+            None => format!("load: {pattern}"),
+        });
         self.pattern = Some(pattern);
         Ok(line)
     }
@@ -120,6 +161,7 @@ impl Load {
     pub(super) fn view(&self) -> LoadView {
         LoadView {
             pattern: self.pattern.clone(),
+            mix: self.mix.clone(),
             resting: self.pattern.is_some() && self.generator.is_none(),
             sent: self.tally.sent.load(Ordering::Relaxed),
             behind: match self.generator {
@@ -131,12 +173,28 @@ impl Load {
 
     /// Of the samples answered so far.
     pub(super) fn quality(&self) -> Option<AnswerQuality> {
-        let answered = self.tally.answered.load(Ordering::Relaxed);
+        let answered = self.tally.compared.load(Ordering::Relaxed);
         (answered > 0).then(|| AnswerQuality {
-            figures: self.tally.qualities(self.engine.ensemble().answers),
+            figures: self.tally.qualities(self.answers()),
             answered,
         })
     }
+
+    /// Returns the kind of answers of the first entry that is asked.
+    fn answers(&self) -> AnswerKind {
+        let catalogue = self.engine.catalogue();
+        let mix = self.mix.as_ref().and_then(|mix| mix.of(catalogue).ok());
+        let first = mix.and_then(|mix| mix.asked().next());
+        let entry = first.and_then(|(entry, _)| catalogue.entries().get(entry));
+        let ensemble = entry.map_or(self.engine.ensemble(), |entry| entry.ensemble());
+        ensemble.answers
+    }
+}
+
+fn samples_of(engine: &Engine, mix: &NamedMix) -> Result<LoadSamples, SessionRefusal> {
+    let catalogue = engine.catalogue();
+    let samples = LoadSamples::of(catalogue, &mix.of(catalogue)?);
+    samples.map_err(SessionRefusal::NoSamples)
 }
 
 /// Lets `load` rest while a search measures, and go on after it.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::catalogue::Demand;
 use crate::device::{Devices, yield_to_all_others};
-use crate::ensemble::{Ensemble, Samples};
 use crate::profile::Costs;
 use crate::search::{
     Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
@@ -60,11 +60,11 @@ impl Searches {
         }
     }
 
-    /// Starts a search; a quiet one takes what `known` says where no profile is kept.
+    /// Starts a search for what is asked; a quiet one takes what `known` says where no profile is kept.
     pub(super) fn start(
         &mut self,
         method: Method,
-        samples: Option<Arc<Samples>>,
+        demand: Demand,
         known: Option<Arc<Costs>>,
     ) -> Result<(), Refusal> {
         let checked = method.check();
@@ -81,16 +81,14 @@ impl Searches {
         let measures = !devices.all_simulated() && !method.quiet;
         let (reservation, measured_on) = self.room(measures, &devices, &control)?;
         let job = SearchJob {
-            ensemble: Arc::new(Ensemble {
-                policy: self.engine.settings().policy(),
-                segment_size: self.engine.settings().segment_size(),
-                ..Ensemble::clone(self.engine.ensemble())
-            }),
+            demand: demand.under(
+                self.engine.settings().policy(),
+                self.engine.settings().segment_size(),
+            ),
             measured_on,
             devices: devices.clone(),
             frame: Arc::clone(matrix.frame()),
             factory: Arc::clone(&self.factory),
-            samples,
             method,
             cache: self.cache.clone(),
             known,

@@ -46,6 +46,7 @@ impl Right {
             | Command::SlowDevice(..)
             | Command::StartLoad(_)
             | Command::StopLoad
+            | Command::SetMix(_)
             | Command::StartSearch(_)
             | Command::PauseSearch
             | Command::ResumeSearch

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use divisi::allocation::Footprints;
+use divisi::catalogue::Catalogue;
 use divisi::compute::gpu::Precision;
 use divisi::device::DeviceIndex;
 use divisi::ensemble::Ensemble;
@@ -17,7 +18,7 @@ use crate::wait::wait_until;
 
 fn profiled(bed: &Bed, ensemble: &Ensemble, cache: Option<&Cache>) -> (Costs, usize) {
     let profiler = Profiler {
-        ensemble,
+        catalogue: &Catalogue::of(Arc::new(ensemble.clone())),
         devices: &bed.devices,
         footprints: &Footprints::of(ensemble, &bed.devices),
         factory: bed.factory.as_ref(),
@@ -78,7 +79,7 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let mut model = model.expect("all is known");
     let samples = bed.ensemble.calibration.clone().expect("samples");
     let mut bench = BenchEvaluator::new(
-        Arc::clone(&bed.ensemble),
+        Arc::new(Catalogue::of(Arc::clone(&bed.ensemble))),
         bed.devices.clone(),
         Arc::clone(&bed.factory) as Arc<_>,
         samples,

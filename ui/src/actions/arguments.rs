@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use divisi::catalogue::NamedMix;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
@@ -89,6 +90,22 @@ impl Argument for WishedLoad {
                 let pattern = pattern.parse::<LoadPattern>();
                 pattern
                     .map(|p| WishedLoad(Some(p)))
+                    .map_err(|e| e.to_string())
+            }
+        }
+    }
+}
+
+/// Shares of models, or `seen`.
+pub(super) struct WishedMix(pub Option<NamedMix>);
+
+impl Argument for WishedMix {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        match word {
+            "seen" => Ok(WishedMix(None)),
+            shares => {
+                let mix = shares.parse::<NamedMix>();
+                mix.map(|mix| WishedMix(Some(mix)))
                     .map_err(|e| e.to_string())
             }
         }

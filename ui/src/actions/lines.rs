@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::arguments::{
     self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, ServedModelName,
-    WishedLoad, WrittenEntry,
+    WishedLoad, WishedMix, WrittenEntry,
 };
 use super::stage;
 use crate::commands::{LINES, LineForm};
@@ -239,6 +239,11 @@ pub(super) fn search(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 pub(super) fn load(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let WishedLoad(pattern) = words.one(front.shown)?;
     front.send(stage::set_load(pattern))
+}
+
+pub(super) fn mix(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let WishedMix(mix) = words.one(front.shown)?;
+    front.send(Command::SetMix(mix))
 }
 
 pub(super) fn policy(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {

@@ -31,6 +31,11 @@ pub(super) fn load(model: &Model) -> FollowUp {
     Dialog::Form(Form::load(model.snapshot.load.pattern.as_ref())).into()
 }
 
+/// Asks how much of which model is asked.
+pub(super) fn mix(model: &Model) -> FollowUp {
+    Dialog::Form(Form::mix(model.snapshot.load.mix.as_ref())).into()
+}
+
 /// Asks for the rule, the weights and who votes.
 pub(super) fn combination(model: &Model) -> FollowUp {
     let setup = model.setup();

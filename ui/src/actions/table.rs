@@ -112,6 +112,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::SEGMENT_SIZE, |m| stage::segment_size(m)),
     both(&c::TARGET, |m| stage::target(m), lines::target),
     both(&c::LOAD, |m| stage::load(m), lines::load),
+    both(&c::MIX, |m| stage::mix(m), lines::mix),
     screen_only(&c::HISTORY, |_| stage::history()),
     screen_only(&c::OPEN, |m| stage::open_file(m)),
     screen_only(&c::WRITE, |m| stage::write_file(m)),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use divisi::catalogue::NamedMix;
 use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::ensemble::ImageLayout;
@@ -50,6 +51,18 @@ pub(crate) struct ServingTarget {
     /// Memory of the host that serving may take at most, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
+}
+
+/// More models beside the first, and how much of each is asked.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct MoreModels {
+    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
+    #[arg(value_name = "MORE")]
+    pub more: Vec<PathBuf>,
+    /// Shares of samples in which the built-in load asks the models, and for which a matrix is searched:
+    /// digits=3,imn4=1 (default: the load asks the first alone)
+    #[arg(long, value_name = "SHARES")]
+    pub mix: Option<NamedMix>,
 }
 
 /// The format of a report.

@@ -27,7 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use divisi_door::notices::Notices;
 
-use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ConsoleAddresses, lines, serve_clients};
 use super::models::ModelControl;
 use super::serve::log_to_stderr;
@@ -39,9 +39,8 @@ use crate::config::time;
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
-    #[arg(value_name = "MORE")]
-    more: Vec<PathBuf>,
+    #[command(flatten)]
+    more: MoreModels,
     #[command(flatten)]
     models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing

@@ -6,18 +6,19 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use divisi::allocation::Frame;
-use divisi::catalogue::Catalogue;
+use divisi::catalogue::{Catalogue, Demand, Mix, NamedMix};
 use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
 use divisi::device::Devices;
+use divisi::ensemble::PolicyKind;
 use divisi::load::{LoadPattern, usual_load};
 use divisi::serving::EngineOptions;
 use divisi_repository::{Repository, RepositorySource};
 
-use super::args::ServingTarget;
-use super::open::{devices_for, files, files_of, matrix_in};
+use super::args::{MoreModels, ServingTarget};
+use super::open::{OpenedEnsemble, devices_for, files, files_of, matrix_in, say};
 use super::sources::FileSource;
 use crate::config::time;
 
@@ -200,9 +201,22 @@ impl ModelsToServe {
         first.is_some_and(|entry| entry.ensemble.calibration.is_some())
     }
 
-    /// Returns the load that suits the first and the devices.
-    pub(crate) fn usual_load(&self) -> LoadPattern {
-        usual_load(&self.read.entries[0].ensemble, &self.devices)
+    /// Returns the load that suits the first and the devices, or all where several are asked.
+    pub(crate) fn usual_load(&self, mix: Option<&NamedMix>) -> Result<LoadPattern> {
+        let catalogue = self.catalogue()?;
+        Ok(match (mix, &self.read.entries[..]) {
+            (None, [first, ..]) => usual_load(&first.ensemble, &self.devices),
+            _ => usual_load(catalogue.models(), &self.devices),
+        })
+    }
+
+    fn catalogue(&self) -> Result<Catalogue> {
+        Ok(Catalogue::new(&self.name, self.read.entries.clone())?)
+    }
+
+    /// Returns them as what is asked in the shares of `mix`, of all alike without one.
+    fn demand(&self, mix: Option<&NamedMix>) -> Result<Demand> {
+        demand(Arc::new(self.catalogue()?), mix)
     }
 
     /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
@@ -211,7 +225,7 @@ impl ModelsToServe {
         let matrix = match file {
             None => None,
             Some(path) => {
-                let catalogue = Catalogue::new(&name, self.read.entries.clone())?;
+                let catalogue = self.catalogue()?;
                 let models = catalogue.models();
                 let frame = Frame::of(models, &self.devices);
                 Some(matrix_in(path, &models.name, &frame)?)
@@ -225,6 +239,41 @@ impl ModelsToServe {
         };
         Ok(Deployment::start(self.source, self.read, start)?)
     }
+}
+
+/// Returns the models of a catalogue as what is asked in the shares of `mix`, of all alike without one.
+pub(super) fn demand(catalogue: Arc<Catalogue>, mix: Option<&NamedMix>) -> Result<Demand> {
+    let mix = match mix {
+        Some(mix) => mix.of(&catalogue).context("--mix")?,
+        None => Mix::even(catalogue.entries().len()),
+    };
+    Ok(Demand::new(catalogue, mix))
+}
+
+/// Reads the ensembles, or the repository, of a command line and finds their devices; `policy` and
+/// `segment` replace theirs.
+pub(super) fn open_all(
+    target: &ServingTarget,
+    more: &MoreModels,
+    policy: Option<PolicyKind>,
+    segment: Option<usize>,
+) -> Result<OpenedEnsemble> {
+    let models = ModelsToServe::read(target, &more.more, &ModelControl::default())?;
+    let demand = models.demand(more.mix.as_ref())?;
+    let all = demand.models();
+    if let Some(policy) = policy {
+        let fits = policy.check(&all.batch_sizes);
+        fits.map_err(|why| anyhow!("--policy: {why}"))?;
+    }
+    let (policy, segment) = (
+        policy.unwrap_or(all.policy),
+        segment.unwrap_or(all.segment_size),
+    );
+    say(&models.notices);
+    Ok(OpenedEnsemble::of(
+        demand.under(policy, segment),
+        models.devices,
+    ))
 }
 
 /// Returns the name of a folder, as that of what is in it.

@@ -4,21 +4,25 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::catalogue::Demand;
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
 use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::ensemble::{Ensemble, Files, PolicyKind, SampleForm, Samples};
+use divisi::ensemble::{Ensemble, Files, SampleForm, Samples};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 
 use super::args::{SampleFiles, ServingTarget};
 
-/// An ensemble and the devices that serve it.
+/// An ensemble, or several, and the devices that serve them.
 pub(crate) struct OpenedEnsemble {
+    /// Of several their members side by side.
     pub ensemble: Arc<Ensemble>,
+    /// How much of which is asked.
+    pub demand: Demand,
     pub devices: Devices,
     pub frame: Arc<Frame>,
     /// Remarks for the operator: GPUs that exist and cannot be used.
@@ -29,17 +33,6 @@ pub(crate) struct OpenedEnsemble {
 pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
     let ensemble = Ensemble::read(&files_of(target)?)?;
     with_devices(ensemble, target)
-}
-
-/// Reads the ensemble of these files; `policy` replaces its batching policy.
-pub(crate) fn with_policy(files: &Files, policy: Option<PolicyKind>) -> Result<Ensemble> {
-    let mut ensemble = Ensemble::read(files)?;
-    if let Some(policy) = policy {
-        let fits = policy.check(&ensemble.batch_sizes);
-        fits.map_err(|why| anyhow!("--policy: {why}"))?;
-        ensemble.policy = policy;
-    }
-    Ok(ensemble)
 }
 
 /// Finds the devices of an ensemble and prints the notices on standard error.
@@ -89,7 +82,7 @@ pub(super) fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Resu
 }
 
 /// Prints notices on standard error.
-fn say(notices: &[String]) {
+pub(super) fn say(notices: &[String]) {
     for notice in notices {
         let _ = writeln!(io::stderr(), "divisi: {notice}");
     }
@@ -121,9 +114,16 @@ pub(crate) fn files(path: &Path) -> Result<Files> {
 impl OpenedEnsemble {
     /// Puts an ensemble on devices, without notices.
     pub(crate) fn new(ensemble: Ensemble, devices: Devices) -> Self {
+        OpenedEnsemble::of(Demand::of(Arc::new(ensemble)), devices)
+    }
+
+    /// Puts what is asked on devices, without notices.
+    pub(super) fn of(demand: Demand, devices: Devices) -> Self {
+        let ensemble = Arc::clone(demand.models());
         OpenedEnsemble {
             frame: Frame::of(&ensemble, &devices),
-            ensemble: Arc::new(ensemble),
+            ensemble,
+            demand,
             devices,
             notices: Vec::new(),
         }
@@ -132,7 +132,7 @@ impl OpenedEnsemble {
     /// Returns the matrix in `file`, or the one of worst-fit decreasing.
     pub(crate) fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
         let Some(path) = file else {
-            let footprints = Footprints::of(&self.ensemble, &self.devices);
+            let footprints = Footprints::of_catalogue(self.demand.catalogue(), &self.devices);
             return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
         };
         matrix_in(path, &self.ensemble.name, &self.frame)
@@ -144,6 +144,12 @@ impl OpenedEnsemble {
         let found = names.iter().position(|n| n == name);
         let found = found.map(DeviceIndex::new);
         found.with_context(|| format!("no device `{name}`: expected one of {}", names.join(", ")))
+    }
+
+    /// Returns the shares in which several are asked, in words, or `None` of one alone.
+    pub(crate) fn mix(&self) -> Option<String> {
+        let several = self.demand.catalogue().single().is_none();
+        several.then(|| self.demand.in_words())
     }
 
     /// Returns the precision of the GPUs, or `None` if there are none.
@@ -162,8 +168,8 @@ impl OpenedEnsemble {
         matrix: &Matrix,
         factory: Arc<dyn PredictorFactory>,
     ) -> Result<Engine> {
-        Ok(Engine::start(
-            Arc::clone(&self.ensemble),
+        Ok(Engine::start_catalogue(
+            Arc::clone(self.demand.catalogue()),
             self.devices.clone(),
             matrix,
             factory,

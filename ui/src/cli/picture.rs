@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::models::ModelControl;
 use super::start;
 use crate::commands::Key;
@@ -139,7 +139,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
     }
     let (session, _) = start::session(
         &args.target,
-        &[],
+        &MoreModels::default(),
         &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use divisi::allocation::MatrixFile;
+use divisi::catalogue::{Catalogue, Demand, NamedMix};
 use divisi::device::simulated::find_profile;
-use divisi::ensemble::{Ensemble, PolicyKind};
+use divisi::ensemble::{Files, PolicyKind};
 use divisi::search::{
     Control, EvaluationError, FleetDevice, Offer, PlanOrder, Planned, SearchError, plan,
 };
@@ -16,15 +17,23 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, at_least_one, parse_millis, parse_rate, parse_spare};
 use super::devices::bare;
-use super::open::{files, with_policy};
+use super::models::demand;
+use super::open::files;
 use super::output::{OutputFile, ProgressLine, matrix_table, print, print_json};
 use super::signals;
+use super::sources::FileSource;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct PlanArgs {
     /// An ensemble's folder or manifest, or a built-in one
     #[arg(value_name = "ENSEMBLE")]
     ensemble: PathBuf,
+    /// More ensembles and .onnx files, to be served beside the first
+    #[arg(value_name = "MORE")]
+    more: Vec<PathBuf>,
+    /// Shares of samples in which they are asked: digits=3,imn4=1 (default: all alike)
+    #[arg(long, value_name = "SHARES")]
+    mix: Option<NamedMix>,
     /// One-sample requests a second that are to be served
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     rate: f64,
@@ -65,6 +74,9 @@ pub(crate) struct PlanArgs {
 #[derive(Serialize)]
 struct FleetReport {
     ensemble: String,
+    /// The shares in which several models are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mix: Option<String>,
     rate: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     p99_ms: Option<f64>,
@@ -109,8 +121,7 @@ struct OfferRow {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
-    let ensemble = Arc::new(with_policy(&files(&args.ensemble)?, args.policy)?);
-    let order = order(args, ensemble)?;
+    let order = order(args, asked(args)?)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
@@ -138,11 +149,25 @@ fn write(output: Option<&OutputFile>, order: &PlanOrder, planned: &Planned) -> R
     let (Some(output), Some(answer)) = (output, &planned.answer) else {
         return Ok(());
     };
-    let file = MatrixFile::new(&order.ensemble.name, &answer.matrix);
+    let file = MatrixFile::new(&order.demand.models().name, &answer.matrix);
     output.write(&file.to_text())
 }
 
-fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
+/// Reads the ensembles, and how much of each is asked.
+fn asked(args: &PlanArgs) -> Result<Demand> {
+    let all = std::iter::once(&args.ensemble).chain(&args.more);
+    let all: Vec<Files> = all.map(|path| files(path)).collect::<Result<_>>()?;
+    let (_, entries) = FileSource::open(all, None)?;
+    let name = entries[0].name.clone();
+    let asked = demand(Arc::new(Catalogue::new(&name, entries)?), args.mix.as_ref())?;
+    let models = asked.models();
+    let (policy, segment) = (args.policy.unwrap_or(models.policy), models.segment_size);
+    let fits = policy.check(&models.batch_sizes);
+    fits.map_err(|why| anyhow!("--policy: {why}"))?;
+    Ok(asked.under(policy, segment))
+}
+
+fn order(args: &PlanArgs, demand: Demand) -> Result<PlanOrder> {
     let kind = |name: &String| {
         let name = bare(name);
         let profile = find_profile(name).map_err(|e| anyhow!("--kinds: {e}"))?;
@@ -152,7 +177,7 @@ fn order(args: &PlanArgs, ensemble: Arc<Ensemble>) -> Result<PlanOrder> {
         })
     };
     Ok(PlanOrder {
-        ensemble,
+        demand,
         kinds: args.kinds.iter().map(kind).collect::<Result<_>>()?,
         most: args.most,
         rate: args.rate,
@@ -202,11 +227,12 @@ fn missed(order: &PlanOrder, planned: &Planned) -> String {
 fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration) -> FleetReport {
     let row = |offer: &Offer| row(order, offer);
     FleetReport {
-        ensemble: order.ensemble.name.clone(),
+        ensemble: order.demand.models().name.clone(),
+        mix: mix(order),
         rate: order.rate,
         p99_ms: order.p99.map(|p99| p99.as_secs_f64() * 1e3),
         spare_memory: order.spare_memory,
-        policy: order.ensemble.policy.to_string(),
+        policy: order.demand.models().policy.to_string(),
         kinds: args.kinds.clone(),
         most: order.most,
         answer: planned.answer.as_ref().map(row),
@@ -219,8 +245,13 @@ fn report(args: &PlanArgs, order: &PlanOrder, planned: &Planned, took: Duration)
         elapsed_s: took.as_secs_f64(),
         seed: order.seed,
         simulated: true,
-        synthetic: order.ensemble.is_synthetic(),
+        synthetic: order.demand.models().is_synthetic(),
     }
+}
+
+fn mix(order: &PlanOrder) -> Option<String> {
+    let several = order.demand.catalogue().single().is_none();
+    several.then(|| order.demand.in_words())
 }
 
 fn row(order: &PlanOrder, offer: &Offer) -> OfferRow {
@@ -263,6 +294,9 @@ fn text(report: &FleetReport, planned: &Planned) -> String {
         "{} sets of devices searched, {} ruled out, {:.1} s\nsimulated devices, {} samples/s arriving",
         report.tried, report.ruled_out, report.elapsed_s, report.rate
     );
+    if let Some(mix) = &report.mix {
+        text += &format!(", {mix}");
+    }
     text
 }
 

@@ -12,7 +12,7 @@ use divisi::session::remote::{
 
 use divisi_door::notices::Notices;
 
-use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines, serve_clients};
 use super::models::ModelControl;
 use super::output::print;
@@ -22,9 +22,8 @@ use super::{logging, signals, start};
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     target: ServingTarget,
-    /// More ensembles and .onnx files, to be served beside the first; a repository is served alone
-    #[arg(value_name = "MORE")]
-    more: Vec<PathBuf>,
+    #[command(flatten)]
+    more: MoreModels,
     #[command(flatten)]
     models: ModelControl,
     /// Start with the matrix in this file instead of worst-fit decreasing

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use divisi::deployment::Deployment;
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
@@ -14,7 +14,7 @@ use divisi::session::remote::ServerName;
 use divisi::session::replay::ReplaySession;
 use divisi::session::{Command, LiveSession, Session};
 
-use super::args::{ServingTarget, StartLoad};
+use super::args::{MoreModels, ServingTarget, StartLoad};
 use super::models::{ModelControl, ModelsToServe};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
@@ -22,10 +22,10 @@ use crate::model::{DemoStage, Options, Wanted};
 /// The live session of this process, which can be recorded.
 pub(crate) type OwnSession = Recorder<LiveSession>;
 
-/// Serves the ensemble, and `more` beside it, and starts the initial load.
+/// Serves the ensemble, and more beside it, and starts the initial load.
 pub(crate) fn session(
     target: &ServingTarget,
-    more: &[PathBuf],
+    more: &MoreModels,
     control: &ModelControl,
     matrix: Option<&Path>,
     load: StartLoad,
@@ -34,13 +34,13 @@ pub(crate) fn session(
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let models = ModelsToServe::read(target, more, control)?;
+    let models = ModelsToServe::read(target, &more.more, control)?;
     let pattern = match load {
         StartLoad::None => None,
-        StartLoad::Usual => Some(models.usual_load()),
+        StartLoad::Usual => Some(models.usual_load(more.mix.as_ref())?),
         StartLoad::Pattern(pattern) => Some(pattern),
     };
-    let pattern = pattern.filter(|_| models.has_samples());
+    let pattern = pattern.filter(|_| more.mix.is_some() || models.has_samples());
     let notices = models.notices.clone();
     let deployment = Arc::new(models.deploy(matrix)?);
     control.follow(&deployment)?;
@@ -49,6 +49,10 @@ pub(crate) fn session(
     let mut session = Recorder::new(session);
     if let Some(path) = record {
         session.command(Command::StartRecording(path.to_owned()))?;
+    }
+    if let Some(mix) = &more.mix {
+        let set = session.command(Command::SetMix(Some(mix.clone())));
+        set.map_err(|why| anyhow!("--mix: {why}"))?;
     }
     if let Some(pattern) = pattern {
         session.command(Command::StartLoad(pattern))?;
@@ -184,7 +188,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     };
     let (session, _) = session(
         &target,
-        &[],
+        &MoreModels::default(),
         &ModelControl::default(),
         None,
         StartLoad::None,

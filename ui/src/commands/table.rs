@@ -74,6 +74,8 @@ pub static PAUSE: CommandInfo = command("pause").changing().when(searches);
 pub static CANCEL: CommandInfo = command("cancel").changing().when(searches);
 /// Applies the best matrix that the search found.
 pub static APPLY_BEST: CommandInfo = command("apply-best").changing().when(has_found);
+/// Changes the shares in which models are asked.
+pub static MIX: CommandInfo = command("mix").changing();
 /// Changes the load.
 pub static LOAD: CommandInfo = command("load").changing();
 /// Changes the combination rule, weights and votes.
@@ -306,6 +308,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
     bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does"),
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
+    bind(&MIX, Scope::In(Panel::Models), &[key('w')], "mix", "change the mix of models", "how much of which model the built-in load asks and searches are for"),
     bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "load it, or the versions of it that are there now"),
     bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "requests under way are answered first; what a pipeline uses stays"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
@@ -362,6 +365,7 @@ pub static LINES: &[LineForm] = &[
     line(&APPLY_BEST, "", &["apply best"], "apply the best matrix that the search found"),
     line(&APPLY_PROPOSAL, "", &[], "apply the change that relieves an interfered worker"),
     line(&LOAD, "PATTERN", &[], "closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD], replay:FILE[:SPEED] or none"),
+    line(&MIX, "SHARES", &[], "how much of which model the load asks and searches are for, such as digits=3,imn4=1; seen: as it was while serving"),
     line(&POLICY, "POLICY", &[], "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     line(&TARGET, "TIME [PERCENT]", &[], "what latencies are judged by, such as 50ms 99; none: nothing"),
     line(&VOTE, "MEMBER on|off", &[], "whether a member's answers count"),

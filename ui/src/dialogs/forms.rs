@@ -49,6 +49,8 @@ pub(super) enum FormKind {
     SegmentSize,
     /// The target that latencies are judged by.
     Target,
+    /// The shares in which models are asked.
+    Mix,
     /// The terms of a probation.
     Terms,
     /// The name of a layout.

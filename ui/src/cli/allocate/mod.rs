@@ -9,23 +9,27 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use divisi::allocation::{Matrix, MatrixFile};
 use divisi::ensemble::PolicyKind;
+use divisi::load::LoadSamples;
 use divisi::search::{
     Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
     Objective, Score, SearchError, SearchJob, SearchResult,
 };
 
 use super::args::{
-    OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
+    MoreModels, OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
 };
-use super::open::{OpenedEnsemble, files_of, with_devices, with_policy};
+use super::models::open_all;
+use super::open::OpenedEnsemble;
 use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
 use super::signals;
-use report::{LatencyRow, Repetitions, SearchReport, text};
+use report::{EntryRow, LatencyRow, Repetitions, SearchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AllocateArgs {
     #[command(flatten)]
     target: ServingTarget,
+    #[command(flatten)]
+    more: MoreModels,
     /// worst-fit, best-batch, greedy (the paper's) or local (moves of one and two
     /// entries from several starts; the model only) (default: local with the model,
     /// else greedy)
@@ -83,8 +87,7 @@ pub(crate) struct AllocateArgs {
 
 pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let output = args.output.as_deref().map(OutputFile::at).transpose()?;
-    let ensemble = with_policy(&files_of(&args.target)?, args.policy)?;
-    let opened = with_devices(ensemble, &args.target)?;
+    let opened = open_all(&args.target, &args.more, args.policy, None)?;
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
@@ -154,18 +157,16 @@ fn search(
         Cache::of_user()
     };
     let method = method(args, opened, seed);
-    let samples = match method.runs_on(&opened.devices) {
-        true => Some(opened.calibration()?),
-        false => None,
-    };
+    if method.runs_on(&opened.devices) {
+        LoadSamples::of(opened.demand.catalogue(), opened.demand.mix())?;
+    }
     let job = SearchJob {
         known: None,
-        ensemble: Arc::clone(&opened.ensemble),
+        demand: opened.demand.clone(),
         devices: opened.devices.clone(),
         measured_on: opened.devices.clone(),
         frame: Arc::clone(&opened.frame),
         factory: opened.networks(),
-        samples,
         method,
         cache,
     };
@@ -225,6 +226,7 @@ impl SearchRun {
         let (found, method) = (self.found, self.job.method);
         SearchReport {
             ensemble: opened.ensemble.name.clone(),
+            mix: opened.mix(),
             algorithm: method.algorithm.name(),
             evaluator: method.evaluator_on(&opened.devices),
             policy: opened.ensemble.policy.to_string(),
@@ -246,6 +248,7 @@ impl SearchRun {
             steady_error: found.steady.and_then(|s| s.doubt.error()),
             bound: found.bound,
             latency_us: found.latency.map(LatencyRow::of),
+            latency_by_model: found.by_entry.iter().map(EntryRow::of).collect(),
             shortfall: found.shortfall,
             score: found.score,
             score_error: found.doubt.error(),

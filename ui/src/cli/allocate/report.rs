@@ -3,7 +3,7 @@
 use divisi::allocation::Matrix;
 use divisi::compute::gpu::Precision;
 use divisi::metrics::stats;
-use divisi::search::{Algorithm, Comparison, LoadedLatency};
+use divisi::search::{Algorithm, Comparison, EntryLatency, LoadedLatency};
 use serde::Serialize;
 
 use crate::cli::output::{DeviceRow, matrix_table};
@@ -11,6 +11,9 @@ use crate::cli::output::{DeviceRow, matrix_table};
 #[derive(Serialize)]
 pub(crate) struct SearchReport {
     pub ensemble: String,
+    /// The shares in which several models are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
     pub algorithm: &'static str,
     pub evaluator: &'static str,
     pub policy: String,
@@ -57,6 +60,9 @@ pub(crate) struct SearchReport {
     /// Latencies under load, in virtual time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<LatencyRow>,
+    /// The same of each model, where several are asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub latency_by_model: Vec<EntryRow>,
     pub evaluations: usize,
     pub iterations: usize,
     pub coverage: f64,
@@ -78,6 +84,24 @@ pub(crate) struct LatencyRow {
     pub rate: f64,
     pub p50: u64,
     pub p99: u64,
+}
+
+/// Latencies of a model among others, in microseconds.
+#[derive(Serialize)]
+pub(crate) struct EntryRow {
+    pub model: String,
+    pub p50: u64,
+    pub p99: u64,
+}
+
+impl EntryRow {
+    pub(crate) fn of(latency: &EntryLatency) -> Self {
+        EntryRow {
+            model: latency.name.clone(),
+            p50: latency.p50.as_micros() as u64,
+            p99: latency.p99.as_micros() as u64,
+        }
+    }
 }
 
 /// The scores of all repetitions.
@@ -147,6 +171,12 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
             "\nunder {:.0} samples/s, simulated: p50 {} µs, p99 {} µs",
             latency.rate, latency.p50, latency.p99
         );
+    }
+    for row in &report.latency_by_model {
+        text += &format!("\n  {}: p50 {} µs, p99 {} µs", row.model, row.p50, row.p99);
+    }
+    if let Some(mix) = &report.mix {
+        text += &format!("\nof {mix}");
     }
     if report.profiled > 0 {
         text += &format!("\n{} profiles measured and kept", report.profiled);

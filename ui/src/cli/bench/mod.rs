@@ -18,13 +18,14 @@ use divisi::allocation::Matrix;
 use divisi::compute::constant_row;
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, PolicyKind, Samples};
-use divisi::load::{Generator, LoadPattern, Until, saturate};
+use divisi::load::{Generator, LoadPattern, LoadSamples, Until, saturate, saturate_mix};
 use divisi::profile::Costs;
-use divisi::serving::{Answer, Engine, FakeFactory, PredictorFactory};
+use divisi::serving::{Answer, Engine, FakeFactory, PipelineIndex, PredictorFactory};
 use divisi::simulation::{Scenario, Simulation, Workload};
 
-use super::args::{OutputFormat, ServingTarget, at_least_one};
-use super::open::{OpenedEnsemble, files_of, with_devices};
+use super::args::{MoreModels, OutputFormat, ServingTarget, at_least_one};
+use super::models::open_all;
+use super::open::OpenedEnsemble;
 use super::output::{FlawedMember, ProgressLine, print, print_json, refuse_flawed};
 use super::signals;
 use report::{BenchFigures, BenchReport, text};
@@ -33,6 +34,8 @@ use report::{BenchFigures, BenchReport, text};
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     target: ServingTarget,
+    #[command(flatten)]
+    more: MoreModels,
     /// The matrix to run (default: worst-fit decreasing)
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -93,10 +96,10 @@ impl FromStr for MaxInf {
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<()> {
-    let mut ensemble = Ensemble::read(&files_of(&args.target)?)?;
-    ensemble.policy = args.policy.unwrap_or(ensemble.policy);
-    ensemble.segment_size = args.segment.unwrap_or(ensemble.segment_size);
-    let opened = with_devices(ensemble, &args.target)?;
+    let opened = open_all(&args.target, &args.more, args.policy, args.segment)?;
+    if args.fake && opened.demand.catalogue().single().is_none() {
+        bail!("--fake: expected one ensemble, found several");
+    }
     let matrix = opened.matrix(args.matrix.as_deref())?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
@@ -134,7 +137,7 @@ fn measure_simulated(
     stopped: &Arc<AtomicBool>,
 ) -> Result<BenchReport> {
     let scene = Scenario {
-        ensemble: Arc::clone(&opened.ensemble),
+        demand: opened.demand.clone(),
         devices: opened.devices.clone(),
         matrix: matrix.clone(),
         costs: Arc::new(Costs::of_laws(&opened.ensemble, &opened.devices)),
@@ -211,9 +214,9 @@ fn runs(
 ) -> Result<Vec<(usize, f64)>> {
     let samples = samples(args, opened)?;
     if let Some(LoadPattern::Closed { samples, .. }) = args.load
-        && samples.count() > engine.telemetry().capacity()
+        && samples.count() > capacity(opened, engine)
     {
-        let (samples, most) = (samples.count(), engine.telemetry().capacity());
+        let (samples, most) = (samples.count(), capacity(opened, engine));
         bail!("--load: a request of {samples} samples is larger than the pool of {most}");
     }
     // A pipeline has no rule to compare with.
@@ -243,18 +246,31 @@ fn runs(
     Ok(done)
 }
 
-fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
+/// Returns the most samples of a request, whichever model it asks.
+fn capacity(opened: &OpenedEnsemble, engine: &Engine) -> usize {
+    let asked = opened.demand.mix().asked();
+    let most = asked.map(|(entry, _)| engine.telemetry().capacity_of(PipelineIndex(entry)));
+    most.min().unwrap_or(0)
+}
+
+fn samples(args: &BenchArgs, opened: &OpenedEnsemble) -> Result<LoadSamples> {
     if args.fake && opened.ensemble.calibration.is_none() {
         let width = opened.ensemble.input.shape.elements();
-        return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?));
+        return Ok(Arc::new(Samples::new(vec![0.5; 128 * width], width, None)?).into());
     }
-    opened.calibration()
+    match opened.demand.catalogue().single() {
+        Some(_) => Ok(opened.calibration()?.into()),
+        None => Ok(LoadSamples::of(
+            opened.demand.catalogue(),
+            opened.demand.mix(),
+        )?),
+    }
 }
 
 fn saturating(
     args: &BenchArgs,
     engine: &Engine,
-    samples: &Samples,
+    samples: &LoadSamples,
     expected: Option<&[f32]>,
     stopped: &AtomicBool,
 ) -> Result<(usize, f64)> {
@@ -263,9 +279,14 @@ fn saturating(
         limit: None,
         stop: Some(stopped),
     };
-    let run = saturate(engine, samples, args.samples, until, |_, answer| {
-        wrong += expected.map_or(0, |row| count_wrong(answer, row));
-    })?;
+    let run = match (expected, samples.of_entry(0)) {
+        (Some(row), Some(samples)) => {
+            saturate(engine, samples, args.samples, until, |_, answer| {
+                wrong += count_wrong(answer, row);
+            })?
+        }
+        _ => saturate_mix(engine, samples, args.samples, until)?,
+    };
     if wrong > 0 {
         let all = args.samples;
         bail!("{wrong} of {all} answers are not what the fake members combine to");
@@ -295,14 +316,14 @@ fn count_wrong(answer: &Answer, expected: &[f32]) -> usize {
 fn patterned(
     args: &BenchArgs,
     engine: &Arc<Engine>,
-    samples: &Arc<Samples>,
+    samples: &LoadSamples,
     pattern: LoadPattern,
     stopped: &AtomicBool,
 ) -> Result<(usize, f64)> {
     let started = Instant::now();
     let generator = Generator::start(
         Arc::clone(engine),
-        Arc::clone(samples),
+        samples.clone(),
         pattern,
         args.seed,
         Some(args.samples),

@@ -16,6 +16,9 @@ use crate::cli::output::{DeviceRow, FlawedMember, device_rows, flawed_lines, mat
 #[derive(Serialize)]
 pub(crate) struct BenchReport {
     ensemble: String,
+    /// The shares in which several models are asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mix: Option<String>,
     /// Samples to send in a run; `answered` of them were answered.
     samples: usize,
     answered: usize,
@@ -82,6 +85,7 @@ impl BenchReport {
         let load = args.load.as_ref().map(|p| p.to_string());
         BenchReport {
             ensemble: opened.ensemble.name.clone(),
+            mix: opened.mix(),
             samples: args.samples,
             answered: stats::median(&answered) as usize,
             runs: rates.len(),
@@ -145,6 +149,9 @@ pub(crate) fn text(report: &BenchReport, matrix: &Matrix) -> String {
         report.load,
         counted(report.workers, "worker")
     );
+    if let Some(mix) = &report.mix {
+        text += &format!("\nof {mix}");
+    }
     if report.refused + report.dropped > 0 {
         text += &format!(
             "\n{} requests refused, {} dropped",

@@ -16,7 +16,7 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::wire::HELLO;
 use divisi::session::{LatencyView, Session, Snapshot};
 
-use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use super::args::{MoreModels, ServingTarget, StartLoad, parse_seconds, parse_start_load};
 use super::models::ModelControl;
 use super::output::{print, print_json};
 use super::{serve, signals, start};
@@ -109,7 +109,7 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let (mut session, _) = start::session(
         &args.target,
-        &[],
+        &MoreModels::default(),
         &ModelControl::default(),
         args.matrix.as_deref(),
         args.load.clone(),

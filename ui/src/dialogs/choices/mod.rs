@@ -1,5 +1,6 @@
 //! The questions of forms, and the commands they become; the forms of one choice: a device, the
-//! segment size, the name of a layout, the service objective, the terms of a probation.
+//! segment size, the name of a layout, the service objective, the mix of models, the terms of a
+//! probation.
 
 mod search;
 mod serving;
@@ -7,6 +8,7 @@ mod serving;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use divisi::catalogue::NamedMix;
 use divisi::device::DeviceIndex;
 use divisi::session::{Command, DeviceView, SetupFile, Slowdown, Target, Terms};
 
@@ -33,6 +35,7 @@ impl Form {
             FormKind::Slow(device) => self.slow_command(device),
             FormKind::Layout => return self.layout_name().map(DialogReply::SaveLayout),
             FormKind::Target => self.target_command(),
+            FormKind::Mix => self.mix_command(),
         };
         command.map(DialogReply::Send)
     }
@@ -155,6 +158,30 @@ impl Form {
             true => Err(FormError::BuiltIn(name.to_owned())),
             false => Ok(name.to_owned()),
         }
+    }
+}
+
+const SEEN: &str = "Empty: the load asks the first model alone, and searches are for what was asked \
+     while serving.";
+
+impl Form {
+    /// The shares in which models are asked, starting from those in force.
+    pub fn mix(now: Option<&NamedMix>) -> Self {
+        let shares = now.map_or(String::new(), ToString::to_string);
+        let help = "how much of which model is asked, such as digits=3,imn4=1";
+        let fields = vec![FormField::free("shares", shares)];
+        let choice = FormChoice::new("mix", help, fields).noting(SEEN);
+        Form::new(FormKind::Mix, "mix of models", vec![choice])
+    }
+
+    fn mix_command(&self) -> Result<Command, FormError> {
+        let text = self.text("shares").trim();
+        if text.is_empty() {
+            return Ok(Command::SetMix(None));
+        }
+        let mix = text.parse::<NamedMix>();
+        let mix = mix.map_err(|e| FormError::Word(e.to_string()))?;
+        Ok(Command::SetMix(Some(mix)))
     }
 }
 
