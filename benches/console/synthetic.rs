@@ -215,6 +215,7 @@ fn shown() -> Snapshot {
         generation: 0,
         models: Vec::new(),
         can_load: false,
+        door: None,
         graphs: Vec::new(),
         now: Duration::ZERO,
         ensemble: "synthetic".into(),

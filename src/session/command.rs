@@ -64,6 +64,8 @@ pub enum Command {
     TakeEditing(bool),
     /// Go on serving in the background when this console leaves.
     KeepServing,
+    /// Begin to listen to clients over the network (`true`), or listen to nobody any more.
+    Listen(bool),
     /// Load a model, or the versions of it that are there now.
     LoadModel(String),
     /// Unload a model; with `dependents` also the pipelines that use it.

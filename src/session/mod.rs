@@ -3,6 +3,7 @@
 
 mod arrange;
 mod command;
+mod door_view;
 mod entries;
 mod failure_watch;
 mod live;
@@ -26,6 +27,9 @@ pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use crate::serving::{LogLevel, SettingChange, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
+pub use door_view::{
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;

@@ -81,6 +81,18 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// Nobody can listen to clients over the network.
+    #[error("this session has no door to the network; `divisi serve` and `divisi` have one")]
+    NoDoor,
+    /// The door is open already.
+    #[error("clients are listened to already")]
+    DoorOpen,
+    /// The door is not open.
+    #[error("no client is listened to")]
+    DoorNotOpen,
+    /// An address cannot be listened at; says why.
+    #[error("{0}")]
+    NotListened(String),
     /// A search would measure several models.
     #[error(
         "several models are served, and a search that measures knows the samples of one alone; a quiet \
@@ -152,6 +164,10 @@ impl Coded for SessionRefusal {
             SessionRefusal::Search(error) => error.code(),
             SessionRefusal::SeveralModels => Code::SearchNeedsModel,
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
+            SessionRefusal::NoDoor => Code::NoDoor,
+            SessionRefusal::DoorOpen => Code::DoorOpen,
+            SessionRefusal::DoorNotOpen => Code::DoorNotOpen,
+            SessionRefusal::NotListened(_) => Code::AddressNotListened,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,

@@ -17,6 +17,7 @@ use crate::search::{EvaluatorKind, SearchProgress};
 use crate::serving::{LogLevel, Setup, StepGraph};
 
 use super::command::Target;
+use super::door_view::DoorView;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
 use super::model_view::CatalogueView;
@@ -60,6 +61,8 @@ pub struct Snapshot {
     pub models: Vec<CatalogueView>,
     /// Models can be loaded and unloaded.
     pub can_load: bool,
+    /// The door to the network, where there is one to open.
+    pub door: Option<DoorView>,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
     /// The steps of each model that can be asked, with how they do.

@@ -432,6 +432,7 @@ pub fn snapshot() -> Snapshot {
         generation: 0,
         models: Vec::new(),
         can_load: false,
+        door: None,
         ensemble: "digits".into(),
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),

@@ -10,6 +10,7 @@
 mod access;
 mod attacks;
 mod cache;
+mod callers;
 mod client;
 mod data;
 mod encodings;

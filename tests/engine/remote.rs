@@ -233,6 +233,7 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
             name: "a".into(),
             dependents: true,
         },
+        Command::Listen(true),
     ]
 }
 
@@ -264,6 +265,7 @@ fn place(command: &Command) -> usize {
         Command::TakeEditing(false) => 22,
         Command::LoadModel(_) => 23,
         Command::UnloadModel { .. } => 24,
+        Command::Listen(_) => 25,
     }
 }
 

@@ -270,6 +270,7 @@ impl Session for EngineSession {
                 self.engine.telemetry().clear_latency();
                 Ok(())
             }
+            Command::Listen(_) => Err(SessionRefusal::NoDoor.into()),
             Command::LoadModel(_) | Command::UnloadModel { .. } => {
                 Err(SessionRefusal::ModelsFixed.into())
             }

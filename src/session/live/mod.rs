@@ -20,8 +20,8 @@ use crate::serving::{Engine, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    CatalogueView, Command, EditPreview, LogLevel, Refusal, Session, SessionRefusal, Setup,
-    Snapshot,
+    CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,
+    Session, SessionRefusal, Setup, Snapshot,
 };
 use engine_session::EngineSession;
 use log::Log;
@@ -29,6 +29,8 @@ use log::Log;
 /// Watches and steers an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and load;
 /// the engine drains.
 pub struct LiveSession {
+    /// Ends first: who asks is told while there is an engine.
+    door: Option<Arc<dyn ClientDoor>>,
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
@@ -46,6 +48,7 @@ impl LiveSession {
     ) -> Self {
         let log = Arc::new(Log::new());
         LiveSession {
+            door: None,
             session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log)),
             deployment: None,
             log,
@@ -60,6 +63,15 @@ impl LiveSession {
         LiveSession {
             deployment: Some((deployment, Arc::clone(&running))),
             ..LiveSession::new(engine, running.networks(), cache)
+        }
+    }
+
+    /// Shows and steers the door by which clients over the network ask.
+    pub fn with_door(self, door: Arc<dyn ClientDoor>) -> Self {
+        self.tell_addresses(&door.view());
+        LiveSession {
+            door: Some(door),
+            ..self
         }
     }
 
@@ -159,6 +171,7 @@ impl Session for LiveSession {
             generation,
             models,
             can_load,
+            door: self.door.as_ref().map(|door| door.view()),
             ..self.session.snapshot()
         }
     }
@@ -173,6 +186,7 @@ impl Session for LiveSession {
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
         match command {
+            Command::Listen(listens) => self.listen(listens),
             Command::LoadModel(name) => self.change_models(move |d| Ok(d.load(&name)?)),
             Command::UnloadModel { name, dependents } => {
                 self.change_models(move |d| Ok(d.unload(&name, dependents)?))
@@ -191,6 +205,32 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
+    /// Opens the door, or closes it, and writes that to the log.
+    fn listen(&self, listens: bool) -> Result<(), Refusal> {
+        let door = self.door.as_ref().ok_or(SessionRefusal::NoDoor)?;
+        if !listens {
+            door.close()?;
+            self.note("no client is listened to any more");
+            return Ok(());
+        }
+        door.open()?;
+        self.tell_addresses(&door.view());
+        Ok(())
+    }
+
+    fn tell_addresses(&self, door: &DoorView) {
+        for at in &door.addresses {
+            let DoorAddress {
+                protocol, address, ..
+            } = at;
+            let text = format!("clients are listened to: {} {address}", protocol.name());
+            match at.lacks() {
+                Some(lack) => self.warn(&format!("{text}, which other machines reach: {lack}")),
+                None => self.note(&text),
+            }
+        }
+    }
+
     fn can_load(&self) -> bool {
         let deployment = self.deployment.as_ref();
         deployment.is_some_and(|(deployment, _)| deployment.can_change())

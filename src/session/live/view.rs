@@ -56,6 +56,7 @@ impl EngineSession {
             generation: 0,
             models: Vec::new(),
             can_load: false,
+            door: None,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             answers: self.ensemble.answers,
             pipeline: !self.ensemble.is_combined(),

@@ -50,6 +50,7 @@ impl Right {
             | Command::PauseSearch
             | Command::ResumeSearch
             | Command::CancelSearch
+            | Command::Listen(_)
             | Command::LoadModel(_)
             | Command::UnloadModel { .. }
             | Command::ClearLatency

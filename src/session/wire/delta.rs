@@ -135,6 +135,7 @@ sections! {
         9: proposal;
         10: probation;
         11: audience playback recording;
+        12: door;
     }
     lists {
         20: devices;
@@ -252,6 +253,11 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         let other = matrix.frame();
         (other.devices.len(), other.members.len()) == (devices, members)
     };
+    if let Some(door) = &shown.door {
+        bounded("addresses", door.addresses.len())?;
+        bounded("callers", door.callers.len())?;
+        bounded("reasons of refusals", door.refusals.len())?;
+    }
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;

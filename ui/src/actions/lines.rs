@@ -258,6 +258,11 @@ pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     front.send(Command::SetVote(member, votes))
 }
 
+pub(super) fn listen(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let OnOff(listens) = words.one(front.shown)?;
+    front.send(Command::Listen(listens))
+}
+
 pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let ServedModelName(name) = words.one(front.shown)?;
     front.send(Command::LoadModel(name))

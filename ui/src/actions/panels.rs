@@ -142,7 +142,8 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         | Panel::Log
         | Panel::Members
         | Panel::Steps
-        | Panel::Models => {}
+        | Panel::Models
+        | Panel::Clients => {}
     }
 }
 
@@ -155,6 +156,10 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Models => {
             let models = model.snapshot.models.len();
             model.model_at = streams::moved(model_cursor(model), step, models);
+        }
+        Panel::Clients => {
+            let callers = crate::panels::caller_rows(model);
+            model.clients_down = streams::moved(model.clients_down, step, callers);
         }
         Panel::Search => scroll_search(model, step),
         Panel::Steps => {

@@ -76,6 +76,8 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::FOCUS_MEMBERS, |m| panels::focus(m, Panel::Members).into()),
     screen_only(&c::FOCUS_STEPS, |m| panels::focus(m, Panel::Steps).into()),
     screen_only(&c::FOCUS_MODELS, |m| panels::focus(m, Panel::Models).into()),
+    screen_only(&c::FOCUS_CLIENTS, |m| panels::focus(m, Panel::Clients).into()),
+    both(&c::LISTEN, |m| session::listen(m), lines::listen),
     both(&c::LOAD_MODEL, |m| panels::load_model(m), lines::load_model),
     both(&c::UNLOAD_MODEL, |m| panels::unload_model(m), lines::unload_model),
     screen_only(&c::EXPAND, |m| panels::expand(m).into()),

@@ -49,6 +49,44 @@ fn latencies(shown: &Snapshot) -> String {
     text
 }
 
+/// Where clients over the network are listened to, who asks and what was refused, a line each.
+fn door(shown: &Snapshot) -> Vec<String> {
+    let Some(door) = &shown.door else {
+        return Vec::new();
+    };
+    if !door.is_open() {
+        return vec!["clients: nobody is listened to; listen on opens the door".into()];
+    }
+    let (window, rate) = (
+        format::seconds(door.window),
+        format::seconds(door.rate_window),
+    );
+    let addresses = door.addresses.iter().map(|at| {
+        let lack = at
+            .lacks()
+            .map_or(String::new(), |lack| format!(" ({lack})"));
+        format!("{} {}{lack}", at.protocol.name(), at.address)
+    });
+    let (http, grpc) = (door.http_connections, door.grpc_connections);
+    let mut lines = vec![format!(
+        "clients: {}; {http} connected by HTTP, {grpc} by gRPC",
+        addresses.collect::<Vec<_>>().join(", ")
+    )];
+    lines.extend(door.callers.iter().map(|caller| {
+        let figures = &caller.figures;
+        format!(
+            "caller {}: {:.1} calls/s in {rate}; {} calls and {} failed in {window}",
+            caller.name, figures.per_second, figures.calls, figures.failed
+        )
+    }));
+    lines.extend(door.refusals.iter().map(|refused| {
+        let (reason, lately) = (&refused.reason, refused.lately());
+        let total = refused.total;
+        format!("refused, {reason}: {lately} in {window}, {total} since the door was opened")
+    }));
+    lines
+}
+
 /// How the limits of what is on probation stand while it runs.
 pub(crate) fn probation(shown: &Snapshot) -> Vec<String> {
     let watched = shown.probation.as_ref();
@@ -134,6 +172,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),
     ];
     lines.extend(probation(shown));
+    lines.extend(door(shown));
     for (i, device) in DeviceIndex::enumerate(&shown.devices) {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
         let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));
