@@ -216,6 +216,7 @@ fn shown() -> Snapshot {
         models: Vec::new(),
         can_load: false,
         door: None,
+        model_change: None,
         graphs: Vec::new(),
         now: Duration::ZERO,
         ensemble: "synthetic".into(),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::allocation::Difference;
 use crate::changes::Terms;
+use crate::deployment::{CatalogueChange, Handover};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::load::LoadPattern;
 use crate::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
@@ -64,6 +65,20 @@ pub enum Command {
     TakeEditing(bool),
     /// Go on serving in the background when this console leaves.
     KeepServing,
+    /// Work out what a change of the models would change, and change nothing yet.
+    PlanModels(CatalogueChange),
+    /// Make the change of the models that was worked out under this number; with terms, it is taken
+    /// back where the new models do worse.
+    ApplyModels {
+        /// The number of the change.
+        number: u64,
+        /// How the new engine follows the old one.
+        handover: Handover,
+        /// The terms of a probation, if there is to be one.
+        terms: Option<Terms>,
+    },
+    /// Drop the change of the models that was worked out under this number.
+    DropModelsPlan(u64),
     /// Begin to listen to clients over the network (`true`), or listen to nobody any more.
     Listen(bool),
     /// Load a model, or the versions of it that are there now.

@@ -7,6 +7,7 @@ mod door_view;
 mod entries;
 mod failure_watch;
 mod live;
+mod model_change;
 mod model_view;
 mod playback;
 pub mod record;
@@ -33,6 +34,7 @@ pub use door_view::{
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;
+pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
 pub use model_view::{CatalogueView, ModelFigures, ModelKind};
 pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};

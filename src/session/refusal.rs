@@ -93,6 +93,12 @@ pub enum SessionRefusal {
     /// An address cannot be listened at; says why.
     #[error("{0}")]
     NotListened(String),
+    /// Another change of the models is under way; says which.
+    #[error("the models are being changed ({0}); try again once that is over")]
+    ModelsChanging(String),
+    /// No change of the models was worked out under that number.
+    #[error("this change of the models is not planned any more; plan it again")]
+    NothingPlanned,
     /// A search would measure several models.
     #[error(
         "several models are served, and a search that measures knows the samples of one alone; a quiet \
@@ -164,6 +170,8 @@ impl Coded for SessionRefusal {
             SessionRefusal::Search(error) => error.code(),
             SessionRefusal::SeveralModels => Code::SearchNeedsModel,
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
+            SessionRefusal::ModelsChanging(_) => Code::ChangeUnderWay,
+            SessionRefusal::NothingPlanned => Code::PlanStale,
             SessionRefusal::NoDoor => Code::NoDoor,
             SessionRefusal::DoorOpen => Code::DoorOpen,
             SessionRefusal::DoorNotOpen => Code::DoorNotOpen,

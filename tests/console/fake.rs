@@ -433,6 +433,7 @@ pub fn snapshot() -> Snapshot {
         models: Vec::new(),
         can_load: false,
         door: None,
+        model_change: None,
         ensemble: "digits".into(),
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),

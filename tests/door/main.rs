@@ -16,6 +16,7 @@ mod data;
 mod encodings;
 mod ensemble;
 mod grpc;
+mod handover;
 mod heads;
 mod http;
 mod keys;

@@ -51,6 +51,9 @@ impl Right {
             | Command::ResumeSearch
             | Command::CancelSearch
             | Command::Listen(_)
+            | Command::PlanModels(_)
+            | Command::ApplyModels { .. }
+            | Command::DropModelsPlan(_)
             | Command::LoadModel(_)
             | Command::UnloadModel { .. }
             | Command::ClearLatency

@@ -152,6 +152,8 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::DEMO_BACK, |m| session::scene_before(m).into()),
     screen_only(&c::DEMO_REPEAT, |m| session::scene_again(m).into()),
     screen_only(&c::DEMO_LEAVE, |m| session::leave_demo(m).into()),
+    line_only(&c::PLAN_MODELS, lines::plan_models),
+    line_only(&c::APPLY_MODELS, lines::apply_models),
     line_only(&c::STATUS, lines::status),
     line_only(&c::SET, lines::set),
     line_only(&c::APPLY, lines::apply),

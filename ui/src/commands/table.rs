@@ -169,6 +169,10 @@ pub static LISTEN: CommandInfo = command("listen").changing().when(has_door);
 pub static LOAD_MODEL: CommandInfo = command("load-model").changing().when(can_load);
 /// Unloads a model.
 pub static UNLOAD_MODEL: CommandInfo = command("unload-model").changing().when(can_load);
+/// Works out what a change of the models would change.
+pub static PLAN_MODELS: CommandInfo = command("plan-models").changing().when(can_load);
+/// Makes the change of the models that was worked out.
+pub static APPLY_MODELS: CommandInfo = command("apply-models").changing().when(can_load);
 /// Takes a member out of the vote, or back.
 pub static VOTE: CommandInfo = command("vote")
     .changing()
@@ -312,8 +316,8 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
     bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "who asks over the network: connections, callers and what was refused"),
     bind(&LISTEN, Scope::In(Panel::Clients), &[key('o')], "listen", "listen to clients, or to nobody", "at the addresses that were named, else 127.0.0.1: HTTP 8000, gRPC 8001, metrics 8002"),
-    bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "load it, or the versions of it that are there now"),
-    bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "requests under way are answered first; what a pipeline uses stays"),
+    bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "show what loading it, or the versions of it that are there now, changes; y applies it"),
+    bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "show what unloading it changes; y applies it; what a pipeline uses stays"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
     bind(&LATENCY_SCOPE, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
     bind(&THROUGHPUT_SCOPE, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
@@ -374,6 +378,8 @@ pub static LINES: &[LineForm] = &[
     line(&LISTEN, "on|off", &[], "listen to clients over the network, or to nobody any more"),
     line(&LOAD_MODEL, "MODEL", &[], "load a model, or the versions of it that are there now"),
     line(&UNLOAD_MODEL, "MODEL [all]", &[], "unload a model; all: with the pipelines that use it"),
+    line(&PLAN_MODELS, "load MODEL | unload MODEL [all] | undo | redo", &[], "what a change of the models would change"),
+    line(&APPLY_MODELS, "[old-first] [probation]", &[], "make the change of the models that was planned; old-first: the old engine ends first"),
     line(&LOSE_DEVICE, "DEVICE", &[], "let a simulated device disappear: it is evacuated"),
     line(&REGAIN_DEVICE, "DEVICE", &[], "let a lost device come back, empty"),
     line(&SLOW_DEVICE, "DEVICE FACTOR", &[], "let a simulated device take so many times as long"),

@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::deployment::CataloguePreview;
 use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
 use divisi::metrics::WINDOW;
-use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, SettingChange, Snapshot};
+use divisi::session::{
+    DeviceView, GpuView, LoadView, ModelChangeView, ProbationState, SettingChange, Snapshot,
+};
 
 use super::{Condition, Severity, checks, format};
 
@@ -84,6 +87,39 @@ fn door(shown: &Snapshot) -> Vec<String> {
         let total = refused.total;
         format!("refused, {reason}: {lately} in {window}, {total} since the door was opened")
     }));
+    lines
+}
+
+/// A change of the models that was worked out, a line each.
+pub(crate) fn model_plan(change: &ModelChangeView, preview: &CataloguePreview) -> Vec<String> {
+    let list = |what: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!("; {what} {}", names.join(", ")),
+    };
+    let mut lines = vec![format!(
+        "plan: {}{}{}{}{}{}",
+        change.change,
+        list("comes", &preview.came),
+        list("goes", &preview.went),
+        list("columns come", &preview.columns_came),
+        list("columns go", &preview.columns_went),
+        list("columns move", &preview.moved)
+    )];
+    lines.extend(preview.memory.iter().map(|device| {
+        let during = device.during.map_or("no room".to_owned(), format::bytes);
+        let [now, after, all] = [device.now, device.after, device.bytes].map(format::bytes);
+        format!(
+            "plan: {}: memory {now} now, {during} while both are there, {after} after, of {all}",
+            device.device
+        )
+    }));
+    lines.push(match &preview.not_beside {
+        None => "plan: apply-models makes it".into(),
+        Some(why) => format!(
+            "plan: both do not fit: {why}; apply-models old-first ends the old engine first, and \
+             requests wait"
+        ),
+    });
     lines
 }
 
