@@ -218,6 +218,14 @@ codes! {
     ModelInvalid = "model_invalid", InvalidArgument;
     /// A model asks for what is not served here.
     ModelUnsupported = "model_unsupported", Unimplemented;
+    /// A session has no door to the network.
+    NoDoor = "no_door", Unimplemented;
+    /// Clients are listened to already.
+    DoorOpen = "door_open", FailedPrecondition;
+    /// No client is listened to.
+    DoorNotOpen = "door_not_open", FailedPrecondition;
+    /// An address cannot be listened at.
+    AddressNotListened = "address_not_listened", FailedPrecondition;
 }
 
 impl Code {

@@ -215,6 +215,8 @@ fn shown() -> Snapshot {
         generation: 0,
         models: Vec::new(),
         can_load: false,
+        door: None,
+        model_change: None,
         graphs: Vec::new(),
         now: Duration::ZERO,
         ensemble: "synthetic".into(),

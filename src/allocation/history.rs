@@ -29,6 +29,14 @@ impl<T: Clone> UndoHistory<T> {
         self.redo.clear();
     }
 
+    /// Forgets the oldest values, except so many to undo and as many to redo.
+    pub fn keep(&mut self, most: usize) {
+        for values in [&mut self.undo, &mut self.redo] {
+            let over = values.len().saturating_sub(most);
+            values.drain(..over);
+        }
+    }
+
     /// Returns the value that an undo would bring back, or `None` if there is none.
     pub fn before(&self) -> Option<&T> {
         self.undo.last()

@@ -36,7 +36,7 @@ pub struct Measured {
 pub struct HistoryEntry {
     /// Counted from 1 since the engine's start; never reused.
     pub number: u64,
-    /// The setup.
+    /// The setup. It may be one of other models than those of now, with other columns.
     pub setup: Setup,
     /// When it began to serve, after the engine's start.
     pub from: Duration,
@@ -74,6 +74,15 @@ pub enum MarkKind {
     Device,
     /// A setup was rolled back from probation.
     Rollback,
+    /// Other models serve.
+    Models,
+}
+
+/// The marks and entries of a log, which one for other models goes on with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PastLog {
+    marks: VecDeque<Mark>,
+    entries: VecDeque<HistoryEntry>,
 }
 
 /// Marks, setups that ran, and what can be brought back. All bounded.
@@ -103,6 +112,39 @@ impl ChangeLog {
         };
         new.runs(setup, since, "start".into());
         new
+    }
+
+    /// Creates a log that goes on with another one's, with the setup that runs since other models
+    /// serve; says why. What ran before cannot be brought back by itself.
+    pub(super) fn after(
+        past: PastLog,
+        (setup, why): (Setup, String),
+        since: Reading,
+        graded: bool,
+    ) -> Self {
+        let mut new = ChangeLog {
+            marks: past.marks,
+            entries: past.entries,
+            since: since.clone(),
+            graded,
+            undo: UndoHistory::default(),
+        };
+        new.mark(since.at, MarkKind::Models, why.clone());
+        new.begin_entry(setup, since, why);
+        new
+    }
+
+    /// Returns what a log for other models goes on with: the running setup ends.
+    pub(super) fn past(&self, now: &Reading) -> PastLog {
+        let mut entries = self.entries.clone();
+        if let Some(last) = entries.back_mut() {
+            last.until = Some(now.at);
+            last.did = self.measured(&now.since(&self.since));
+        }
+        PastLog {
+            marks: self.marks.clone(),
+            entries,
+        }
     }
 
     /// Returns the setups that undo and redo bring back.
@@ -147,12 +189,15 @@ impl ChangeLog {
     /// Ends the entry of the running setup and begins one for `setup`.
     pub(super) fn runs(&mut self, setup: Setup, now: Reading, why: String) {
         let did = self.measured(&now.since(&self.since));
-        let mut number = 1;
         if let Some(last) = self.entries.back_mut() {
-            number = last.number + 1;
             last.until = Some(now.at);
             last.did = did;
         }
+        self.begin_entry(setup, now, why);
+    }
+
+    fn begin_entry(&mut self, setup: Setup, now: Reading, why: String) {
+        let number = self.entries.back().map_or(1, |last| last.number + 1);
         if self.entries.len() >= MOST_ENTRIES {
             self.entries.pop_front();
         }

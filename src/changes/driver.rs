@@ -20,10 +20,13 @@ use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
-use super::status::ChangeStatus;
+use super::status::{ChangeStatus, PastChanges};
 
 /// Takes lines for the log: when, how grave, what. `tracing` is given each of them too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
+
+/// Brings the models of before back, since those of now did worse as it is told.
+pub type BringBack = Box<dyn Fn(String) + Send + Sync>;
 
 /// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
 pub struct Changes {
@@ -36,6 +39,7 @@ pub struct Changes {
 struct Driver {
     engine: Arc<Engine>,
     journal: ChangeJournal,
+    bring_back: Option<BringBack>,
     machine: Ranked<MachineRank, ChangeMachine>,
     inbox: Arc<Inbox>,
 }
@@ -77,6 +81,7 @@ impl Changes {
             inbox: Arc::default(),
             engine,
             journal,
+            bring_back: None,
         };
         let mut changes = Changes {
             driver: Arc::new(driver),
@@ -84,6 +89,62 @@ impl Changes {
         };
         changes.listen();
         changes
+    }
+
+    /// Changes what `engine` runs, and goes on with the history of other models. Where the new ones are
+    /// on probation and do worse, `bring_back` is asked for those of before; it does not wait.
+    pub fn following(
+        past: PastChanges,
+        engine: Arc<Engine>,
+        journal: ChangeJournal,
+        bring_back: BringBack,
+    ) -> Self {
+        let (graded, setup) = (engine.telemetry().answers_are_real(), engine.setup());
+        let now = engine.telemetry().now();
+        let machine = ChangeMachine::following(past, setup, engine.telemetry().reading(), graded);
+        let look = machine.first_look(now);
+        let driver = Driver {
+            machine: Ranked::new(machine),
+            inbox: Arc::default(),
+            engine,
+            journal,
+            bring_back: Some(bring_back),
+        };
+        let mut changes = Changes {
+            driver: Arc::new(driver),
+            thread: None,
+        };
+        changes.listen();
+        if let Some(ChangeAction::LookAt(at)) = look {
+            changes.driver.inbox.put(|mail| mail.look_at = Some(at));
+            if let Err(error) = changes.start_thread() {
+                let text = format!("nobody watches the models on probation: {error}");
+                changes.driver.log(LogLevel::Warn, text).trace();
+            }
+        }
+        changes
+    }
+
+    /// Returns what the changes of the next models go on with, which came by a change that `why` says;
+    /// on terms they are on probation against what was measured here.
+    pub fn past(&self, why: String, terms: Option<Terms>) -> PastChanges {
+        let telemetry = self.driver.engine.telemetry();
+        let latency = telemetry.observe().latency.since;
+        let terms = terms.map(|terms| {
+            let since = self.driver.machine.lock().since().clone();
+            (terms, self.driver.baseline_since(terms, since))
+        });
+        PastChanges {
+            why,
+            terms,
+            latency: Some(latency).filter(|latency| latency.summary.count > 0),
+            ..self.driver.machine.lock().past(&telemetry.reading())
+        }
+    }
+
+    /// Whether the models are on probation.
+    pub fn watches_models(&self) -> bool {
+        self.driver.machine.lock().watches_models()
     }
 
     /// Works out what applying a setup would change.
@@ -114,6 +175,16 @@ impl Changes {
             terms,
             origin,
         })
+    }
+
+    /// Whether there is a setup that ran before the last change.
+    pub fn can_undo(&self) -> bool {
+        self.driver.machine.lock().before().is_ok()
+    }
+
+    /// Whether there is a setup that the last undo took back.
+    pub fn can_redo(&self) -> bool {
+        self.driver.machine.lock().after().is_ok()
     }
 
     /// Brings back what ran before the last change.
@@ -266,6 +337,10 @@ impl Driver {
     fn run(&self) {
         while let Some(job) = self.inbox.next(&self.engine) {
             let event = match job {
+                Job::Work(ChangeWork::BringModelsBack(why)) => {
+                    self.bring_back.iter().for_each(|ask| ask(why.clone()));
+                    continue;
+                }
                 Job::Work(work) => {
                     self.work(work);
                     continue;
@@ -336,6 +411,8 @@ impl Driver {
             ChangeWork::Evacuate(device) => {
                 engine.evacuate(device, &|running| self.fallback(running), watch)
             }
+            // It is no work on this engine.
+            ChangeWork::BringModelsBack(_) => Err(ApplyError::Stale),
             ChangeWork::Abandon(device) => {
                 let ending = |_: &Matrix| Err(NoFallback("the system is shutting down".into()));
                 engine.evacuate(device, &ending, watch)
@@ -358,6 +435,10 @@ impl Driver {
             let (terms, since) = machine.baseline_wanted()?;
             (terms, since.clone())
         };
+        Some(self.baseline_since(terms, start))
+    }
+
+    fn baseline_since(&self, terms: Terms, start: Reading) -> Baseline {
         let engine = &self.engine;
         let now = engine.telemetry().reading();
         let window = engine
@@ -367,9 +448,9 @@ impl Driver {
         let mut kept: Vec<Reading> = engine.telemetry().readings_between(from.at, now.at);
         kept.insert(0, from.clone());
         let pieces = kept.windows(2).map(|pair| pair[1].since(&pair[0]));
-        Some(Baseline {
+        Baseline {
             pieces: pieces.collect(),
             whole: now.since(&from),
-        })
+        }
     }
 }

@@ -137,6 +137,8 @@ pub enum ChangeWork {
     Evacuate(DeviceIndex),
     /// Take a lost device's workers away: nothing is started any more.
     Abandon(DeviceIndex),
+    /// Bring the models of before back, since those of now did worse; says how.
+    BringModelsBack(String),
 }
 
 /// Why a change is not begun.

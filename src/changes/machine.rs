@@ -17,8 +17,8 @@ use super::change_log::{ChangeLog, MarkKind};
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 use super::judge::{Baseline, JudgeVerdict, Terms};
 use super::status::{
-    Actions, ChangeStatus, ProbationState, ReloadState, ReloadView, RunningProbation, TAKEN_BACK,
-    UnderWay, done, failed, info,
+    Actions, ChangeStatus, PastChanges, ProbationState, ReloadState, ReloadView, RunningProbation,
+    TAKEN_BACK, UnderWay, done, failed, info,
 };
 
 /// The state of all changes of what runs.
@@ -49,6 +49,62 @@ impl ChangeMachine {
             log: ChangeLog::new(running, now, graded),
             probation: None,
         }
+    }
+
+    /// Creates a machine that goes on with another one's log, since other models serve; with terms they
+    /// are on probation.
+    pub fn following(past: PastChanges, running: Setup, now: Reading, graded: bool) -> Self {
+        let PastChanges {
+            log,
+            why,
+            latency,
+            terms,
+            probation,
+        } = past;
+        let frame = Arc::clone(running.matrix.frame());
+        let at = now.at;
+        let log = ChangeLog::after(log, (running, why), now, graded);
+        let watched = terms.map(|(terms, before)| {
+            let before = log.graded_baseline(before);
+            let measured = log.measured(&before.whole);
+            RunningProbation::new(terms, &before, measured, None, at)
+        });
+        ChangeMachine {
+            frame,
+            under_way: None,
+            lost: VecDeque::new(),
+            is_closing: false,
+            shown: None,
+            latency_before: latency,
+            probation: watched.or(probation.map(RunningProbation::over)),
+            log,
+        }
+    }
+
+    /// Returns what a machine for other models goes on with.
+    pub fn past(&self, now: &Reading) -> PastChanges {
+        let probation = self.probation.as_ref().map(|p| p.view.clone());
+        PastChanges {
+            log: self.log.past(now),
+            probation: probation.filter(|p| p.state != ProbationState::Watching),
+            ..PastChanges::default()
+        }
+    }
+
+    /// Returns when the probation is to be looked at next, if one is under way.
+    pub fn first_look(&self, now: Duration) -> Option<ChangeAction> {
+        self.next_look(now)
+    }
+
+    /// Whether the models are on probation: what comes back are those of before.
+    pub fn watches_models(&self) -> bool {
+        let watched = self.probation.as_ref().filter(|p| p.is_watching());
+        watched.is_some_and(|p| p.view.fallback.is_none())
+    }
+
+    /// Returns the reading at the time when the running setup began to serve.
+    pub fn since(&self) -> &Reading {
+        self.log.since()
     }
 
     /// Takes what happens at `now` and returns what is to be done about it.
@@ -119,7 +175,8 @@ impl ChangeMachine {
             return Err(ChangeRefusal::NotNow);
         }
         let watched = self.probation.as_ref().filter(|p| p.is_watching());
-        watched.map_or(Err(ChangeRefusal::NoProbation), |p| Ok(&p.view.fallback))
+        let fallback = watched.and_then(|p| p.view.fallback.as_ref());
+        fallback.ok_or(ChangeRefusal::NoProbation)
     }
 
     /// Returns the terms of the change under way, if it has any, and what had been done
@@ -355,7 +412,7 @@ impl ChangeMachine {
             let before = self.log.graded_baseline(*before);
             let measured = self.log.measured(&before.whole);
             let fallback = plan.from().clone();
-            let probation = RunningProbation::new(terms, &before, measured, fallback, now);
+            let probation = RunningProbation::new(terms, &before, measured, Some(fallback), now);
             self.probation = Some(probation);
         }
         let took = now.saturating_sub(change.began);
@@ -385,8 +442,10 @@ impl ChangeMachine {
             }
             JudgeVerdict::Failed(why) => {
                 watched.view.state = ProbationState::Failed(why.clone());
-                let fallback = Box::new(watched.view.fallback.clone());
-                self.roll_back(now, why, fallback)
+                match watched.view.fallback.clone() {
+                    Some(fallback) => self.roll_back(now, why, Box::new(fallback)),
+                    None => models_back(why),
+                }
             }
         }
     }
@@ -397,4 +456,11 @@ impl ChangeMachine {
         let begin = self.begin(change, ChangeWork::ApplySetup(fallback));
         vec![ChangeAction::Log(LogLevel::Warn, text), begin]
     }
+}
+
+/// The models of before come back: that ends the engine that this is about.
+fn models_back(why: String) -> Actions {
+    let text = format!("probation failed: {why}; the models of before come back");
+    let log = ChangeAction::Log(LogLevel::Warn, text);
+    vec![log, ChangeAction::Run(ChangeWork::BringModelsBack(why))]
 }

@@ -12,8 +12,8 @@ mod machine;
 mod status;
 
 pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
-pub use driver::{ChangeJournal, Changes};
+pub use driver::{BringBack, ChangeJournal, Changes};
 pub use event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
 pub use machine::ChangeMachine;
-pub use status::{ChangeStatus, Probation, ProbationState, ReloadState, ReloadView};
+pub use status::{ChangeStatus, PastChanges, Probation, ProbationState, ReloadState, ReloadView};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::{Distribution, Reading};
 use crate::serving::{ApplyError, LogLevel, Plan, Setup};
 
-use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
+use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, PastLog, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin};
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
@@ -29,6 +29,20 @@ pub struct ChangeStatus {
     pub history: Vec<HistoryEntry>,
     /// The last probation, unless something was changed since.
     pub probation: Option<Probation>,
+}
+
+/// What the changes of other models leave to those of the next: history goes on.
+#[derive(Clone, Debug, Default)]
+pub struct PastChanges {
+    pub(super) log: PastLog,
+    /// The change by which the next models came.
+    pub(super) why: String,
+    /// Latencies under the models of before.
+    pub(super) latency: Option<Distribution>,
+    /// The terms of the next models, and what was measured of those of before.
+    pub(super) terms: Option<(Terms, Baseline)>,
+    /// The last probation, if it is over.
+    pub(super) probation: Option<Probation>,
 }
 
 /// A change of what runs: the one under way, or the last one.
@@ -68,8 +82,8 @@ pub struct Probation {
     pub after: Measured,
     /// How each limit stands; none where there is nothing to compare with.
     pub checks: Vec<Check>,
-    /// The setup that comes back if it fails.
-    pub fallback: Setup,
+    /// The setup that comes back if it fails, or `None` where the models of before do.
+    pub fallback: Option<Setup>,
 }
 
 /// Where a probation stands.
@@ -168,7 +182,7 @@ impl RunningProbation {
         terms: Terms,
         before: &Baseline,
         measured: Measured,
-        fallback: Setup,
+        fallback: Option<Setup>,
         now: Duration,
     ) -> Self {
         let judge = Judge::new(terms, before, now);
@@ -184,6 +198,16 @@ impl RunningProbation {
                 fallback,
             },
             judge,
+        }
+    }
+
+    /// One that is over, to be shown on.
+    pub(super) fn over(view: Probation) -> Self {
+        let judge = Judge::new(view.terms, &Baseline::default(), view.since);
+        RunningProbation {
+            start: None,
+            judge,
+            view,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Why what is served does not change.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -9,6 +11,9 @@ use crate::catalogue::CatalogueError;
 use crate::codes::{Code, Coded};
 use crate::search::SearchError;
 use crate::serving::EngineError;
+use crate::words::format_bytes;
+
+use super::place::NoRoomBeside;
 
 /// Why models are not served as they were asked for.
 #[derive(Debug, Error)]
@@ -46,11 +51,16 @@ pub enum DeploymentError {
     /// There is no matrix for them.
     #[error(transparent)]
     Placement(#[from] SearchError),
+    /// They do not fit, and would without one of those that are served.
+    #[error("{reason}; it fits without `{would}`")]
+    Alone {
+        /// Why not.
+        reason: SearchError,
+        /// The models without any of which they would.
+        would: String,
+    },
     /// They do not fit beside those that run.
-    #[error(
-        "`{device}` has {free} bytes free beside what runs, and {needed} are needed; unload \
-         something first"
-    )]
+    #[error("{}; the old one may end first, or something be unloaded", beside(.device, *.needed, *.free))]
     Beside {
         /// The device.
         device: String,
@@ -59,12 +69,51 @@ pub enum DeploymentError {
         /// Bytes that are free.
         free: u64,
     },
+    /// Something else has changed since it was planned.
+    #[error("other models are served since this was planned; plan it again")]
+    Stale,
+    /// No change can be undone.
+    #[error("no other models were served before")]
+    NoUndo,
+    /// No undo can be redone.
+    #[error("no change of the models was undone")]
+    NoRedo,
+    /// The old engine had ended when the new one did not start.
+    #[error("{reason}; the models of before serve again, after a gap of {} ms", .gap.as_millis())]
+    CameBack {
+        /// Why it did not start.
+        reason: String,
+        /// The time in which no request was begun.
+        gap: Duration,
+    },
     /// Their pool is too small for a segment.
     #[error(transparent)]
     Segment(#[from] SegmentTooLarge),
     /// Their engine does not start.
     #[error(transparent)]
     Engine(#[from] EngineError),
+}
+
+/// Says which device has how little room.
+pub(super) fn beside(device: &str, needed: u64, free: u64) -> String {
+    let (needed, free) = (format_bytes(needed), format_bytes(free));
+    format!("`{device}` has {free} free beside what runs, and {needed} are needed")
+}
+
+impl From<NoRoomBeside> for DeploymentError {
+    fn from(room: NoRoomBeside) -> Self {
+        DeploymentError::Beside {
+            device: room.device,
+            needed: room.needed,
+            free: room.free,
+        }
+    }
+}
+
+impl fmt::Display for NoRoomBeside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&beside(&self.device, self.needed, self.free))
+    }
 }
 
 impl DeploymentError {
@@ -98,9 +147,13 @@ impl Coded for DeploymentError {
             DeploymentError::Fixed => Code::ModelsFixed,
             DeploymentError::Nothing(_) | DeploymentError::Catalogue(_) => Code::NoModels,
             DeploymentError::Placement(_)
+            | DeploymentError::Alone { .. }
             | DeploymentError::Beside { .. }
             | DeploymentError::Segment(_) => Code::DoesNotFit,
-            DeploymentError::Engine(_) => Code::WorkerNotBuilt,
+            DeploymentError::Stale => Code::PlanStale,
+            DeploymentError::NoUndo => Code::NoUndo,
+            DeploymentError::NoRedo => Code::NoRedo,
+            DeploymentError::Engine(_) | DeploymentError::CameBack { .. } => Code::WorkerNotBuilt,
         }
     }
 }

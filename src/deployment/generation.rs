@@ -6,14 +6,17 @@ use std::thread::{self, JoinHandle};
 use crate::allocation::Matrix;
 use crate::catalogue::Catalogue;
 use crate::device::Devices;
-use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory};
+use crate::ensemble::PolicyKind;
+use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 
-use super::{DeploymentError, place};
+use super::DeploymentError;
 
 /// See the module's text.
 pub struct Generation {
     /// Its number, from 0.
     pub number: u64,
+    /// The change by which it came, in words.
+    pub why: String,
     /// The models that it serves.
     pub catalogue: Arc<Catalogue>,
     /// The engine.
@@ -39,6 +42,7 @@ impl Generation {
         )?;
         Ok(Generation {
             number,
+            why: "start".into(),
             catalogue,
             engine: Arc::new(engine),
             factory,
@@ -51,29 +55,43 @@ impl Generation {
     }
 }
 
-/// Starts an engine for `catalogue` beside the running one, with what carries over of its settings.
-pub(super) fn start_beside(
-    running: &Generation,
+/// Starts an engine for `catalogue` after another one, with settings that suit its models.
+pub(super) fn start_after(
+    (before, why): (&Generation, String),
     catalogue: Arc<Catalogue>,
     devices: &Devices,
+    (matrix, settings): (&Matrix, &StartSettings),
     options: EngineOptions,
 ) -> Result<Generation, DeploymentError> {
-    let matrix = place::next(running, &catalogue, devices, options)?;
     let models = Arc::clone(catalogue.models());
-    let factory = Arc::new(NetworkFactory::after(&running.factory, models));
-    let number = running.number + 1;
-    let next = Generation::start(number, catalogue, devices, &matrix, factory, options)?;
-    next.take_over(&running.engine);
-    Ok(next)
+    let factory = Arc::new(NetworkFactory::after(&before.factory, models));
+    let number = before.number + 1;
+    let next = Generation::start(number, catalogue, devices, matrix, factory, options)?;
+    next.take_over(settings);
+    Ok(Generation { why, ..next })
+}
+
+/// The settings that an engine begins with.
+#[derive(Clone, Debug)]
+pub(super) enum StartSettings {
+    /// The policy of the one before, and otherwise those of the models.
+    Policy(PolicyKind),
+    /// Those under which the same models ran before.
+    Again(Box<Setup>),
 }
 
 impl Generation {
-    /// Follows the policy of another engine, where it suits the batch sizes.
-    fn take_over(&self, other: &Engine) {
-        let policy = other.settings().policy();
+    /// Follows settings, where they suit the models.
+    fn take_over(&self, settings: &StartSettings) {
         let setup = self.engine.setup();
-        let wanted = crate::serving::Setup { policy, ..setup };
-        // One that does not suit the models is left: theirs holds.
+        let wanted = match settings {
+            StartSettings::Policy(policy) => Setup {
+                policy: *policy,
+                ..setup
+            },
+            StartSettings::Again(before) => before.with_matrix(setup.matrix),
+        };
+        // Those that do not suit the models are left: theirs hold.
         if let Ok(plan) = self.engine.plan(&wanted) {
             self.engine.adjust(&plan);
         }

@@ -3,30 +3,46 @@
 //! They are a [`Catalogue`]. A change of it starts an engine for the new one beside the
 //! engine that runs; networks that both serve are there once. Requests that come from one moment on go
 //! to the new engine, those under way end on the version that they began with, and then the old engine
-//! stops. Models that stay keep their places and batch sizes in the matrix, and so does a new version of
+//! stops. Where both do not fit beside each other, the old one may end first: requests wait meanwhile.
+//! A change can be planned before it is applied, and undone. Models that stay keep their places and batch sizes in the matrix, and so does a new version of
 //! one that was there.
 
+mod change;
 mod error;
+mod gap;
 mod generation;
 mod place;
+mod plan;
+mod preview;
 mod source;
 mod status;
+mod switch;
+mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use crate::allocation::Matrix;
-use crate::catalogue::{Catalogue, NewEntry};
+use crate::allocation::{Matrix, UndoHistory};
+use crate::catalogue::Catalogue;
 use crate::device::Devices;
 use crate::lock::Ranked;
 use crate::serving::{DeploymentRank, EngineOptions, Leaf, NetworkFactory, SharedLeaf};
 
+pub use change::{Applied, CatalogueChange, Handover};
 pub use error::DeploymentError;
+use gap::HandoverGap;
 pub use generation::Generation;
-use generation::{Retiring, retire, start_beside};
+use generation::Retiring;
+pub use plan::CataloguePlan;
+use plan::PastCatalogue;
+pub use preview::{CataloguePreview, DeviceMemory};
 pub use source::{ModelSource, ModelsRead};
 pub use status::{LoadState, ModelStatus};
+
+/// The most changes that can be undone: each keeps the models that served before it.
+const MOST_PAST: usize = 8;
 
 /// The most remarks that are kept for whoever takes them.
 const MOST_NOTICES: usize = 256;
@@ -38,13 +54,20 @@ pub struct Deployment {
     devices: Devices,
     options: EngineOptions,
     running: SharedLeaf<Arc<Generation>>,
+    gap: HandoverGap,
     /// One change at a time.
     changing: Ranked<DeploymentRank, WantedNames>,
     /// How each model stands, also while a change is under way.
     known: SharedLeaf<Vec<ModelStatus>>,
     /// Remarks of the source that nobody has taken yet.
     notices: Leaf<Vec<String>>,
+    /// Whether there is something to undo, and to redo.
+    undoable: AtomicU8,
 }
+
+/// The bits of what can be undone and redone.
+const UNDO: u8 = 1;
+const REDO: u8 = 2;
 
 /// The models that are to be served.
 #[derive(Default)]
@@ -53,6 +76,7 @@ struct WantedNames {
     /// Why models that were wanted are not served.
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
+    past: UndoHistory<PastCatalogue>,
 }
 
 /// The way in which a deployment begins.
@@ -84,7 +108,7 @@ impl Deployment {
         let wanted = WantedNames {
             names: names.chain(read.failures.keys().cloned()).collect(),
             failures: read.failures,
-            retiring: None,
+            ..WantedNames::default()
         };
         let options = EngineOptions {
             epoch: start.options.epoch.or_else(|| Some(Instant::now())),
@@ -103,8 +127,10 @@ impl Deployment {
             devices: start.devices,
             options,
             running: SharedLeaf::new(Arc::new(first)),
+            gap: HandoverGap::default(),
             known: SharedLeaf::new(Vec::new()),
             notices: Leaf::new(read.notices),
+            undoable: AtomicU8::new(0),
             changing: Ranked::new(wanted),
         };
         deployment.tell(&deployment.changing.lock());
@@ -136,18 +162,7 @@ impl Deployment {
     /// # Errors
     /// It is unknown, cannot be read, or does not fit beside what runs: that goes on.
     pub fn load(&self, name: &str) -> Result<(), DeploymentError> {
-        let source = self.source()?;
-        if !source.names().iter().any(|known| known == name) {
-            return Err(DeploymentError::Unknown(name.to_owned()));
-        }
-        let mut wanted = self.changing.lock();
-        let mut names = wanted.names.clone();
-        names.insert(name.to_owned());
-        self.change_to(&mut wanted, names)?;
-        match wanted.failures.get(name) {
-            Some(reason) => Err(DeploymentError::failed(name, reason)),
-            None => Ok(()),
-        }
+        self.change(CatalogueChange::Load(name.to_owned()))
     }
 
     /// Unloads a model; with `dependents` also the pipelines that use it, which are refused otherwise.
@@ -155,29 +170,65 @@ impl Deployment {
     /// # Errors
     /// It is not served, a pipeline uses it, or nothing would be left.
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
-        self.source()?;
-        let mut wanted = self.changing.lock();
-        let running = self.running();
-        if !wanted.names.contains(name) && running.catalogue.find(name, None).is_none() {
-            return Err(DeploymentError::Unknown(name.to_owned()));
-        }
-        let users = status::users_of(&running.catalogue, name);
-        if let (false, Some(by)) = (dependents, users.first()) {
-            return Err(DeploymentError::used(name, by));
-        }
-        let mut names = wanted.names.clone();
-        names.remove(name);
-        names.retain(|other| !users.contains(other));
-        self.change_to(&mut wanted, names)
+        let name = name.to_owned();
+        self.change(CatalogueChange::Unload { name, dependents })
     }
 
-    /// Reads the source again and serves what is there now: models that came, went or changed.
+    /// Reads the source again and serves what is there now: models that came, went or changed. Versions
+    /// that were taken back stay away.
     ///
     /// # Errors
     /// The models do not fit beside those that run: these go on.
     pub fn refresh(&self) -> Result<(), DeploymentError> {
-        let names = self.source()?.names().into_iter().collect();
-        self.change_to(&mut self.changing.lock(), names)
+        self.change(CatalogueChange::Refresh)
+    }
+
+    fn change(&self, change: CatalogueChange) -> Result<(), DeploymentError> {
+        let mut wanted = self.changing.lock();
+        let plan = self.plan_for(&wanted, change)?;
+        self.apply_to(&mut wanted, plan, Handover::Beside).map(drop)
+    }
+
+    /// Works out what a change would make of models, columns and memory; nothing changes yet.
+    ///
+    /// # Errors
+    /// It cannot be made, not even if the running engine ends first.
+    pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
+        self.plan_for(&self.changing.lock(), change)
+    }
+
+    /// Makes a change that was worked out.
+    ///
+    /// # Errors
+    /// Something else has changed since, both engines do not fit beside each other, or the new one does
+    /// not start: what ran before runs.
+    pub fn apply(
+        &self,
+        plan: CataloguePlan,
+        handover: Handover,
+    ) -> Result<Applied, DeploymentError> {
+        self.apply_to(&mut self.changing.lock(), plan, handover)
+    }
+
+    /// Whether a change can be undone.
+    pub fn can_undo(&self) -> bool {
+        self.undoable.load(Ordering::Relaxed) & UNDO != 0
+    }
+
+    /// Whether the last undo can be redone.
+    pub fn can_redo(&self) -> bool {
+        self.undoable.load(Ordering::Relaxed) & REDO != 0
+    }
+
+    /// Tells `waiter` once the next engine takes requests, or none ever will. Returns `false` if there
+    /// is nothing to wait for: an engine runs.
+    pub fn wait_for_engine(&self, waiter: Box<dyn FnOnce() + Send>) -> bool {
+        self.gap.wait(waiter)
+    }
+
+    /// Whether no engine takes requests just now: the old one ends before the new one starts.
+    pub fn is_between(&self) -> bool {
+        self.gap.is_open()
     }
 
     /// Keeps a remark for whoever takes them.
@@ -196,43 +247,7 @@ impl Deployment {
         self.source.as_ref().ok_or(DeploymentError::Fixed)
     }
 
-    fn change_to(
-        &self,
-        wanted: &mut WantedNames,
-        names: BTreeSet<String>,
-    ) -> Result<(), DeploymentError> {
-        let running = self.running();
-        let before: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
-        let mut read = self.source()?.read(&names, &before);
-        read.keep_served(&names, &before);
-        self.keep_notices(&mut read.notices);
-        if read.entries.is_empty() {
-            return Err(DeploymentError::nothing(&read.failures));
-        }
-        if !read.is_same(&before) {
-            self.switch(wanted, &running, read.entries)?;
-        }
-        (wanted.names, wanted.failures) = (names, read.failures);
-        self.tell(wanted);
-        Ok(())
-    }
-
-    /// Starts the next generation and lets the running one end.
-    fn switch(
-        &self,
-        wanted: &mut WantedNames,
-        running: &Arc<Generation>,
-        entries: Vec<NewEntry>,
-    ) -> Result<(), DeploymentError> {
-        // Two generations beside each other, never three.
-        drop(wanted.retiring.take());
-        let catalogue = Arc::new(Catalogue::new(&self.name, entries)?);
-        let next = start_beside(running, catalogue, &self.devices, self.options)?;
-        *self.running.write() = Arc::new(next);
-        wanted.retiring = Some(retire(Arc::clone(running)));
-        Ok(())
-    }
-
+    /// Lets whoever asks see how each model stands.
     fn tell(&self, wanted: &WantedNames) {
         let names = self.source.as_ref().map(|source| source.names());
         let catalogue = &self.running().catalogue;

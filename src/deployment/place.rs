@@ -2,13 +2,14 @@
 
 use crate::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
 use crate::catalogue::Catalogue;
-use crate::device::{Devices, MemberIndex};
+use crate::device::{Device, DeviceIndex, Devices, Ledger, MemberIndex};
 use crate::ensemble::{BatchSize, Ensemble};
 use crate::search::{complete, worst_fit};
 use crate::serving::EngineOptions;
 
 use super::DeploymentError;
 use super::generation::Generation;
+use super::preview::DeviceMemory;
 
 /// Returns a matrix for a catalogue, by worst-fit decreasing.
 pub(super) fn first(
@@ -21,21 +22,76 @@ pub(super) fn first(
     Ok(worst_fit(&frame, devices, &footprints)?)
 }
 
-/// Returns the matrix of the catalogue that follows the running one.
+/// Where the models of a catalogue would run, and whether that fits beside what runs.
+pub(super) struct Placement {
+    /// The matrix.
+    pub matrix: Matrix,
+    /// The device without room for both, if there is one.
+    pub not_beside: Option<NoRoomBeside>,
+    /// The memory of each device.
+    pub memory: Vec<DeviceMemory>,
+}
+
+/// A device has no room for a worker beside what runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoRoomBeside {
+    pub device: String,
+    pub needed: u64,
+    pub free: u64,
+}
+
+/// Returns where the catalogue that follows the running one runs; at the places of `wanted`, if there is
+/// one that still fits.
 ///
 /// # Errors
-/// It does not fit, alone or beside what runs.
+/// It does not fit even alone.
 pub(super) fn next(
     running: &Generation,
     catalogue: &Catalogue,
+    wanted: Option<&Matrix>,
     devices: &Devices,
     options: EngineOptions,
+) -> Result<Placement, DeploymentError> {
+    let footprints = footprints(catalogue, devices, options)?;
+    let lost = running.engine.faults().lost();
+    let again = wanted.filter(|matrix| may_run(matrix, catalogue, &lost, devices, &footprints));
+    let matrix = match again {
+        Some(matrix) => matrix.clone(),
+        None => placed(running, catalogue, &lost, devices, &footprints)?,
+    };
+    let beside = beside(running, &matrix, catalogue, &footprints, devices);
+    Ok(Placement {
+        memory: memory(running, &matrix, beside.as_ref().ok(), &footprints, devices),
+        not_beside: beside.err(),
+        matrix,
+    })
+}
+
+/// Whether a matrix of the same models, which ran before, can run again.
+fn may_run(
+    matrix: &Matrix,
+    catalogue: &Catalogue,
+    lost: &[DeviceIndex],
+    devices: &Devices,
+    footprints: &Footprints,
+) -> bool {
+    *matrix.frame() == Frame::of(catalogue.models(), devices)
+        && !matrix
+            .workers()
+            .any(|(cell, _)| lost.contains(&cell.device))
+        && footprints.book(matrix, devices).is_ok()
+}
+
+fn placed(
+    running: &Generation,
+    catalogue: &Catalogue,
+    lost: &[DeviceIndex],
+    devices: &Devices,
+    footprints: &Footprints,
 ) -> Result<Matrix, DeploymentError> {
     let (old, new) = (running.catalogue.models(), catalogue.models());
     let matrix = running.engine.matrix();
     let frame = Frame::of(new, devices);
-    let footprints = footprints(catalogue, devices, options)?;
-    let lost = running.engine.faults().lost();
     let kept: Vec<(Cell, BatchSize)> = MemberIndex::all(new.members.len())
         .filter_map(|member| Some((member, predecessor(old, new, member)?)))
         .flat_map(|(member, before)| {
@@ -44,11 +100,32 @@ pub(super) fn next(
         })
         .filter(|(cell, size)| !lost.contains(&cell.device) && new.batch_sizes.contains(*size))
         .collect();
-    let found = complete(&frame, &kept, &lost, devices, &footprints);
+    let found = complete(&frame, &kept, lost, devices, footprints);
     // A version that outgrew the place of the last one is placed anew, with all others.
-    let found = found.or_else(|_| complete(&frame, &[], &lost, devices, &footprints))?;
-    check_beside(running, &found, catalogue, &footprints, devices)?;
-    Ok(found)
+    Ok(found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?)
+}
+
+/// Returns the memory of each device now, while both engines are there, and after.
+fn memory(
+    running: &Generation,
+    matrix: &Matrix,
+    during: Option<&Ledger>,
+    footprints: &Footprints,
+    devices: &Devices,
+) -> Vec<DeviceMemory> {
+    let now = running.engine.ledger(&running.engine.matrix()).ok();
+    let after = footprints.book(matrix, devices).ok();
+    let booked = |ledger: Option<&Ledger>, device| ledger.map(|ledger| ledger.booked(device));
+    let of_device = |(index, device): (DeviceIndex, &Device)| DeviceMemory {
+        device: device.name.clone(),
+        now: booked(now.as_ref(), index).unwrap_or(0),
+        during: booked(during, index),
+        after: booked(after.as_ref(), index).unwrap_or(0),
+        bytes: devices.memory_bytes(index),
+    };
+    DeviceIndex::enumerate(devices.iter())
+        .map(of_device)
+        .collect()
 }
 
 fn footprints(
@@ -70,17 +147,17 @@ fn predecessor(old: &Ensemble, new: &Ensemble, member: MemberIndex) -> Option<Me
     find(&|m| m.has_network_of(wanted)).or_else(|| find(&|m| m.name == wanted.name))
 }
 
-/// Checks that both engines have room for a moment. Weights that both hold are there once.
-fn check_beside(
+/// Returns the bookings of both engines together, which are there for a moment. Weights that both hold
+/// are there once.
+fn beside(
     running: &Generation,
     matrix: &Matrix,
     catalogue: &Catalogue,
     footprints: &Footprints,
     devices: &Devices,
-) -> Result<(), DeploymentError> {
-    let Ok(mut ledger) = running.engine.ledger(&running.engine.matrix()) else {
-        return Ok(());
-    };
+) -> Result<Ledger, NoRoomBeside> {
+    let now = running.engine.ledger(&running.engine.matrix());
+    let mut ledger = now.unwrap_or_else(|_| Ledger::new(devices));
     let (old, new) = (running.catalogue.models(), catalogue.models());
     for (cell, size) in matrix.workers() {
         let mut booking = footprints.booking(cell, size);
@@ -92,13 +169,11 @@ fn check_beside(
         }
         // Columns of another matrix: no weights are shared by number.
         booking.member = MemberIndex::new(old.members.len() + cell.member.get());
-        ledger
-            .book(&booking)
-            .map_err(|room| DeploymentError::Beside {
-                device: devices.get(cell.device).name.clone(),
-                needed: room.needed,
-                free: room.free,
-            })?;
+        ledger.book(&booking).map_err(|room| NoRoomBeside {
+            device: devices.get(cell.device).name.clone(),
+            needed: room.needed,
+            free: room.free,
+        })?;
     }
-    Ok(())
+    Ok(ledger)
 }

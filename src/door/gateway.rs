@@ -76,7 +76,7 @@ impl Gateway {
     ) -> Result<(), ServiceError> {
         if let (Some(keys), Some(role)) = (&self.keys, needed) {
             let who = keys.check(header, role)?;
-            record.note(|facts| facts.key = Some(who));
+            record.is_by(who);
         }
         Ok(())
     }
@@ -91,7 +91,8 @@ impl Gateway {
         within: Option<Duration>,
         record: &CallRecord,
     ) -> Result<InferenceReply, ServiceError> {
-        let model = self.service.describe(&call.model)?;
+        let model = self.service.describe(&call.model);
+        let model = model.inspect_err(|error| record.fails_by(error.kind()))?;
         record.asks(&model.name, &model.version, &call.id);
         let tally = self.tallies.of(&model).begin();
         match self.answer(&call, &model, within).await {
@@ -109,6 +110,7 @@ impl Gateway {
                 Ok(reply)
             }
             Err(error) => {
+                record.fails_by(error.kind());
                 tally.end(Err(&error));
                 Err(error)
             }

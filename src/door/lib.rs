@@ -9,6 +9,7 @@
 #![warn(missing_docs, unreachable_pub)]
 
 mod cache;
+pub mod callers;
 pub mod calls;
 pub mod client;
 mod describe;
@@ -32,7 +33,7 @@ mod watched;
 
 pub use cache::CacheMachine;
 pub use options::ServerOptions;
-pub use server::{Addresses, InferenceServer, StartError};
+pub use server::{Addresses, InferenceServer, ServerActivity, StartError};
 
 /// The messages and services of the published interface files.
 #[allow(

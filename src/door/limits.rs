@@ -109,6 +109,11 @@ impl Allowance {
         })
     }
 
+    /// Returns how many are there.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
     /// Takes nothing yet.
     pub(crate) fn share(self: &Arc<Self>) -> AllowanceShare {
         AllowanceShare {

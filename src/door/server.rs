@@ -8,12 +8,14 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::callers::CallersSeen;
 use crate::calls::CallRecorder;
 use crate::calls::access::AccessLog;
 use crate::calls::traces::TraceExporter;
 use crate::gateway::Gateway;
 use crate::grpc;
 use crate::http::{self, HttpScope};
+use crate::limits::Allowance;
 use crate::net::{Ending, accept};
 use crate::options::ServerOptions;
 use crate::service::ModelService;
@@ -29,6 +31,34 @@ pub struct Addresses {
     pub metrics: Option<SocketAddr>,
     /// Whether clients have to speak TLS there.
     pub tls: bool,
+    /// Whether clients have to send a key there.
+    pub keys: bool,
+}
+
+/// The connections that are open, of each protocol.
+struct OpenConnections {
+    http: Arc<Allowance>,
+    grpc: Arc<Allowance>,
+}
+
+impl OpenConnections {
+    fn of(most: usize) -> Self {
+        OpenConnections {
+            http: Allowance::of(most),
+            grpc: Allowance::of(most),
+        }
+    }
+}
+
+/// Who asks a server now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerActivity {
+    /// Connections of HTTP that are open.
+    pub http: usize,
+    /// Connections of gRPC that are open.
+    pub grpc: usize,
+    /// The callers of the last minute, and what was refused.
+    pub seen: CallersSeen,
 }
 
 /// Why a server does not start.
@@ -80,6 +110,7 @@ pub struct InferenceServer {
     addresses: Addresses,
     end: watch::Sender<bool>,
     farewell: std::time::Duration,
+    connections: OpenConnections,
     calls: Arc<CallRecorder>,
     runtime: Option<Runtime>,
 }
@@ -112,23 +143,26 @@ impl InferenceServer {
             grpc: address(&grpc),
             metrics: address(&metrics),
             tls: options.tls.is_some(),
+            keys: options.keys.is_some(),
         };
         let calls = recorder(options, &runtime)?;
         let gateway = Gateway::new(service, options, calls);
         let calls = Arc::clone(&gateway.calls);
         let (end, ending) = Ending::new();
+        let connections = OpenConnections::of(options.limits.connections);
         {
             let _inside = runtime.enter();
             let scopes = [(http, HttpScope::Protocol), (metrics, HttpScope::Metrics)];
             for (listener, scope) in scopes {
-                serve_http(&runtime, listener, &gateway, scope, &ending)?;
+                serve_http(&runtime, listener, (&gateway, &connections), scope, &ending)?;
             }
-            serve_grpc(&runtime, grpc, &gateway, &ending)?;
+            serve_grpc(&runtime, grpc, (&gateway, &connections), &ending)?;
         }
         Ok(InferenceServer {
             addresses,
             end,
             farewell: options.limits.farewell,
+            connections,
             calls,
             runtime: Some(runtime),
         })
@@ -137,6 +171,15 @@ impl InferenceServer {
     /// Returns where it listens.
     pub fn addresses(&self) -> Addresses {
         self.addresses
+    }
+
+    /// Returns who asks now.
+    pub fn activity(&self) -> ServerActivity {
+        ServerActivity {
+            http: self.connections.http.held(),
+            grpc: self.connections.grpc.held(),
+            seen: self.calls.callers.seen(),
+        }
     }
 }
 
@@ -161,6 +204,7 @@ fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, 
     Ok(CallRecorder {
         access: access.transpose().map_err(StartError::AccessLog)?,
         traces: traces.map(|traces| TraceExporter::begin(traces, runtime.handle(), notices())),
+        callers: Arc::default(),
     })
 }
 
@@ -190,7 +234,7 @@ fn listen(
 fn serve_http(
     runtime: &Runtime,
     listener: Option<TcpListener>,
-    gateway: &Arc<Gateway>,
+    (gateway, connections): (&Arc<Gateway>, &OpenConnections),
     scope: HttpScope,
     ending: &Ending,
 ) -> Result<(), StartError> {
@@ -199,8 +243,11 @@ fn serve_http(
     };
     let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
     let (gateway, told) = (Arc::clone(gateway), ending.clone());
-    let most = gateway.limits.connections;
-    runtime.spawn(accept(listener, most, ending.clone(), move |accepted| {
+    let places = match scope {
+        HttpScope::Protocol => Arc::clone(&connections.http),
+        HttpScope::Metrics => Allowance::of(gateway.limits.connections),
+    };
+    runtime.spawn(accept(listener, places, ending.clone(), move |accepted| {
         http::serve(Arc::clone(&gateway), accepted, scope, told.clone())
     }));
     Ok(())
@@ -209,7 +256,7 @@ fn serve_http(
 fn serve_grpc(
     runtime: &Runtime,
     listener: Option<TcpListener>,
-    gateway: &Arc<Gateway>,
+    (gateway, connections): (&Arc<Gateway>, &OpenConnections),
     ending: &Ending,
 ) -> Result<(), StartError> {
     let Some(listener) = listener else {
@@ -217,8 +264,8 @@ fn serve_grpc(
     };
     let listener = tokio::net::TcpListener::from_std(listener).map_err(StartError::Threads)?;
     let (gateway, told) = (Arc::clone(gateway), ending.clone());
-    let most = gateway.limits.connections;
-    runtime.spawn(accept(listener, most, ending.clone(), move |accepted| {
+    let places = Arc::clone(&connections.grpc);
+    runtime.spawn(accept(listener, places, ending.clone(), move |accepted| {
         grpc::serve(Arc::clone(&gateway), accepted, told.clone())
     }));
     Ok(())

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::Difference;
 use crate::catalogue::NamedMix;
 use crate::changes::Terms;
+use crate::deployment::{CatalogueChange, Handover};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::load::LoadPattern;
 use crate::ranged::{FieldOutOfRange, checked_when_read, ranged, within};
@@ -65,6 +66,22 @@ pub enum Command {
     TakeEditing(bool),
     /// Go on serving in the background when this console leaves.
     KeepServing,
+    /// Work out what a change of the models would change, and change nothing yet.
+    PlanModels(CatalogueChange),
+    /// Make the change of the models that was worked out under this number; with terms, it is taken
+    /// back where the new models do worse.
+    ApplyModels {
+        /// The number of the change.
+        number: u64,
+        /// How the new engine follows the old one.
+        handover: Handover,
+        /// The terms of a probation, if there is to be one.
+        terms: Option<Terms>,
+    },
+    /// Drop the change of the models that was worked out under this number.
+    DropModelsPlan(u64),
+    /// Begin to listen to clients over the network (`true`), or listen to nobody any more.
+    Listen(bool),
     /// Load a model, or the versions of it that are there now.
     LoadModel(String),
     /// Unload a model; with `dependents` also the pipelines that use it.

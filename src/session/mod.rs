@@ -3,9 +3,11 @@
 
 mod arrange;
 mod command;
+mod door_view;
 mod entries;
 mod failure_watch;
 mod live;
+mod model_change;
 mod model_view;
 mod playback;
 pub mod record;
@@ -26,9 +28,13 @@ pub use crate::search::{Algorithm as SearchKind, Method as SearchOrder};
 pub use crate::serving::{LogLevel, SettingChange, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
+pub use door_view::{
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+};
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;
+pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
 pub use model_view::{CatalogueView, ModelFigures, ModelKind};
 pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};

@@ -85,6 +85,24 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// Nobody can listen to clients over the network.
+    #[error("this session has no door to the network; `divisi serve` and `divisi` have one")]
+    NoDoor,
+    /// The door is open already.
+    #[error("clients are listened to already")]
+    DoorOpen,
+    /// The door is not open.
+    #[error("no client is listened to")]
+    DoorNotOpen,
+    /// An address cannot be listened at; says why.
+    #[error("{0}")]
+    NotListened(String),
+    /// Another change of the models is under way; says which.
+    #[error("the models are being changed ({0}); try again once that is over")]
+    ModelsChanging(String),
+    /// No change of the models was worked out under that number.
+    #[error("this change of the models is not planned any more; plan it again")]
+    NothingPlanned,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -150,6 +168,12 @@ impl Coded for SessionRefusal {
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
+            SessionRefusal::ModelsChanging(_) => Code::ChangeUnderWay,
+            SessionRefusal::NothingPlanned => Code::PlanStale,
+            SessionRefusal::NoDoor => Code::NoDoor,
+            SessionRefusal::DoorOpen => Code::DoorOpen,
+            SessionRefusal::DoorNotOpen => Code::DoorNotOpen,
+            SessionRefusal::NotListened(_) => Code::AddressNotListened,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,

@@ -18,8 +18,10 @@ use crate::search::{EvaluatorKind, SearchProgress};
 use crate::serving::{LogLevel, Setup, StepGraph};
 
 use super::command::Target;
+use super::door_view::DoorView;
 use super::entries::{DeviceView, EntryView, MemberView, Proposal};
 use super::failure_watch::LostRequests;
+use super::model_change::ModelChangeView;
 use super::model_view::CatalogueView;
 use super::playback::Playback;
 
@@ -61,6 +63,10 @@ pub struct Snapshot {
     pub models: Vec<CatalogueView>,
     /// Models can be loaded and unloaded.
     pub can_load: bool,
+    /// The last change of the models that somebody asked for.
+    pub model_change: Option<ModelChangeView>,
+    /// The door to the network, where there is one to open.
+    pub door: Option<DoorView>,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
     /// The steps of each model that can be asked, with how they do.

@@ -384,7 +384,7 @@ fn probation() -> Probation {
         before: Measured::default(),
         after: Measured::default(),
         checks: Vec::new(),
-        fallback: snapshot().setup(),
+        fallback: Some(snapshot().setup()),
     }
 }
 

@@ -432,6 +432,8 @@ pub fn snapshot() -> Snapshot {
         generation: 0,
         models: Vec::new(),
         can_load: false,
+        door: None,
+        model_change: None,
         ensemble: "digits".into(),
         answers: AnswerKind::Classes {
             count: AnswerWidth::nearest(10),

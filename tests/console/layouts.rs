@@ -9,7 +9,7 @@ use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 use crate::fake::Bench;
 use crate::rich::bench;
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "overview",
     "allocation",
     "streams",
@@ -17,6 +17,7 @@ const NAMES: [&str; 9] = [
     "members",
     "steps",
     "models",
+    "clients",
     "search",
     "presenter",
 ];

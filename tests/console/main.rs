@@ -29,6 +29,7 @@ mod captions;
 mod cells;
 mod change;
 mod cli;
+mod clients;
 mod commands;
 mod conduct;
 mod config;

@@ -1,10 +1,17 @@
 //! The models panel: what can be asked and what cannot, with the reasons; loading and unloading.
 
 use std::num::NonZeroU64;
+use std::time::Duration;
 
+use crossterm::event::KeyCode;
+use divisi::codes::Code;
+use divisi::deployment::{CatalogueChange, CataloguePreview, DeviceMemory, Handover};
 use divisi::device::MemberIndex;
 use divisi::metrics::LatencySummary;
-use divisi::session::{CatalogueView, Command, ModelFigures, ModelKind};
+use divisi::session::{
+    CatalogueView, Command, ModelChangeState, ModelChangeView, ModelFigures, ModelKind,
+    ModelsChanged, Refusal,
+};
 
 use crate::fake::Bench;
 
@@ -87,25 +94,145 @@ fn why_the_newest_files_are_not_served_is_said_of_the_model_under_the_cursor() {
     assert!(bench.text().contains(said), "{}", bench.text());
 }
 
+fn plan(change: CatalogueChange, preview: CataloguePreview) -> ModelChangeView {
+    ModelChangeView {
+        number: 7,
+        change,
+        state: ModelChangeState::Planned(Box::new(preview)),
+    }
+}
+
+fn preview(during: Option<u64>) -> CataloguePreview {
+    let memory = |device: &str| DeviceMemory {
+        device: device.into(),
+        now: 812 << 20,
+        during: during.map(|mib| mib << 20),
+        after: 930 << 20,
+        bytes: 1024 << 20,
+    };
+    CataloguePreview {
+        came: vec!["digits version 4".into()],
+        went: vec!["digits version 3".into()],
+        columns_came: vec!["res-l".into()],
+        columns_went: vec!["res-s".into()],
+        moved: vec!["cnn-m".into()],
+        memory: vec![memory("cpu:0"), memory("cpu:1")],
+        not_beside: during.is_none().then(|| {
+            "`cpu:0` has 212.0 MiB free beside what runs, and 930.0 MiB are needed".into()
+        }),
+    }
+}
+
+fn load() -> CatalogueChange {
+    CatalogueChange::Load("digits".into())
+}
+
 #[test]
-fn the_model_under_the_cursor_is_loaded_at_once_and_unloaded_after_a_question() {
+fn a_change_of_the_model_under_the_cursor_is_planned_first() {
     let mut bench = models(80, 24);
     bench.keys("jjjjo");
-    assert_eq!(bench.sent(), [Command::LoadModel("idle".into())]);
+    let idle = CatalogueChange::Load("idle".into());
+    assert_eq!(bench.sent(), [Command::PlanModels(idle)]);
     let mut bench = models(80, 24);
     bench.keys("d");
-    assert!(
-        bench.text().contains("Unload `digits`?"),
-        "{}",
-        bench.text()
-    );
-    assert_eq!(bench.sent(), []);
-    bench.keys("y");
-    let unload = Command::UnloadModel {
+    let unload = CatalogueChange::Unload {
         name: "digits".into(),
         dependents: false,
     };
-    assert_eq!(bench.sent(), [unload]);
+    assert_eq!(bench.sent(), [Command::PlanModels(unload)]);
+}
+
+#[test]
+fn a_plan_is_shown_and_applied_by_another_key_or_on_probation() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = models(width, height);
+        bench.show(|shown| shown.model_change = Some(plan(load(), preview(Some(1000)))));
+        screen!(format!("model_plan_{width}x{height}"), bench);
+    }
+    for (key, watched) in [("y", false), ("g", true)] {
+        let mut bench = models(80, 24);
+        bench.show(|shown| shown.model_change = Some(plan(load(), preview(Some(1000)))));
+        bench.keys("fo");
+        assert_eq!(bench.sent(), [], "no other key applies it");
+        bench.keys(key);
+        let apply = Command::ApplyModels {
+            number: 7,
+            handover: Handover::Beside,
+            terms: watched.then(|| bench.console.model().change.terms),
+        };
+        assert_eq!(bench.sent(), [apply]);
+    }
+}
+
+#[test]
+fn where_both_do_not_fit_the_old_one_ends_first_by_a_key_of_its_own() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = models(width, height);
+        bench.show(|shown| shown.model_change = Some(plan(load(), preview(None))));
+        screen!(format!("model_plan_old_first_{width}x{height}"), bench);
+    }
+    let mut bench = models(80, 24);
+    bench.show(|shown| shown.model_change = Some(plan(load(), preview(None))));
+    bench.keys("y");
+    assert_eq!(bench.sent(), []);
+    bench.keys("f");
+    let apply = Command::ApplyModels {
+        number: 7,
+        handover: Handover::OldFirst,
+        terms: None,
+    };
+    assert_eq!(bench.sent(), [apply]);
+}
+
+#[test]
+fn a_plan_is_dropped() {
+    let mut bench = models(80, 24);
+    bench.show(|shown| shown.model_change = Some(plan(load(), preview(Some(1000)))));
+    bench.press(KeyCode::Esc);
+    assert_eq!(bench.sent(), [Command::DropModelsPlan(7)]);
+}
+
+#[test]
+fn a_change_that_was_refused_is_told_in_the_message_and_at_the_model() {
+    let refused = |name: &str| ModelChangeView {
+        number: 7,
+        change: CatalogueChange::Load(name.into()),
+        state: ModelChangeState::Refused(Refusal::new(Code::DoesNotFit, "it is too large")),
+    };
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = models(width, height);
+        bench.show(|shown| shown.model_change = Some(refused("digits")));
+        screen!(format!("model_refused_{width}x{height}"), bench);
+        bench.keys("l");
+        bench.press(KeyCode::Esc);
+        let text = bench.text();
+        assert!(
+            text.contains("load `digits` was refused: it is too large"),
+            "{text}"
+        );
+    }
+    let mut bench = models(80, 24);
+    bench.show(|shown| shown.model_change = Some(refused("nobody")));
+    let text = bench.text();
+    assert!(text.contains("load `nobody`: it is too large"), "{text}");
+}
+
+#[test]
+fn how_long_no_request_was_begun_is_said() {
+    let mut bench = models(80, 24);
+    bench.show(|shown| {
+        shown.model_change = Some(ModelChangeView {
+            number: 7,
+            change: load(),
+            state: ModelChangeState::Done(ModelsChanged {
+                took: Duration::from_millis(120),
+                gap: Some(Duration::from_millis(80)),
+            }),
+        });
+    });
+    let text = bench.text();
+    assert!(text.contains("load `digits`: done in"), "{text}");
+    assert!(text.contains("no request begun for"), "{text}");
 }
 
 #[test]

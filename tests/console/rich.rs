@@ -195,7 +195,7 @@ pub fn on_probation(shown: &mut Snapshot) {
                 missing: 0,
             },
         ],
-        fallback: shown.setup(),
+        fallback: Some(shown.setup()),
     });
 }
 

@@ -1,6 +1,6 @@
 //! Servers that others ask over the network.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -88,4 +88,30 @@ fn a_server_that_cannot_listen_says_what_to_do() {
     }
     kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
     assert!(ended(&mut server).success(), "it drained");
+}
+
+#[test]
+fn a_console_closes_its_door_and_opens_it_again() {
+    let home = Home::new();
+    let mut command = home.command(&["digits", "--linear", "--load", "none"]);
+    let command = command
+        .args(["--http", "127.0.0.1:0"])
+        .stdin(Stdio::piped());
+    let mut console = command.stdout(Stdio::piped()).spawn().expect("starts");
+    let mut lines = BufReader::new(console.stdout.take().expect("piped")).lines();
+    let mut typed = console.stdin.take().expect("piped");
+    let mut said = |words: &str| {
+        let mut found = lines.by_ref().map(|line| line.expect("text"));
+        let found = found.find(|line| line.contains(words));
+        found.unwrap_or_else(|| panic!("{words} is not said"))
+    };
+    said("clients are listened to: http 127.0.0.1:");
+    writeln!(typed, "listen on").expect("is read");
+    said("clients are listened to already");
+    writeln!(typed, "listen off").expect("is read");
+    said("no client is listened to any more");
+    writeln!(typed, "listen off").expect("is read");
+    said("no client is listened to");
+    writeln!(typed, "quit").expect("is read");
+    assert!(ended(&mut console).success());
 }

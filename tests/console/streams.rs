@@ -583,3 +583,29 @@ fn the_spans_of_a_request_stand_out_in_all_rows_and_their_steps_are_named() {
     assert!(is_lit("res-m/32"), "a batch of the same request");
     assert!(!is_lit("cnn-m/8"), "a batch of another one");
 }
+
+#[test]
+fn the_way_of_a_request_is_told_its_last_step_and_what_it_waited_for() {
+    let mut bench = Bench::empty(160, 50, PLAIN);
+    let beside = batch().into_iter().map(|span| Span {
+        member: MemberIndex::new(4),
+        batch: Some(813),
+        of_step: None,
+        start: span.start + MILLI * 30,
+        end: span.end + MILLI * 30,
+        ..span
+    });
+    *bench.desk.spans.lock().unwrap() = batch().into_iter().chain(beside).collect();
+    bench.console.refresh();
+    bench.keys("3++");
+    bench.show(|shown| shown.now = MILLI * 42_100);
+    bench.keys("z,");
+    let text = bench.text();
+    let told = line(&text, "its request:");
+    assert!(
+        told.contains("4711 in 129 ms, last send of res-m"),
+        "{told}"
+    );
+    assert!(told.contains("waited 40.0 ms in all, most for"), "{told}");
+    screen!("streams_request_160x50", bench);
+}

@@ -10,11 +10,13 @@
 mod access;
 mod attacks;
 mod cache;
+mod callers;
 mod client;
 mod data;
 mod encodings;
 mod ensemble;
 mod grpc;
+mod handover;
 mod heads;
 mod http;
 mod keys;

@@ -199,6 +199,7 @@ impl Drive {
                 let to = self.running.with_matrix(moved);
                 Ok(self.plan(&to))
             }
+            ChangeWork::BringModelsBack(_) => Err(ApplyError::Stale),
             ChangeWork::Abandon(_) => Err(NoFallback("shutting down".into()).into()),
         };
         self.end(result);

@@ -94,6 +94,10 @@ server_silent 504 4
 model_unknown 404 5
 model_invalid 400 3
 model_unsupported 501 12
+no_door 501 12
+door_open 409 9
+door_not_open 409 9
+address_not_listened 409 9
 ";
 
 fn text() -> String {
@@ -263,6 +267,10 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
         SessionRefusal::IsNoRecording,
         SessionRefusal::NobodyElse,
         SessionRefusal::NotLeftRunning,
+        SessionRefusal::NoDoor,
+        SessionRefusal::DoorOpen,
+        SessionRefusal::DoorNotOpen,
+        SessionRefusal::NotListened(text()),
     ];
     let far = [
         RemoteRefusal::ReadOnly,

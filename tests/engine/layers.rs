@@ -35,7 +35,7 @@ const DOOR_LAYERS: &[&[&str]] = &[
     &["protocol"],
     &["service"],
     &[
-        "cache", "client", "describe", "ensemble", "metrics", "net", "regions",
+        "cache", "callers", "client", "describe", "ensemble", "metrics", "net", "regions",
     ],
     &["calls"],
     &["options"],

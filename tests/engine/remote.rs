@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
+use divisi::deployment::{CatalogueChange, Handover};
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::BatchSize;
 use divisi::load::LoadPattern;
@@ -234,6 +235,14 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
             dependents: true,
         },
         Command::SetMix(Some("a=1".parse().expect("a mix"))),
+        Command::Listen(true),
+        Command::PlanModels(CatalogueChange::Undo),
+        Command::ApplyModels {
+            number: 1,
+            handover: Handover::OldFirst,
+            terms: None,
+        },
+        Command::DropModelsPlan(1),
     ]
 }
 
@@ -266,6 +275,10 @@ fn place(command: &Command) -> usize {
         Command::LoadModel(_) => 23,
         Command::UnloadModel { .. } => 24,
         Command::SetMix(_) => 25,
+        Command::Listen(_) => 26,
+        Command::PlanModels(_) => 27,
+        Command::ApplyModels { .. } => 28,
+        Command::DropModelsPlan(_) => 29,
     }
 }
 

@@ -1,15 +1,18 @@
 //! A live session: what a console asks for happens, and shows.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use divisi::allocation::{Cell, Footprints, Matrix};
+use divisi::codes::Code;
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{BatchSize, Measure, PolicyKind};
 use divisi::search::Bounds;
 use divisi::serving::{Engine, EngineOptions};
 use divisi::session::{
-    Command, EditPreview, LiveSession, LoadPattern, Refusal, ReloadState, SearchKind, SearchOrder,
-    SearchState, Session, Setup, Snapshot,
+    ClientDoor, Command, DoorAddress, DoorProtocol, DoorView, EditPreview, LiveSession,
+    LoadPattern, LogLevel, Refusal, ReloadState, SearchKind, SearchOrder, SearchState, Session,
+    SessionRefusal, Setup, Snapshot,
 };
 
 use crate::common::{apply, digits, everywhere, fakes, start, until};
@@ -203,4 +206,70 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     let answered = session.snapshot().counters.answered;
     let later = until(&mut session, |s| s.counters.answered > answered + 20);
     assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
+}
+
+/// A door that is open or not, and nothing else.
+#[derive(Default)]
+struct PaintedDoor(AtomicBool);
+
+impl ClientDoor for PaintedDoor {
+    fn view(&self) -> DoorView {
+        let http = DoorAddress {
+            protocol: DoorProtocol::Http,
+            address: ([0, 0, 0, 0], 8000).into(),
+            tls: false,
+            keys: true,
+        };
+        DoorView {
+            addresses: Some(http)
+                .filter(|_| self.0.load(Ordering::SeqCst))
+                .into_iter()
+                .collect(),
+            ..DoorView::default()
+        }
+    }
+
+    fn open(&self) -> Result<(), Refusal> {
+        match self.0.swap(true, Ordering::SeqCst) {
+            true => Err(SessionRefusal::DoorOpen.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn close(&self) -> Result<(), Refusal> {
+        match self.0.swap(false, Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(SessionRefusal::DoorNotOpen.into()),
+        }
+    }
+}
+
+#[test]
+fn a_door_is_shown_opened_and_closed_and_what_an_address_lacks_is_logged() {
+    let mut session = session().with_door(Arc::new(PaintedDoor::default()));
+    let is_open = |session: &mut LiveSession| session.snapshot().door.is_some_and(|d| d.is_open());
+    assert!(!is_open(&mut session));
+    session.command(Command::Listen(true)).expect("it opens");
+    assert!(is_open(&mut session));
+    let refused = session
+        .command(Command::Listen(true))
+        .expect_err("it is open");
+    assert_eq!(refused.code(), Code::DoorOpen);
+    let log = session.snapshot().log;
+    let warned = log.iter().find(|line| line.level == LogLevel::Warn);
+    let warned = warned.map(|line| line.text.clone()).unwrap_or_default();
+    assert!(
+        warned.contains("0.0.0.0:8000") && warned.ends_with("no TLS"),
+        "{warned}"
+    );
+    session.command(Command::Listen(false)).expect("it closes");
+    assert!(!is_open(&mut session));
+}
+
+#[test]
+fn a_session_without_a_door_has_none_to_open() {
+    let mut session = session();
+    let refused = session.command(Command::Listen(true)).expect_err("no door");
+    assert_eq!(refused.code(), Code::NoDoor);
+    assert_eq!(session.snapshot().door, None);
 }

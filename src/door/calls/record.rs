@@ -6,6 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use divisi::lock::Leaf;
 
+use crate::callers::CountedCall;
+use crate::error::{ErrorKind, ServiceError};
 use crate::service::InferenceTimes;
 
 use super::finished::{FinishedCall, HTTP};
@@ -17,10 +19,13 @@ fn given_up(protocol: &str) -> u16 {
     if protocol == HTTP { 499 } else { 1 }
 }
 
-/// A call that is under way. Its record is written once nobody holds it any more. Where nobody
-/// reads records there is none, and nothing is done.
+/// A call that is under way. It is counted, and its record is written, once nobody holds it any
+/// more. Where nobody reads records none is written.
 #[derive(Clone, Default)]
-pub(crate) struct CallRecord(Option<Arc<OpenCall>>);
+pub(crate) struct CallRecord {
+    counted: Option<Arc<CountedCall>>,
+    open: Option<Arc<OpenCall>>,
+}
 
 struct OpenCall {
     began: Instant,
@@ -28,15 +33,14 @@ struct OpenCall {
     recorder: Arc<CallRecorder>,
 }
 
-impl CallRecord {
-    /// Begins the record of a call.
-    pub(super) fn begin(
+impl OpenCall {
+    fn begin(
         recorder: Arc<CallRecorder>,
         protocol: &'static str,
         call: String,
         peer: SocketAddr,
         trace: Option<SpanContext>,
-    ) -> Self {
+    ) -> Arc<Self> {
         let facts = FinishedCall {
             protocol,
             call,
@@ -55,46 +59,80 @@ impl CallRecord {
             times: InferenceTimes::default(),
             trace,
         };
-        CallRecord(Some(Arc::new(OpenCall {
+        Arc::new(OpenCall {
             began: Instant::now(),
             facts: Leaf::new(facts),
             recorder,
-        })))
+        })
     }
 
-    /// Returns whether anybody reads it.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Returns the record of a call within this one, such as a request of a stream.
-    pub(crate) fn within(&self, call: &str) -> Self {
-        let Some(open) = &self.0 else {
-            return CallRecord::default();
-        };
-        let outer = open.facts.lock().clone();
+    fn within(&self, call: &str) -> Arc<Self> {
+        let outer = self.facts.lock().clone();
         let parent = outer.trace.map(|trace| TraceParent {
             trace: trace.trace,
             span: trace.span,
             sampled: trace.sampled,
         });
         let trace = parent.map(|parent| SpanContext::begin(Some(parent), 0.0));
-        let recorder = Arc::clone(&open.recorder);
-        let inner = CallRecord::begin(recorder, outer.protocol, call.into(), outer.peer, trace);
-        inner.note(|facts| facts.key = outer.key);
+        let recorder = Arc::clone(&self.recorder);
+        let inner = OpenCall::begin(recorder, outer.protocol, call.into(), outer.peer, trace);
+        inner.facts.lock().key = outer.key;
         inner
+    }
+}
+
+impl CallRecord {
+    /// Begins the record of a call that is counted.
+    pub(super) fn counted(counted: CountedCall) -> Self {
+        CallRecord {
+            counted: Some(Arc::new(counted)),
+            open: None,
+        }
+    }
+
+    /// Begins the record that is written of it, too.
+    pub(super) fn written(
+        self,
+        recorder: Arc<CallRecorder>,
+        protocol: &'static str,
+        call: String,
+        peer: SocketAddr,
+        trace: Option<SpanContext>,
+    ) -> Self {
+        CallRecord {
+            open: Some(OpenCall::begin(recorder, protocol, call, peer, trace)),
+            ..self
+        }
+    }
+
+    /// Returns the record of a call within this one, such as a request of a stream.
+    pub(crate) fn within(&self, call: &str) -> Self {
+        let counted = self.counted.as_ref();
+        let open = self.open.as_ref();
+        CallRecord {
+            counted: counted.map(|counted| Arc::new(counted.within())),
+            open: open.map(|open| open.within(call)),
+        }
+    }
+
+    /// Notes whose key came with the call.
+    pub(crate) fn is_by(&self, key: Arc<str>) {
+        if let Some(counted) = &self.counted {
+            counted.is_by(Arc::clone(&key));
+        }
+        self.note(|facts| facts.key = Some(key));
     }
 
     /// Notes what is known of the call.
     pub(crate) fn note(&self, note: impl FnOnce(&mut FinishedCall)) {
-        if let Some(open) = &self.0 {
+        if let Some(open) = &self.open {
             note(&mut open.facts.lock());
         }
     }
 
     /// Notes that a model is asked now.
     pub(crate) fn asks(&self, model: &str, version: &str, id: &str) {
-        if let Some(open) = &self.0 {
+        if let Some(open) = &self.open {
             let mut facts = open.facts.lock();
             facts.asked = open.began.elapsed();
             facts.model = model.to_owned();
@@ -103,7 +141,28 @@ impl CallRecord {
         }
     }
 
-    /// Notes how the call ended.
+    /// Notes that the call is answered.
+    pub(crate) fn is_answered(&self, status: u16) {
+        if let Some(counted) = &self.counted {
+            counted.is_answered();
+        }
+        self.ends(status, String::new);
+    }
+
+    /// Notes how the call fails.
+    pub(crate) fn fails(&self, status: u16, error: &ServiceError) {
+        self.fails_by(error.kind());
+        self.ends(status, || error.to_string());
+    }
+
+    /// Notes the kind of error by which the call fails. The first note counts.
+    pub(crate) fn fails_by(&self, kind: ErrorKind) {
+        if let Some(counted) = &self.counted {
+            counted.fails(kind);
+        }
+    }
+
+    /// Notes the status of the call, and the words of an error.
     pub(crate) fn ends(&self, status: u16, reason: impl FnOnce() -> String) {
         self.note(|facts| {
             facts.status = status;

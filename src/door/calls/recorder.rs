@@ -1,8 +1,9 @@
-//! Who reads the records of calls: the access log and the exporter of traces.
+//! Who reads the records of calls: the access log and the exporter of traces; and who counts them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::callers::{Callers, CountedCall};
 use crate::service::Gauge;
 
 use super::access::AccessLog;
@@ -18,10 +19,12 @@ pub(crate) struct CallRecorder {
     pub access: Option<AccessLog>,
     /// The exporter of traces, if they are told.
     pub traces: Option<TraceExporter>,
+    /// Who counts calls.
+    pub callers: Arc<Callers>,
 }
 
 impl CallRecorder {
-    /// Begins the record of a call; one that nobody reads costs nothing.
+    /// Begins the record of a call; one that nobody reads is counted alone.
     pub(crate) fn begin(
         self: &Arc<Self>,
         protocol: &'static str,
@@ -29,14 +32,15 @@ impl CallRecorder {
         parent: Option<&[u8]>,
         call: impl FnOnce() -> String,
     ) -> CallRecord {
+        let record = CallRecord::counted(CountedCall::begin(&self.callers, peer.ip()));
         if self.access.is_none() && self.traces.is_none() {
-            return CallRecord::default();
+            return record;
         }
         let parent = parent.and_then(TraceParent::parse);
         let ratio = self.traces.as_ref().map(TraceExporter::ratio);
         let is_traced = parent.is_some() || ratio.is_some();
         let trace = is_traced.then(|| SpanContext::begin(parent, ratio.unwrap_or(0.0)));
-        CallRecord::begin(Arc::clone(self), protocol, call(), peer, trace)
+        record.written(Arc::clone(self), protocol, call(), peer, trace)
     }
 
     /// Takes the record of a call that is over.

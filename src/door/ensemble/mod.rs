@@ -7,12 +7,14 @@ mod inputs;
 mod model;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use divisi::deployment::{self, Deployment, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
+use tokio::sync::oneshot;
 
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::ModelId;
 use crate::service::{
     Gauge, InferenceFuture, InferenceRequest, ModelDescription, ModelService, ModelState,
@@ -22,7 +24,10 @@ use model::{NotTaken, ServedModel};
 
 /// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
 /// that it answers, a network's its own.
-pub struct EnsembleService {
+pub struct EnsembleService(Arc<FollowedModels>);
+
+/// The models of the engine that runs, or that runs next.
+struct FollowedModels {
     /// Where engines follow one another.
     deployment: Option<Arc<Deployment>>,
     served: SharedLeaf<Arc<ServedModels>>,
@@ -81,22 +86,24 @@ impl EnsembleService {
     /// Serves what an engine serves. Where `network` is true, it is a network's file alone, whose own
     /// tensors are the outputs.
     pub fn new(engine: Arc<Engine>, network: bool) -> Self {
-        EnsembleService {
+        EnsembleService(Arc::new(FollowedModels {
             deployment: None,
             served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
-        }
+        }))
     }
 
     /// Serves what a deployment serves, now and later.
     pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
         let running = deployment.running();
         let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
-        EnsembleService {
+        EnsembleService(Arc::new(FollowedModels {
             deployment: Some(deployment),
             served: SharedLeaf::new(Arc::new(served)),
-        }
+        }))
     }
+}
 
+impl FollowedModels {
     /// Returns the models that are served now.
     fn served(&self) -> Arc<ServedModels> {
         let known = Arc::clone(&self.served.read());
@@ -117,7 +124,7 @@ impl EnsembleService {
         Arc::clone(&served)
     }
 
-    fn ask(&self, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
+    fn ask(self: &Arc<Self>, asked: &InferenceRequest) -> Result<InferenceFuture, ServiceError> {
         loop {
             let served = self.served();
             let refused = match served.find(&asked.model)?.ask(&served.engine, asked) {
@@ -125,11 +132,43 @@ impl EnsembleService {
                 Err(NotTaken::Refused(error)) => return Err(error),
                 Err(NotTaken::Closed(error)) => error,
             };
+            if let Some(answer) = self.ask_next(asked) {
+                return Ok(answer);
+            }
             // An engine that ends takes nothing any more: the next one is there before it ends.
             if self.served().generation == served.generation {
                 return Err(refused);
             }
         }
+    }
+
+    /// Asks the next engine once it is there, where the old one ends before: the request waits as long
+    /// as its deadline lets it.
+    fn ask_next(self: &Arc<Self>, asked: &InferenceRequest) -> Option<InferenceFuture> {
+        let (tell, told) = oneshot::channel::<()>();
+        let waiter = Box::new(move || {
+            // Who has given the request up does not listen.
+            let _ = tell.send(());
+        });
+        if !self.deployment.as_ref()?.wait_for_engine(waiter) {
+            return None;
+        }
+        let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
+        Some(Box::pin(async move {
+            // Nobody left to tell it is the end of the gap, too.
+            let is_told = async { drop(told.await) };
+            let deadline = asked.deadline;
+            let in_time = tokio::time::timeout(deadline.unwrap_or(Duration::MAX), is_told).await;
+            in_time.map_err(|_| {
+                let message = "the models were being changed until the request's deadline";
+                ServiceError::new(ErrorKind::TimedOut, message)
+            })?;
+            let left = InferenceRequest {
+                deadline: deadline.map(|limit| limit.saturating_sub(began.elapsed())),
+                ..asked
+            };
+            models.ask(&left)?.await
+        }))
     }
 
     fn statuses(&self) -> Vec<ModelStatus> {
@@ -149,13 +188,13 @@ impl EnsembleService {
 
 impl ModelService for EnsembleService {
     fn index(&self) -> Vec<(ModelId, ModelState)> {
-        let served = self.served();
+        let served = self.0.served();
         let loaded = served.models.iter().map(|model| {
             let description = &model.description;
             let id = ModelId::new(&*description.name, &*description.version);
             (id, served.state_of(model))
         });
-        let others = self.statuses().into_iter();
+        let others = self.0.statuses().into_iter();
         let others = others.filter_map(|status| match status.state {
             deployment::LoadState::Loaded => None,
             deployment::LoadState::Unloaded(reason) => {
@@ -168,19 +207,19 @@ impl ModelService for EnsembleService {
     }
 
     fn is_ready(&self) -> bool {
-        self.served().is_open()
+        self.0.served().is_open()
     }
 
     fn describe(&self, asked: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
-        let served = self.served();
+        let served = self.0.served();
         Ok(Arc::clone(&served.find(asked)?.description))
     }
 
     fn state(&self, asked: &ModelId) -> Result<ModelState, ServiceError> {
-        let served = self.served();
+        let served = self.0.served();
         let found = served.find(asked).map(|model| served.state_of(model));
         found.or_else(|unknown| {
-            let statuses = self.statuses().into_iter();
+            let statuses = self.0.statuses().into_iter();
             let mut named = statuses.filter(|status| status.name == asked.name);
             match named.next().map(|status| status.state) {
                 Some(deployment::LoadState::Unloaded(reason)) => {
@@ -192,28 +231,28 @@ impl ModelService for EnsembleService {
     }
 
     fn infer(&self, asked: InferenceRequest) -> InferenceFuture {
-        match self.ask(&asked) {
+        match self.0.ask(&asked) {
             Ok(answer) => answer,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 
     fn load(&self, name: &str) -> Result<(), ServiceError> {
-        let loaded = self.deployment()?.load(name);
+        let loaded = self.0.deployment()?.load(name);
         loaded.map_err(|error| ServiceError::coded(&error))
     }
 
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
-        let unloaded = self.deployment()?.unload(name, dependents);
+        let unloaded = self.0.deployment()?.unload(name, dependents);
         unloaded.map_err(|error| ServiceError::coded(&error))
     }
 
     fn epoch(&self) -> u64 {
-        let served = self.served();
+        let served = self.0.served();
         (served.generation << 32) + served.engine.settings().rule_changes()
     }
 
     fn gauges(&self) -> Vec<Gauge> {
-        gauges::of(&self.served().engine)
+        gauges::of(&self.0.served().engine)
     }
 }

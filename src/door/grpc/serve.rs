@@ -19,6 +19,7 @@ use tonic::codegen::Service;
 use tonic::{Code, Status};
 
 use crate::calls::{CallRecord, GRPC};
+use crate::error::ErrorKind;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
@@ -51,6 +52,7 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, e
         place,
     } = accepted;
     let Some(_place) = place else {
+        gateway.calls.callers.refuse(ErrorKind::TooMany);
         return;
     };
     match &gateway.tls {
@@ -90,9 +92,7 @@ async fn serve_on(
             .map(HeaderValue::as_bytes);
         let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
         let allowed = gateway.authorize(header, role(call), &record);
-        if record.is_kept() {
-            request.extensions_mut().insert(record.clone());
-        }
+        request.extensions_mut().insert(record.clone());
         let is_stream = request.uri().path() == STREAM;
         let request = request.map(|body| match is_stream {
             true => CallBody::unbounded(body),
@@ -101,7 +101,7 @@ async fn serve_on(
         async move {
             let _held = held;
             if let Err(error) = allowed {
-                record.ends(error.kind().grpc().into(), || error.to_string());
+                record.fails(error.kind().grpc().into(), &error);
                 return Ok::<_, Infallible>(Status::from(error).into_http());
             }
             let answer: Result<Response<Body>, Infallible> =
@@ -129,10 +129,28 @@ fn call_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
+/// Returns the kind of error that a status stands for, where nobody noted it: of several the one that
+/// is told before a model is asked.
+fn kind_of(code: Code) -> ErrorKind {
+    let number = u8::try_from(i32::from(code)).unwrap_or_default();
+    let kinds = ErrorKind::ALL.into_iter();
+    let known = kinds.rev().find(|kind| kind.grpc() == number);
+    match (known, code) {
+        (Some(kind), _) => kind,
+        // A message that is longer than its bound.
+        (None, Code::OutOfRange) => ErrorKind::TooLarge,
+        (None, _) => ErrorKind::Internal,
+    }
+}
+
 /// Notes how a call ended: an answer without a status among its headers goes on, and has none yet.
 fn record_end(record: &CallRecord, answer: &Response<Body>) {
     let status = Status::from_header_map(answer.headers());
     let code = status.as_ref().map_or(Code::Ok, Status::code);
+    match code {
+        Code::Ok => record.is_answered(0),
+        _ => record.fails_by(kind_of(code)),
+    }
     let reason = || status.map_or(String::new(), |status| status.message().to_owned());
     record.ends(u16::try_from(i32::from(code)).unwrap_or(u16::MAX), reason);
 }

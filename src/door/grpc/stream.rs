@@ -94,8 +94,8 @@ async fn answer(
     let id = request.id.clone();
     let answered = answered(&gateway, request, &record).await;
     match &answered {
-        Ok(_) => record.ends(0, String::new),
-        Err(error) => record.ends(error.kind().grpc().into(), || error.to_string()),
+        Ok(_) => record.is_answered(0),
+        Err(error) => record.fails(error.kind().grpc().into(), error),
     }
     Ok(match answered {
         Ok(reply) => ModelStreamInferResponse {

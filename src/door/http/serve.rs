@@ -49,6 +49,9 @@ pub(crate) async fn serve(
         peer,
         place,
     } = accepted;
+    if place.is_none() {
+        gateway.calls.callers.refuse(ErrorKind::TooMany);
+    }
     match (&gateway.tls, place) {
         (None, Some(place)) => serve_on(gateway, (stream, peer), place, scope, ending).await,
         (None, None) => turn_away(stream).await,
@@ -131,10 +134,10 @@ async fn respond(
         Err(error) => Err(error),
     };
     if answered.is_ok() {
-        record.ends(200, String::new);
+        record.is_answered(200);
     }
     answered.unwrap_or_else(|error| {
-        record.ends(error.kind().http(), || error.to_string());
+        record.fails(error.kind().http(), &error);
         let mut response = error_response(&error);
         if error.kind() == ErrorKind::Method {
             let methods = HeaderValue::from_static(methods);

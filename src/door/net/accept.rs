@@ -44,13 +44,12 @@ impl Ending {
 /// Takes connections, and serves each in a task of its own.
 pub(crate) async fn accept<F>(
     listener: TcpListener,
-    most: usize,
+    places: Arc<Allowance>,
     mut ending: Ending,
     serve: impl Fn(AcceptedConnection) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let places = Allowance::of(most);
     loop {
         let taken = tokio::select! {
             taken = listener.accept() => taken,

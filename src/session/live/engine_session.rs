@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::catalogue::{Demand, Mix, NamedMix};
-use crate::changes::{ChangeJournal, ChangeOrigin, Changes};
+use crate::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
 use crate::device::MemberIndex;
 use crate::ensemble::Ensemble;
 use crate::load::{LoadPattern, LoadSamples};
@@ -49,6 +49,8 @@ pub(super) struct EngineSession {
     pub(super) growth: Growth,
     pub(super) lately: FailureWatch,
     pub(super) readings: Readings,
+    /// The samples a second of the moments before this engine, and when they end.
+    pub(super) throughput_before: Option<(Vec<f64>, Duration)>,
 }
 
 impl EngineSession {
@@ -59,6 +61,7 @@ impl EngineSession {
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
         log: Arc<Log>,
+        past: Option<(PastChanges, BringBack)>,
     ) -> Self {
         let ensemble = Arc::clone(engine.ensemble());
         let workers = engine.matrix().workers().count();
@@ -67,7 +70,13 @@ impl EngineSession {
         log.add(now, LogTarget::Session, LogLevel::Info, text)
             .trace();
         EngineSession {
-            changes: Changes::new(Arc::clone(&engine), journal(&log)),
+            changes: match past {
+                None => Changes::new(Arc::clone(&engine), journal(&log)),
+                Some((past, back)) => {
+                    Changes::following(past, Arc::clone(&engine), journal(&log), back)
+                }
+            },
+            throughput_before: None,
             forecast: Forecast::new(Arc::clone(&engine), Arc::clone(&factory), cache.clone()),
             searches: Searches::new(Arc::clone(&engine), factory, cache, Arc::clone(&log)),
             members: view::member_facts(&ensemble),
@@ -135,6 +144,9 @@ impl EngineSession {
     /// Goes on with what was asked of the session with the engine before.
     pub(super) fn go_on_from(&mut self, before: &EngineSession) {
         self.target = before.target;
+        let seen = before.engine.telemetry().observe();
+        let series = before.with_before(seen.series.clone(), seen.moment, seen.now);
+        self.throughput_before = Some((series, seen.now));
         let pattern = before.load.lock().view().pattern;
         before.end_load();
         if let Some(mix) = &before.mix
@@ -293,9 +305,12 @@ impl Session for EngineSession {
                 self.engine.telemetry().clear_latency();
                 Ok(())
             }
-            Command::LoadModel(_) | Command::UnloadModel { .. } => {
-                Err(SessionRefusal::ModelsFixed.into())
-            }
+            Command::Listen(_) => Err(SessionRefusal::NoDoor.into()),
+            Command::LoadModel(_)
+            | Command::UnloadModel { .. }
+            | Command::PlanModels(_)
+            | Command::ApplyModels { .. }
+            | Command::DropModelsPlan(_) => Err(SessionRefusal::ModelsFixed.into()),
             // Whoever wraps this session does these.
             Command::StartRecording(_) | Command::StopRecording => {
                 Err(SessionRefusal::NotRecordable.into())

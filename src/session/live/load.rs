@@ -25,6 +25,8 @@ pub(super) struct Load {
     /// Of all generators since the load was last started from rest.
     tally: Arc<LoadTally>,
     seed: u64,
+    /// Nobody answers just now: models change, and the old engine ends first.
+    is_held: bool,
 }
 
 /// A load that the session and a search's watcher share.
@@ -44,6 +46,7 @@ impl Load {
             generator: None,
             tally: Arc::default(),
             seed: 1,
+            is_held: false,
         }
     }
 
@@ -133,10 +136,18 @@ impl Load {
     /// Rests while a search measures: the load would be measured too. Returns the line for
     /// it, if there is one.
     fn follow(&mut self, measuring: bool) -> Option<UntracedLine> {
-        match (measuring, self.generator.is_some(), self.pattern.clone()) {
+        match (
+            measuring || self.is_held,
+            self.generator.is_some(),
+            self.pattern.clone(),
+        ) {
             (true, true, _) => {
                 self.generator = None;
-                Some(self.note("load rests while the search measures".into()))
+                let why = match self.is_held {
+                    true => "the models change",
+                    false => "the search measures",
+                };
+                Some(self.note(format!("load rests while {why}")))
             }
             (false, false, Some(pattern)) => match self.generator(&pattern) {
                 Ok(generator) => {
@@ -195,6 +206,17 @@ fn samples_of(engine: &Engine, mix: &NamedMix) -> Result<LoadSamples, SessionRef
     let catalogue = engine.catalogue();
     let samples = LoadSamples::of(catalogue, &mix.of(catalogue)?);
     samples.map_err(SessionRefusal::NoSamples)
+}
+
+/// Lets `load` rest as long as nobody answers.
+pub(super) fn hold(load: &SharedLoad, is_held: bool) {
+    let line = {
+        let mut load = load.lock();
+        load.is_held = is_held;
+        // One that is let go on goes on once it is looked after.
+        is_held.then(|| load.follow(false)).flatten()
+    };
+    line.into_iter().for_each(UntracedLine::trace);
 }
 
 /// Lets `load` rest while a search measures, and go on after it.

@@ -6,32 +6,42 @@ mod engine_session;
 mod forecast;
 mod load;
 mod log;
+mod model_changes;
 mod models;
 mod searches;
+mod spans;
 mod view;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::deployment::{Deployment, Generation};
+use crate::changes::{BringBack, ChangeRefusal, Terms};
+use crate::deployment::{CatalogueChange, Deployment, Generation, Handover};
 use crate::search::Cache;
-use crate::serving::{Engine, PredictorFactory};
+use crate::serving::{Engine, LogTarget, PredictorFactory};
 use crate::trace::Span;
 
 use super::{
-    CatalogueView, Command, EditPreview, LogLevel, Refusal, Session, SessionRefusal, Setup,
-    Snapshot,
+    CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,
+    Session, SessionRefusal, Setup, Snapshot,
 };
 use engine_session::EngineSession;
 use log::Log;
+use model_changes::ModelChanges;
+use spans::SpansOfEngines;
 
 /// Watches and steers an [`Engine`], or those of a [`Deployment`]. Dropping it ends searches and load;
 /// the engine drains.
 pub struct LiveSession {
+    /// Ends first: who asks is told while there is an engine.
+    door: Option<Arc<dyn ClientDoor>>,
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
+    model_changes: ModelChanges,
+    /// The spans of one engine after another.
+    spans: SpansOfEngines,
     /// Where engines follow one another, and the one that is watched.
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
 }
@@ -46,8 +56,11 @@ impl LiveSession {
     ) -> Self {
         let log = Arc::new(Log::new());
         LiveSession {
-            session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log)),
+            door: None,
+            session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log), None),
             deployment: None,
+            model_changes: ModelChanges::default(),
+            spans: SpansOfEngines::default(),
             log,
             cache,
         }
@@ -60,6 +73,15 @@ impl LiveSession {
         LiveSession {
             deployment: Some((deployment, Arc::clone(&running))),
             ..LiveSession::new(engine, running.networks(), cache)
+        }
+    }
+
+    /// Shows and steers the door by which clients over the network ask.
+    pub fn with_door(self, door: Arc<dyn ClientDoor>) -> Self {
+        self.tell_addresses(&door.view());
+        LiveSession {
+            door: Some(door),
+            ..self
         }
     }
 
@@ -94,10 +116,15 @@ impl LiveSession {
         }
         let engine = Arc::clone(&running.engine);
         let (networks, cache) = (running.networks(), self.cache.clone());
-        let mut next = EngineSession::new(engine, networks, cache, Arc::clone(&self.log));
+        let terms = self.model_changes.take_terms(&running.why);
+        let past = self.session.changes.past(running.why.clone(), terms);
+        let back = bring_back(&self.model_changes, deployment, &self.log, &engine);
+        let log = Arc::clone(&self.log);
+        let mut next = EngineSession::new(engine, networks, cache, log, Some((past, back)));
         models::changes(&watched.catalogue, &running.catalogue)
             .into_iter()
             .for_each(|line| next.say(LogLevel::Info, line));
+        self.spans.leave(&mut self.session, (&**watched, &*running));
         next.go_on_from(&self.session);
         let before = std::mem::replace(&mut self.session, next);
         *watched = running;
@@ -115,29 +142,50 @@ impl LiveSession {
             .for_each(|line| self.session.say(LogLevel::Warn, line));
     }
 
-    fn change_models(
+    /// Returns where models are loaded and unloaded.
+    fn models_to_change(&self) -> Result<&Arc<Deployment>, Refusal> {
+        let deployment = self.deployment.as_ref().map(|(deployment, _)| deployment);
+        let changeable = deployment.filter(|deployment| deployment.can_change());
+        changeable.ok_or_else(|| SessionRefusal::ModelsFixed.into())
+    }
+
+    fn told(&self) -> model_changes::Told {
+        told(&self.log, &self.session.engine)
+    }
+
+    fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
+        let deployment = self.models_to_change()?;
+        self.model_changes.make(deployment, change, self.told())
+    }
+
+    fn apply_models(
         &self,
-        work: impl FnOnce(&Deployment) -> Result<(), Refusal> + Send + 'static,
+        number: u64,
+        handover: Handover,
+        terms: Option<Terms>,
     ) -> Result<(), Refusal> {
-        let (deployment, _) = self
-            .deployment
-            .as_ref()
-            .ok_or(SessionRefusal::ModelsFixed)?;
-        if !deployment.can_change() {
-            return Err(SessionRefusal::ModelsFixed.into());
+        if let Some(terms) = &terms {
+            terms.check().map_err(ChangeRefusal::Terms)?;
         }
-        let (deployment, log) = (Arc::clone(deployment), Arc::clone(&self.log));
-        let engine = Arc::clone(&self.session.engine);
-        let in_background = move || {
-            if let Err(refusal) = work(&deployment) {
-                let now = engine.telemetry().now();
-                models::note_refusal(&log, now, &refusal);
-            }
-        };
-        let thread = thread::Builder::new().name("models".into());
-        let started = thread.spawn(in_background).map_err(SessionRefusal::Thread);
-        drop(started?);
-        Ok(())
+        let deployment = self.models_to_change()?;
+        let load = Arc::clone(&self.session.load);
+        let hold = Box::new(move |held| load::hold(&load, held));
+        let how = (handover, terms);
+        self.model_changes
+            .apply(deployment, number, how, hold, self.told())
+    }
+
+    /// Whether the change before the last one was of the models: there is no setup to undo.
+    fn undoes_models(&self) -> bool {
+        let deployment = self.deployment.as_ref();
+        let has_past = deployment.is_some_and(|(deployment, _)| deployment.can_undo());
+        has_past && !self.session.changes.can_undo()
+    }
+
+    fn redoes_models(&self) -> bool {
+        let deployment = self.deployment.as_ref();
+        let was_undone = deployment.is_some_and(|(deployment, _)| deployment.can_redo());
+        was_undone && !self.session.changes.can_redo()
     }
 
     fn models(&self) -> Vec<CatalogueView> {
@@ -151,15 +199,22 @@ impl LiveSession {
 
 impl Session for LiveSession {
     fn snapshot(&mut self) -> Snapshot {
+        // Before the rest: a change that is shown as made is then also in it.
+        let model_change = self.model_changes.view();
         self.follow();
         self.tell_notices();
         let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
         let (models, can_load) = (self.models(), self.can_load());
+        let shown = self.session.snapshot();
         Snapshot {
             generation,
             models,
             can_load,
-            ..self.session.snapshot()
+            door: self.door.as_ref().map(|door| door.view()),
+            model_change,
+            can_undo: shown.can_undo || self.undoes_models(),
+            can_redo: shown.can_redo || self.redoes_models(),
+            ..shown
         }
     }
 
@@ -168,19 +223,33 @@ impl Session for LiveSession {
     }
 
     fn drain_spans(&mut self, into: &mut Vec<Span>) -> u64 {
-        self.session.drain_spans(into)
+        self.spans.drain(&mut self.session, into)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Refusal> {
+        self.follow();
         match command {
-            Command::LoadModel(name) => self.change_models(move |d| Ok(d.load(&name)?)),
+            Command::Listen(listens) => self.listen(listens),
+            Command::LoadModel(name) => self.change_models(CatalogueChange::Load(name)),
             Command::UnloadModel { name, dependents } => {
-                self.change_models(move |d| Ok(d.unload(&name, dependents)?))
+                self.change_models(CatalogueChange::Unload { name, dependents })
             }
-            other => {
-                self.follow();
-                self.session.command(other)
+            Command::PlanModels(change) => {
+                let deployment = self.models_to_change()?;
+                self.model_changes.plan(deployment, change, self.told())
             }
+            Command::ApplyModels {
+                number,
+                handover,
+                terms,
+            } => self.apply_models(number, handover, terms),
+            Command::DropModelsPlan(number) => self.model_changes.drop_plan(number),
+            Command::EndProbation(false) if self.session.changes.watches_models() => {
+                self.change_models(CatalogueChange::RollBack("an operator took it back".into()))
+            }
+            Command::Undo if self.undoes_models() => self.change_models(CatalogueChange::Undo),
+            Command::Redo if self.redoes_models() => self.change_models(CatalogueChange::Redo),
+            other => self.session.command(other),
         }
     }
 
@@ -191,8 +260,68 @@ impl Session for LiveSession {
 }
 
 impl LiveSession {
+    /// Opens the door, or closes it, and writes that to the log.
+    fn listen(&self, listens: bool) -> Result<(), Refusal> {
+        let door = self.door.as_ref().ok_or(SessionRefusal::NoDoor)?;
+        if !listens {
+            door.close()?;
+            self.note("no client is listened to any more");
+            return Ok(());
+        }
+        door.open()?;
+        self.tell_addresses(&door.view());
+        Ok(())
+    }
+
+    fn tell_addresses(&self, door: &DoorView) {
+        for at in &door.addresses {
+            let DoorAddress {
+                protocol, address, ..
+            } = at;
+            let text = format!("clients are listened to: {} {address}", protocol.name());
+            match at.lacks() {
+                Some(lack) => self.warn(&format!("{text}, which other machines reach: {lack}")),
+                None => self.note(&text),
+            }
+        }
+    }
+
     fn can_load(&self) -> bool {
         let deployment = self.deployment.as_ref();
         deployment.is_some_and(|(deployment, _)| deployment.can_change())
     }
+}
+
+/// Returns what writes to the log what became of a change of the models.
+fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::Told {
+    let (log, engine) = (Arc::clone(log), Arc::clone(engine));
+    Box::new(move |change, state| {
+        if let Some((level, text)) = models::outcome(change, state) {
+            let now = engine.telemetry().now();
+            log.add(now, LogTarget::Session, level, text).trace();
+        }
+    })
+}
+
+/// Returns what brings the models of before back, where those of now do worse.
+fn bring_back(
+    changes: &ModelChanges,
+    deployment: &Arc<Deployment>,
+    log: &Arc<Log>,
+    engine: &Arc<Engine>,
+) -> BringBack {
+    let (changes, deployment) = (changes.clone(), Arc::downgrade(deployment));
+    let (log, engine) = (Arc::clone(log), Arc::downgrade(engine));
+    Box::new(move |why| {
+        let (Some(deployment), Some(engine)) = (deployment.upgrade(), engine.upgrade()) else {
+            return;
+        };
+        let change = CatalogueChange::RollBack(why);
+        if let Err(refusal) = changes.make(&deployment, change, told(&log, &engine)) {
+            let text = format!("the models of before do not come back: {refusal}");
+            let now = engine.telemetry().now();
+            log.add(now, LogTarget::Session, LogLevel::Error, text)
+                .trace();
+        }
+    })
 }

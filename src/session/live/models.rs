@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
-use crate::deployment::{LoadState, ModelStatus};
-use crate::serving::{EntryStats, LogTarget};
-use crate::session::{CatalogueView, LogLevel, ModelFigures, ModelKind, Refusal};
-
-use super::log::Log;
+use crate::deployment::{CatalogueChange, LoadState, ModelStatus};
+use crate::serving::EntryStats;
+use crate::session::{
+    CatalogueView, LogLevel, ModelChangeState, ModelFigures, ModelKind, ModelsChanged,
+};
 
 /// Returns the models that are served, then those that are not.
 pub(super) fn views(
@@ -80,9 +80,26 @@ pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<String> {
     came.chain(went).collect()
 }
 
-/// Writes why models did not change to the log.
-pub(super) fn note_refusal(log: &Log, now: Duration, refusal: &Refusal) {
-    let text = refusal.text().to_owned();
-    log.add(now, LogTarget::Session, LogLevel::Error, text)
-        .trace();
+/// Returns what the log says of the end of a change, if it says anything.
+pub(super) fn outcome(
+    change: &CatalogueChange,
+    state: &ModelChangeState,
+) -> Option<(LogLevel, String)> {
+    match state {
+        ModelChangeState::Refused(refusal) => {
+            Some((LogLevel::Error, format!("{change}: {}", refusal.text())))
+        }
+        ModelChangeState::Nothing => Some((LogLevel::Info, format!("{change}: nothing changes"))),
+        ModelChangeState::Done(done) => Some((LogLevel::Info, made(change, done))),
+        _ => None,
+    }
+}
+
+fn made(change: &CatalogueChange, done: &ModelsChanged) -> String {
+    let millis = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+    let gap = done.gap.map(millis);
+    let gap = gap.map_or(String::new(), |gap| {
+        format!("; no request was begun for {gap}")
+    });
+    format!("{change}: done in {}{gap}", millis(done.took))
 }

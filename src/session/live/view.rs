@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
 use crate::device::{DeviceIndex, MemberIndex};
@@ -56,6 +57,8 @@ impl EngineSession {
             generation: 0,
             models: Vec::new(),
             can_load: false,
+            door: None,
+            model_change: None,
             ensemble: Arc::from(self.ensemble.name.as_str()),
             answers: self.ensemble.answers,
             pipeline: !self.ensemble.is_combined(),
@@ -80,7 +83,10 @@ impl EngineSession {
             latency: seen.latency.clone(),
             latency_before: told.latency_before,
             oldest_waiting: seen.oldest_waiting,
-            throughput: throughput(&seen),
+            throughput: ThroughputView {
+                series: self.with_before(seen.series.clone(), seen.moment, seen.now),
+                ..throughput(&seen)
+            },
             quality: self.quality(),
             counters: self.counters(&seen),
             lately,
@@ -93,6 +99,29 @@ impl EngineSession {
             can_redo: told.can_redo,
             matrix,
         }
+    }
+
+    /// Returns a series of moments up to `now`, with those of the engine before where this one was not
+    /// there yet: what both answered in a moment is added.
+    pub(super) fn with_before(
+        &self,
+        mut series: Vec<f64>,
+        moment: Duration,
+        now: Duration,
+    ) -> Vec<f64> {
+        let Some((before, until)) = &self.throughput_before else {
+            return series;
+        };
+        let number = |at: Duration| (at.as_nanos() / moment.as_nanos().max(1)) as usize;
+        let since = number(now).saturating_sub(number(*until));
+        let wanted = before.len().max(series.len()).min(before.len() + since);
+        let missing = wanted.saturating_sub(series.len());
+        series.splice(0..0, std::iter::repeat_n(0.0, missing));
+        let shifted = series.iter_mut().rev().skip(since);
+        shifted
+            .zip(before.iter().rev())
+            .for_each(|(now, then)| *now += then);
+        series
     }
 
     fn capabilities(&self) -> impl Iterator<Item = DeviceCapabilities> {

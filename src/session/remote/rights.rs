@@ -51,6 +51,10 @@ impl Right {
             | Command::PauseSearch
             | Command::ResumeSearch
             | Command::CancelSearch
+            | Command::Listen(_)
+            | Command::PlanModels(_)
+            | Command::ApplyModels { .. }
+            | Command::DropModelsPlan(_)
             | Command::LoadModel(_)
             | Command::UnloadModel { .. }
             | Command::ClearLatency

@@ -135,6 +135,8 @@ sections! {
         9: proposal;
         10: probation;
         11: audience playback recording;
+        12: door;
+        13: model_change;
     }
     lists {
         20: devices;
@@ -252,6 +254,11 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         let other = matrix.frame();
         (other.devices.len(), other.members.len()) == (devices, members)
     };
+    if let Some(door) = &shown.door {
+        bounded("addresses", door.addresses.len())?;
+        bounded("callers", door.callers.len())?;
+        bounded("reasons of refusals", door.refusals.len())?;
+    }
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;
@@ -262,11 +269,11 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
     let proposal = shown.proposal.as_ref();
     let search = shown.search.as_ref();
     let whole = proposal.is_none_or(|p| fits(&p.cell) && alike(&p.matrix))
-        && shown.history.iter().all(|r| alike(&r.setup.matrix))
         && shown
             .probation
             .as_ref()
-            .is_none_or(|p| alike(&p.fallback.matrix))
+            .and_then(|p| p.fallback.as_ref())
+            .is_none_or(|fallback| alike(&fallback.matrix))
         && search.is_none_or(|s| search_fits(s, &fits, &alike));
     match whole {
         true => Ok(()),

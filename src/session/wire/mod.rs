@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Models of a catalogue and the figures of steps are known since 8.
-            Format::Recording => 8,
+            // The door to the network and changes of the models are known since 9.
+            Format::Recording => 9,
             // Likewise.
-            Format::Connection => 8,
+            Format::Connection => 9,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The actions of commands as lines: words in, lines out.
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix, WorkerChange};
+use divisi::deployment::{CatalogueChange, Handover};
 use divisi::ensemble::PolicyKind;
 use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, Terms};
 use thiserror::Error;
@@ -263,6 +264,11 @@ pub(super) fn vote(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     front.send(Command::SetVote(member, votes))
 }
 
+pub(super) fn listen(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let OnOff(listens) = words.one(front.shown)?;
+    front.send(Command::Listen(listens))
+}
+
 pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let ServedModelName(name) = words.one(front.shown)?;
     front.send(Command::LoadModel(name))
@@ -280,6 +286,45 @@ pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> S
         }
     };
     front.send(Command::UnloadModel { name, dependents })
+}
+
+pub(super) fn plan_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let change = match words.between(1, 3)? {
+        ["load", name] => {
+            let ServedModelName(name) = read(name, front.shown)?;
+            CatalogueChange::Load(name)
+        }
+        ["unload", name, all @ ..] if matches!(all, [] | ["all"]) => {
+            let ServedModelName(name) = read(name, front.shown)?;
+            let dependents = !all.is_empty();
+            CatalogueChange::Unload { name, dependents }
+        }
+        ["undo"] => CatalogueChange::Undo,
+        ["redo"] => CatalogueChange::Redo,
+        _ => return Err(words.wrong()),
+    };
+    front.send(Command::PlanModels(change))
+}
+
+pub(super) fn apply_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let (handover, watched) = match words.between(0, 2)? {
+        [] => (Handover::Beside, false),
+        ["old-first"] => (Handover::OldFirst, false),
+        ["probation"] => (Handover::Beside, true),
+        ["old-first", "probation"] => (Handover::OldFirst, true),
+        _ => return Err(words.wrong()),
+    };
+    let number = front
+        .shown
+        .model_change
+        .as_ref()
+        .map_or(0, |change| change.number);
+    let terms = watched.then_some(front.terms);
+    front.send(Command::ApplyModels {
+        number,
+        handover,
+        terms,
+    })
 }
 
 pub(super) fn record(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {

@@ -2,6 +2,7 @@
 //! look: themes, what was configured, pictures of the screen.
 
 use divisi::allocation::Cell;
+use divisi::deployment::CatalogueChange;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::Command;
 use ratatui::layout::{Position, Rect};
@@ -9,7 +10,7 @@ use ratatui::layout::{Position, Rect};
 use super::follow_up::FollowUp;
 use super::streams;
 use crate::config::{ConfigError, Settings};
-use crate::dialogs::{Confirm, ConfirmedAction, Dialog, Form, Help, Palette, PanelList, Themes};
+use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
 use crate::panels::{cell_at, model_cursor};
@@ -74,30 +75,24 @@ pub(super) fn vote(model: &Model) -> FollowUp {
     Command::SetVote(member, !votes).into()
 }
 
-/// Loads the model under the cursor.
+/// Works out what loading the model under the cursor would change.
 pub(super) fn load_model(model: &Model) -> FollowUp {
-    match model.snapshot.models.get(model_cursor(model)) {
-        Some(view) => Command::LoadModel(view.name.clone()).into(),
-        None => FollowUp::default(),
-    }
+    plan(model, CatalogueChange::Load)
 }
 
-/// Asks whether the model under the cursor is to be unloaded.
+/// Works out what unloading the model under the cursor would change.
 pub(super) fn unload_model(model: &Model) -> FollowUp {
-    let Some(view) = model.snapshot.models.get(model_cursor(model)) else {
-        return FollowUp::default();
-    };
-    let name = view.name.clone();
-    let text = format!(
-        "Unload `{name}`? Requests under way are answered; later ones are refused until it is loaded \
-         again. It is not unloaded while a pipeline uses it."
-    );
-    let command = Command::UnloadModel {
+    plan(model, |name| CatalogueChange::Unload {
         name,
         dependents: false,
-    };
-    let confirm = Confirm::new("unload the model", text, ConfirmedAction::Send(command));
-    Dialog::Confirm(confirm).into()
+    })
+}
+
+fn plan(model: &Model, change: impl Fn(String) -> CatalogueChange) -> FollowUp {
+    match model.snapshot.models.get(model_cursor(model)) {
+        Some(view) => Command::PlanModels(change(view.name.clone())).into(),
+        None => FollowUp::default(),
+    }
 }
 
 /// The latency panel shows the next level: ensemble, member, worker.
@@ -142,7 +137,8 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         | Panel::Log
         | Panel::Members
         | Panel::Steps
-        | Panel::Models => {}
+        | Panel::Models
+        | Panel::Clients => {}
     }
 }
 
@@ -155,6 +151,10 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Models => {
             let models = model.snapshot.models.len();
             model.model_at = streams::moved(model_cursor(model), step, models);
+        }
+        Panel::Clients => {
+            let callers = crate::panels::caller_rows(model);
+            model.clients_down = streams::moved(model.clients_down, step, callers);
         }
         Panel::Search => scroll_search(model, step),
         Panel::Steps => {

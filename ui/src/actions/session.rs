@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use divisi::device::DeviceIndex;
 use divisi::session::{Command, DeviceView, Pace, Play, Playback};
+use divisi::words::counted;
 
 use super::follow_up::FollowUp;
 use crate::config::HangUp;
@@ -32,6 +33,21 @@ pub(super) fn take_editing(model: &Model) -> FollowUp {
     let audience = &model.snapshot.audience;
     let has = audience.you_edit && audience.editor.is_some();
     Command::TakeEditing(!has).into()
+}
+
+/// Begins to listen to clients, or asks whether to listen to nobody any more.
+pub(super) fn listen(model: &Model) -> FollowUp {
+    let door = model.snapshot.door.as_ref().filter(|door| door.is_open());
+    let Some(door) = door else {
+        return Command::Listen(true).into();
+    };
+    let open = door.http_connections + door.grpc_connections;
+    let text = format!(
+        "Listen to no client any more? {} open; requests under way are answered.",
+        counted(open, "connection")
+    );
+    let action = ConfirmedAction::Send(Command::Listen(false));
+    Dialog::Confirm(Confirm::new("close the door", text, action)).into()
 }
 
 /// Records to a new file, or ends that.

@@ -103,6 +103,11 @@ pub(crate) fn bring_back(model: &mut Model, number: u64, setup: Setup) -> Follow
         model.say("read-only: cannot bring back what ran", true);
         return FollowUp::default();
     }
+    if setup.matrix.frame() != model.snapshot.matrix.frame() {
+        let text = format!("number {number} ran with other models: undo brings those back");
+        model.say(text, true);
+        return FollowUp::default();
+    }
     if setup == model.snapshot.setup() {
         model.say(format!("number {number} is what runs"), false);
         return FollowUp::default();

@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
-use super::listen::{ConsoleAddresses, lines, serve_clients};
+use super::listen::ConsoleAddresses;
 use super::models::ModelControl;
 use super::serve::log_to_stderr;
 use super::signals;
@@ -88,12 +88,16 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let (load, target) = (args.load.clone(), &args.target);
-    let (session, models) = start::session(target, &args.more, &args.models, matrix, load, record)?;
     let addresses = args.addresses.options(Notices::default())?;
-    let server = serve_clients(&models, &addresses)?;
-    let listening = server.as_ref().map(|server| server.addresses());
-    let listening = lines(listening.unwrap_or_default());
-    listening.iter().for_each(|line| session.inner().note(line));
+    let (session, _) = start::session(
+        target,
+        &args.more,
+        &args.models,
+        matrix,
+        load,
+        record,
+        addresses,
+    )?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),

@@ -1,19 +1,17 @@
 //! The addresses at which others ask over the network, as options of commands.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::deployment::Deployment;
 use divisi::device::parse_bytes;
-use divisi_door::ensemble::EnsembleService;
 use divisi_door::keys::Keys;
 use divisi_door::notices::Notices;
 use divisi_door::tls::TlsFiles;
-use divisi_door::{Addresses, InferenceServer, ServerOptions};
+use divisi_door::{Addresses, ServerOptions};
 
 use super::calls::CallOptions;
 
@@ -147,16 +145,15 @@ impl ConsoleAddresses {
     }
 }
 
-/// Answers clients with the models that are served, or returns `None` where no address is asked for.
-pub(crate) fn serve_clients(
-    models: &Arc<Deployment>,
-    options: &ServerOptions,
-) -> Result<Option<InferenceServer>> {
-    if [options.http, options.grpc, options.metrics] == [None; 3] {
-        return Ok(None);
+/// Returns the options with the addresses at which Triton's clients expect a server.
+pub(crate) fn usual_addresses(options: ServerOptions) -> ServerOptions {
+    let here = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    ServerOptions {
+        http: here(8000),
+        grpc: here(8001),
+        metrics: here(8002),
+        ..options
     }
-    let service = EnsembleService::of_deployment(Arc::clone(models));
-    Ok(Some(InferenceServer::start(Arc::new(service), options)?))
 }
 
 /// Returns a line for each address, with how it is asked.

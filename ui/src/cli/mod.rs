@@ -15,6 +15,7 @@ mod console;
 mod convert;
 mod devices;
 mod docs;
+mod door;
 #[cfg(debug_assertions)]
 mod fragile;
 mod listen;

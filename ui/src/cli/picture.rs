@@ -7,6 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use divisi_door::ServerOptions;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -144,6 +145,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
         args.matrix.as_deref(),
         args.load.clone(),
         None,
+        ServerOptions::default(),
     )?;
     let options = start::options(false, false);
     let mut console = Console::new(Box::new(session), &options, look);

@@ -13,7 +13,7 @@ use divisi::session::remote::{
 use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
-use super::listen::{ServerAddresses, lines, serve_clients};
+use super::listen::{ServerAddresses, lines};
 use super::models::ModelControl;
 use super::output::print;
 use super::{logging, signals, start};
@@ -45,26 +45,29 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let (load, target) = (args.load.clone(), &args.target);
-    let (mut session, models) =
-        start::session(target, &args.more, &args.models, matrix, load, record)?;
+    let addresses = args.addresses.options(Notices::to(tell))?;
+    let (mut session, door) = start::session(
+        target,
+        &args.more,
+        &args.models,
+        matrix,
+        load,
+        record,
+        addresses,
+    )?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),
     };
-    let door = BoundSocket::open(&name)?;
-    let server = serve_clients(&models, &args.addresses.options(Notices::to(tell))?)?;
-    say(&format!("listening at {}", door.path().display()));
-    let addresses = server.as_ref().map(|server| server.addresses());
-    lines(addresses.unwrap_or_default())
-        .iter()
-        .for_each(|line| say(line));
+    let socket = BoundSocket::open(&name)?;
+    say(&format!("listening at {}", socket.path().display()));
+    lines(door.addresses()).iter().for_each(|line| say(line));
     say(&format!(
         "`divisi attach {name}` joins, `divisi stop {name}` ends it"
     ));
-    let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
+    let hub = Hub::start(Box::new(session), socket, log_to_stderr())?;
     signals::on_end(hub.stopper());
     hub.join();
-    drop(server);
     say("stopped");
     Ok(())
 }

@@ -12,9 +12,11 @@ use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
 use divisi::session::replay::ReplaySession;
-use divisi::session::{Command, LiveSession, Session};
+use divisi::session::{ClientDoor, Command, LiveSession, Session};
+use divisi_door::ServerOptions;
 
 use super::args::{MoreModels, ServingTarget, StartLoad};
+use super::door::OperatedDoor;
 use super::models::{ModelControl, ModelsToServe};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
@@ -30,7 +32,8 @@ pub(crate) fn session(
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
-) -> Result<(OwnSession, Arc<Deployment>)> {
+    door: ServerOptions,
+) -> Result<(OwnSession, Arc<OperatedDoor>)> {
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
@@ -44,7 +47,9 @@ pub(crate) fn session(
     let notices = models.notices.clone();
     let deployment = Arc::new(models.deploy(matrix)?);
     control.follow(&deployment)?;
-    let session = LiveSession::of_deployment(Arc::clone(&deployment), Cache::of_user());
+    let door = Arc::new(OperatedDoor::new(&deployment, door)?);
+    let session = LiveSession::of_deployment(deployment, Cache::of_user());
+    let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
     notices.iter().for_each(|notice| session.warn(notice));
     let mut session = Recorder::new(session);
     if let Some(path) = record {
@@ -57,7 +62,7 @@ pub(crate) fn session(
     if let Some(pattern) = pattern {
         session.command(Command::StartLoad(pattern))?;
     }
-    Ok((session, deployment))
+    Ok((session, door))
 }
 
 /// How a session is shown.
@@ -193,6 +198,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         None,
         StartLoad::None,
         None,
+        ServerOptions::default(),
     )?;
     show(Box::new(session), options, DisplayMode::Screen, None)
 }

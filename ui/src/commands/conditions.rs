@@ -57,6 +57,9 @@ pub enum NotNow {
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// Nobody can listen to clients.
+    #[error("there is no door to the network here")]
+    NoDoor,
     /// Nothing has to prove itself.
     #[error("nothing is on probation")]
     NoProbation,
@@ -148,6 +151,11 @@ pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
 /// Models can be loaded and unloaded.
 pub(super) fn can_load(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(state.snapshot.can_load, NotNow::ModelsFixed)
+}
+
+/// There is a door to the network.
+pub(super) fn has_door(state: &ShownState<'_>) -> Result<(), NotNow> {
+    unless(state.snapshot.door.is_some(), NotNow::NoDoor)
 }
 
 /// Somebody else is left to vote without the member.

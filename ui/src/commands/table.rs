@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 
 use super::conditions::{
     another_votes, can_be_lost, can_be_slowed, can_come_back, can_load, can_redo, can_undo,
-    has_found, has_proposal, has_rule, is_on_probation, may_take_editing, searches,
+    has_door, has_found, has_proposal, has_rule, is_on_probation, may_take_editing, searches,
 };
 use super::keys::{Key, control, key, of};
 use super::{Binding, CommandInfo, LineForm, Scope, command};
@@ -163,10 +163,18 @@ pub static FOCUS_MEMBERS: CommandInfo = command("focus-members");
 pub static FOCUS_STEPS: CommandInfo = command("focus-steps");
 /// Focuses the panel of that name.
 pub static FOCUS_MODELS: CommandInfo = command("focus-models");
+/// Focuses the panel of that name.
+pub static FOCUS_CLIENTS: CommandInfo = command("focus-clients");
+/// Listens to clients over the network, or to nobody any more.
+pub static LISTEN: CommandInfo = command("listen").changing().when(has_door);
 /// Loads a model.
 pub static LOAD_MODEL: CommandInfo = command("load-model").changing().when(can_load);
 /// Unloads a model.
 pub static UNLOAD_MODEL: CommandInfo = command("unload-model").changing().when(can_load);
+/// Works out what a change of the models would change.
+pub static PLAN_MODELS: CommandInfo = command("plan-models").changing().when(can_load);
+/// Makes the change of the models that was worked out.
+pub static APPLY_MODELS: CommandInfo = command("apply-models").changing().when(can_load);
 /// Takes a member out of the vote, or back.
 pub static VOTE: CommandInfo = command("vote")
     .changing()
@@ -308,9 +316,11 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
     bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does"),
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
+    bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "who asks over the network: connections, callers and what was refused"),
+    bind(&LISTEN, Scope::In(Panel::Clients), &[key('o')], "listen", "listen to clients, or to nobody", "at the addresses that were named, else 127.0.0.1: HTTP 8000, gRPC 8001, metrics 8002"),
     bind(&MIX, Scope::In(Panel::Models), &[key('w')], "mix", "change the mix of models", "how much of which model the built-in load asks and searches are for"),
-    bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "load it, or the versions of it that are there now"),
-    bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "requests under way are answered first; what a pipeline uses stays"),
+    bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "show what loading it, or the versions of it that are there now, changes; y applies it"),
+    bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "show what unloading it changes; y applies it; what a pipeline uses stays"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
     bind(&LATENCY_SCOPE, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
     bind(&THROUGHPUT_SCOPE, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
@@ -369,8 +379,11 @@ pub static LINES: &[LineForm] = &[
     line(&POLICY, "POLICY", &[], "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     line(&TARGET, "TIME [PERCENT]", &[], "what latencies are judged by, such as 50ms 99; none: nothing"),
     line(&VOTE, "MEMBER on|off", &[], "whether a member's answers count"),
+    line(&LISTEN, "on|off", &[], "listen to clients over the network, or to nobody any more"),
     line(&LOAD_MODEL, "MODEL", &[], "load a model, or the versions of it that are there now"),
     line(&UNLOAD_MODEL, "MODEL [all]", &[], "unload a model; all: with the pipelines that use it"),
+    line(&PLAN_MODELS, "load MODEL | unload MODEL [all] | undo | redo", &[], "what a change of the models would change"),
+    line(&APPLY_MODELS, "[old-first] [probation]", &[], "make the change of the models that was planned; old-first: the old engine ends first"),
     line(&LOSE_DEVICE, "DEVICE", &[], "let a simulated device disappear: it is evacuated"),
     line(&REGAIN_DEVICE, "DEVICE", &[], "let a lost device come back, empty"),
     line(&SLOW_DEVICE, "DEVICE FACTOR", &[], "let a simulated device take so many times as long"),

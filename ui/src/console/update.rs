@@ -6,14 +6,17 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::session::{Command, EditPreview, Play, Refusal, ReloadState, ReloadView, Setup};
+use divisi::session::{
+    Command, EditPreview, ModelChangeState, ModelChangeView, Play, Refusal, ReloadState,
+    ReloadView, Setup,
+};
 use divisi::trace::Span;
 use ratatui::layout::{Position, Rect};
 
 use super::stack;
 use super::state::ConsoleState;
 use crate::commands::Key;
-use crate::dialogs::{self, Dialog, ReloadSteps};
+use crate::dialogs::{self, Dialog, ModelPlan, ReloadSteps};
 use crate::layout::Panel;
 use crate::model::{ConsoleEvent, Effect, Model, SessionNews};
 use crate::text::format;
@@ -185,13 +188,17 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     let reload = model.snapshot.reload.clone();
     let otherwise = before.setup() != model.snapshot.setup();
     if before.generation != model.snapshot.generation {
-        // Rows of the streams were those of other workers.
-        model.timeline = Timeline::default();
-        actions::streams::go_live(model);
+        // The spans of before stay, in the columns of the same names.
+        let (old, new) = (before.matrix.frame(), model.snapshot.matrix.frame());
+        let column = |name: &String| new.members.iter().position(|known| known == name);
+        model
+            .timeline
+            .renumber(&old.members.iter().map(column).collect::<Vec<_>>());
     }
     if before.matrix.frame() != model.snapshot.matrix.frame() {
         on_frame(state);
     }
+    on_model_change(state, before.model_change.as_ref());
     if let Some(reload) = reload.filter(|r| Some(r) != before.reload.as_ref()) {
         on_reload(state, &reload);
     }
@@ -252,6 +259,42 @@ fn on_reload(state: &mut ConsoleState, reload: &ReloadView) {
             state.model.say(format!("reload failed: {reason}"), true);
         }
     }
+}
+
+/// Says how a change of the models ended, and shows what one that was worked out would change.
+fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
+    let change = state.model.snapshot.model_change.clone();
+    let Some(change) = change.filter(|change| Some(change) != before) else {
+        return;
+    };
+    state.dialogs.retain(|d| !matches!(d, Dialog::Models(_)));
+    let what = &change.change;
+    match &change.state {
+        ModelChangeState::Planned(_) if is_editor(&state.model) => {
+            state
+                .dialogs
+                .push(Dialog::Models(ModelPlan::new(change.number)));
+        }
+        ModelChangeState::Reading => state.model.say(format!("{what}: reading …"), false),
+        ModelChangeState::UnderWay(_) => state.model.say(format!("{what}: under way …"), false),
+        ModelChangeState::Nothing => state.model.say(format!("{what}: nothing changes"), false),
+        ModelChangeState::Refused(why) => state.model.say(format!("{what}: {why}"), true),
+        ModelChangeState::Done(done) => {
+            let took = format::duration(done.took);
+            let gap = done.gap.map(format::duration);
+            let gap = gap.map_or(String::new(), |gap| format!(", no request begun for {gap}"));
+            state
+                .model
+                .say(format!("{what}: done in {took}{gap}"), false);
+        }
+        ModelChangeState::Planned(_) | ModelChangeState::Dropped => {}
+    }
+}
+
+/// Whether a plan is this console's to apply: it may change things, and no recording is played.
+fn is_editor(model: &Model) -> bool {
+    let shown = &model.snapshot;
+    !model.read_only && shown.playback.is_none() && shown.audience.you_edit
 }
 
 fn on_accepted(state: &mut ConsoleState, command: &Command) {

@@ -40,6 +40,14 @@ impl HistoryDialog {
             return Vec::new();
         };
         let running = &model.snapshot;
+        if entry.setup.matrix.frame() != running.matrix.frame() {
+            let text = format!(
+                "{} · {} · with other models, which undo brings back",
+                entry.number, entry.why
+            );
+            let lines = format::wrap(&text, width).into_iter();
+            return lines.map(|l| vec![(l, Role::Dim)]).collect();
+        }
         let matrices = Difference::between(&running.matrix, &entry.setup.matrix);
         let changed = matrices.changed();
         let mut lines: Vec<StyledLine> = changed

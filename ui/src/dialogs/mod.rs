@@ -8,6 +8,7 @@ mod confirm;
 mod field;
 mod forms;
 mod history;
+mod model_plan;
 mod picker;
 mod screen;
 
@@ -18,6 +19,7 @@ pub(crate) use confirm::{Confirm, ConfirmedAction, LeaveDialog};
 pub(crate) use field::{one_line, pasted};
 pub(crate) use forms::Form;
 pub(crate) use history::HistoryDialog;
+pub(crate) use model_plan::ModelPlan;
 pub(crate) use picker::{Picker, Purpose};
 pub(crate) use screen::{PanelList, Themes};
 
@@ -53,6 +55,8 @@ pub enum Dialog {
     History(HistoryDialog),
     /// A file to read or write.
     Picker(Box<Picker>),
+    /// The changes that a change of the models would make.
+    Models(ModelPlan),
     /// The steps of a reload.
     Reload(ReloadSteps),
 }
@@ -72,6 +76,7 @@ macro_rules! body_of {
             Dialog::Voters(body) => body,
             Dialog::History(body) => body,
             Dialog::Picker(body) => body.$borrow(),
+            Dialog::Models(body) => body,
             Dialog::Reload(body) => body,
         }
     };

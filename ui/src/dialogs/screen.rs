@@ -32,9 +32,10 @@ impl DialogBody for PanelList {
             KeyCode::Down | KeyCode::Char('j') => self.chosen = (self.chosen + 1).min(last),
             KeyCode::Up | KeyCode::Char('k') => self.chosen = self.chosen.saturating_sub(1),
             KeyCode::Char(' ') | KeyCode::Enter => self.toggle(model),
-            KeyCode::Char(c @ '1'..='9') => {
-                let at = c as usize - '1' as usize;
-                if at <= last {
+            KeyCode::Char(c @ '0'..='9') => {
+                let digit = c as usize - '0' as usize;
+                let named = Panel::ALL.iter().position(|panel| panel.digit() == digit);
+                if let Some(at) = named {
                     self.chosen = at;
                     self.toggle(model);
                 }
@@ -56,7 +57,7 @@ impl DialogBody for PanelList {
                 true => ("✓", Role::Good),
                 false => (" ", Role::Dim),
             };
-            let name = format!(" {} {:<12}", y + 1, panel.name());
+            let name = format!(" {} {:<12}", panel.digit(), panel.name());
             let text = if shown { Role::Text } else { Role::Dim };
             let y = y as u16;
             inside.pieces(2, y, &[(sign, role), (&name, text)]);

@@ -26,11 +26,13 @@ pub enum Panel {
     Steps,
     /// 9
     Models,
+    /// 0, the tenth
+    Clients,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 9] = [
+    pub const ALL: [Panel; 10] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
@@ -40,6 +42,7 @@ impl Panel {
         Panel::Members,
         Panel::Steps,
         Panel::Models,
+        Panel::Clients,
     ];
 
     /// As its title and a layout write it.
@@ -54,12 +57,18 @@ impl Panel {
             Panel::Members => "members",
             Panel::Steps => "steps",
             Panel::Models => "models",
+            Panel::Clients => "clients",
         }
     }
 
     /// Its place in the order, from 0.
     pub fn index(self) -> usize {
         Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
+    }
+
+    /// Returns the digit that its title begins with and that focuses it: that of the tenth is 0.
+    pub fn digit(self) -> usize {
+        (self.index() + 1) % 10
     }
 }
 
@@ -197,7 +206,9 @@ impl LayoutRow {
 
 /// The layouts that every console has.
 pub(super) fn built_in() -> Vec<PanelLayout> {
-    use Panel::{Allocation, Latency, Log, Members, Models, Search, Steps, Streams, Throughput};
+    use Panel::{
+        Allocation, Clients, Latency, Log, Members, Models, Search, Steps, Streams, Throughput,
+    };
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
         rows: rows
@@ -251,6 +262,10 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
                 (2, &[(Allocation, 1)]),
                 (2, &[(Streams, 1)]),
             ],
+        ),
+        layout(
+            "clients",
+            &[(3, &[(Clients, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
         ),
         layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
         layout(

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use divisi::session::{
-    LogEntry, Probation, ProbationState, ReloadState, SearchState, SearchView, Snapshot,
+    LogEntry, ModelChangeState, Probation, ProbationState, ReloadState, SearchState, SearchView,
+    Snapshot,
 };
 
 use crate::panels::lint_texts;
@@ -45,6 +46,7 @@ impl Watcher {
         self.health(before, now, &mut lines);
         reload(before, now, log, &mut lines);
         lines.extend(log.0.iter().map(log_line));
+        model_plan(before, now, &mut lines);
         search(before, now, &mut lines);
         probation(before, now, &mut lines);
         audience(before, now, &mut lines);
@@ -150,6 +152,20 @@ fn reload(before: Option<&Snapshot>, now: &Snapshot, log: NewEntries<'_>, lines:
     let said = same.map_or(0, |o| o.steps.len());
     let steps = reload.steps[said..].iter().filter(|step| !log.tell(step));
     lines.extend(steps.map(|step| format!("reload: {step}")));
+}
+
+/// A change of the models that was worked out.
+fn model_plan(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {
+    let Some(change) = &now.model_change else {
+        return;
+    };
+    let ModelChangeState::Planned(preview) = &change.state else {
+        return;
+    };
+    if before.and_then(|b| b.model_change.as_ref()) == Some(change) {
+        return;
+    }
+    lines.extend(words::model_plan(change, preview));
 }
 
 fn search(before: Option<&Snapshot>, now: &Snapshot, lines: &mut Vec<String>) {

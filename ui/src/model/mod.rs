@@ -81,6 +81,8 @@ pub struct Model {
     pub streams: Streams,
     /// Rows of the steps scrolled down.
     pub steps_down: usize,
+    /// Callers scrolled down.
+    pub clients_down: usize,
     /// Lines of the log scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
@@ -124,6 +126,7 @@ impl Model {
             model_at: 0,
             streams: Streams::default(),
             steps_down: 0,
+            clients_down: 0,
             log_back: 0,
             edit: None,
             change: Remembered::default(),

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod areas;
+mod clients;
 mod demo_bar;
 mod frame;
 mod header;
@@ -20,6 +21,7 @@ pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
 pub(crate) use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
+pub(crate) use clients::rows as caller_rows;
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
@@ -45,5 +47,6 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Members => members::draw(painter, model),
         Panel::Steps => steps::draw(painter, model),
         Panel::Models => models::draw(painter, model),
+        Panel::Clients => clients::draw(painter, model),
     }
 }

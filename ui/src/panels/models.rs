@@ -2,7 +2,7 @@
 //! they answer; those that are not served with the reason.
 
 use divisi::metrics::LatencySummary;
-use divisi::session::{CatalogueView, ModelKind};
+use divisi::session::{CatalogueView, ModelChangeView, ModelKind, Refusal};
 
 use super::frame::headed;
 use super::keys;
@@ -83,6 +83,9 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
         one(&mut inside, y, view, label, columns);
+        if refusal_of(model, view).is_some() {
+            inside.text(1, y, "✗", Role::Bad);
+        }
         if model.focus == Panel::Models && number == at {
             inside.text(0, y, "▸", Role::Accent);
             inside.restyle(SIGNS, y, label, Role::Cursor);
@@ -186,11 +189,25 @@ fn one(
     }
 }
 
-/// The last line: why the newest files are not those that are served, or the keys.
+/// Returns the last change of the models, where it was refused and is about this one.
+fn refusal_of<'a>(model: &'a Model, view: &CatalogueView) -> Option<&'a ModelChangeView> {
+    let change = model.snapshot.model_change.as_ref();
+    let refused = change.filter(|change| change.refusal().is_some());
+    refused.filter(|change| change.change.model() == Some(view.name.as_str()))
+}
+
+/// The last line: why a change of the model was refused, why the newest files are not those that are served, or the keys.
 fn words(inside: &mut Painter<'_>, y: u16, model: &Model, view: Option<&CatalogueView>) {
     let Some(view) = view else {
         return;
     };
+    if let Some(change) = refusal_of(model, view) {
+        let why = change.refusal().map_or("", Refusal::text);
+        let room = inside.width().saturating_sub(1);
+        let text = format!("{} was refused: {why}", change.change);
+        inside.text(1, y, &format::fit(&text, room), Role::Bad);
+        return;
+    }
     if let (Some(failure), None) = (&view.failure, &view.unserved) {
         let text = format!("its newest files cannot be served: {failure}");
         let room = inside.width().saturating_sub(1);

@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::deployment::CataloguePreview;
 use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
 use divisi::metrics::WINDOW;
-use divisi::session::{DeviceView, GpuView, LoadView, ProbationState, SettingChange, Snapshot};
+use divisi::session::{
+    DeviceView, GpuView, LoadView, ModelChangeView, ProbationState, SettingChange, Snapshot,
+};
 
 use super::{Condition, Severity, checks, format};
 
@@ -47,6 +50,77 @@ fn latencies(shown: &Snapshot) -> String {
         text += &format!("; the oldest request waits {}", format::duration(oldest));
     }
     text
+}
+
+/// Where clients over the network are listened to, who asks and what was refused, a line each.
+fn door(shown: &Snapshot) -> Vec<String> {
+    let Some(door) = &shown.door else {
+        return Vec::new();
+    };
+    if !door.is_open() {
+        return vec!["clients: nobody is listened to; listen on opens the door".into()];
+    }
+    let (window, rate) = (
+        format::seconds(door.window),
+        format::seconds(door.rate_window),
+    );
+    let addresses = door.addresses.iter().map(|at| {
+        let lack = at
+            .lacks()
+            .map_or(String::new(), |lack| format!(" ({lack})"));
+        format!("{} {}{lack}", at.protocol.name(), at.address)
+    });
+    let (http, grpc) = (door.http_connections, door.grpc_connections);
+    let mut lines = vec![format!(
+        "clients: {}; {http} connected by HTTP, {grpc} by gRPC",
+        addresses.collect::<Vec<_>>().join(", ")
+    )];
+    lines.extend(door.callers.iter().map(|caller| {
+        let figures = &caller.figures;
+        format!(
+            "caller {}: {:.1} calls/s in {rate}; {} calls and {} failed in {window}",
+            caller.name, figures.per_second, figures.calls, figures.failed
+        )
+    }));
+    lines.extend(door.refusals.iter().map(|refused| {
+        let (reason, lately) = (&refused.reason, refused.lately());
+        let total = refused.total;
+        format!("refused, {reason}: {lately} in {window}, {total} since the door was opened")
+    }));
+    lines
+}
+
+/// A change of the models that was worked out, a line each.
+pub(crate) fn model_plan(change: &ModelChangeView, preview: &CataloguePreview) -> Vec<String> {
+    let list = |what: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!("; {what} {}", names.join(", ")),
+    };
+    let mut lines = vec![format!(
+        "plan: {}{}{}{}{}{}",
+        change.change,
+        list("comes", &preview.came),
+        list("goes", &preview.went),
+        list("columns come", &preview.columns_came),
+        list("columns go", &preview.columns_went),
+        list("columns move", &preview.moved)
+    )];
+    lines.extend(preview.memory.iter().map(|device| {
+        let during = device.during.map_or("no room".to_owned(), format::bytes);
+        let [now, after, all] = [device.now, device.after, device.bytes].map(format::bytes);
+        format!(
+            "plan: {}: memory {now} now, {during} while both are there, {after} after, of {all}",
+            device.device
+        )
+    }));
+    lines.push(match &preview.not_beside {
+        None => "plan: apply-models makes it".into(),
+        Some(why) => format!(
+            "plan: both do not fit: {why}; apply-models old-first ends the old engine first, and \
+             requests wait"
+        ),
+    });
+    lines
 }
 
 /// How the limits of what is on probation stand while it runs.
@@ -134,6 +208,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!("policy {}; load {load}{}", shown.policy, precision(shown)),
     ];
     lines.extend(probation(shown));
+    lines.extend(door(shown));
     for (i, device) in DeviceIndex::enumerate(&shown.devices) {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
         let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));

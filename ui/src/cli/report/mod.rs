@@ -15,6 +15,7 @@ use divisi::session::record::RecordingReader;
 use divisi::session::replay::ReplaySession;
 use divisi::session::wire::HELLO;
 use divisi::session::{LatencyView, Session, Snapshot};
+use divisi_door::ServerOptions;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_seconds, parse_start_load};
 use super::models::ModelControl;
@@ -114,6 +115,7 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
         args.matrix.as_deref(),
         args.load.clone(),
         None,
+        ServerOptions::default(),
     )?;
     let until = Instant::now() + args.lasts;
     while Instant::now() < until && !stop.load(Ordering::Acquire) {

@@ -1,5 +1,6 @@
 //! The header: the ensemble that is served, how it goes, and what is not as it should be.
 
+mod door;
 mod signs;
 
 pub(super) use signs::watching;
@@ -28,6 +29,7 @@ pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
     line(painter, 0, &first(model, width));
     let mut second = beside(model, width);
+    second.extend(door::addresses(model, width));
     second.extend(alone(settings(model)));
     line(painter, 1, &second);
 }

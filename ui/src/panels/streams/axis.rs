@@ -76,6 +76,7 @@ fn describe(kind: MarkKind) -> (&'static str, Role) {
         MarkKind::Load => ("load", Role::Accent),
         MarkKind::Device => ("device", Role::Warn),
         MarkKind::Rollback => ("rolled back", Role::Warn),
+        MarkKind::Models => ("models", Role::Accent),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The live timeline: a row a lane, and rows for whole devices and their copies.
 
 mod axis;
+mod request;
 mod rows;
 mod spans;
 mod view;
@@ -40,7 +41,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
 /// The rows that show everything, for the panel's height.
 pub(super) fn rows_needed(model: &Model) -> usize {
     let reading = if model.streams.reading.is_some() {
-        2
+        3
     } else {
         0
     };

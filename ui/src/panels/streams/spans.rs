@@ -1,9 +1,10 @@
 //! The signs for the steps of a batch, their legend, and the span under the cursor
 //! in words.
 
+use divisi::serving::GraphStep;
 use divisi::trace::{Span, SpanKind};
 
-use super::axis;
+use super::{axis, request};
 use crate::look::{EIGHTHS, Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -115,6 +116,9 @@ pub(super) fn draw_readout(painter: &mut Painter<'_>, model: &Model, reading: &S
     if painter.height() > 1 {
         steps(painter, reading);
     }
+    if painter.height() > 2 {
+        request::draw(painter, 2, model, reading);
+    }
 }
 
 /// Member, device and lane.
@@ -130,13 +134,23 @@ fn place(model: &Model, span: &Span, roomy: bool) -> String {
     ) + &step_words(model, span)
 }
 
+/// Returns the name of the step that a span is for, else that of its model.
+pub(super) fn work_name(model: &Model, span: &Span) -> String {
+    let step = step_of(model, span).map(|step| step.name.clone());
+    let member = || model.snapshot.member(span.member).map(|m| m.name.clone());
+    step.or_else(member).unwrap_or_else(|| "?".to_owned())
+}
+
+fn step_of<'a>(model: &'a Model, span: &Span) -> Option<&'a GraphStep> {
+    let of = span.of_step?;
+    let graph = model.snapshot.graphs.get(usize::from(of.entry))?;
+    graph.steps.iter().find(|step| step.number == of.step)
+}
+
 /// The step that a span is for, where its name is not that of the model.
 fn step_words(model: &Model, span: &Span) -> String {
     let member = model.snapshot.member(span.member);
-    let step = span.of_step.and_then(|of| {
-        let graph = model.snapshot.graphs.get(usize::from(of.entry))?;
-        graph.steps.iter().find(|step| step.number == of.step)
-    });
+    let step = step_of(model, span);
     let named = step.filter(|step| member.is_none_or(|member| member.name != step.name));
     named.map_or(String::new(), |step| format!(" · step {}", step.name))
 }

@@ -70,7 +70,8 @@ fn foot(model: &Model, inside: u16) -> u16 {
     let read = match (&model.streams.reading, inside) {
         (None, _) => 0,
         (Some(_), 0..7) => 1,
-        (Some(_), _) => 2,
+        (Some(_), 7..12) => 2,
+        (Some(_), _) => 3,
     };
     (typed + read).min(inside)
 }

@@ -177,6 +177,7 @@ fn letter(kind: MarkKind) -> &'static str {
         MarkKind::Load => "L",
         MarkKind::Device => "D",
         MarkKind::Rollback => "B",
+        MarkKind::Models => "M",
     }
 }
 

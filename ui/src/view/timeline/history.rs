@@ -72,6 +72,14 @@ impl SpanHistory {
         }
     }
 
+    /// Gives every span the column that its own has become.
+    pub fn renumber(&mut self, columns: &[Option<usize>]) {
+        for chunk in &mut self.chunks {
+            let spans = Arc::make_mut(chunk).spans.iter_mut();
+            spans.for_each(|span| span.renumber(columns));
+        }
+    }
+
     fn make_room(&mut self) {
         while self.is_full()
             && let Some(oldest) = self.chunks.pop_front()
@@ -170,6 +178,9 @@ const NO_BATCH: u64 = u64::MAX;
 /// No entry of a catalogue: a copy ahead is for no step.
 const NO_ENTRY: u16 = u16::MAX;
 
+/// No column: that of the span is gone.
+const GONE: u16 = u16::MAX;
+
 /// Kinds by the number that stands for them.
 const KINDS: [SpanKind; 6] = [
     SpanKind::Wait,
@@ -219,6 +230,13 @@ impl PackedSpan {
             kind: kind.unwrap_or_default() as u8,
             other,
         }
+    }
+
+    fn renumber(&mut self, columns: &[Option<usize>]) {
+        let column = columns.get(usize::from(self.member)).copied().flatten();
+        self.member = column.map_or(GONE, narrow);
+        // Steps are numbered by the models of their engine.
+        self.entry = NO_ENTRY;
     }
 
     pub fn device(&self) -> DeviceIndex {

@@ -54,6 +54,14 @@ impl Timeline {
         *parity
     }
 
+    /// Gives spans the columns that theirs have become, by number; those of columns that are gone are
+    /// in no row any more.
+    pub fn renumber(&mut self, columns: &[Option<usize>]) {
+        self.history.renumber(columns);
+        self.parity.clear();
+        self.canvas.take();
+    }
+
     /// The end of the newest span.
     pub fn newest(&self) -> Option<Duration> {
         self.newest

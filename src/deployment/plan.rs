@@ -1,0 +1,95 @@
+//! A change of what is served, worked out before anything changes: models read, places found, memory
+//! counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::allocation::Matrix;
+use crate::catalogue::{Catalogue, NewEntry};
+use crate::serving::Setup;
+
+use super::place::NoRoomBeside;
+use super::{CatalogueChange, CataloguePreview};
+
+/// A change that is worked out and can be applied, as long as nothing else changes.
+pub struct CataloguePlan {
+    /// The change.
+    pub(super) change: CatalogueChange,
+    /// The number of the generation that it was worked out for.
+    pub(super) from: u64,
+    pub(super) names: BTreeSet<String>,
+    pub(super) failures: BTreeMap<String, String>,
+    /// What would be served, or `None` if that is what is.
+    pub(super) next: Option<NextCatalogue>,
+}
+
+/// What would be served, and where.
+pub(super) struct NextCatalogue {
+    pub catalogue: Arc<Catalogue>,
+    pub matrix: Matrix,
+    /// The settings of then, where it was served before.
+    pub settings: Option<Box<Setup>>,
+    pub not_beside: Option<NoRoomBeside>,
+    pub preview: CataloguePreview,
+}
+
+impl CataloguePlan {
+    /// Returns the change.
+    pub fn change(&self) -> &CatalogueChange {
+        &self.change
+    }
+
+    /// Whether the models that serve stay as they are.
+    pub fn is_empty(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Returns the changes that it would make.
+    pub fn preview(&self) -> CataloguePreview {
+        let next = self.next.as_ref();
+        next.map(|next| next.preview.clone()).unwrap_or_default()
+    }
+}
+
+/// The models that were served before a change, with where they ran.
+#[derive(Clone)]
+pub(super) struct PastCatalogue {
+    pub names: BTreeSet<String>,
+    pub failures: BTreeMap<String, String>,
+    pub entries: Vec<NewEntry>,
+    pub setup: Setup,
+}
+
+impl PastCatalogue {
+    /// Lets versions that were taken back stay away, unless they are asked for by name: those that
+    /// serve in their place go on.
+    pub(super) fn hold_back(
+        &self,
+        read: &mut Vec<NewEntry>,
+        serving: &[NewEntry],
+        asked: Option<&str>,
+    ) {
+        let of = |entries: &[NewEntry], name: &str| {
+            let named = entries.iter().filter(|entry| entry.name == name);
+            named.cloned().collect::<Vec<NewEntry>>()
+        };
+        let mut names: Vec<String> = read.iter().map(|entry| entry.name.clone()).collect();
+        names.dedup();
+        let kept = |name: &String| {
+            let (new, taken_back) = (of(read, name), of(&self.entries, name));
+            match asked != Some(name.as_str()) && is_same(&new, &taken_back) {
+                true => of(serving, name),
+                false => new,
+            }
+        };
+        *read = names.iter().flat_map(kept).collect();
+    }
+}
+
+/// Whether these are the same entries.
+fn is_same(some: &[NewEntry], others: &[NewEntry]) -> bool {
+    let same = |(a, b): (&NewEntry, &NewEntry)| {
+        a.name == b.name && a.version == b.version && Arc::ptr_eq(&a.ensemble, &b.ensemble)
+    };
+    some.len() == others.len() && some.iter().zip(others).all(same)
+}

@@ -1,0 +1,102 @@
+//! What a change of the models would make of columns and memory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::allocation::Matrix;
+use crate::catalogue::{Catalogue, CatalogueEntry};
+use crate::device::MemberIndex;
+
+/// The changes that a change of the models would make.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CataloguePreview {
+    /// Models that come, with their versions.
+    pub came: Vec<String>,
+    /// Models that go.
+    pub went: Vec<String>,
+    /// Columns of the matrix that come.
+    pub columns_came: Vec<String>,
+    /// Columns that go.
+    pub columns_went: Vec<String>,
+    /// Columns that stay and get other places or batch sizes.
+    pub moved: Vec<String>,
+    /// The memory of each device.
+    pub memory: Vec<DeviceMemory>,
+    /// Why old and new do not fit beside each other, if they do not: the old engine has to end
+    /// first.
+    pub not_beside: Option<String>,
+}
+
+/// The memory of a device in a change of the models, in bytes. Devices of one memory space say the
+/// same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceMemory {
+    /// The device.
+    pub device: String,
+    /// Booked now.
+    pub now: u64,
+    /// Booked while old and new are beside each other, or `None` if they do not fit.
+    pub during: Option<u64>,
+    /// Booked once the change is made.
+    pub after: u64,
+    /// All of it.
+    pub bytes: u64,
+}
+
+impl CataloguePreview {
+    /// Compares the models and columns of two catalogues by name.
+    pub(super) fn between(
+        (old, old_matrix): (&Catalogue, &Matrix),
+        (new, new_matrix): (&Catalogue, &Matrix),
+    ) -> Self {
+        let (before, after) = (old_matrix.frame(), new_matrix.frame());
+        let stays = |name: &&String| before.members.contains(name);
+        CataloguePreview {
+            came: beyond(new, old),
+            went: beyond(old, new),
+            columns_came: not_in(&after.members, &before.members),
+            columns_went: not_in(&before.members, &after.members),
+            moved: after
+                .members
+                .iter()
+                .filter(stays)
+                .filter(|name| places(old_matrix, name) != places(new_matrix, name))
+                .cloned()
+                .collect(),
+            ..CataloguePreview::default()
+        }
+    }
+}
+
+/// Returns the entries of a catalogue that the other has not, or has with another network.
+fn beyond(of: &Catalogue, other: &Catalogue) -> Vec<String> {
+    let same = |a: &CatalogueEntry, b: &CatalogueEntry| {
+        let (one, two) = (a.ensemble(), b.ensemble());
+        a.name() == b.name() && a.version() == b.version() && std::sync::Arc::ptr_eq(one, two)
+    };
+    let entries = of.entries().iter();
+    let beyond = entries.filter(|entry| !other.entries().iter().any(|known| same(entry, known)));
+    beyond
+        .map(|entry| format!("{} version {}", entry.name(), entry.version()))
+        .collect()
+}
+
+fn not_in(names: &[String], others: &[String]) -> Vec<String> {
+    let beyond = names.iter().filter(|name| !others.contains(name));
+    beyond.cloned().collect()
+}
+
+/// Returns the places and batch sizes of a column.
+fn places(matrix: &Matrix, name: &str) -> Vec<(String, usize)> {
+    let frame = matrix.frame();
+    let Some(at) = frame.members.iter().position(|known| known == name) else {
+        return Vec::new();
+    };
+    let column = matrix.column(MemberIndex::new(at));
+    let placed = column.filter_map(|(device, size)| Some((device, size?)));
+    placed
+        .map(|(device, size)| {
+            let device = frame.device(device).unwrap_or_default();
+            (device.to_owned(), size.get())
+        })
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! From one engine to the next: beside each other, or the old one first.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::serving::Setup;
+
+use super::generation::{StartSettings, retire, start_after};
+use super::plan::{NextCatalogue, PastCatalogue};
+use super::wanted::entries_of;
+use super::{
+    Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Generation, Handover,
+    MOST_PAST, REDO, UNDO, WantedNames,
+};
+
+impl Deployment {
+    /// Makes a change while nothing else changes.
+    pub(super) fn apply_to(
+        &self,
+        wanted: &mut WantedNames,
+        plan: CataloguePlan,
+        handover: Handover,
+    ) -> Result<Applied, DeploymentError> {
+        let running = self.running();
+        if plan.from != running.number {
+            return Err(DeploymentError::Stale);
+        }
+        let mut applied = Applied::default();
+        if let Some(next) = plan.next {
+            let past = past_of(wanted, &running);
+            let how = (handover, plan.change.to_string());
+            applied = self.switch(wanted, &running, next, how)?;
+            remember(wanted, past, &plan.change);
+            self.tell_undoable(wanted);
+        }
+        (wanted.names, wanted.failures) = (plan.names, plan.failures);
+        self.tell(wanted);
+        match plan
+            .change
+            .model()
+            .map(|name| (name, wanted.failures.get(name)))
+        {
+            Some((name, Some(reason))) if matches!(plan.change, CatalogueChange::Load(_)) => {
+                Err(DeploymentError::failed(name, reason))
+            }
+            _ => Ok(applied),
+        }
+    }
+
+    fn switch(
+        &self,
+        wanted: &mut WantedNames,
+        running: &Arc<Generation>,
+        next: NextCatalogue,
+        (handover, why): (Handover, String),
+    ) -> Result<Applied, DeploymentError> {
+        // Two generations beside each other, never three.
+        drop(wanted.retiring.take());
+        match (handover, &next.not_beside) {
+            (Handover::OldFirst, _) => self.switch_old_first((running, why), &next),
+            (Handover::Beside, Some(room)) => Err(room.clone().into()),
+            (Handover::Beside, None) => {
+                let started = self.start_next((&**running, why), &next, running.engine.setup())?;
+                *self.running.write() = Arc::new(started);
+                wanted.retiring = Some(retire(Arc::clone(running)));
+                Ok(Applied::default())
+            }
+        }
+    }
+
+    fn start_next(
+        &self,
+        (before, why): (&Generation, String),
+        next: &NextCatalogue,
+        ran: Setup,
+    ) -> Result<Generation, DeploymentError> {
+        let settings = match &next.settings {
+            Some(setup) => StartSettings::Again(setup.clone()),
+            None => StartSettings::Policy(ran.policy),
+        };
+        let catalogue = Arc::clone(&next.catalogue);
+        let at = (&next.matrix, &settings);
+        start_after((before, why), catalogue, &self.devices, at, self.options)
+    }
+
+    /// Starts an engine as the one that ended.
+    fn start_again(&self, ended: &Generation, ran: Setup) -> Result<Generation, DeploymentError> {
+        let catalogue = Arc::clone(&ended.catalogue);
+        let settings = StartSettings::Again(Box::new(ran.clone()));
+        let at = (&ran.matrix, &settings);
+        let why = "the models of before came back".into();
+        start_after((ended, why), catalogue, &self.devices, at, self.options)
+    }
+
+    /// Ends the old engine, once it has answered what it has, and then starts the new one. Who asks
+    /// meanwhile waits.
+    fn switch_old_first(
+        &self,
+        (running, why): (&Arc<Generation>, String),
+        next: &NextCatalogue,
+    ) -> Result<Applied, DeploymentError> {
+        // Ending, it waits for nothing more: its policy is another one then.
+        let ran = running.engine.setup();
+        let waiting = self.gap.begin();
+        let began = Instant::now();
+        running.engine.shutdown();
+        let (started, failed) = match self.start_next((&**running, why), next, ran.clone()) {
+            Ok(next) => (Ok(next), None),
+            Err(error) => (self.start_again(running, ran), Some(error)),
+        };
+        let started = started.map(|generation| *self.running.write() = Arc::new(generation));
+        let gap = began.elapsed();
+        drop(waiting);
+        match (started, failed) {
+            (Ok(()), None) => Ok(Applied { gap: Some(gap) }),
+            (Ok(()), Some(error)) => Err(DeploymentError::CameBack {
+                reason: error.to_string(),
+                gap,
+            }),
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn tell_undoable(&self, wanted: &WantedNames) {
+        let bit = |there: bool, bit: u8| if there { bit } else { 0 };
+        let (undo, redo) = (wanted.past.before(), wanted.past.after());
+        let bits = bit(undo.is_some(), UNDO) | bit(redo.is_some(), REDO);
+        self.undoable.store(bits, Ordering::Relaxed);
+    }
+}
+
+/// Returns what is served, to be brought back later.
+fn past_of(wanted: &WantedNames, running: &Generation) -> PastCatalogue {
+    PastCatalogue {
+        names: wanted.names.clone(),
+        failures: wanted.failures.clone(),
+        entries: entries_of(running),
+        setup: running.engine.setup(),
+    }
+}
+
+fn remember(wanted: &mut WantedNames, past: PastCatalogue, change: &CatalogueChange) {
+    match change {
+        CatalogueChange::Undo | CatalogueChange::RollBack(_) => wanted.past.went_back(past),
+        CatalogueChange::Redo => wanted.past.went_forth(past),
+        _ => wanted.past.replaced(past),
+    }
+    wanted.past.keep(MOST_PAST);
+}

@@ -1,0 +1,210 @@
+//! What a change asks for: which models, read from where, and where they would run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::catalogue::{Catalogue, CatalogueEntry, NewEntry};
+use crate::serving::Setup;
+
+use super::place::Placement;
+use super::plan::{NextCatalogue, PastCatalogue};
+use super::{
+    CatalogueChange, CataloguePlan, CataloguePreview, Deployment, DeploymentError, Generation,
+    ModelsRead, WantedNames, place, status,
+};
+
+/// The models that a change asks for.
+struct WantedModels {
+    names: BTreeSet<String>,
+    read: ModelsRead,
+    /// How they ran before.
+    setup: Option<Box<Setup>>,
+}
+
+impl WantedModels {
+    fn again(past: &PastCatalogue) -> Self {
+        WantedModels {
+            names: past.names.clone(),
+            read: ModelsRead {
+                entries: past.entries.clone(),
+                failures: past.failures.clone(),
+                notices: Vec::new(),
+            },
+            setup: Some(Box::new(past.setup.clone())),
+        }
+    }
+}
+
+/// Returns the entries that a generation serves.
+pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
+    let entries = generation.catalogue.entries();
+    entries.iter().map(Into::into).collect()
+}
+
+impl Deployment {
+    /// Works out a change while nothing else changes.
+    pub(super) fn plan_for(
+        &self,
+        wanted: &WantedNames,
+        change: CatalogueChange,
+    ) -> Result<CataloguePlan, DeploymentError> {
+        let running = self.running();
+        let models = self.models_of(wanted, &running, &change)?;
+        let next = match models.read.is_same(&entries_of(&running)) {
+            true => None,
+            false => Some(self.next_of(&running, models.read.entries, models.setup)?),
+        };
+        Ok(CataloguePlan {
+            change,
+            from: running.number,
+            names: models.names,
+            failures: models.read.failures,
+            next,
+        })
+    }
+
+    fn models_of(
+        &self,
+        wanted: &WantedNames,
+        running: &Generation,
+        change: &CatalogueChange,
+    ) -> Result<WantedModels, DeploymentError> {
+        let names = match change {
+            CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
+                let before = wanted.past.before().ok_or(DeploymentError::NoUndo)?;
+                return Ok(WantedModels::again(before));
+            }
+            CatalogueChange::Redo => {
+                let after = wanted.past.after().ok_or(DeploymentError::NoRedo)?;
+                return Ok(WantedModels::again(after));
+            }
+            CatalogueChange::Load(name) => self.with(wanted, name)?,
+            CatalogueChange::Unload { name, dependents } => {
+                self.without(wanted, running, name, *dependents)?
+            }
+            CatalogueChange::Refresh => self.source()?.names().into_iter().collect(),
+        };
+        let read = self.read(wanted, running, &names, change.model())?;
+        Ok(WantedModels {
+            names,
+            read,
+            setup: None,
+        })
+    }
+
+    fn with(&self, wanted: &WantedNames, name: &str) -> Result<BTreeSet<String>, DeploymentError> {
+        if !self.source()?.names().iter().any(|known| known == name) {
+            return Err(DeploymentError::Unknown(name.to_owned()));
+        }
+        let mut names = wanted.names.clone();
+        names.insert(name.to_owned());
+        Ok(names)
+    }
+
+    fn without(
+        &self,
+        wanted: &WantedNames,
+        running: &Generation,
+        name: &str,
+        dependents: bool,
+    ) -> Result<BTreeSet<String>, DeploymentError> {
+        self.source()?;
+        if !wanted.names.contains(name) && running.catalogue.find(name, None).is_none() {
+            return Err(DeploymentError::Unknown(name.to_owned()));
+        }
+        let users = status::users_of(&running.catalogue, name);
+        if let (false, Some(by)) = (dependents, users.first()) {
+            return Err(DeploymentError::used(name, by));
+        }
+        let mut names = wanted.names.clone();
+        names.remove(name);
+        names.retain(|other| !users.contains(other));
+        Ok(names)
+    }
+
+    fn read(
+        &self,
+        wanted: &WantedNames,
+        running: &Generation,
+        names: &BTreeSet<String>,
+        asked: Option<&str>,
+    ) -> Result<ModelsRead, DeploymentError> {
+        let serving = entries_of(running);
+        let mut read = self.source()?.read(names, &serving);
+        read.keep_served(names, &serving);
+        if let Some(taken_back) = wanted.past.after() {
+            taken_back.hold_back(&mut read.entries, &serving, asked);
+        }
+        self.keep_notices(&mut read.notices);
+        match read.entries.is_empty() {
+            true => Err(DeploymentError::nothing(&read.failures)),
+            false => Ok(read),
+        }
+    }
+
+    fn next_of(
+        &self,
+        running: &Generation,
+        entries: Vec<NewEntry>,
+        setup: Option<Box<Setup>>,
+    ) -> Result<NextCatalogue, DeploymentError> {
+        let catalogue = Arc::new(Catalogue::new(&self.name, entries)?);
+        let matrix = setup.as_ref().map(|setup| &setup.matrix);
+        let placed = place::next(running, &catalogue, matrix, &self.devices, self.options);
+        let placement = placed.map_err(|error| self.or_without(running, &catalogue, error))?;
+        let Placement {
+            matrix,
+            not_beside,
+            memory,
+        } = placement;
+        let old = (&*running.catalogue, &running.engine.matrix());
+        let preview = CataloguePreview {
+            memory,
+            not_beside: not_beside.as_ref().map(ToString::to_string),
+            ..CataloguePreview::between(old, (&catalogue, &matrix))
+        };
+        Ok(NextCatalogue {
+            catalogue,
+            matrix,
+            settings: setup,
+            not_beside,
+            preview,
+        })
+    }
+
+    /// Returns why models do not fit, with the served ones without any of which they would.
+    fn or_without(
+        &self,
+        running: &Generation,
+        catalogue: &Catalogue,
+        error: DeploymentError,
+    ) -> DeploymentError {
+        let DeploymentError::Placement(reason) = error else {
+            return error;
+        };
+        let served = running.catalogue.entries().iter();
+        let mut names: Vec<&str> = served.map(|entry| entry.name()).collect();
+        names.dedup();
+        let would_fit = |name: &&str| self.fits_without(running, catalogue, name);
+        let would: Vec<&str> = names.into_iter().filter(would_fit).collect();
+        match would.as_slice() {
+            [] => DeploymentError::Placement(reason),
+            would => DeploymentError::Alone {
+                reason,
+                would: would.join("`, or `"),
+            },
+        }
+    }
+
+    fn fits_without(&self, running: &Generation, catalogue: &Catalogue, name: &str) -> bool {
+        let users = status::users_of(&running.catalogue, name);
+        let stays = |entry: &&CatalogueEntry| {
+            entry.name() != name && !users.iter().any(|user| user == entry.name())
+        };
+        let entries = catalogue.entries().iter().filter(stays);
+        let Ok(smaller) = Catalogue::new(&self.name, entries.map(Into::into).collect()) else {
+            return false;
+        };
+        place::next(running, &smaller, None, &self.devices, self.options).is_ok()
+    }
+}

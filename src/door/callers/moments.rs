@@ -1,0 +1,73 @@
+//! Counts in each of the last moments.
+
+use std::time::Duration;
+
+/// The time of a moment.
+pub const MOMENT: Duration = Duration::from_secs(1);
+
+/// The moments that are kept.
+pub const MOMENTS: usize = 60;
+
+/// How often something happened in each of the last [`MOMENTS`]. It has no clock.
+#[derive(Clone, Debug)]
+pub(super) struct MomentCounts {
+    /// By the number of the moment, over and over.
+    counts: [u32; MOMENTS],
+    newest: u64,
+}
+
+impl Default for MomentCounts {
+    fn default() -> Self {
+        MomentCounts {
+            counts: [0; MOMENTS],
+            newest: 0,
+        }
+    }
+}
+
+impl MomentCounts {
+    /// Counts one at `now`; what is late counts as of the newest moment.
+    pub(super) fn add(&mut self, now: Duration) {
+        self.advance(now);
+        let place = self.place(self.newest);
+        if let Some(count) = self.counts.get_mut(place) {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// Forgets what is too long ago at `now`.
+    pub(super) fn advance(&mut self, now: Duration) {
+        let moment = (now.as_nanos() / MOMENT.as_nanos()) as u64;
+        let over = moment.saturating_sub(self.newest).min(MOMENTS as u64);
+        for at in 0..over {
+            let place = self.place(moment - at);
+            self.counts[place] = 0;
+        }
+        self.newest = self.newest.max(moment);
+    }
+
+    /// Returns the counts, oldest first; the last moment is not over.
+    pub(super) fn series(&self) -> Vec<u32> {
+        let after = self.place(self.newest) + 1;
+        let (newer, older) = self.counts.split_at(after.min(MOMENTS));
+        older.iter().chain(newer).copied().collect()
+    }
+
+    /// Returns the sum of all.
+    pub(super) fn sum(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(*count)).sum()
+    }
+
+    /// Returns how often it happened a second in the last `moments` that are over.
+    pub(super) fn rate(&self, moments: usize) -> f64 {
+        let moments = moments.clamp(1, MOMENTS - 1);
+        let series = self.series();
+        let over = series.iter().rev().skip(1).take(moments);
+        let sum: u64 = over.map(|count| u64::from(*count)).sum();
+        sum as f64 / (MOMENT.as_secs_f64() * moments as f64)
+    }
+
+    fn place(&self, moment: u64) -> usize {
+        (moment % MOMENTS as u64) as usize
+    }
+}

@@ -1,0 +1,200 @@
+//! Changes of the models that somebody asked for: worked out or made one at a time, each in a thread of
+//! its own.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use crate::changes::Terms;
+use crate::deployment::{Applied, CatalogueChange, CataloguePlan, Deployment, Handover};
+use crate::serving::Leaf;
+use crate::session::{ModelChangeState, ModelChangeView, ModelsChanged, Refusal, SessionRefusal};
+
+/// Told what became of a change: what the log says of it.
+pub(super) type Told = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;
+
+/// Lets the built-in load rest (`true`) while nobody answers, or go on.
+pub(super) type HoldLoad = Box<dyn Fn(bool) + Send>;
+
+/// The last change, what it is planned to be, and on which terms it was applied.
+#[derive(Default)]
+struct LastChange {
+    view: Option<ModelChangeView>,
+    plan: Option<CataloguePlan>,
+    /// The terms on which the change under way will have to prove itself.
+    terms: Option<Terms>,
+}
+
+/// See the module's text.
+#[derive(Clone, Default)]
+pub(super) struct ModelChanges(Arc<Leaf<LastChange>>);
+
+impl ModelChanges {
+    /// Returns the last change as it stands.
+    pub(super) fn view(&self) -> Option<ModelChangeView> {
+        self.0.lock().view.clone()
+    }
+
+    /// Returns the terms on which the models that came by a change have to prove themselves, once.
+    pub(super) fn take_terms(&self, by: &str) -> Option<Terms> {
+        let mut last = self.0.lock();
+        let view = last.view.as_ref();
+        let is_it = view.is_some_and(|view| view.change.to_string() == by);
+        is_it.then(|| last.terms.take()).flatten()
+    }
+
+    /// Works a change out and makes it, beside what runs.
+    pub(super) fn make(
+        &self,
+        deployment: &Arc<Deployment>,
+        change: CatalogueChange,
+        told: Told,
+    ) -> Result<(), Refusal> {
+        let state = ModelChangeState::UnderWay(Handover::Beside);
+        let number = self.begin(change.clone(), state)?;
+        let (deployment, this) = (Arc::clone(deployment), self.clone());
+        self.spawn(move || {
+            let began = Instant::now();
+            let planned = deployment.plan(change.clone());
+            let made = planned.and_then(|plan| match plan.is_empty() {
+                true => deployment.apply(plan, Handover::Beside).map(|_| None),
+                false => deployment.apply(plan, Handover::Beside).map(Some),
+            });
+            let state = match made {
+                Ok(Some(applied)) => done(began, applied),
+                Ok(None) => ModelChangeState::Nothing,
+                Err(error) => ModelChangeState::Refused(error.into()),
+            };
+            told(&change, &state);
+            this.to(number, state);
+        })
+    }
+
+    /// Works a change out, and makes nothing of it yet.
+    pub(super) fn plan(
+        &self,
+        deployment: &Arc<Deployment>,
+        change: CatalogueChange,
+        told: Told,
+    ) -> Result<(), Refusal> {
+        let number = self.begin(change.clone(), ModelChangeState::Reading)?;
+        let (deployment, this) = (Arc::clone(deployment), self.clone());
+        self.spawn(move || {
+            let state = match deployment.plan(change.clone()) {
+                Ok(plan) if plan.is_empty() => ModelChangeState::Nothing,
+                Ok(plan) => {
+                    let preview = Box::new(plan.preview());
+                    this.0.lock().plan = Some(plan);
+                    ModelChangeState::Planned(preview)
+                }
+                Err(error) => ModelChangeState::Refused(error.into()),
+            };
+            told(&change, &state);
+            this.to(number, state);
+        })
+    }
+
+    /// Makes the change that was worked out under `number`.
+    pub(super) fn apply(
+        &self,
+        deployment: &Arc<Deployment>,
+        number: u64,
+        (handover, terms): (Handover, Option<Terms>),
+        hold: HoldLoad,
+        told: Told,
+    ) -> Result<(), Refusal> {
+        let plan = self.take_plan(number, ModelChangeState::UnderWay(handover))?;
+        self.0.lock().terms = terms;
+        let (deployment, this) = (Arc::clone(deployment), self.clone());
+        self.spawn(move || {
+            let began = Instant::now();
+            let change = plan.change().clone();
+            let waits = handover == Handover::OldFirst;
+            hold(waits);
+            let state = match deployment.apply(plan, handover) {
+                Ok(applied) => done(began, applied),
+                Err(error) => {
+                    this.0.lock().terms = None;
+                    ModelChangeState::Refused(error.into())
+                }
+            };
+            hold(false);
+            told(&change, &state);
+            this.to(number, state);
+        })
+    }
+
+    /// Drops what was worked out under `number`.
+    pub(super) fn drop_plan(&self, number: u64) -> Result<(), Refusal> {
+        self.take_plan(number, ModelChangeState::Dropped).map(drop)
+    }
+
+    fn take_plan(&self, number: u64, next: ModelChangeState) -> Result<CataloguePlan, Refusal> {
+        let mut last = self.0.lock();
+        let LastChange { view, plan, .. } = &mut *last;
+        let planned = view.as_mut().filter(|view| view.number == number);
+        match (planned, plan.take()) {
+            (Some(view), Some(plan)) => {
+                view.state = next;
+                Ok(plan)
+            }
+            (_, other) => {
+                *plan = other;
+                Err(SessionRefusal::NothingPlanned.into())
+            }
+        }
+    }
+
+    fn begin(&self, change: CatalogueChange, state: ModelChangeState) -> Result<u64, Refusal> {
+        let mut last = self.0.lock();
+        let before = last.view.as_ref();
+        // What did worse goes at once: the change by which it came is at its end.
+        let waits = !matches!(change, CatalogueChange::RollBack(_));
+        if let Some(other) = before.filter(|view| waits && view.is_under_way()) {
+            return Err(SessionRefusal::ModelsChanging(other.change.to_string()).into());
+        }
+        let number = before.map_or(1, |view| view.number + 1);
+        let view = ModelChangeView {
+            number,
+            change,
+            state,
+        };
+        let next = LastChange {
+            view: Some(view),
+            ..LastChange::default()
+        };
+        let before = std::mem::replace(&mut *last, next);
+        drop(last);
+        // What was planned may be large, and goes without the lock.
+        drop(before);
+        Ok(number)
+    }
+
+    fn to(&self, number: u64, state: ModelChangeState) {
+        let mut last = self.0.lock();
+        if let Some(view) = last.view.as_mut().filter(|view| view.number == number) {
+            view.state = state;
+        }
+    }
+
+    fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
+        let thread = thread::Builder::new().name("models".into());
+        match thread.spawn(work) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let refusal = Refusal::from(SessionRefusal::Thread(error));
+                if let Some(view) = &mut self.0.lock().view {
+                    view.state = ModelChangeState::Refused(refusal.clone());
+                }
+                Err(refusal)
+            }
+        }
+    }
+}
+
+fn done(began: Instant, applied: Applied) -> ModelChangeState {
+    ModelChangeState::Done(ModelsChanged {
+        took: began.elapsed(),
+        gap: applied.gap,
+    })
+}

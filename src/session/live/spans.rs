@@ -1,0 +1,73 @@
+//! The spans of one engine after another: numbers of batches and requests go on, and columns are those of
+//! the engine that runs.
+
+use crate::catalogue::Catalogue;
+use crate::deployment::Generation;
+use crate::device::MemberIndex;
+use crate::session::Session;
+use crate::trace::Span;
+
+use super::engine_session::EngineSession;
+
+/// Between the numbers of an engine's batches and requests and those of the next one's: no engine has so
+/// many.
+const APART: u64 = 1 << 40;
+
+/// See the module's text.
+#[derive(Default)]
+pub(super) struct SpansOfEngines {
+    /// Engines that ended.
+    ended: u64,
+    /// Spans that they lost.
+    lost: u64,
+    /// Spans of the last of them that nobody took yet.
+    left: Vec<Span>,
+}
+
+impl SpansOfEngines {
+    /// Moves the spans since the last call to `into`, and returns how many were lost in all.
+    pub(super) fn drain(&mut self, session: &mut EngineSession, into: &mut Vec<Span>) -> u64 {
+        into.append(&mut self.left);
+        let first = into.len();
+        let lost = session.drain_spans(into);
+        let apart = self.ended * APART;
+        into[first..]
+            .iter_mut()
+            .for_each(|span| number(span, apart));
+        self.lost + lost
+    }
+
+    /// Takes what is left of an engine that is followed by another one.
+    pub(super) fn leave(
+        &mut self,
+        session: &mut EngineSession,
+        (before, next): (&Generation, &Generation),
+    ) {
+        let mut left = Vec::new();
+        self.lost = self.drain(session, &mut left);
+        let moved = left.into_iter().filter_map(|span| {
+            let member = same_column(&before.catalogue, &next.catalogue, span.member)?;
+            Some(Span {
+                member,
+                // Steps are numbered by the models of their engine.
+                of_step: None,
+                ..span
+            })
+        });
+        self.left = moved.collect();
+        self.ended += 1;
+    }
+}
+
+fn number(span: &mut Span, apart: u64) {
+    span.batch = span.batch.map(|batch| batch.saturating_add(apart));
+    span.request = span.request.saturating_add(apart);
+}
+
+/// Returns the column of the same name.
+fn same_column(old: &Catalogue, new: &Catalogue, member: MemberIndex) -> Option<MemberIndex> {
+    let (old, new) = (old.models().member_names(), new.models().member_names());
+    let name = old.get(member.get())?;
+    let at = new.iter().position(|known| known == name)?;
+    Some(MemberIndex::new(at))
+}

@@ -1,0 +1,203 @@
+//! Clients over the network: where they are listened to, who asks, what was refused.
+
+use std::time::Duration;
+
+use divisi::session::{
+    CallerFigures, CallerView, Command, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+};
+use divisi_console::config::Config;
+use divisi_console::linear::LineDesk;
+
+use crate::fake::{Bench, FakeSession};
+
+fn address(protocol: DoorProtocol, at: &str) -> DoorAddress {
+    DoorAddress {
+        protocol,
+        address: at.parse().expect("an address"),
+        tls: false,
+        keys: false,
+    }
+}
+
+fn shut() -> DoorView {
+    DoorView {
+        connection_limit: 8192,
+        window: Duration::from_secs(60),
+        rate_window: Duration::from_secs(10),
+        moment: Duration::from_secs(1),
+        ..DoorView::default()
+    }
+}
+
+fn caller(name: &str, has_key: bool, per_second: f64, failed: u64) -> CallerView {
+    CallerView {
+        name: name.into(),
+        has_key,
+        figures: CallerFigures {
+            per_second,
+            calls: (per_second * 60.0) as u64,
+            failed,
+        },
+    }
+}
+
+fn refused(reason: &str, total: u64, series: impl Fn(u32) -> u32) -> RefusalCount {
+    RefusalCount {
+        reason: reason.into(),
+        total,
+        series: (0..60).map(series).collect(),
+    }
+}
+
+fn open() -> DoorView {
+    DoorView {
+        addresses: vec![
+            address(DoorProtocol::Http, "127.0.0.1:8000"),
+            address(DoorProtocol::Grpc, "127.0.0.1:8001"),
+            address(DoorProtocol::Metrics, "127.0.0.1:8002"),
+        ],
+        http_connections: 12,
+        grpc_connections: 3,
+        callers: vec![
+            caller("alice", true, 812.0, 0),
+            caller("10.0.3.17", false, 96.4, 12),
+            caller("127.0.0.1", false, 0.1, 0),
+        ],
+        other_callers: Some((
+            4,
+            CallerFigures {
+                per_second: 0.4,
+                calls: 24,
+                failed: 2,
+            },
+        )),
+        refusals: vec![
+            refused("no room", 412, |at| if at > 40 { at - 40 } else { 0 }),
+            refused("bad input", 12, |at| u32::from(at % 20 == 5)),
+            refused("key missing or unknown", 9, |_| 0),
+        ],
+        ..shut()
+    }
+}
+
+fn bench(width: u16, height: u16, door: DoorView) -> Bench {
+    let mut bench = Bench::new(width, height);
+    bench.show(|shown| shown.door = Some(door));
+    bench
+}
+
+#[test]
+fn who_asks_and_what_was_refused_is_shown_with_its_time() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = bench(width, height, open());
+        bench.keys("0\r");
+        screen!(format!("clients_{width}x{height}"), bench);
+    }
+}
+
+#[test]
+fn the_addresses_stand_in_the_header() {
+    let narrow = bench(80, 24, open()).text();
+    let said = "127.0.0.1 http:8000 grpc:8001 metrics:8002";
+    assert!(
+        narrow.lines().take(2).any(|line| line.contains(said)),
+        "{narrow}"
+    );
+    let wide = bench(160, 50, open()).text();
+    let said = "http 127.0.0.1:8000 · grpc 127.0.0.1:8001 · metrics 127.0.0.1:8002";
+    assert!(
+        wide.lines().take(2).any(|line| line.contains(said)),
+        "{wide}"
+    );
+}
+
+#[test]
+fn an_address_that_others_reach_is_marked_with_what_it_lacks() {
+    for (keys, tls, mark) in [
+        (false, false, Some("no keys, no TLS")),
+        (true, false, Some("no TLS")),
+        (false, true, Some("no keys")),
+        (true, true, None),
+    ] {
+        let http = DoorAddress {
+            keys,
+            tls,
+            ..address(DoorProtocol::Http, "0.0.0.0:8000")
+        };
+        let door = DoorView {
+            addresses: vec![http],
+            ..open()
+        };
+        let text = bench(80, 24, door).text();
+        let header: Vec<&str> = text.lines().take(2).collect();
+        let header = header.join("\n");
+        assert!(header.contains("0.0.0.0"), "{header}");
+        match mark {
+            Some(lack) => assert!(header.contains("! ") && header.contains(lack), "{header}"),
+            None => assert!(!header.contains("! 0.0.0.0"), "{header}"),
+        }
+    }
+    let loopback = bench(80, 24, open()).text();
+    assert!(!loopback.contains("no keys"), "{loopback}");
+}
+
+#[test]
+fn a_key_opens_the_door_and_closes_it_after_a_question() {
+    let mut bench = bench(80, 24, shut());
+    assert!(!bench.text().contains("8000"), "{}", bench.text());
+    bench.keys("0o");
+    assert_eq!(bench.sent(), [Command::Listen(true)]);
+    bench.show(|shown| shown.door = Some(open()));
+    bench.keys("o");
+    assert!(
+        bench.text().contains("15 connections open"),
+        "{}",
+        bench.text()
+    );
+    bench.keys("y");
+    assert_eq!(
+        bench.sent(),
+        [Command::Listen(true), Command::Listen(false)]
+    );
+}
+
+#[test]
+fn why_an_address_cannot_be_listened_at_is_said() {
+    let mut bench = bench(80, 24, shut());
+    let reason =
+        "--http 127.0.0.1:8000: another program listens there; end it, choose another address";
+    *bench.desk.refusal.lock().expect("no panic") = Some(reason.into());
+    bench.keys("0o");
+    let text = bench.text();
+    assert!(text.contains("another program listens there"), "{text}");
+}
+
+#[test]
+fn without_a_door_there_is_nothing_to_open() {
+    let mut bench = Bench::new(80, 24);
+    bench.keys("0o");
+    assert_eq!(bench.sent(), []);
+    let text = bench.text();
+    assert!(
+        text.contains("there is no door to the network here"),
+        "{text}"
+    );
+}
+
+#[test]
+fn lines_open_the_door_and_tell_who_asks() {
+    let bench = bench(80, 24, open());
+    let mut session = FakeSession::at(bench.desk.clone());
+    let mut desk = LineDesk::new(false, Config::default().terms);
+    desk.line("listen off", &mut session);
+    assert_eq!(bench.sent(), [Command::Listen(false)]);
+    let said = desk.line("status", &mut session).lines;
+    for words in [
+        "clients: http 127.0.0.1:8000, grpc 127.0.0.1:8001",
+        "caller alice: 812.0 calls/s in 10 s; 48720 calls and 0 failed in 60.0 s",
+        "refused, no room: 190 in 60.0 s, 412 since the door was opened",
+    ] {
+        let found = said.iter().any(|line| line.contains(words));
+        assert!(found, "{words} in {said:#?}");
+    }
+}

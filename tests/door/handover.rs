@@ -1,0 +1,127 @@
+//! Clients while the models change and the old engine has to end before the new one starts: they wait,
+//! and none is lost.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use divisi::catalogue::{Interface, NewEntry};
+use divisi::deployment::{
+    CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead,
+};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::EngineOptions;
+use divisi_door::InferenceServer;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::limits::ServerLimits;
+use serde_json::json;
+
+use crate::client::ask;
+use crate::service::options;
+use crate::wait::wait_until;
+
+fn version(number: u64, answers: usize) -> NewEntry {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manifest = format!(
+        "name = \"a\"\nanswers = {{ values = {answers} }}\nsegment_size = 8\nbatch_sizes = [1, 4]\n\
+         [input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
+         network = {{ builder = \"perceptron\", hidden = [64] }}\n"
+    );
+    fs::write(folder.path().join("ensemble.toml"), manifest).expect("is written");
+    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("is valid");
+    NewEntry {
+        version: number.try_into().expect("from 1"),
+        ..NewEntry::of(Arc::new(ensemble), Interface::default())
+    }
+}
+
+/// A source of one version of one model.
+struct OneModel(Mutex<NewEntry>);
+
+impl ModelSource for OneModel {
+    fn names(&self) -> Vec<String> {
+        vec!["a".into()]
+    }
+
+    fn read(&self, _: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+        ModelsRead {
+            entries: vec![self.0.lock().expect("no panic").clone()],
+            ..ModelsRead::default()
+        }
+    }
+}
+
+fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
+    let host = Host {
+        cores: vec![0],
+        memory_bytes: 4 << 30,
+    };
+    let start = DeploymentStart {
+        name: "case".into(),
+        devices: Devices::default_of(&host),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let read = source.read(&BTreeSet::new(), &[]);
+    let deployment = Deployment::start(Some(Arc::<OneModel>::clone(source)), read, start);
+    let deployment = Arc::new(deployment.expect("starts"));
+    let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(service, &options).expect("starts");
+    (deployment, server)
+}
+
+/// Asks the model; returns how many numbers it answers.
+fn infer(address: SocketAddr) -> usize {
+    let input = json!({"name": "input", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]});
+    let body = json!({ "inputs": [input] }).to_string();
+    let answer = ask(address, "POST", "/v2/models/a/infer", body.as_bytes());
+    assert_eq!(
+        answer.status,
+        200,
+        "{}",
+        String::from_utf8_lossy(&answer.body)
+    );
+    let json = answer.json();
+    json["outputs"][0]["data"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn no_client_is_lost_where_the_old_engine_ends_before_the_new_one_starts() {
+    let versions = [version(1, 3), version(2, 4)];
+    let source = Arc::new(OneModel(Mutex::new(versions[0].clone())));
+    let (deployment, server) = serve(&source);
+    let address = server.addresses().http.expect("an address");
+    let over = Arc::new(AtomicBool::new(false));
+    let answered = Arc::new(AtomicU64::new(0));
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let (over, answered) = (Arc::clone(&over), Arc::clone(&answered));
+            thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    assert!([3, 4].contains(&infer(address)));
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    for change in 1..=6 {
+        *source.0.lock().expect("no panic") = versions[change % 2].clone();
+        let plan = deployment.plan(CatalogueChange::Load("a".into()));
+        let applied = deployment.apply(plan.expect("it fits"), Handover::OldFirst);
+        assert!(applied.expect("applies").gap.is_some());
+        let before = answered.load(Ordering::Relaxed);
+        wait_until("clients are answered", || {
+            answered.load(Ordering::Relaxed) > before
+        });
+    }
+    over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.join().expect("nothing was lost");
+    }
+    assert_eq!(infer(address), 3, "the last version");
+}

@@ -1,0 +1,330 @@
+//! Changes of the models as changes of what runs: planned, applied, undone; and where old and new do not
+//! fit beside each other, the old engine first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use divisi::catalogue::{Interface, NewEntry};
+use divisi::codes::{Code, Coded};
+use divisi::deployment::{
+    CatalogueChange, Deployment, DeploymentError, DeploymentStart, Handover, ModelSource,
+    ModelsRead,
+};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::{EngineOptions, PipelineIndex, Request};
+
+use crate::folder::Folder;
+use crate::wait::wait_for;
+
+pub fn network(name: &str, hidden: usize, answers: usize) -> Arc<Ensemble> {
+    let folder = Folder::new();
+    let manifest = format!(
+        "name = \"{name}\"\nanswers = {{ values = {answers} }}\nsegment_size = 8\n\
+         batch_sizes = [1, 4]\n[input]\nshape = [4]\n[[members]]\nname = \"{name}\"\n\
+         network = {{ builder = \"perceptron\", hidden = [{hidden}] }}\n"
+    );
+    folder.write("ensemble.toml", manifest.as_bytes());
+    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("an ensemble"))
+}
+
+pub fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
+    NewEntry {
+        version: version.try_into().expect("from 1"),
+        name: name.into(),
+        ..NewEntry::of(Arc::clone(ensemble), Interface::default())
+    }
+}
+
+/// A source with the models that a test puts there, one version of each.
+#[derive(Default)]
+pub struct Bookcase(Mutex<BTreeMap<String, NewEntry>>);
+
+impl Bookcase {
+    pub fn of(entries: impl IntoIterator<Item = NewEntry>) -> Arc<Self> {
+        let case = Bookcase::default();
+        entries.into_iter().for_each(|entry| case.put(entry));
+        Arc::new(case)
+    }
+
+    pub fn put(&self, entry: NewEntry) {
+        let mut models = self.0.lock().expect("no panic");
+        models.insert(entry.name.clone(), entry);
+    }
+}
+
+impl ModelSource for Bookcase {
+    fn names(&self) -> Vec<String> {
+        let models = self.0.lock().expect("no panic");
+        models.keys().cloned().collect()
+    }
+
+    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+        let models = self.0.lock().expect("no panic");
+        let wanted = models.values().filter(|entry| names.contains(&entry.name));
+        ModelsRead {
+            entries: wanted.cloned().collect(),
+            ..ModelsRead::default()
+        }
+    }
+}
+
+pub fn start(case: &Arc<Bookcase>, names: &[&str], memory_bytes: u64) -> Arc<Deployment> {
+    let host = Host {
+        cores: vec![0, 1],
+        memory_bytes,
+    };
+    let names = names.iter().map(ToString::to_string).collect();
+    let start = DeploymentStart {
+        name: "case".into(),
+        devices: Devices::default_of(&host),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let source = Arc::<Bookcase>::clone(case);
+    let deployment = Deployment::start(Some(source), case.read(&names, &[]), start);
+    Arc::new(deployment.expect("starts"))
+}
+
+pub const ROOM: u64 = 4 << 30;
+
+pub fn load(name: &str) -> CatalogueChange {
+    CatalogueChange::Load(name.into())
+}
+
+fn apply(deployment: &Deployment, change: CatalogueChange) -> Result<(), DeploymentError> {
+    let plan = deployment.plan(change)?;
+    deployment.apply(plan, Handover::Beside).map(drop)
+}
+
+pub fn served(deployment: &Deployment) -> Vec<String> {
+    let running = deployment.running();
+    let entries = running.catalogue.entries().iter();
+    let names = entries.map(|entry| format!("{} {}", entry.name(), entry.version()));
+    names.collect()
+}
+
+/// Asks a model as a client does that waits for the next engine. Returns the numbers of its answer.
+pub fn ask(deployment: &Deployment, name: &str) -> usize {
+    loop {
+        let running = deployment.running();
+        let number = running.catalogue.find(name, None).expect("it is served");
+        let request = Request::new(&[0.1, 0.2, 0.3, 0.4]).to(PipelineIndex(number));
+        let refused = match running.engine.predict(request) {
+            Ok(outcome) => return outcome.expect("an answer").rows().map(<[f32]>::len).sum(),
+            Err(refused) => refused,
+        };
+        let (tell, told) = channel();
+        let waits = deployment.wait_for_engine(Box::new(move || tell.send(()).expect("it waits")));
+        match waits {
+            true => told.recv().expect("it is told"),
+            false => assert_ne!(running.number, deployment.running().number, "{refused}"),
+        }
+    }
+}
+
+#[test]
+fn a_plan_changes_nothing_and_says_which_models_columns_and_bytes_would() {
+    let case = Bookcase::of([
+        entry("a", 1, &network("a", 8, 3)),
+        entry("b", 1, &network("b", 8, 5)),
+    ]);
+    let deployment = start(&case, &["a"], ROOM);
+    let plan = deployment.plan(load("b")).expect("it fits");
+    assert_eq!(served(&deployment), ["a 1"], "nothing has changed");
+    let preview = plan.preview();
+    assert_eq!(preview.came, ["b version 1"]);
+    assert_eq!(preview.columns_came, ["b"]);
+    assert_eq!(
+        preview.went.len() + preview.columns_went.len() + preview.moved.len(),
+        0
+    );
+    assert_eq!(preview.not_beside, None);
+    for device in &preview.memory {
+        let during = device.during.expect("both fit");
+        assert!(
+            device.now < device.after && device.after <= during,
+            "{device:?}"
+        );
+        assert!(during <= device.bytes, "{device:?}");
+    }
+    let applied = deployment.apply(plan, Handover::Beside).expect("applies");
+    assert_eq!(
+        (served(&deployment), applied.gap),
+        (vec!["a 1".into(), "b 1".into()], None)
+    );
+
+    case.put(entry("a", 2, &network("a", 8, 4)));
+    let preview = deployment.plan(load("a")).expect("it fits").preview();
+    assert_eq!(
+        (preview.came, preview.went),
+        (vec!["a version 2".into()], vec!["a version 1".into()])
+    );
+}
+
+#[test]
+fn a_plan_that_something_else_overtook_is_refused() {
+    let case = Bookcase::of([
+        entry("a", 1, &network("a", 8, 3)),
+        entry("b", 1, &network("b", 8, 5)),
+    ]);
+    let deployment = start(&case, &["a"], ROOM);
+    let plan = deployment.plan(load("b")).expect("it fits");
+    deployment.load("b").expect("loads");
+    let refused = deployment
+        .apply(plan, Handover::Beside)
+        .expect_err("is stale");
+    assert_eq!(refused.code(), Code::PlanStale);
+    assert_eq!(deployment.running().number, 1);
+}
+
+#[test]
+fn an_undo_brings_the_models_of_before_back_with_their_matrix_and_a_redo_takes_them_again() {
+    let case = Bookcase::of([
+        entry("a", 1, &network("a", 8, 3)),
+        entry("b", 1, &network("b", 8, 5)),
+    ]);
+    let deployment = start(&case, &["a"], ROOM);
+    let refused = deployment
+        .plan(CatalogueChange::Undo)
+        .err()
+        .expect("nothing to undo");
+    assert_eq!(refused.code(), Code::NoUndo);
+    let running = deployment.running();
+    let setup = running.engine.setup();
+    let (cell, _) = setup.matrix.workers().next().expect("a worker");
+    let largest = setup.matrix.frame().batch_sizes.largest();
+    let tuned = setup.matrix.with(cell, Some(largest)).expect("a matrix");
+    let tuned = setup.with_matrix(tuned);
+    running
+        .engine
+        .apply_setup(&tuned, &mut |_| {})
+        .expect("applies");
+    drop(running);
+
+    case.put(entry("a", 2, &network("a", 8, 4)));
+    deployment.load("a").expect("loads");
+    deployment.load("b").expect("loads");
+    assert!(deployment.can_undo() && !deployment.can_redo());
+    apply(&deployment, CatalogueChange::Undo).expect("is undone");
+    assert_eq!(served(&deployment), ["a 2"]);
+    apply(&deployment, CatalogueChange::Undo).expect("is undone");
+    assert_eq!(
+        (served(&deployment), ask(&deployment, "a")),
+        (vec!["a 1".into()], 3)
+    );
+    assert_eq!(deployment.running().engine.matrix(), tuned.matrix);
+    assert!(deployment.can_redo());
+    apply(&deployment, CatalogueChange::Redo).expect("comes again");
+    assert_eq!(
+        (served(&deployment), ask(&deployment, "a")),
+        (vec!["a 2".into()], 4)
+    );
+}
+
+#[test]
+fn a_version_that_was_taken_back_stays_away_until_it_is_asked_for() {
+    let case = Bookcase::of([
+        entry("a", 1, &network("a", 8, 3)),
+        entry("b", 1, &network("b", 8, 5)),
+    ]);
+    let deployment = start(&case, &["a", "b"], ROOM);
+    case.put(entry("a", 2, &network("a", 8, 4)));
+    deployment.refresh().expect("is read");
+    assert_eq!(served(&deployment), ["a 2", "b 1"]);
+    apply(&deployment, CatalogueChange::RollBack("it was slow".into())).expect("comes back");
+    deployment.refresh().expect("is read");
+    assert_eq!(served(&deployment), ["a 1", "b 1"], "it was taken back");
+    case.put(entry("b", 2, &network("b", 8, 6)));
+    deployment.load("b").expect("loads");
+    assert_eq!(served(&deployment), ["a 1", "b 2"]);
+    deployment.load("a").expect("loads");
+    assert_eq!(served(&deployment), ["a 2", "b 2"], "it was asked for");
+}
+
+/// So much memory that the second version fits alone, and not beside the first.
+pub fn tight(case: &Arc<Bookcase>, second: &NewEntry) -> u64 {
+    let roomy = start(case, &["a"], ROOM);
+    case.put(second.clone());
+    let plan = roomy.plan(load("a")).expect("it fits");
+    let memory = &plan.preview().memory[0];
+    let during = memory.during.expect("both fit");
+    assert!(during > memory.now.max(memory.after), "{memory:?}");
+    during - 1
+}
+
+#[test]
+fn where_both_do_not_fit_the_old_one_ends_first_and_whoever_asks_meanwhile_waits() {
+    let versions = [
+        entry("a", 1, &network("a", 64, 3)),
+        entry("a", 2, &network("a", 65, 4)),
+    ];
+    let case = Bookcase::of([versions[0].clone()]);
+    let memory = tight(&case, &versions[1]);
+    case.put(versions[0].clone());
+    let deployment = start(&case, &["a"], memory);
+    let over = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(AtomicU64::new(0));
+    let clients = (0..3).map(|_| {
+        let (deployment, over, asked) = (deployment.clone(), over.clone(), asked.clone());
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                assert!([3, 4].contains(&ask(&deployment, "a")));
+                asked.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    });
+    let clients: Vec<_> = clients.collect();
+    for change in 0..6 {
+        case.put(versions[(change + 1) % 2].clone());
+        let plan = deployment.plan(load("a")).expect("it fits alone");
+        let why = plan.preview().not_beside.expect("it does not fit beside");
+        assert!(why.contains("free beside what runs"), "{why}");
+        let refused = deployment
+            .apply(plan, Handover::Beside)
+            .expect_err("does not fit");
+        assert_eq!(refused.code(), Code::DoesNotFit);
+        let plan = deployment.plan(load("a")).expect("it fits alone");
+        let applied = deployment.apply(plan, Handover::OldFirst).expect("applies");
+        assert!(applied.gap.expect("is measured") > Duration::ZERO);
+        let before = asked.load(Ordering::Relaxed);
+        wait_for(|| match asked.load(Ordering::Relaxed) {
+            now if now > before => Ok(()),
+            now => Err(now),
+        });
+    }
+    over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.join().expect("nothing was lost");
+    }
+    assert_eq!(deployment.running().number, 6);
+    assert!(!deployment.is_between());
+}
+
+#[test]
+fn nobody_waits_where_an_engine_runs() {
+    let case = Bookcase::of([entry("a", 1, &network("a", 8, 3))]);
+    let deployment = start(&case, &["a"], ROOM);
+    assert!(!deployment.wait_for_engine(Box::new(|| panic!("nobody waits"))));
+}
+
+#[test]
+fn models_that_do_not_fit_at_all_are_refused_with_those_without_which_they_would() {
+    let case = Bookcase::of([
+        entry("a", 1, &network("a", 4096, 3)),
+        entry("b", 1, &network("b", 4096, 5)),
+    ]);
+    let roomy = start(&case, &["a"], ROOM);
+    let plan = roomy.plan(load("b")).expect("it fits");
+    let memory = plan.preview().memory[0].after - 1;
+    let deployment = start(&case, &["a"], memory);
+    let refused = deployment.plan(load("b")).err().expect("does not fit");
+    assert_eq!(refused.code(), Code::DoesNotFit);
+    let words = refused.to_string();
+    assert!(words.ends_with("it fits without `a`"), "{words}");
+    assert_eq!(served(&deployment), ["a 1"]);
+}

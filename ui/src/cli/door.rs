@@ -1,0 +1,212 @@
+//! The door to the network as a session steers it: a server of the protocol that is started and ended
+//! while models are served.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{mem, thread};
+
+use anyhow::Result;
+use divisi::deployment::Deployment;
+use divisi::session::{
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, Refusal,
+    RefusalCount, SessionRefusal,
+};
+use divisi_door::callers::{CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, RATE_MOMENTS};
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::error::ErrorKind;
+use divisi_door::{Addresses, InferenceServer, ServerOptions};
+
+use super::listen::usual_addresses;
+
+/// See the module's text.
+pub(crate) struct OperatedDoor {
+    models: Arc<Deployment>,
+    options: ServerOptions,
+    state: Mutex<Listening>,
+}
+
+/// Whether clients are listened to.
+#[derive(Default)]
+enum Listening {
+    #[default]
+    Shut,
+    Open(InferenceServer),
+    /// Requests under way end.
+    Ending(thread::JoinHandle<()>),
+}
+
+impl OperatedDoor {
+    /// A door to the models, open where the options name an address.
+    ///
+    /// # Errors
+    /// An address cannot be listened at.
+    pub(crate) fn new(models: &Arc<Deployment>, options: ServerOptions) -> Result<Self> {
+        let is_named = has_address(&options);
+        let door = OperatedDoor {
+            models: Arc::clone(models),
+            options: match is_named {
+                true => options,
+                false => usual_addresses(options),
+            },
+            state: Mutex::default(),
+        };
+        if is_named {
+            *door.state() = Listening::Open(door.start()?);
+        }
+        Ok(door)
+    }
+
+    /// Returns where it listens.
+    pub(crate) fn addresses(&self) -> Addresses {
+        match &*self.state() {
+            Listening::Open(server) => server.addresses(),
+            Listening::Shut | Listening::Ending(_) => Addresses::default(),
+        }
+    }
+
+    fn start(&self) -> Result<InferenceServer> {
+        let service = EnsembleService::of_deployment(Arc::clone(&self.models));
+        Ok(InferenceServer::start(Arc::new(service), &self.options)?)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Listening> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn has_address(options: &ServerOptions) -> bool {
+    let addresses = [options.http, options.grpc, options.metrics];
+    addresses.iter().any(Option::is_some)
+}
+
+impl ClientDoor for OperatedDoor {
+    fn view(&self) -> DoorView {
+        let counted = DoorView {
+            connection_limit: self.options.limits.connections,
+            window: MOMENT * MOMENTS as u32,
+            rate_window: MOMENT * RATE_MOMENTS as u32,
+            moment: MOMENT,
+            ..DoorView::default()
+        };
+        match &*self.state() {
+            Listening::Open(server) => of_server(server, counted),
+            Listening::Shut | Listening::Ending(_) => counted,
+        }
+    }
+
+    fn open(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        match mem::take(&mut *state) {
+            Listening::Open(server) => {
+                *state = Listening::Open(server);
+                return Err(SessionRefusal::DoorOpen.into());
+            }
+            // Its addresses are free once it is over.
+            Listening::Ending(ending) if !ending.is_finished() => {
+                *state = Listening::Ending(ending);
+                let text = "requests from before are still being answered; try again in a moment";
+                return Err(SessionRefusal::NotListened(text.into()).into());
+            }
+            Listening::Ending(ending) => drop(ending.join()),
+            Listening::Shut => {}
+        }
+        let started = self.start();
+        *state = Listening::Open(started.map_err(|e| SessionRefusal::NotListened(e.to_string()))?);
+        Ok(())
+    }
+
+    fn close(&self) -> Result<(), Refusal> {
+        let mut state = self.state();
+        match mem::take(&mut *state) {
+            Listening::Open(server) => {
+                let end = thread::Builder::new().name("door".into());
+                let ending = end.spawn(move || drop(server));
+                *state = ending.map_or(Listening::Shut, Listening::Ending);
+                Ok(())
+            }
+            other => {
+                *state = other;
+                Err(SessionRefusal::DoorNotOpen.into())
+            }
+        }
+    }
+}
+
+fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
+    let activity = server.activity();
+    let CallersSeen {
+        callers,
+        others,
+        refusals,
+    } = activity.seen;
+    let refusals = refusals.into_iter();
+    DoorView {
+        addresses: addresses(server.addresses()),
+        http_connections: activity.http,
+        grpc_connections: activity.grpc,
+        callers: callers.into_iter().map(caller).collect(),
+        other_callers: others.map(|(count, all)| (count, figures(all))),
+        refusals: refusals
+            .map(|(kind, total, series)| RefusalCount {
+                reason: reason(kind).to_owned(),
+                total,
+                series,
+            })
+            .collect(),
+        ..counted
+    }
+}
+
+fn addresses(at: Addresses) -> Vec<DoorAddress> {
+    let all = [
+        (DoorProtocol::Http, at.http),
+        (DoorProtocol::Grpc, at.grpc),
+        (DoorProtocol::Metrics, at.metrics),
+    ];
+    let listened = all
+        .into_iter()
+        .filter_map(|(protocol, address)| Some((protocol, address?)));
+    listened
+        .map(|(protocol, address)| DoorAddress {
+            protocol,
+            address,
+            tls: at.tls,
+            keys: at.keys,
+        })
+        .collect()
+}
+
+fn caller((name, calls): (CallerName, CallFigures)) -> CallerView {
+    CallerView {
+        has_key: matches!(name, CallerName::Key(_)),
+        name: name.to_string(),
+        figures: figures(calls),
+    }
+}
+
+fn figures(calls: CallFigures) -> CallerFigures {
+    CallerFigures {
+        per_second: calls.per_second,
+        calls: calls.calls,
+        failed: calls.failed,
+    }
+}
+
+/// Returns what a kind of error is called where they are counted.
+fn reason(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "no such model or path",
+        ErrorKind::Method => "another method",
+        ErrorKind::Unavailable => "not ready",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::BadInput => "bad input",
+        ErrorKind::TooLarge => "too large",
+        ErrorKind::TooMany => "no room",
+        ErrorKind::TimedOut => "deadline passed",
+        ErrorKind::Slow => "slow client",
+        ErrorKind::Cancelled => "client hung up",
+        ErrorKind::Conflict => "conflict",
+        ErrorKind::Unauthenticated => "key missing or unknown",
+        ErrorKind::Forbidden => "key does not allow it",
+        ErrorKind::Internal => "failed here",
+    }
+}

@@ -1,0 +1,118 @@
+//! Clients over the network: where they are listened to, how many are connected, who asks how much,
+//! and what was refused, by its reason, over the last minute.
+
+mod callers;
+mod refusals;
+
+use divisi::session::{DoorAddress, DoorView};
+
+use super::frame::headed;
+use super::keys;
+use crate::commands::LISTEN;
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// Columns from which on callers and refusals stand side by side.
+const WIDE: u16 = 110;
+
+/// Rows above the tables: addresses, connections, and a gap.
+const ABOVE: u16 = 3;
+
+/// Draws the panel.
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let door = model.snapshot.door.as_ref();
+    let note = door.map_or(String::new(), note);
+    let mut inside = headed(painter, Panel::Clients, &note, model);
+    let Some(door) = door else {
+        inside.text(1, 0, "there is no door to the network here", Role::Dim);
+        return;
+    };
+    addresses(&mut inside, door, model);
+    if !door.is_open() {
+        return;
+    }
+    connections(&mut inside, door);
+    let (width, height) = (inside.width(), inside.height().saturating_sub(ABOVE));
+    if width >= WIDE {
+        let half = width / 2;
+        callers::draw(&mut inside.part(0, ABOVE, half - 2, height), door, model);
+        refusals::draw(&mut inside.part(half, ABOVE, width - half, height), door);
+        return;
+    }
+    let below = refusals::rows_needed(door).min(height / 2);
+    callers::draw(
+        &mut inside.part(0, ABOVE, width, height - below),
+        door,
+        model,
+    );
+    refusals::draw(
+        &mut inside.part(0, ABOVE + height - below, width, below),
+        door,
+    );
+}
+
+/// Returns how many callers there are to scroll through.
+pub(crate) fn rows(model: &Model) -> usize {
+    let door = model.snapshot.door.as_ref();
+    door.map_or(0, |door| door.callers.len())
+}
+
+/// Rows that show all of it.
+pub(super) fn rows_needed(model: &Model) -> usize {
+    let door = model.snapshot.door.as_ref();
+    let refused = door.map_or(0, |door| usize::from(refusals::rows_needed(door)));
+    rows(model) + refused + usize::from(ABOVE) + 3
+}
+
+fn note(door: &DoorView) -> String {
+    let open = door.http_connections + door.grpc_connections;
+    match door.is_open() {
+        true => format!("{open} connected"),
+        false => "nobody is listened to".into(),
+    }
+}
+
+/// Where it listens, each address with what it lacks; or how to listen.
+fn addresses(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
+    if !door.is_open() {
+        let x = inside.text(1, 0, "nobody is listened to   ", Role::Dim);
+        keys::draw(inside, x, 0, model, &[(&LISTEN, "listens")]);
+        return;
+    }
+    let mut x = inside.text(1, 0, "listens at ", Role::Dim);
+    for at in &door.addresses {
+        let (text, role) = address(at);
+        let needed = format::width(&text);
+        if x + needed > inside.width() {
+            inside.text(x, 0, "…", Role::Dim);
+            return;
+        }
+        x = inside.text(x, 0, &text, role) + 2;
+    }
+}
+
+/// Returns an address, marked where other machines reach it without keys or TLS.
+pub(super) fn address(at: &DoorAddress) -> (String, Role) {
+    let text = format!("{} {}", at.protocol.name(), at.address);
+    match at.lacks() {
+        None => (text, Role::Text),
+        Some(lack) => (format!("! {text} ({lack})"), Role::Warn),
+    }
+}
+
+fn connections(inside: &mut Painter<'_>, door: &DoorView) {
+    let count = |open: usize| format::grouped(open as u64);
+    let (http, grpc) = (count(door.http_connections), count(door.grpc_connections));
+    let most = format!(", at most {} each", count(door.connection_limit));
+    let pieces = [
+        ("connected  ", Role::Dim),
+        (&*http, Role::Strong),
+        (" HTTP  ", Role::Text),
+        (&*grpc, Role::Strong),
+        (" gRPC", Role::Text),
+        (&*most, Role::Dim),
+    ];
+    inside.pieces(1, 1, &pieces);
+}

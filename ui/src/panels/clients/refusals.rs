@@ -1,0 +1,95 @@
+//! Refusals and failures: a row a reason, with how often in each moment of the last minute.
+
+use divisi::session::{DoorView, RefusalCount};
+
+use crate::look::{Painter, Role, bar};
+use crate::text::format;
+
+/// Columns of the count, and of the bars with the gap before and after them.
+const COUNT: u16 = 9;
+const GAP: u16 = 2;
+
+/// Columns that reasons keep.
+const REASON: u16 = 24;
+
+/// Columns of the count since the door was opened.
+const TOTAL: u16 = 11;
+
+/// Rows that show all reasons.
+pub(super) fn rows_needed(door: &DoorView) -> u16 {
+    let reasons = door.refusals.len().max(1);
+    u16::try_from(reasons).unwrap_or(u16::MAX).saturating_add(1)
+}
+
+/// Draws them, under a head that says over which time they are counted.
+pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
+    if inside.height() < 2 {
+        return;
+    }
+    let window = format::seconds(door.window);
+    let window = window.trim();
+    let bars = bar_columns(inside.width(), door);
+    inside.text_right(COUNT, 0, &format!("in {window}"), Role::Dim);
+    inside.text(
+        COUNT + GAP,
+        0,
+        &format::fit(&format!("refused, {window} to now"), bars),
+        Role::Dim,
+    );
+    inside.text(COUNT + GAP + bars + GAP, 0, "reason", Role::Dim);
+    inside.text_right(inside.width(), 0, "since open", Role::Dim);
+    if door.refusals.is_empty() {
+        inside.text(
+            COUNT + GAP,
+            1,
+            "nothing since the door was opened",
+            Role::Dim,
+        );
+    }
+    let most = usize::from(inside.height() - 1);
+    for (refused, y) in door.refusals.iter().take(most).zip(1..) {
+        row(inside, y, refused, bars);
+    }
+}
+
+/// Columns of bars: a moment or several each, as many as there is room for.
+fn bar_columns(width: u16, door: &DoorView) -> u16 {
+    let moments = door.refusals.iter().map(|refused| refused.series.len());
+    let moments = u16::try_from(moments.max().unwrap_or(0)).unwrap_or(u16::MAX);
+    let room = width.saturating_sub(COUNT + 2 * GAP + REASON + TOTAL);
+    let each = moments.div_ceil(room.max(1)).max(1);
+    moments.div_ceil(each).max(24.min(room))
+}
+
+fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, bars: u16) {
+    let lately = refused.lately();
+    let role = if lately > 0 { Role::Warn } else { Role::Dim };
+    inside.text_right(COUNT, y, &format::grouped(lately), role);
+    for (share, x) in shares(&refused.series, bars).zip(COUNT + GAP..) {
+        inside.sign(x, y, bar(share), role);
+    }
+    let x = COUNT + GAP + bars + GAP;
+    let room = inside.width().saturating_sub(x + TOTAL);
+    inside.text(x, y, &format::fit(&refused.reason, room), Role::Text);
+    inside.text_right(
+        inside.width(),
+        y,
+        &format::grouped(refused.total),
+        Role::Dim,
+    );
+}
+
+/// Returns the height of each bar, 0 to 1 of the highest; what is there but small still shows.
+fn shares(series: &[u32], bars: u16) -> impl Iterator<Item = f64> {
+    let each = series.len().div_ceil(usize::from(bars.max(1))).max(1);
+    let sums: Vec<u64> = series
+        .rchunks(each)
+        .rev()
+        .map(|moments| moments.iter().map(|count| u64::from(*count)).sum())
+        .collect();
+    let most = sums.iter().copied().max().unwrap_or(0).max(1) as f64;
+    sums.into_iter().map(move |sum| match sum {
+        0 => 0.0,
+        sum => (sum as f64 / most).max(0.125),
+    })
+}
