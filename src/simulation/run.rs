@@ -54,6 +54,7 @@ impl Simulation {
             devices: kinds.collect(),
             members: ensemble.members.len(),
             pipelines: vec![PipelineConfig {
+                queueing: None,
                 flow: ensemble.dataflow(),
                 extents: (POOL_SAMPLES / segment).max(2),
                 slots: segment,

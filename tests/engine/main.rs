@@ -66,6 +66,7 @@ mod pool;
 mod pool_memory;
 mod promises;
 mod pytorch;
+mod queueing;
 mod recordings;
 mod reload;
 mod remote;
