@@ -94,6 +94,10 @@ codes! {
     RequestMasked = "request_masked", InvalidArgument;
     /// The pool has no room for a request now.
     PoolFull = "pool_full", ResourceExhausted;
+    /// As many requests wait as may.
+    QueueFull = "queue_full", Unavailable;
+    /// A request waited longer for its first batch than it may.
+    QueueTimeout = "queue_timeout", Unavailable;
     /// Workers are not ready yet.
     DoorStarting = "door_starting", Unavailable;
     /// No request is let in any more, or for now.

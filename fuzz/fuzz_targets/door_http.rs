@@ -39,6 +39,7 @@ impl ModelService for Echo {
             batch: Some(8),
             labels: Vec::new(),
             cached: true,
+            queueing: None,
         }))
     }
 

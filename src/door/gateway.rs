@@ -128,13 +128,15 @@ impl Gateway {
             let message = format!("{most} requests are under way, which is the bound");
             ServiceError::new(ErrorKind::TooMany, message)
         })?;
-        let deadline = [call.deadline, within].into_iter().flatten().min();
+        let (deadline, patience) = timeouts(call, model, within);
         let inputs = call.inputs.iter().map(|input| self.input(input));
         let request = InferenceRequest {
             model: call.model.clone(),
             inputs: inputs.collect::<Result<_, _>>()?,
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,
+            priority: call.priority,
+            patience,
         };
         let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
@@ -281,6 +283,20 @@ impl Gateway {
     /// Returns the regions of shared memory.
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
+    }
+}
+
+/// Returns the deadline of a request, and how long it may wait in its model's queue: where that lets
+/// requests say so, its `timeout` means the queue alone.
+fn timeouts(
+    call: &InferenceCall,
+    model: &ModelDescription,
+    within: Option<Duration>,
+) -> (Option<Duration>, Option<Duration>) {
+    let queueing = model.queueing.as_ref();
+    match queueing.is_some_and(|queueing| queueing.may_be_shorter(call.priority)) {
+        true => (within, call.timeout),
+        false => (call.timeout.into_iter().chain(within).min(), None),
     }
 }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::ensemble::Queueing;
 use divisi::tensor::Signature;
 
 use crate::error::ServiceError;
@@ -54,6 +55,8 @@ pub struct ModelDescription {
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Whether its answers may be kept and given again to equal requests.
     pub cached: bool,
+    /// How its requests wait, if they do not just wait in the order of arrival.
+    pub queueing: Option<Arc<Queueing>>,
 }
 
 impl ModelDescription {
@@ -75,6 +78,10 @@ pub struct InferenceRequest {
     pub outputs: Vec<String>,
     /// The time until it is given up.
     pub deadline: Option<Duration>,
+    /// Its priority; 0 for the model's default.
+    pub priority: u64,
+    /// The time that it may wait for its first batch, where the model lets requests say so.
+    pub patience: Option<Duration>,
 }
 
 /// The parts of the time that a request took.

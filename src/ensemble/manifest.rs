@@ -14,6 +14,7 @@ use super::answers_table::{AnswersTable, MemberOutputs};
 use super::files::Files;
 use super::input::PerChannel;
 use super::lengths_table::LengthsTable;
+use super::queue_table::QueueTable;
 use super::rule_kind::RuleKind;
 use super::samples::ImageLayout;
 use super::steps_table::StepTable;
@@ -36,6 +37,8 @@ pub(super) struct Manifest {
     pub segment_size: Option<Spanned<i64>>,
     pub batch_sizes: Option<Spanned<Vec<i64>>>,
     pub policy: Option<Spanned<PolicyTable>>,
+    /// How requests wait for their turn.
+    pub queue: Option<Spanned<QueueTable>>,
     #[serde(default)]
     pub devices: Vec<String>,
     /// The numbers that GPUs compute in: a [`crate::compute::gpu::Precision`].

@@ -25,6 +25,8 @@ mod member;
 mod own_answers;
 mod position_rules;
 mod positions;
+mod queue_table;
+mod queueing;
 mod rule;
 mod rule_kind;
 mod sample_values;
@@ -61,6 +63,7 @@ pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
+pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
@@ -112,6 +115,8 @@ pub struct Ensemble {
     pub batch_sizes: BatchSizes,
     /// The batching policy.
     pub policy: PolicyKind,
+    /// How requests wait for their turn; `None` in the order of arrival, as long as they need.
+    pub queueing: Option<Arc<Queueing>>,
     /// The numbers that GPUs compute in; CPU partitions compute in float32.
     pub precision: Precision,
     /// The devices named by the manifest; empty for all of the machine.

@@ -54,8 +54,9 @@ pub struct Range {
     pub len: usize,
     /// When they could be run: the request arrived, or the last step ended that theirs needs.
     pub arrived: Duration,
-    /// Number of the first sample in order of arrival, over all requests.
-    pub order: u64,
+    /// Place of the first sample in the order in which samples run, over all requests: that of
+    /// arrival, among requests of one urgency.
+    pub order: i64,
     /// Ranges of one segment are neighbours in the queue and share this number.
     pub segment: u64,
 }
@@ -65,7 +66,7 @@ impl Range {
     pub fn split_front(&mut self, len: usize) -> Range {
         let front = Range { len, ..*self };
         self.first += len;
-        self.order += len as u64;
+        self.order += len as i64;
         self.len -= len;
         front
     }

@@ -44,6 +44,14 @@ pub enum Refused {
         /// Slots that are free.
         free: usize,
     },
+    /// As many requests of its priority wait as may.
+    #[error("the queue is full: {most} requests of priority {priority} wait, which is its bound")]
+    QueueFull {
+        /// The priority.
+        priority: usize,
+        /// The bound.
+        most: u32,
+    },
     /// Workers are not ready yet.
     #[error("the door is closed: workers are starting")]
     Starting,
@@ -94,6 +102,7 @@ impl Coded for Refused {
         match self {
             Refused::TooLarge { .. } => Code::RequestTooLarge,
             Refused::Full { .. } => Code::PoolFull,
+            Refused::QueueFull { .. } => Code::QueueFull,
             Refused::Starting => Code::DoorStarting,
             Refused::Closed(_) => Code::DoorClosed,
             Refused::Shape { .. } => Code::RequestShape,

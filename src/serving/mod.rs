@@ -27,9 +27,9 @@ pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };
 pub use core::{
-    Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, MemberStats,
-    Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats, batch_spans,
-    transfer_span,
+    Admission, Arrival, Core, CoreConfig, DeviceStats, Finished, HostWork, Latencies, LevelStats,
+    MemberStats, Next, Owed, PanicWatch, PipelineConfig, Stamps, StepStats, Verdict, WorkerStats,
+    batch_spans, transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};

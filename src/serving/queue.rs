@@ -13,14 +13,24 @@ use crate::dataflow::StepIndex;
 
 use super::batch::Range;
 
-/// A FIFO of ranges that knows how many samples it holds.
+/// Returns the place of a sample in the order in which samples run: by urgency, below 0 for those that
+/// hurry, behind all others of it where it was `delayed`, then by arrival.
+pub(crate) fn place(urgency: i16, delayed: bool, arrival: u64) -> i64 {
+    let rank = 2 * i64::from(urgency) + i64::from(delayed);
+    rank * ARRIVALS + (arrival as i64 & (ARRIVALS - 1))
+}
+
+/// Arrivals that are told apart: at a hundred million samples a second those of a year.
+const ARRIVALS: i64 = 1 << 52;
+
+/// Ranges by urgency, then by arrival, and how many samples they hold.
 ///
-/// Ranges are found by their number in order of arrival, so that those of one request are
+/// Ranges are found by their place in the order in which they run, so that those of one request are
 /// taken out without a look at the others.
 #[derive(Clone, Debug, Default)]
 pub struct MemberQueue {
-    /// By the number of their first sample, then by their step.
-    ranges: BTreeMap<(u64, StepIndex), Range>,
+    /// By the place of their first sample, then by their step.
+    ranges: BTreeMap<(i64, StepIndex), Range>,
     samples: usize,
 }
 
@@ -39,8 +49,8 @@ impl MemberQueue {
         self.samples
     }
 
-    /// When the oldest waiting sample arrived, and its number in order of arrival.
-    pub fn oldest(&self) -> Option<(Duration, u64)> {
+    /// When the first waiting sample arrived, and its place in the order in which samples run.
+    pub fn oldest(&self) -> Option<(Duration, i64)> {
         self.front().map(|r| (r.arrived, r.order))
     }
 
@@ -94,8 +104,9 @@ impl MemberQueue {
         self.take(self.segment_samples())
     }
 
-    /// Takes out the ranges whose samples have these numbers in order of arrival, of these steps.
-    pub fn remove(&mut self, orders: &ops::Range<u64>, steps: StepFilter<'_>) -> Vec<Range> {
+    /// Takes out the ranges whose samples have these places in the order in which they run, of these
+    /// steps.
+    pub fn remove(&mut self, orders: &ops::Range<i64>, steps: StepFilter<'_>) -> Vec<Range> {
         let first = |order| (order, StepIndex::default());
         let places = first(orders.start)..first(orders.end);
         let found = self.ranges.range(places).map(|(place, _)| *place);
@@ -198,9 +209,9 @@ impl Segmenter {
         range
     }
 
-    /// Takes ranges out of the open segment whose samples have these numbers in order of
-    /// arrival, of these steps.
-    pub fn remove(&mut self, orders: &ops::Range<u64>, steps: StepFilter<'_>) -> Vec<Range> {
+    /// Takes ranges out of the open segment whose samples have these places in the order in which
+    /// they run, of these steps.
+    pub fn remove(&mut self, orders: &ops::Range<i64>, steps: StepFilter<'_>) -> Vec<Range> {
         self.open.remove(orders, steps)
     }
 }

@@ -334,6 +334,8 @@ fn pipelines(demand: &Demand) -> Vec<PipelineConfig> {
     let pipeline = |entry: &CatalogueEntry| {
         let slots = entry.ensemble().segment_size;
         PipelineConfig {
+            // What the devices can do is looked for, and whom a queue would refuse is not.
+            queueing: None,
             flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
             extents: (POOL_SAMPLES / slots).max(2),
             slots,

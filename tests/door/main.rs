@@ -22,6 +22,7 @@ mod http;
 mod keys;
 mod limits;
 mod pipelines;
+mod queueing;
 mod service;
 mod shared_memory;
 mod tls;

@@ -65,6 +65,7 @@ impl ModelService for Echo {
             batch: Some(64),
             labels: vec![("x".into(), labels)],
             cached: model.name != "slow",
+            queueing: None,
         }))
     }
 

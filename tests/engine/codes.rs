@@ -33,6 +33,8 @@ request_not_finite 400 3
 request_no_row 400 3
 request_masked 400 3
 pool_full 503 8
+queue_full 503 14
+queue_timeout 503 14
 door_starting 503 14
 door_closed 503 14
 deadline 504 4
@@ -125,6 +127,10 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             samples: 2,
             free: 1,
         }),
+        Box::new(Refused::QueueFull {
+            priority: 1,
+            most: 1,
+        }),
         Box::new(Refused::Starting),
         Box::new(Refused::Closed(text())),
         Box::new(Refused::Shape {
@@ -152,6 +158,7 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             range: IdRange::of_table(1),
         })),
         Box::new(Failure::Deadline),
+        Box::new(Failure::QueueTimeout),
         Box::new(Failure::Cancelled),
         Box::new(Failure::Worker(text())),
         Box::new(Failure::RulePanicked(text())),

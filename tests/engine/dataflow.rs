@@ -80,6 +80,7 @@ impl Drive {
             devices: vec![Discipline::OneAtATime, Discipline::SideBySide],
             members: MEMBERS,
             pipelines: vec![PipelineConfig {
+                queueing: None,
                 flow: Arc::clone(&flow),
                 extents,
                 slots: SLOTS,
@@ -469,6 +470,7 @@ fn two_pipelines_share_a_model_and_its_batches() {
     let alone = Arc::new(flow(vec![model(0, &[])]));
     let after = Arc::new(flow(vec![host(&[], RowJoin::All), model(0, &[0])]));
     let pipeline = |flow: &Arc<Dataflow>| PipelineConfig {
+        queueing: None,
         flow: Arc::clone(flow),
         extents: 2,
         slots: SLOTS,

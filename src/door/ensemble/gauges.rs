@@ -1,6 +1,6 @@
 //! The figures of an engine for `/metrics`, beyond those that Triton knows.
 
-use divisi::serving::{Engine, Observed, StepStats};
+use divisi::serving::{Engine, LevelStats, Observed, PipelineIndex, StepStats};
 
 use crate::service::Gauge;
 
@@ -12,6 +12,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Gauge> {
     all.extend(of_devices(engine, &seen));
     all.extend(of_workers(engine, &seen));
     all.extend(of_steps(engine));
+    all.extend(of_queues(engine));
     all
 }
 
@@ -183,4 +184,52 @@ fn of_steps(engine: &Engine) -> Vec<Gauge> {
         each.collect::<Vec<_>>()
     };
     STEPS.into_iter().flat_map(figure).collect()
+}
+
+/// A figure of each priority of a model.
+type LevelFigure = (&'static str, &'static str, fn(&LevelStats) -> f64);
+
+const LEVELS: [LevelFigure; 4] = [
+    (
+        "divisi_queue_requests",
+        "Requests of a priority that wait for their first batch",
+        |level| level.waiting as f64,
+    ),
+    (
+        "divisi_queue_refused_total",
+        "Requests that were refused because as many of their priority waited as may",
+        |level| level.refused as f64,
+    ),
+    (
+        "divisi_queue_expired_total",
+        "Requests that waited longer than they may and failed",
+        |level| level.expired as f64,
+    ),
+    (
+        "divisi_queue_delayed_total",
+        "Requests that waited longer than they may and went behind the others",
+        |level| level.delayed as f64,
+    ),
+];
+
+fn of_queues(engine: &Engine) -> Vec<Gauge> {
+    let entries = engine.catalogue().entries().iter().enumerate();
+    let levels = entries.flat_map(|(number, entry)| {
+        let queue = engine.telemetry().queue_of(PipelineIndex(number));
+        let levels = queue.into_iter().zip(1_usize..);
+        levels.map(move |(stats, level)| (entry, level, stats))
+    });
+    let levels: Vec<_> = levels.collect();
+    let figure = |(name, help, value): LevelFigure| {
+        let each = levels.iter().map(|(entry, level, stats)| Gauge {
+            labels: vec![
+                ("model", entry.name().to_owned()),
+                ("version", entry.version().to_string()),
+                ("priority", level.to_string()),
+            ],
+            ..gauge(name, help, value(stats))
+        });
+        each.collect::<Vec<_>>()
+    };
+    LEVELS.into_iter().flat_map(figure).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use divisi::catalogue::{BatchDimension, CatalogueEntry};
 use divisi::ensemble::Ensemble;
 use divisi::metrics::LatencySplit;
-use divisi::serving::{Answer, Engine, MissingSteps, Outcome, PipelineIndex, Request};
+use divisi::serving::{Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request};
 use divisi::tensor::Signature;
 use tokio::sync::oneshot;
 
@@ -76,6 +76,7 @@ impl ServedModel {
             },
             labels,
             cached: !interface.uncached && !has_quorum(ensemble),
+            queueing: ensemble.queueing.clone(),
         };
         ServedModel {
             single: description.batch.is_none(),
@@ -104,6 +105,8 @@ impl ServedModel {
         let computed = self.form.computed(&wanted);
         let request = Request {
             deadline: asked.deadline,
+            priority: asked.priority,
+            patience: asked.patience,
             outputs: &computed,
             ..Request::of(rows.values())
                 .detailed(self.form.detail())
@@ -116,8 +119,8 @@ impl ServedModel {
             .submit_cancellable(request, reply)
             .map_err(|refused| {
                 let error = ServiceError::coded(&refused);
-                match error.kind() {
-                    ErrorKind::Unavailable => NotTaken::Closed(error),
+                match refused {
+                    Refused::Closed(_) | Refused::Starting => NotTaken::Closed(error),
                     _ => NotTaken::Refused(error),
                 }
             })?;

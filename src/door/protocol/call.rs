@@ -19,8 +19,10 @@ pub struct InferenceCall {
     pub model: ModelId,
     /// The client's name for it, which the answer carries.
     pub id: String,
-    /// The time until it is given up.
-    pub deadline: Option<Duration>,
+    /// The time until it is given up, or until its model's queue does with it as its policy says.
+    pub timeout: Option<Duration>,
+    /// Its priority; 0 for its model's default.
+    pub priority: u64,
     /// Its inputs.
     pub inputs: Vec<CallInput>,
     /// The outputs that are wanted; empty for all.
@@ -128,14 +130,14 @@ impl InferenceCall {
         for name in SEQUENCE {
             refuse_sequence(name, parameters.get(name))?;
         }
-        // It is one queue, in the order of arrival, in which nothing overtakes.
-        parameters.count("priority", "the request")?;
+        let priority = parameters.count("priority", "the request")?;
         let timeout = parameters.count("timeout", "the request")?;
         let timeout = timeout.filter(|micros| *micros > 0);
         Ok(InferenceCall {
             model,
             id,
-            deadline: timeout.map(Duration::from_micros),
+            timeout: timeout.map(Duration::from_micros),
+            priority: priority.unwrap_or_default(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             binary: parameters

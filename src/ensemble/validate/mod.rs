@@ -20,6 +20,7 @@ use crate::words;
 use super::batching::{BatchSizes, DEFAULT_WAIT, PolicyError, PolicyKind, Wait};
 use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
+use super::queue_table;
 use super::samples::{Samples, SamplesError};
 use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
@@ -95,6 +96,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
     let ensemble = Ensemble {
         segment_size: source.count("segment_size", segment, 1 << 20)?,
         policy: policy(source, &manifest, &batch_sizes)?,
+        queueing: queue_table::queueing(source, manifest.queue.as_ref())?,
         calibration: calibration(source, &manifest, &form)?,
         precision: precision(source, &manifest)?,
         name: manifest.name,

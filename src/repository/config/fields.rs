@@ -1,5 +1,7 @@
 //! The fields of a message, taken one by one, so that what nobody took is known by name.
 
+use std::time::Duration;
+
 use crate::text_format::{Field, FieldValue, TextFault, TextMessage};
 
 /// A value with the line that it stands on.
@@ -74,6 +76,13 @@ impl ConfigFields {
 
     pub(super) fn whole(&mut self, name: &str) -> Option<AtLine<i64>> {
         self.wholes(name).pop()
+    }
+
+    /// Takes a time in microseconds, if it is above 0.
+    pub(super) fn micros(&mut self, name: &str) -> Option<Duration> {
+        let micros = self.whole(name).map_or(0, |n| n.value);
+        let micros = u64::try_from(micros).ok().filter(|micros| *micros > 0);
+        micros.map(Duration::from_micros)
     }
 
     /// Takes the values of a list of whole numbers.

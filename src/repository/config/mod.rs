@@ -2,11 +2,15 @@
 //! do not.
 
 mod fields;
+mod queueing;
 mod read;
 mod tensors;
 mod warmup;
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use divisi::ensemble::Queueing;
 
 pub use tensors::TensorConfig;
 pub use warmup::{Warmup, WarmupData, WarmupInput};
@@ -93,25 +97,8 @@ pub struct DynamicBatching {
     pub preferred: Vec<usize>,
     /// How long a request may wait for others.
     pub delay: Duration,
-    /// How many priorities there are; 0 for none.
-    pub priority_levels: u64,
-    /// The priority of requests that name none.
-    pub default_priority: u64,
-    /// The fate of requests that wait.
-    pub queue: QueuePolicy,
-}
-
-/// The fate of requests that wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueuePolicy {
-    /// How long requests may wait; `None` for any time.
-    pub timeout: Option<Duration>,
-    /// Whether those that waited longer are answered after all others, and not refused.
-    pub delays: bool,
-    /// Whether requests may name a shorter time.
-    pub may_be_shorter: bool,
-    /// The most requests that wait; 0 for any number.
-    pub most: u32,
+    /// How requests wait for their turn, if it says so.
+    pub queueing: Option<Arc<Queueing>>,
 }
 
 /// A step of an ensemble.

@@ -1,14 +1,15 @@
 //! A text becomes a configuration.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::error::LoadFault;
 use crate::text_format::{MessageType, TextFault, TextMessage};
 
 use super::fields::{AtLine, ConfigFields};
+use super::queueing::queueing;
 use super::{
-    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, QueuePolicy,
-    StepConfig, TensorConfig, VersionPolicy, Warmup,
+    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, StepConfig,
+    TensorConfig, VersionPolicy, Warmup,
 };
 
 /// The most steps of an ensemble.
@@ -179,12 +180,10 @@ fn batching(
             }
         }
     }
-    let delay = micros(&mut table, "max_queue_delay_microseconds").unwrap_or_default();
-    let mut levels = |name: &str| noted(&mut table, name, unused);
-    let (priority_levels, default_priority) =
-        (levels("priority_levels"), levels("default_priority_level"));
-    let queue = table.message("default_queue_policy");
-    let queue = queue.map_or_else(QueuePolicy::default, |queue| queue_policy(queue, unused));
+    let delay = table
+        .micros("max_queue_delay_microseconds")
+        .unwrap_or_default();
+    let queueing = queueing(&mut table, unused)?;
     // Answers of one connection may overtake each other here as everywhere; false asks nothing.
     if table.flag("preserve_ordering") == Some(true) {
         unused.push(table.named("preserve_ordering"));
@@ -193,47 +192,8 @@ fn batching(
     Ok(Some(DynamicBatching {
         preferred,
         delay,
-        priority_levels,
-        default_priority,
-        queue,
+        queueing: queueing.map(Arc::new),
     }))
-}
-
-/// Takes a time, if it is above 0.
-fn micros(table: &mut ConfigFields, name: &str) -> Option<Duration> {
-    let micros = table.whole(name).map_or(0, |n| n.value);
-    let micros = u64::try_from(micros).ok().filter(|micros| *micros > 0);
-    micros.map(Duration::from_micros)
-}
-
-/// Takes a number that is handed on and means nothing here, and notes it if it is above 0.
-fn noted(table: &mut ConfigFields, name: &str, unused: &mut Vec<String>) -> u64 {
-    let number = table.whole(name).map_or(0, |n| n.value);
-    if number > 0 {
-        unused.push(table.named(name));
-    }
-    u64::try_from(number).unwrap_or_default()
-}
-
-fn queue_policy(mut table: ConfigFields, unused: &mut Vec<String>) -> QueuePolicy {
-    let action = table.choice("timeout_action");
-    let policy = QueuePolicy {
-        timeout: {
-            let micros = noted(&mut table, "default_timeout_microseconds", unused);
-            (micros > 0).then_some(Duration::from_micros(micros))
-        },
-        delays: action.is_some_and(|action| action.value == "DELAY"),
-        may_be_shorter: table.flag("allow_timeout_override") == Some(true),
-        most: u32::try_from(noted(&mut table, "max_queue_size", unused)).unwrap_or(u32::MAX),
-    };
-    for (name, is_set) in [
-        ("timeout_action", policy.delays),
-        ("allow_timeout_override", policy.may_be_shorter),
-    ] {
-        unused.extend(is_set.then(|| table.named(name)));
-    }
-    table.finish(unused);
-    policy
 }
 
 fn steps(

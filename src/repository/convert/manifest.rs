@@ -8,6 +8,8 @@ use divisi::tensor::{Dimension, Signature, TensorSpec};
 
 use crate::loaded::PipelinePart;
 
+use super::queueing;
+
 /// A member in a manifest.
 pub(super) struct ManifestMember {
     /// Its name.
@@ -45,6 +47,10 @@ pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[Manifest
             &mut text,
             format_args!("policy = {{ kind = \"opt-wait\", wait_ms = {wait:?} }}"),
         );
+    }
+    if let Some(queue) = &ensemble.queueing {
+        let table = toml::Value::Table(queueing::table(queue));
+        line(&mut text, format_args!("queue = {table}"));
     }
     for spec in &part.inputs {
         line(

@@ -1,6 +1,7 @@
 //! Repositories as manifests of ours, and ensembles of ours as repositories.
 
 mod manifest;
+mod queueing;
 mod to_manifests;
 mod to_triton;
 mod triton_text;

@@ -45,6 +45,10 @@ pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
         };
         batches.push(single.write(&mut out)?);
     }
+    if ensemble.queueing.is_some() {
+        let why = "queue: Triton's queues are those of single models";
+        out.unsaid(&ensemble.name, why);
+    }
     let batches: Option<Vec<ModelRows>> = batches.into_iter().collect();
     match (&ensemble.pipeline, batches) {
         (Some(_), None) => out.unsaid(&ensemble.name, "its steps: a model of them is left out"),

@@ -72,12 +72,13 @@ fn built(
     Ok(Assembled { ensemble, part })
 }
 
-/// Sets batch sizes and policy as a configuration asks for.
+/// Sets batch sizes, policy and priorities as a configuration asks for.
 pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: ModelRows) {
     let batching = config.batching.as_ref();
     if let Some(sizes) = sizes(batch, batching) {
         ensemble.batch_sizes = sizes;
     }
+    ensemble.queueing = batching.and_then(|batching| batching.queueing.clone());
     let delay = batching.map(|batching| batching.delay).unwrap_or_default();
     if !delay.is_zero() {
         let wait = Wait::nearest(delay);

@@ -113,6 +113,9 @@ impl<T: Clone> Core<T> {
             folding: false,
             lost: false,
         };
+        if self.has_queues {
+            self.begin_requests(&running.ranges);
+        }
         self.running.insert(start.id, running);
         Batch {
             id: start.id,

@@ -8,6 +8,7 @@ use crate::metrics::LatencySplit;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey, Slice};
 
 use super::owed::Finished;
+use super::waiting::WaitingRequest;
 
 /// A request at the door.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub struct Arrival {
     pub deadline: Option<Duration>,
     /// The steps whose results it asks for; `None` for all outputs.
     pub outputs: Option<Vec<StepIndex>>,
+    /// Its priority, where its pipeline has some; 0 for the default.
+    pub priority: u64,
+    /// How long it waits for its first batch at most, where its pipeline lets it say so.
+    pub patience: Option<Duration>,
 }
 
 impl Arrival {
@@ -30,6 +35,8 @@ impl Arrival {
             samples,
             deadline: None,
             outputs: None,
+            priority: 0,
+            patience: None,
         }
     }
 
@@ -83,8 +90,11 @@ pub(super) struct RequestEntry<T> {
     pub open: usize,
     /// Parts that hold their slots.
     pub held: usize,
-    /// Numbers of its samples in order of arrival; none before they are queued.
-    pub orders: ops::Range<u64>,
+    /// Places of its samples in the order in which samples run; none before they are queued.
+    pub orders: ops::Range<i64>,
+    pub urgency: i16,
+    /// It waits for its first batch, where its pipeline bounds that.
+    pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
@@ -99,6 +109,7 @@ pub(super) struct RequestTimers {
     pub pipeline: PipelineIndex,
     pub submitted: Duration,
     pub deadline: Option<Duration>,
+    pub waiting: Option<WaitingRequest>,
 }
 
 /// A part of such a request.
@@ -108,18 +119,20 @@ pub(super) struct PartEntry {
     pub outstanding: usize,
     /// `None` before it is queued.
     pub progress: Option<PartProgress>,
-    /// Number of its first sample in order of arrival.
-    pub order: u64,
+    /// Place of its first sample in the order in which samples run.
+    pub order: i64,
     /// Whether its slots are still to be freed.
     pub held: bool,
 }
 
 impl<T> RequestEntry<T> {
-    pub(super) fn timers(&self) -> RequestTimers {
+    /// Takes what has to be looked at out: nobody waits for it any more.
+    pub(super) fn take_timers(&mut self) -> RequestTimers {
         RequestTimers {
             pipeline: self.pipeline,
             submitted: self.submitted,
             deadline: self.deadline,
+            waiting: self.waiting.take(),
         }
     }
 
@@ -191,9 +204,9 @@ impl PartEntry {
         }
     }
 
-    /// Numbers of its samples in order of arrival.
-    pub(super) fn orders(&self) -> ops::Range<u64> {
-        self.order..self.order + self.slice.len as u64
+    /// Places of its samples in the order in which samples run.
+    pub(super) fn orders(&self) -> ops::Range<i64> {
+        self.order..self.order + self.slice.len as i64
     }
 
     /// Hands those samples of `whole` to `submit` that its step runs. Returns how many they are.
@@ -207,7 +220,7 @@ impl PartEntry {
             submit(Range {
                 first: run.start,
                 len: run.len(),
-                order: whole.order + run.start as u64,
+                order: whole.order + run.start as i64,
                 ..whole
             });
         }

@@ -5,6 +5,7 @@
 
 mod batches;
 mod entry;
+mod expiring;
 mod failing;
 mod follow;
 mod latencies;
@@ -14,6 +15,7 @@ mod requests;
 mod rest;
 mod stats;
 mod steps;
+mod waiting;
 mod workers;
 
 use std::collections::{BTreeSet, HashMap};
@@ -23,7 +25,7 @@ use std::time::Duration;
 
 use crate::dataflow::{Dataflow, StepReport};
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{PolicyKind, Queueing};
 use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
 use crate::serving::door::{Door, DoorState};
 use crate::serving::keys::KeyMap;
@@ -42,6 +44,8 @@ pub use stats::{DeviceStats, Latencies, MemberStats, WorkerStats};
 pub(crate) use stats::{MOMENT, MOMENTS};
 pub use steps::StepStats;
 use steps::StepTally;
+use waiting::EntryQueue;
+pub use waiting::LevelStats;
 pub use workers::{PanicWatch, Verdict};
 
 /// The devices, members and pipelines that a core decides for.
@@ -68,6 +72,8 @@ pub struct PipelineConfig {
     pub extents: usize,
     /// Slots of each extent.
     pub slots: usize,
+    /// How its requests wait, if they do not just wait in the order of arrival.
+    pub queueing: Option<Arc<Queueing>>,
 }
 
 impl CoreConfig {
@@ -86,6 +92,7 @@ impl CoreConfig {
                 flow: Arc::new(Dataflow::ensemble(planes)),
                 extents,
                 slots: segment,
+                queueing: None,
             }],
             segment,
             policy,
@@ -99,6 +106,7 @@ struct ServedPipeline {
     pool: PoolIndex,
     /// Why it takes no requests, if it takes none: a member has no worker.
     closed: Option<String>,
+    queue: Option<EntryQueue>,
 }
 
 impl ServedPipeline {
@@ -107,6 +115,7 @@ impl ServedPipeline {
             flow: config.flow,
             pool: PoolIndex::new(config.extents, config.slots),
             closed: None,
+            queue: config.queueing.map(EntryQueue::new),
         }
     }
 }
@@ -121,6 +130,10 @@ pub struct Core<T> {
     deadlines: BTreeSet<(Duration, RequestKey)>,
     /// When requests do without steps that are late.
     patience: BTreeSet<(Duration, RequestKey)>,
+    /// When requests have waited too long for their first batch.
+    expiries: BTreeSet<(Duration, RequestKey)>,
+    /// Any pipeline bounds how its requests wait.
+    has_queues: bool,
     host_work: Vec<HostWork<T>>,
     /// Of each pipeline, its steps.
     steps: Vec<Vec<StepTally>>,
@@ -157,6 +170,7 @@ impl<T: Clone> Core<T> {
         let pipelines = config.pipelines.iter();
         let steps = pipelines.map(|p| steps::tallies(p.flow.steps().len()));
         let steps = steps.collect();
+        let has_queues = config.pipelines.iter().any(|p| p.queueing.is_some());
         Core {
             members: config.members,
             door: Door::default(),
@@ -174,6 +188,8 @@ impl<T: Clone> Core<T> {
             requests: KeyMap::default(),
             deadlines: BTreeSet::new(),
             patience: BTreeSet::new(),
+            expiries: BTreeSet::new(),
+            has_queues,
             host_work: Vec::new(),
             steps,
             report: StepReport::default(),
@@ -238,11 +254,12 @@ impl<T: Clone> Core<T> {
         self.scheduler.copied_ahead(device)
     }
 
-    /// When [`Core::tick`] is due.
+    /// When [`Core::tick`], [`Core::expire`] or [`Core::lose_patience`] is due.
     pub fn next_timer(&self) -> Option<Duration> {
         let deadline = self.deadlines.first().map(|(at, _)| *at);
         let patience = self.patience.first().map(|(at, _)| *at);
-        let timers = [deadline, patience, self.scheduler.next_timer()];
+        let expiry = self.expiries.first().map(|(at, _)| *at);
+        let timers = [deadline, patience, expiry, self.scheduler.next_timer()];
         timers.into_iter().flatten().min()
     }
 

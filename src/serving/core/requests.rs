@@ -7,6 +7,7 @@ use crate::dataflow::{Dataflow, PartProgress, RowSet, StepReport};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
+use crate::serving::queue::place;
 
 use super::Core;
 use super::entry::{Admission, Arrival, HostWork, PartEntry, RequestEntry, RequestTimers};
@@ -35,6 +36,11 @@ impl<T: Clone> Core<T> {
             self.door.count_refusal(&refused);
             return Err(refused);
         }
+        let queue = served.queue.as_mut();
+        if let Some(Err(refused)) = queue.map(|queue| queue.admit(arrival.priority)) {
+            self.door.count_refusal(&refused);
+            return Err(refused);
+        }
         let full = Refused::Full { samples, free };
         let parts = served.pool.allocate(samples).ok_or(full)?;
         let wanted = match &arrival.outputs {
@@ -43,6 +49,8 @@ impl<T: Clone> Core<T> {
         };
         let request = RequestKey(self.next_request);
         self.next_request += 1;
+        let waiting = served.queue.as_mut();
+        let waiting = waiting.map(|queue| queue.enter(now, arrival.priority, arrival.patience));
         let entry = RequestEntry {
             payload: payload(&parts),
             pipeline: arrival.pipeline,
@@ -52,6 +60,8 @@ impl<T: Clone> Core<T> {
             open: parts.len(),
             held: parts.len(),
             orders: 0..0,
+            urgency: waiting.map_or(0, |waiting| waiting.urgency),
+            waiting,
             submitted: now,
             deadline: arrival.deadline,
             late: Vec::new(),
@@ -60,6 +70,8 @@ impl<T: Clone> Core<T> {
         self.requests.insert(request, entry);
         self.deadlines
             .extend(arrival.deadline.map(|at| (at, request)));
+        let until = waiting.and_then(|waiting| waiting.until);
+        self.expiries.extend(until.map(|at| (at, request)));
         self.live += 1;
         Ok(Admission { request, parts })
     }
@@ -74,9 +86,10 @@ impl<T: Clone> Core<T> {
             drop(self.abandon(request));
             return;
         }
-        let mut order = self.next_order;
+        let delayed = entry.waiting.is_some_and(|waiting| waiting.delayed);
+        let mut order = place(entry.urgency, delayed, self.next_order);
         self.next_order += entry.samples as u64;
-        entry.orders = order..self.next_order;
+        entry.orders = order..order + entry.samples as i64;
         let flow = &self.pipelines[entry.pipeline.0].flow;
         let submitted = entry.submitted;
         let waits = flow.waits().iter();
@@ -96,7 +109,7 @@ impl<T: Clone> Core<T> {
             let samples = place.slice.len;
             let progress = PartProgress::begin(flow, &entry.wanted, samples, admission, report);
             (place.order, place.progress) = (order, Some(progress));
-            order += samples as u64;
+            order += samples as i64;
             following.follow(entry, request, part, report);
             debug_assert!(report.over.is_none(), "every part has something to run");
         }
@@ -205,8 +218,9 @@ impl<T: Clone> Core<T> {
             entry.over |= entry.open == 0;
             entry.over.then(|| entry.finished(now, request, split))
         });
-        let (is_idle, timers) = (entry.parts[part].outstanding == 0, entry.timers());
+        let is_idle = entry.parts[part].outstanding == 0;
         if complete.is_some() {
+            let timers = entry.take_timers();
             if let Some(progress) = &entry.parts[part].progress {
                 steps::count_chain(&mut self.steps[entry.pipeline.0], progress);
             }
@@ -263,14 +277,14 @@ impl<T: Clone> Core<T> {
         let entry = self.requests.get_mut(&request).filter(|e| !e.over)?;
         entry.over = true;
         let finished = entry.finished(now, request, LatencySplit::default());
-        let timers = entry.timers();
+        let timers = entry.take_timers();
         self.live -= 1;
         self.forget_timers(request, timers);
         Some(finished)
     }
 
-    /// Numbers of a request's samples in order of arrival.
-    pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<u64> {
+    /// Places of a request's samples in the order in which samples run.
+    pub(super) fn orders_of(&self, request: RequestKey) -> ops::Range<i64> {
         let entry = self.requests.get(&request);
         entry.map_or(0..0, |e| e.orders.clone())
     }
@@ -278,9 +292,9 @@ impl<T: Clone> Core<T> {
     /// Takes back a request whose samples were never queued; its payload, unless it was
     /// answered before.
     pub fn abandon(&mut self, request: RequestKey) -> Option<T> {
-        let entry = self.requests.remove(&request)?;
+        let mut entry = self.requests.remove(&request)?;
         self.live -= usize::from(!entry.over);
-        self.forget_timers(request, entry.timers());
+        self.forget_timers(request, entry.take_timers());
         let pool = &mut self.pipelines[entry.pipeline.0].pool;
         for part in entry.parts {
             pool.release(part.slice.extent, part.slice.len);
@@ -296,6 +310,9 @@ impl<T: Clone> Core<T> {
         for wait in self.pipelines[timers.pipeline.0].flow.waits() {
             let at = timers.submitted.saturating_add(*wait);
             self.patience.remove(&(at, request));
+        }
+        if let Some(waiting) = timers.waiting {
+            self.leave_queue(request, timers.pipeline, waiting);
         }
     }
 }

@@ -76,7 +76,7 @@ struct Look {
     /// Something that is for nobody else.
     own: bool,
     /// The oldest of what it could take: order, member, samples.
-    takes: Option<(u64, MemberIndex, usize)>,
+    takes: Option<(i64, MemberIndex, usize)>,
     /// The soonest time at which it could do something, and for whom.
     soonest: Option<(Duration, Option<QueueAlarm>)>,
     /// Somebody else is about to do what it could do too.

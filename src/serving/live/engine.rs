@@ -319,13 +319,15 @@ impl Drop for Engine {
 fn run_timer(state: &EngineState) {
     while !state.is_stopping() {
         let now = state.now();
-        let (late, early, woken, next) = {
+        let (late, expired, early, woken, next) = {
             let mut core = state.core();
-            let (late, early) = (core.tick(now), core.lose_patience(now));
-            (late, early, core.wake(now), core.next_timer())
+            let (late, expired) = (core.tick(now), core.expire(now));
+            let early = core.lose_patience(now);
+            (late, expired, early, core.wake(now), core.next_timer())
         };
         state.poke(&woken);
         state.deliver_failures(late, &Failure::Deadline);
+        state.deliver_failures(expired, &Failure::QueueTimeout);
         state.deliver(early);
         state.run_host_steps();
         match next {

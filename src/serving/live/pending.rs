@@ -208,6 +208,8 @@ impl EngineState {
         let arrival = Arrival {
             pipeline: request.pipeline,
             outputs: pipeline.and_then(|p| p.steps_of(request.outputs)),
+            priority: request.priority,
+            patience: request.patience,
             ..Arrival::of(samples).until(deadline)
         };
         let admission = self.core().admit(due, arrival, |slices| {

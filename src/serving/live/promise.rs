@@ -20,6 +20,9 @@ pub enum Failure {
     /// It was not answered in time.
     #[error("the deadline passed")]
     Deadline,
+    /// It waited longer than requests may wait for their first batch.
+    #[error("it waited in the queue longer than its model lets requests wait")]
+    QueueTimeout,
     /// Its caller gave it up.
     #[error("cancelled by its caller")]
     Cancelled,
@@ -50,6 +53,7 @@ impl Coded for Failure {
     fn code(&self) -> Code {
         match self {
             Failure::Deadline => Code::Deadline,
+            Failure::QueueTimeout => Code::QueueTimeout,
             Failure::Cancelled => Code::Cancelled,
             Failure::Worker(_) => Code::WorkerFailed,
             Failure::RulePanicked(_) => Code::RulePanicked,

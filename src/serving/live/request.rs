@@ -34,6 +34,10 @@ pub struct Request<'a> {
     pub outputs: &'a [usize],
     /// Which entry of the catalogue it asks.
     pub pipeline: PipelineIndex,
+    /// Its priority, where the entry has some; 0 for the default.
+    pub priority: u64,
+    /// How long it waits for its first batch at most, where the entry lets it say so.
+    pub patience: Option<Duration>,
 }
 
 impl<'a> Request<'a> {
@@ -52,6 +56,8 @@ impl<'a> Request<'a> {
             detail: Detail::Scores,
             outputs: &[],
             pipeline: PipelineIndex::default(),
+            priority: 0,
+            patience: None,
         }
     }
 

@@ -203,6 +203,7 @@ fn core(
         flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
         extents: pool.extents(),
         slots: entry.ensemble().segment_size,
+        queueing: entry.ensemble().queueing.clone(),
     };
     let entries = catalogue.entries().iter();
     let mut core = Core::new(CoreConfig {

@@ -11,7 +11,9 @@ use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{MemberFigures, PolicyKind};
 use crate::metrics::{Distribution, Latency, LatencyTally, LatencyView, Reading};
 use crate::serving::batch::PipelineIndex;
-use crate::serving::core::{DeviceStats, Latencies, MOMENT, MemberStats, StepStats, WorkerStats};
+use crate::serving::core::{
+    DeviceStats, Latencies, LevelStats, MOMENT, MemberStats, StepStats, WorkerStats,
+};
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::Flaws;
@@ -114,6 +116,12 @@ impl<'a> Telemetry<'a> {
             (DoorState::Open, Some(reason)) => DoorState::Closed(reason),
             (state, _) => state,
         }
+    }
+
+    /// Returns how requests to an entry of the catalogue wait, level by level; nothing where they
+    /// just wait in the order of arrival.
+    pub fn queue_of(&self, pipeline: PipelineIndex) -> Vec<LevelStats> {
+        self.state.core().queue_of(pipeline)
     }
 
     /// Returns the figures of each entry of the catalogue.

@@ -56,8 +56,8 @@ pub enum Want {
         member: MemberIndex,
         /// How many at most.
         samples: usize,
-        /// Number of the first of them in order of arrival.
-        order: u64,
+        /// Place of the first of them in the order in which samples run.
+        order: i64,
     },
     /// Nothing before this time; for samples of a member's queue, which others may look at
     /// as well, or for some that it has taken.
@@ -78,7 +78,7 @@ enum Choice {
 /// When a worker can start a batch.
 enum Ready {
     /// Now; holds the order of its oldest sample.
-    Now(u64),
+    Now(i64),
     /// At this time, unless more samples come before.
     At(Duration),
     /// Not before something else happens.
@@ -109,7 +109,7 @@ impl Scheduler {
         if let Some(claim) = self.claimant(device) {
             return Choice::Claim(claim);
         }
-        let mut best: Option<(u64, usize)> = None;
+        let mut best: Option<(i64, usize)> = None;
         for (index, worker) in row.workers.iter().enumerate() {
             match self.readiness(now, row, worker) {
                 Ready::Now(order) if best.is_none_or(|(oldest, _)| order < oldest) => {
@@ -155,7 +155,7 @@ impl Scheduler {
         now: Duration,
         row: &ScheduledDevice,
         worker: &ScheduledWorker,
-        order: u64,
+        order: i64,
     ) -> Ready {
         match self.ahead_batch(now, row, worker) {
             Decision::Run { .. } => Ready::Now(order),

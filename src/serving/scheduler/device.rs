@@ -150,10 +150,15 @@ impl ScheduledDevice {
     /// Takes the samples that a worker took but did not start; `ahead` where they are in the pool.
     pub(super) fn give_back(&mut self, index: usize, ahead: bool) -> Vec<Range> {
         let ranges = self.workers[index].give_back();
+        self.release(&ranges, ahead);
+        ranges
+    }
+
+    /// Samples that a worker took will not be started by it; `ahead` where they are in the pool.
+    pub(super) fn release(&mut self, ranges: &[Range], ahead: bool) {
         for range in ranges.iter().filter(|_| ahead) {
             self.pool.release(key(range), range.len);
         }
-        ranges
     }
 
     /// Whether it can start nothing, whatever waits.
@@ -188,7 +193,7 @@ impl ScheduledDevice {
     /// Takes what waits of these samples out of its workers.
     pub(super) fn remove_samples(
         &mut self,
-        orders: &ops::Range<u64>,
+        orders: &ops::Range<i64>,
         steps: StepFilter<'_>,
     ) -> Vec<Range> {
         let mut removed = Vec::new();

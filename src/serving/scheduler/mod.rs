@@ -294,7 +294,7 @@ impl Scheduler {
     /// everything. What others wait for is not looked at.
     pub fn remove_samples(
         &mut self,
-        orders: &ops::Range<u64>,
+        orders: &ops::Range<i64>,
         steps: StepFilter<'_>,
     ) -> Vec<Range> {
         let mut removed = Vec::new();
@@ -308,6 +308,23 @@ impl Scheduler {
         }
         self.looked_at += (2 * self.queues.len() + removed.len()) as u64;
         removed
+    }
+
+    /// Takes the samples with these places back that no batch has: out of the queues, and out of what
+    /// workers took and did not start.
+    pub fn take_back(&mut self, orders: &ops::Range<i64>) -> Vec<Range> {
+        let mut taken = Vec::new();
+        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
+            taken.extend(segmenter.remove(orders, StepFilter::All));
+            taken.extend(queue.remove(orders, StepFilter::All));
+        }
+        let ahead = self.policy.copies_ahead();
+        for row in &mut self.rows {
+            let ranges = row.remove_samples(orders, StepFilter::All);
+            row.release(&ranges, ahead);
+            taken.extend(ranges);
+        }
+        taken
     }
 
     /// Places looked at so far for samples to take out: queues, workers, and ranges that

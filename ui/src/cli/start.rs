@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use divisi::deployment::Deployment;
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
