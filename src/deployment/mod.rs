@@ -11,6 +11,8 @@ mod generation;
 mod place;
 mod source;
 mod status;
+mod warmup;
+mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,13 +21,14 @@ use std::time::Instant;
 use crate::allocation::Matrix;
 use crate::catalogue::{Catalogue, NewEntry};
 use crate::device::Devices;
+use crate::ensemble::Ensemble;
 use crate::lock::Ranked;
 use crate::serving::{DeploymentRank, EngineOptions, Leaf, NetworkFactory, SharedLeaf};
 
 pub use error::DeploymentError;
 pub use generation::Generation;
 use generation::{Retiring, retire, start_beside};
-pub use source::{ModelSource, ModelsRead};
+pub use source::{ModelOverride, ModelSource, ModelsRead};
 pub use status::{LoadState, ModelStatus};
 
 /// The most remarks that are kept for whoever takes them.
@@ -53,6 +56,41 @@ struct WantedNames {
     /// Why models that were wanted are not served.
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
+    /// Models that did not answer what they were asked first, with the reason: they are not started
+    /// again until somebody asks for that.
+    cold: Vec<ColdModel>,
+}
+
+/// A model that did not answer what it was asked first.
+struct ColdModel {
+    name: String,
+    ensemble: Arc<Ensemble>,
+    reason: String,
+}
+
+impl WantedNames {
+    /// Returns the entries that are known not to answer, with the reason.
+    fn cold_of(&self, entries: &[NewEntry]) -> BTreeMap<String, String> {
+        let known = |entry: &NewEntry| {
+            let mut cold = self.cold.iter();
+            let same = cold.find(|cold| Arc::ptr_eq(&cold.ensemble, &entry.ensemble))?;
+            Some((entry.name.clone(), same.reason.clone()))
+        };
+        entries.iter().filter_map(known).collect()
+    }
+
+    /// Notes entries that do not answer.
+    fn note_cold(&mut self, entries: &[NewEntry], failed: &BTreeMap<String, String>) {
+        self.cold.retain(|cold| !failed.contains_key(&cold.name));
+        let cold = entries.iter().filter_map(|entry| {
+            Some(ColdModel {
+                name: entry.name.clone(),
+                ensemble: Arc::clone(&entry.ensemble),
+                reason: failed.get(&entry.name)?.clone(),
+            })
+        });
+        self.cold.extend(cold);
+    }
 }
 
 /// The way in which a deployment begins.
@@ -67,6 +105,33 @@ pub struct DeploymentStart {
     pub matrix: Option<Matrix>,
 }
 
+/// Starts the first generation, without the models that do not answer what they are asked first.
+fn first(start: &DeploymentStart, read: &mut ModelsRead) -> Result<Generation, DeploymentError> {
+    let mut matrix = start.matrix.clone();
+    loop {
+        if read.entries.is_empty() {
+            return Err(DeploymentError::nothing(&read.failures));
+        }
+        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries.clone())?);
+        let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
+        let (devices, options) = (&start.devices, start.options);
+        let matrix = match matrix.take() {
+            Some(matrix) => matrix,
+            None => place::first(&catalogue, devices, options)?,
+        };
+        let first = Generation::start(0, catalogue, devices, &matrix, factory, options)?;
+        let cold = warmup::warm_up(&first, &[]);
+        if cold.is_empty() {
+            let entries = first.catalogue.entries().iter();
+            let remarks = entries.flat_map(|entry| wish::remarks(entry, devices));
+            read.notices.extend(remarks);
+            return Ok(first);
+        }
+        first.engine.shutdown();
+        warmup::refuse(read, cold);
+    }
+}
+
 impl Deployment {
     /// Serves `entries`, which were read from `source`; without one nothing is loaded or unloaded later.
     ///
@@ -77,26 +142,19 @@ impl Deployment {
         read: ModelsRead,
         start: DeploymentStart,
     ) -> Result<Self, DeploymentError> {
-        if read.entries.is_empty() {
-            return Err(DeploymentError::nothing(&read.failures));
-        }
         let names = read.entries.iter().map(|entry| entry.name.clone());
-        let wanted = WantedNames {
-            names: names.chain(read.failures.keys().cloned()).collect(),
-            failures: read.failures,
-            retiring: None,
-        };
+        let names = names.chain(read.failures.keys().cloned()).collect();
         let options = EngineOptions {
             epoch: start.options.epoch.or_else(|| Some(Instant::now())),
             ..start.options
         };
-        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries)?);
-        let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
-        let matrix = match start.matrix {
-            Some(matrix) => matrix,
-            None => place::first(&catalogue, &start.devices, options)?,
+        let (start, mut read) = (DeploymentStart { options, ..start }, read);
+        let first = first(&start, &mut read)?;
+        let wanted = WantedNames {
+            names,
+            failures: read.failures,
+            ..WantedNames::default()
         };
-        let first = Generation::start(0, catalogue, &start.devices, &matrix, factory, options)?;
         let deployment = Deployment {
             name: start.name,
             source,
@@ -136,14 +194,36 @@ impl Deployment {
     /// # Errors
     /// It is unknown, cannot be read, or does not fit beside what runs: that goes on.
     pub fn load(&self, name: &str) -> Result<(), DeploymentError> {
+        self.load_as(name, &ModelOverride::default())
+    }
+
+    /// Loads a model as somebody wants it: until it is loaded again it is that.
+    ///
+    /// # Errors
+    /// As for [`Deployment::load`]; the model is then as its files say.
+    pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), DeploymentError> {
+        let source = self.source()?;
+        let mut wanted = self.changing.lock();
+        let over = (!by.is_none()).then_some(by);
+        let put = source.override_model(name, over);
+        put.map_err(|why| DeploymentError::failed(name, &why))?;
+        let loaded = self.load_named(&mut wanted, name);
+        if loaded.is_err() && over.is_some() {
+            // What is served goes on; the next one to look finds the files.
+            let _ = source.override_model(name, None);
+        }
+        loaded
+    }
+
+    fn load_named(&self, wanted: &mut WantedNames, name: &str) -> Result<(), DeploymentError> {
         let source = self.source()?;
         if !source.names().iter().any(|known| known == name) {
             return Err(DeploymentError::Unknown(name.to_owned()));
         }
-        let mut wanted = self.changing.lock();
         let mut names = wanted.names.clone();
         names.insert(name.to_owned());
-        self.change_to(&mut wanted, names)?;
+        wanted.cold.retain(|cold| cold.name != name);
+        self.change_to(wanted, names)?;
         match wanted.failures.get(name) {
             Some(reason) => Err(DeploymentError::failed(name, reason)),
             None => Ok(()),
@@ -204,33 +284,56 @@ impl Deployment {
         let running = self.running();
         let before: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
         let mut read = self.source()?.read(&names, &before);
-        read.keep_served(&names, &before);
+        let cold = wanted.cold_of(&read.entries);
+        warmup::refuse(&mut read, cold);
         self.keep_notices(&mut read.notices);
-        if read.entries.is_empty() {
-            return Err(DeploymentError::nothing(&read.failures));
-        }
-        if !read.is_same(&before) {
-            self.switch(wanted, &running, read.entries)?;
+        loop {
+            read.keep_served(&names, &before);
+            if read.entries.is_empty() {
+                return Err(DeploymentError::nothing(&read.failures));
+            }
+            if read.is_same(&before) {
+                break;
+            }
+            let cold = self.switch(wanted, &running, &read.entries)?;
+            if cold.is_empty() {
+                break;
+            }
+            wanted.note_cold(&read.entries, &cold);
+            warmup::refuse(&mut read, cold);
         }
         (wanted.names, wanted.failures) = (names, read.failures);
         self.tell(wanted);
         Ok(())
     }
 
-    /// Starts the next generation and lets the running one end.
+    /// Starts the next generation and lets the running one end. Returns the models that did not
+    /// answer what they were asked first: then the running one goes on.
     fn switch(
         &self,
         wanted: &mut WantedNames,
         running: &Arc<Generation>,
-        entries: Vec<NewEntry>,
-    ) -> Result<(), DeploymentError> {
+        entries: &[NewEntry],
+    ) -> Result<BTreeMap<String, String>, DeploymentError> {
         // Two generations beside each other, never three.
         drop(wanted.retiring.take());
-        let catalogue = Arc::new(Catalogue::new(&self.name, entries)?);
+        let catalogue = Arc::new(Catalogue::new(&self.name, entries.to_vec())?);
         let next = start_beside(running, catalogue, &self.devices, self.options)?;
+        let before: Vec<NewEntry> = running.catalogue.entries().iter().map(Into::into).collect();
+        let cold = warmup::warm_up(&next, &before);
+        if !cold.is_empty() {
+            next.engine.shutdown();
+            return Ok(cold);
+        }
+        let new = next.catalogue.entries().iter().filter(|entry| {
+            let same = |old: &NewEntry| Arc::ptr_eq(&old.ensemble, entry.ensemble());
+            !before.iter().any(same)
+        });
+        let remarks = new.flat_map(|entry| wish::remarks(entry, &self.devices));
+        self.keep_notices(&mut remarks.collect());
         *self.running.write() = Arc::new(next);
         wanted.retiring = Some(retire(Arc::clone(running)));
-        Ok(())
+        Ok(cold)
     }
 
     fn tell(&self, wanted: &WantedNames) {

@@ -54,6 +54,7 @@ impl CallRecord {
             asked: Duration::ZERO,
             times: InferenceTimes::default(),
             trace,
+            runs: Vec::new(),
         };
         CallRecord(Some(Arc::new(OpenCall {
             began: Instant::now(),

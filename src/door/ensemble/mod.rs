@@ -8,7 +8,7 @@ mod model;
 
 use std::sync::Arc;
 
-use divisi::deployment::{self, Deployment, ModelStatus};
+use divisi::deployment::{self, Deployment, ModelOverride, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
 
@@ -198,8 +198,8 @@ impl ModelService for EnsembleService {
         }
     }
 
-    fn load(&self, name: &str) -> Result<(), ServiceError> {
-        let loaded = self.deployment()?.load(name);
+    fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
+        let loaded = self.deployment()?.load_as(name, by);
         loaded.map_err(|error| ServiceError::coded(&error))
     }
 
