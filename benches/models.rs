@@ -43,6 +43,8 @@ impl Shelf {
             version: NonZeroU64::new(version).expect("from 1"),
             ensemble: Arc::clone(ensemble),
             interface: Interface::default(),
+            warmup: Arc::default(),
+            instances: Vec::new(),
         };
         self.0.lock().expect("no panic").insert(name.into(), entry);
     }

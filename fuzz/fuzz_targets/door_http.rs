@@ -40,6 +40,9 @@ impl ModelService for Echo {
             labels: Vec::new(),
             cached: true,
             queueing: None,
+            composing: Vec::new(),
+            steps: Vec::new(),
+            devices: Vec::new(),
         }))
     }
 
@@ -50,7 +53,8 @@ impl ModelService for Echo {
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
         Box::pin(std::future::ready(Ok(InferenceAnswer {
             outputs: request.inputs,
-            samples: 1,
+            runs: Vec::new(),
+        samples: 1,
             times: InferenceTimes::default(),
         })))
     }

@@ -9,7 +9,7 @@ mod error;
 mod mix;
 
 use std::collections::HashMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use crate::device::MemberIndex;
@@ -30,6 +30,42 @@ pub struct CatalogueEntry {
     ensemble: Arc<Ensemble>,
     interface: Interface,
     columns: Arc<[MemberIndex]>,
+    warmup: Arc<[WarmupRequest]>,
+    instances: Vec<InstanceGroup>,
+}
+
+/// Where instances of a model are wished for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceGroup {
+    /// How many, on each device.
+    pub count: usize,
+    /// On which kind of device.
+    pub place: InstancePlace,
+    /// On which GPUs, by number; none for all.
+    pub gpus: Vec<u32>,
+}
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InstancePlace {
+    /// GPUs where there are some, else processors.
+    #[default]
+    Any,
+    /// GPUs.
+    Gpus,
+    /// Processors.
+    Processors,
+}
+
+/// A request that an entry is asked before it serves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarmupRequest {
+    /// Its name.
+    pub name: String,
+    /// How often it is asked.
+    pub count: NonZeroUsize,
+    /// Its samples, row after row.
+    pub values: Vec<f32>,
 }
 
 /// How clients see an entry.
@@ -43,6 +79,21 @@ pub struct Interface {
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Its answers are not kept for equal requests.
     pub uncached: bool,
+    /// The other entries that do its steps, as its clients are told.
+    pub composing: Vec<ComposingStep>,
+}
+
+/// A step of an entry that another one does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComposingStep {
+    /// The other one's name.
+    pub model: String,
+    /// Its version; `None` for the newest.
+    pub version: Option<Version>,
+    /// Its inputs, each with the tensor that it reads.
+    pub inputs: Vec<(String, String)>,
+    /// Its outputs, each with the tensor that it makes.
+    pub outputs: Vec<(String, String)>,
 }
 
 /// The first dimension of the tensors of an entry.
@@ -78,6 +129,16 @@ impl CatalogueEntry {
         &self.interface
     }
 
+    /// Returns the requests that it is asked before it serves.
+    pub fn warmup(&self) -> &Arc<[WarmupRequest]> {
+        &self.warmup
+    }
+
+    /// Returns where it is wished to run.
+    pub fn instances(&self) -> &[InstanceGroup] {
+        &self.instances
+    }
+
     /// Returns the column of the matrix of each of its members.
     pub fn columns(&self) -> &Arc<[MemberIndex]> {
         &self.columns
@@ -102,6 +163,10 @@ pub struct NewEntry {
     pub ensemble: Arc<Ensemble>,
     /// How clients see it.
     pub interface: Interface,
+    /// The requests that it is asked before it serves.
+    pub warmup: Arc<[WarmupRequest]>,
+    /// Where it is wished to run; nowhere in particular if empty.
+    pub instances: Vec<InstanceGroup>,
 }
 
 impl NewEntry {
@@ -112,6 +177,8 @@ impl NewEntry {
             version: Version::MIN,
             ensemble,
             interface,
+            warmup: Arc::default(),
+            instances: Vec::new(),
         }
     }
 }
@@ -123,6 +190,8 @@ impl From<&CatalogueEntry> for NewEntry {
             version: entry.version,
             ensemble: Arc::clone(&entry.ensemble),
             interface: entry.interface.clone(),
+            warmup: Arc::clone(&entry.warmup),
+            instances: entry.instances.clone(),
         }
     }
 }
@@ -142,6 +211,8 @@ impl Catalogue {
             columns: MemberIndex::all(models.members.len()).collect(),
             ensemble: entry.ensemble,
             interface: entry.interface,
+            warmup: entry.warmup,
+            instances: entry.instances,
         };
         Catalogue {
             entries: vec![entry],
@@ -172,6 +243,8 @@ impl Catalogue {
                 version,
                 ensemble: new.ensemble,
                 interface: new.interface,
+                warmup: new.warmup,
+                instances: new.instances,
             });
         }
         let first = all.first().ok_or(CatalogueError::Empty)?;

@@ -8,6 +8,7 @@
 //! one that was there.
 
 mod change;
+mod cold;
 mod error;
 mod gap;
 mod generation;
@@ -18,6 +19,8 @@ mod source;
 mod status;
 mod switch;
 mod wanted;
+mod warmup;
+mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,6 +34,7 @@ use crate::lock::Ranked;
 use crate::serving::{DeploymentRank, EngineOptions, Leaf, NetworkFactory, SharedLeaf};
 
 pub use change::{Applied, CatalogueChange, Handover};
+use cold::ColdModels;
 pub use error::DeploymentError;
 use gap::HandoverGap;
 pub use generation::Generation;
@@ -38,7 +42,7 @@ use generation::Retiring;
 pub use plan::CataloguePlan;
 use plan::PastCatalogue;
 pub use preview::{CataloguePreview, DeviceMemory};
-pub use source::{ModelSource, ModelsRead};
+pub use source::{ModelOverride, ModelSource, ModelsRead};
 pub use status::{LoadState, ModelStatus};
 
 /// The most changes that can be undone: each keeps the models that served before it.
@@ -77,6 +81,8 @@ struct WantedNames {
     failures: BTreeMap<String, String>,
     retiring: Option<Retiring>,
     past: UndoHistory<PastCatalogue>,
+    /// Models that did not answer what they were asked first.
+    cold: ColdModels,
 }
 
 /// The way in which a deployment begins.
@@ -91,6 +97,34 @@ pub struct DeploymentStart {
     pub matrix: Option<Matrix>,
 }
 
+/// Starts the first generation, without the models that do not answer what they are asked first.
+fn first(start: &DeploymentStart, read: &mut ModelsRead) -> Result<Generation, DeploymentError> {
+    let mut matrix = start.matrix.clone();
+    loop {
+        if read.entries.is_empty() {
+            return Err(DeploymentError::nothing(&read.failures));
+        }
+        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries.clone())?);
+        let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
+        let (devices, options) = (&start.devices, start.options);
+        let matrix = match matrix.take() {
+            Some(matrix) => matrix,
+            None => place::first(&catalogue, devices, options)?,
+        };
+        let first = Generation::start(0, catalogue, devices, &matrix, factory, options)?;
+        let cold = warmup::warm_up(&first, &[]);
+        if cold.is_empty() {
+            let entries = first.catalogue.entries().iter();
+            let remarks = entries.flat_map(|entry| wish::remarks(entry, devices));
+            read.notices.extend(remarks);
+            return Ok(first);
+        }
+        first.engine.shutdown();
+        read.notices.extend(warmup::remarks(&cold));
+        warmup::refuse(read, cold);
+    }
+}
+
 impl Deployment {
     /// Serves `entries`, which were read from `source`; without one nothing is loaded or unloaded later.
     ///
@@ -101,26 +135,19 @@ impl Deployment {
         read: ModelsRead,
         start: DeploymentStart,
     ) -> Result<Self, DeploymentError> {
-        if read.entries.is_empty() {
-            return Err(DeploymentError::nothing(&read.failures));
-        }
         let names = read.entries.iter().map(|entry| entry.name.clone());
-        let wanted = WantedNames {
-            names: names.chain(read.failures.keys().cloned()).collect(),
-            failures: read.failures,
-            ..WantedNames::default()
-        };
+        let names = names.chain(read.failures.keys().cloned()).collect();
         let options = EngineOptions {
             epoch: start.options.epoch.or_else(|| Some(Instant::now())),
             ..start.options
         };
-        let catalogue = Arc::new(Catalogue::new(&start.name, read.entries)?);
-        let factory = Arc::new(NetworkFactory::new(Arc::clone(catalogue.models())));
-        let matrix = match start.matrix {
-            Some(matrix) => matrix,
-            None => place::first(&catalogue, &start.devices, options)?,
+        let (start, mut read) = (DeploymentStart { options, ..start }, read);
+        let first = first(&start, &mut read)?;
+        let wanted = WantedNames {
+            names,
+            failures: read.failures,
+            ..WantedNames::default()
         };
-        let first = Generation::start(0, catalogue, &start.devices, &matrix, factory, options)?;
         let deployment = Deployment {
             name: start.name,
             source,
@@ -162,7 +189,25 @@ impl Deployment {
     /// # Errors
     /// It is unknown, cannot be read, or does not fit beside what runs: that goes on.
     pub fn load(&self, name: &str) -> Result<(), DeploymentError> {
-        self.change(CatalogueChange::Load(name.to_owned()))
+        self.load_as(name, &ModelOverride::default())
+    }
+
+    /// Loads a model as somebody wants it: until it is loaded again it is that.
+    ///
+    /// # Errors
+    /// As for [`Deployment::load`]; the model is then as its files say.
+    pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), DeploymentError> {
+        let source = self.source()?;
+        let mut wanted = self.changing.lock();
+        let over = (!by.is_none()).then_some(by);
+        let put = source.override_model(name, over);
+        put.map_err(|why| DeploymentError::failed(name, &why))?;
+        let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
+        if loaded.is_err() && over.is_some() {
+            // What is served goes on; the next one to look finds the files.
+            let _ = source.override_model(name, None);
+        }
+        loaded
     }
 
     /// Unloads a model; with `dependents` also the pipelines that use it, which are refused otherwise.
@@ -184,9 +229,17 @@ impl Deployment {
     }
 
     fn change(&self, change: CatalogueChange) -> Result<(), DeploymentError> {
-        let mut wanted = self.changing.lock();
-        let plan = self.plan_for(&wanted, change)?;
-        self.apply_to(&mut wanted, plan, Handover::Beside).map(drop)
+        self.change_to(&mut self.changing.lock(), change)
+    }
+
+    fn change_to(
+        &self,
+        wanted: &mut WantedNames,
+        change: CatalogueChange,
+    ) -> Result<(), DeploymentError> {
+        wanted.cold.ask_again(change.model());
+        let plan = self.plan_for(wanted, change)?;
+        self.apply_to(wanted, plan, Handover::Beside).map(drop)
     }
 
     /// Works out what a change would make of models, columns and memory; nothing changes yet.
@@ -194,7 +247,9 @@ impl Deployment {
     /// # Errors
     /// It cannot be made, not even if the running engine ends first.
     pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
-        self.plan_for(&self.changing.lock(), change)
+        let mut wanted = self.changing.lock();
+        wanted.cold.ask_again(change.model());
+        self.plan_for(&wanted, change)
     }
 
     /// Makes a change that was worked out.

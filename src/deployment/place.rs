@@ -10,8 +10,9 @@ use crate::serving::EngineOptions;
 use super::DeploymentError;
 use super::generation::Generation;
 use super::preview::DeviceMemory;
+use super::wish::wished;
 
-/// Returns a matrix for a catalogue, by worst-fit decreasing.
+/// Returns a matrix for a catalogue: models where they are wished, others by worst-fit decreasing.
 pub(super) fn first(
     catalogue: &Catalogue,
     devices: &Devices,
@@ -19,7 +20,14 @@ pub(super) fn first(
 ) -> Result<Matrix, DeploymentError> {
     let footprints = footprints(catalogue, devices, options)?;
     let frame = Frame::of(catalogue.models(), devices);
-    Ok(worst_fit(&frame, devices, &footprints)?)
+    let wished = wished(catalogue, &frame, devices, |_| true);
+    let found = match wished.is_empty() {
+        true => worst_fit(&frame, devices, &footprints),
+        // Wishes that do not fit are wishes still.
+        false => complete(&frame, &wished, &[], devices, &footprints)
+            .or_else(|_| worst_fit(&frame, devices, &footprints)),
+    };
+    Ok(found?)
 }
 
 /// Where the models of a catalogue would run, and whether that fits beside what runs.
@@ -100,7 +108,12 @@ fn placed(
         })
         .filter(|(cell, size)| !lost.contains(&cell.device) && new.batch_sizes.contains(*size))
         .collect();
-    let found = complete(&frame, &kept, lost, devices, footprints);
+    let is_new = |member| kept.iter().all(|(cell, _)| cell.member != member);
+    let wishes = wished(catalogue, &frame, devices, is_new).into_iter();
+    let wishes = wishes.filter(|(cell, _)| !lost.contains(&cell.device));
+    let all: Vec<_> = kept.iter().copied().chain(wishes).collect();
+    let found = complete(&frame, &all, lost, devices, footprints);
+    let found = found.or_else(|_| complete(&frame, &kept, lost, devices, footprints));
     // A version that outgrew the place of the last one is placed anew, with all others.
     Ok(found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?)
 }

@@ -9,9 +9,37 @@ pub trait ModelSource: Send + Sync {
     /// Returns the names of all models that there are now.
     fn names(&self) -> Vec<String>;
 
+    /// Reads a model otherwise than its files say from now on, or again as they do.
+    ///
+    /// # Errors
+    /// The source cannot do that, or the files cannot be; in words.
+    fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
+        let _ = name;
+        match by {
+            None => Ok(()),
+            Some(_) => Err("its source takes no configuration of others".into()),
+        }
+    }
+
     /// Reads the models of these names, in every version that is to be served. Those that did not change
     /// since `served` was read, and members that several share, are the same ones again.
     fn read(&self, names: &BTreeSet<String>, served: &[NewEntry]) -> ModelsRead;
+}
+
+/// A model as somebody who loads it wants it, in place of what its files say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelOverride {
+    /// Its configuration, as JSON.
+    pub config: Option<String>,
+    /// Its files by their paths in its folder; with any of them none of its own are read.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+impl ModelOverride {
+    /// Whether the model is as its files say.
+    pub fn is_none(&self) -> bool {
+        self.config.is_none() && self.files.is_empty()
+    }
 }
 
 /// The models that were read.

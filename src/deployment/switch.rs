@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::catalogue::{CatalogueEntry, NewEntry};
 use crate::serving::Setup;
 
 use super::generation::{StartSettings, retire, start_after};
@@ -11,17 +12,41 @@ use super::plan::{NextCatalogue, PastCatalogue};
 use super::wanted::entries_of;
 use super::{
     Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Generation, Handover,
-    MOST_PAST, REDO, UNDO, WantedNames,
+    MOST_PAST, REDO, UNDO, WantedNames, warmup, wish,
 };
 
+/// The outcome of an attempt to switch.
+enum Switched {
+    /// The next engine serves.
+    To(Applied),
+    /// A model did not answer what it was asked first: the running engine goes on.
+    Cold,
+}
+
 impl Deployment {
-    /// Makes a change while nothing else changes.
+    /// Makes a change while nothing else changes, without the models that do not answer what they are
+    /// asked first.
     pub(super) fn apply_to(
+        &self,
+        wanted: &mut WantedNames,
+        mut plan: CataloguePlan,
+        handover: Handover,
+    ) -> Result<Applied, DeploymentError> {
+        loop {
+            let change = plan.change.clone();
+            match self.try_apply(wanted, plan, handover)? {
+                Switched::To(applied) => return Ok(applied),
+                Switched::Cold => plan = self.plan_for(wanted, change)?,
+            }
+        }
+    }
+
+    fn try_apply(
         &self,
         wanted: &mut WantedNames,
         plan: CataloguePlan,
         handover: Handover,
-    ) -> Result<Applied, DeploymentError> {
+    ) -> Result<Switched, DeploymentError> {
         let running = self.running();
         if plan.from != running.number {
             return Err(DeploymentError::Stale);
@@ -30,7 +55,10 @@ impl Deployment {
         if let Some(next) = plan.next {
             let past = past_of(wanted, &running);
             let how = (handover, plan.change.to_string());
-            applied = self.switch(wanted, &running, next, how)?;
+            applied = match self.switch(wanted, &running, next, how)? {
+                Switched::To(applied) => applied,
+                Switched::Cold => return Ok(Switched::Cold),
+            };
             remember(wanted, past, &plan.change);
             self.tell_undoable(wanted);
         }
@@ -44,7 +72,7 @@ impl Deployment {
             Some((name, Some(reason))) if matches!(plan.change, CatalogueChange::Load(_)) => {
                 Err(DeploymentError::failed(name, reason))
             }
-            _ => Ok(applied),
+            _ => Ok(Switched::To(applied)),
         }
     }
 
@@ -54,17 +82,29 @@ impl Deployment {
         running: &Arc<Generation>,
         next: NextCatalogue,
         (handover, why): (Handover, String),
-    ) -> Result<Applied, DeploymentError> {
+    ) -> Result<Switched, DeploymentError> {
         // Two generations beside each other, never three.
         drop(wanted.retiring.take());
         match (handover, &next.not_beside) {
-            (Handover::OldFirst, _) => self.switch_old_first((running, why), &next),
+            (Handover::OldFirst, _) => {
+                let applied = self.switch_old_first((running, why), &next);
+                applied.map(Switched::To)
+            }
             (Handover::Beside, Some(room)) => Err(room.clone().into()),
             (Handover::Beside, None) => {
                 let started = self.start_next((&**running, why), &next, running.engine.setup())?;
+                let before = entries_of(running);
+                let cold = warmup::warm_up(&started, &before);
+                if !cold.is_empty() {
+                    started.engine.shutdown();
+                    wanted.cold.note(&entries_of(&started), &cold);
+                    self.keep_notices(&mut warmup::remarks(&cold).collect());
+                    return Ok(Switched::Cold);
+                }
+                self.remark_on_wishes(&started, &before);
                 *self.running.write() = Arc::new(started);
                 wanted.retiring = Some(retire(Arc::clone(running)));
-                Ok(Applied::default())
+                Ok(Switched::To(Applied::default()))
             }
         }
     }
@@ -105,7 +145,18 @@ impl Deployment {
         let waiting = self.gap.begin();
         let began = Instant::now();
         running.engine.shutdown();
-        let (started, failed) = match self.start_next((&**running, why), next, ran.clone()) {
+        let warm = |started: Generation| match warmup::warm_up(&started, &entries_of(running)) {
+            cold if cold.is_empty() => Ok(started),
+            cold => {
+                started.engine.shutdown();
+                let first = cold.iter().next();
+                Err(first.map_or(DeploymentError::Stale, |(name, why)| {
+                    DeploymentError::failed(name, why)
+                }))
+            }
+        };
+        let started = self.start_next((&**running, why), next, ran.clone());
+        let (started, failed) = match started.and_then(warm) {
             Ok(next) => (Ok(next), None),
             Err(error) => (self.start_again(running, ran), Some(error)),
         };
@@ -120,6 +171,16 @@ impl Deployment {
             }),
             (Err(error), _) => Err(error),
         }
+    }
+
+    fn remark_on_wishes(&self, started: &Generation, before: &[NewEntry]) {
+        let is_new = |entry: &&CatalogueEntry| {
+            let same = |old: &NewEntry| Arc::ptr_eq(&old.ensemble, entry.ensemble());
+            !before.iter().any(same)
+        };
+        let new = started.catalogue.entries().iter().filter(is_new);
+        let remarks = new.flat_map(|entry| wish::remarks(entry, &self.devices));
+        self.keep_notices(&mut remarks.collect());
     }
 
     fn tell_undoable(&self, wanted: &WantedNames) {

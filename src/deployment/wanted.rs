@@ -10,7 +10,7 @@ use super::place::Placement;
 use super::plan::{NextCatalogue, PastCatalogue};
 use super::{
     CatalogueChange, CataloguePlan, CataloguePreview, Deployment, DeploymentError, Generation,
-    ModelsRead, WantedNames, place, status,
+    ModelsRead, WantedNames, place, status, warmup,
 };
 
 /// The models that a change asks for.
@@ -131,6 +131,8 @@ impl Deployment {
     ) -> Result<ModelsRead, DeploymentError> {
         let serving = entries_of(running);
         let mut read = self.source()?.read(names, &serving);
+        let cold = wanted.cold.among(&read.entries);
+        warmup::refuse(&mut read, cold);
         read.keep_served(names, &serving);
         if let Some(taken_back) = wanted.past.after() {
             taken_back.hold_back(&mut read.entries, &serving, asked);

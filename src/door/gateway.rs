@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use divisi::deployment::ModelOverride;
+
 use crate::cache::{CacheLook, ResponseCache};
 use crate::calls::{CallRecord, CallRecorder};
 use crate::error::{ErrorKind, ServiceError};
@@ -32,6 +34,8 @@ pub(crate) struct Gateway {
     pub tls: Option<Arc<TlsFiles>>,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
+    /// Whether files of models are taken from those who load them.
+    pub load_files: bool,
     /// Who reads the records of calls.
     pub calls: Arc<CallRecorder>,
     /// Answers that are kept; `None` where none are.
@@ -55,6 +59,7 @@ impl Gateway {
             keys: options.keys.clone(),
             tls: options.tls.clone(),
             bodies: Allowance::of(limits.bodies),
+            load_files: options.load_files,
             calls: Arc::new(calls),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
@@ -98,6 +103,7 @@ impl Gateway {
         match self.answer(&call, &model, within).await {
             Ok((answer, cache, reply)) => {
                 record.note(|facts| {
+                    facts.ran(&model, &answer.runs);
                     facts.samples = answer.samples;
                     facts.cached = matches!(cache, CacheUse::Hit(_));
                     facts.times = if facts.cached {
@@ -106,7 +112,8 @@ impl Gateway {
                         answer.times
                     };
                 });
-                tally.end(Ok((&answer, cache)));
+                let batches = self.tallies.count_runs(&model, &answer.runs);
+                tally.end(Ok((&answer, cache, batches)));
                 Ok(reply)
             }
             Err(error) => {
@@ -258,9 +265,9 @@ impl Gateway {
     ///
     /// # Errors
     /// As [`ModelService::load`].
-    pub(crate) async fn load(&self, name: String) -> Result<(), ServiceError> {
+    pub(crate) async fn load(&self, name: String, by: ModelOverride) -> Result<(), ServiceError> {
         let service = Arc::clone(&self.service);
-        control(move || service.load(&name)).await
+        control(move || service.load(&name, &by)).await
     }
 
     /// Unloads a model, likewise.

@@ -28,6 +28,8 @@ pub struct ServerOptions {
     pub cache: Option<NonZeroUsize>,
     /// The access log; `None` for none.
     pub access: Option<AccessOptions>,
+    /// Whether files of models are taken from those who load them.
+    pub load_files: bool,
     /// Where traces go; `None` for nowhere.
     pub traces: Option<TraceOptions>,
     /// Who is told what the operator has to know.
@@ -50,6 +52,7 @@ impl Default for ServerOptions {
             tls: None,
             cache: None,
             access: None,
+            load_files: false,
             traces: None,
             notices: Notices::default(),
             allow_remote: false,

@@ -5,7 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::catalogue::ComposingStep;
+use divisi::deployment::ModelOverride;
 use divisi::ensemble::Queueing;
+use divisi::serving::StepRun;
 use divisi::tensor::Signature;
 
 use crate::error::ServiceError;
@@ -57,9 +60,29 @@ pub struct ModelDescription {
     pub cached: bool,
     /// How its requests wait, if they do not just wait in the order of arrival.
     pub queueing: Option<Arc<Queueing>>,
+    /// The models that do its steps, where it is an ensemble of other models.
+    pub composing: Vec<ComposingStep>,
+    /// Its steps, as the runs of its answers number them.
+    pub steps: Vec<DescribedStep>,
+    /// The names of the devices, likewise.
+    pub devices: Vec<String>,
+}
+
+/// A step of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescribedStep {
+    /// Its name.
+    pub name: String,
+    /// The model that does it, where clients can ask that by itself too.
+    pub model: Option<ModelId>,
 }
 
 impl ModelDescription {
+    /// Whether it is this one.
+    pub(crate) fn is(&self, model: &ModelId) -> bool {
+        self.name == model.name && model.version.as_ref() == Some(&self.version)
+    }
+
     /// Returns the names of the values of an output, or `None` if they have none.
     pub fn labels_of(&self, output: &str) -> Option<&Arc<[String]>> {
         let found = self.labels.iter().find(|(name, _)| name == output);
@@ -108,6 +131,8 @@ pub struct InferenceAnswer {
     pub times: InferenceTimes,
     /// The parameters that the answer carries, by name.
     pub parameters: Vec<(&'static str, ParameterValue)>,
+    /// The runs of its steps.
+    pub runs: Vec<StepRun>,
 }
 
 /// An answer that is under way. Dropping it cancels the request.
@@ -161,11 +186,13 @@ pub trait ModelService: Send + Sync + 'static {
     /// Asks a model. What cannot be answered is refused before anything waits.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
 
-    /// Loads a model, or its newest version. It may take as long as reading and starting do.
+    /// Loads a model, or its newest version, as `by` wants it. It may take as long as reading and
+    /// starting do.
     ///
     /// # Errors
     /// It cannot be loaded, or nothing can.
-    fn load(&self, name: &str) -> Result<(), ServiceError> {
+    fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
+        let _ = by;
         Err(ServiceError::unsupported(format!(
             "model `{name}`: loading of models is not supported; the models are those that the \
              server was started with"

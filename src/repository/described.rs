@@ -37,11 +37,17 @@ impl<'r> DescribedModel<'r> {
         folder.has(CONFIG) || has_manifest() || has_versions()
     }
 
-    /// Reads the configuration of the model called `name`.
-    pub(crate) fn read(folder: ModelFolder<'r>, name: &str) -> Result<Self, LoadFault> {
-        let config = match folder.has(CONFIG) {
-            true => ModelConfig::parse(&folder.shown(CONFIG), &folder.text(CONFIG)?)?,
-            false => ModelConfig::default(),
+    /// Reads the configuration of the model called `name`; `json` stands in place of its file.
+    pub(crate) fn read(
+        folder: ModelFolder<'r>,
+        name: &str,
+        json: Option<&str>,
+    ) -> Result<Self, LoadFault> {
+        let has_config = json.is_some() || folder.has(CONFIG);
+        let config = match (json, has_config) {
+            (Some(json), _) => ModelConfig::parse_json(&folder.shown("config of `load`"), json)?,
+            (None, true) => ModelConfig::parse(&folder.shown(CONFIG), &folder.text(CONFIG)?)?,
+            (None, false) => ModelConfig::default(),
         };
         if let Some(other) = config.name.as_ref().filter(|n| !n.is_empty() && *n != name) {
             let why = format!("name: expected `{name}`, that of its folder, found `{other}`");
@@ -50,7 +56,7 @@ impl<'r> DescribedModel<'r> {
         let mut manifests = Self::MANIFESTS.into_iter();
         let manifest = manifests.find(|file| folder.has(file));
         let kind = match (manifest, &config.steps) {
-            (Some(file), _) if !folder.has(CONFIG) => DescribedKind::Manifest(file),
+            (Some(file), _) if !has_config => DescribedKind::Manifest(file),
             (_, Some(_)) => DescribedKind::Ensemble,
             (_, None) => DescribedKind::Network,
         };

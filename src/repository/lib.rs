@@ -19,11 +19,13 @@ mod loaded;
 mod manifest_files;
 mod model;
 mod order;
+mod overrides;
 mod repository;
 mod source;
 mod steps;
 mod text_format;
 mod versions;
+mod warmup;
 
 pub use batch::ModelRows;
 pub use error::{LoadFault, RepositoryError};

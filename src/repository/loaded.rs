@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use divisi::catalogue::WarmupRequest;
 use divisi::ensemble::{Ensemble, Member};
 use divisi::pipeline::StepSpec;
 use divisi::tensor::TensorSpec;
@@ -51,6 +52,8 @@ pub struct LoadedModel {
     /// The fields of the configuration that are set and not honoured, by name. Some of them are
     /// read and handed on by [`ModelConfig`] all the same, as hints.
     pub not_honoured: Vec<String>,
+    /// The requests that it is asked before it serves.
+    pub warmup: Arc<[WarmupRequest]>,
     /// The models that its steps use.
     pub uses: Vec<ModelVersion>,
     /// Its part in steps of other pipelines, if they can use it.

@@ -10,6 +10,7 @@ use crate::error::{LoadFault, RepositoryError};
 use crate::folder::Root;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
 use crate::order::{Uses, order};
+use crate::overrides::Overrides;
 use crate::versions::{KnownModels, load_versions};
 
 /// A model repository.
@@ -75,9 +76,22 @@ impl Repository {
         wanted: WantedModels<'_>,
         loaded: &[Arc<LoadedModel>],
     ) -> Result<LoadReport, RepositoryError> {
-        let names = self.names()?;
+        self.load_with(wanted, loaded, &Overrides::new())
+    }
+
+    /// Loads models, of which some are overridden.
+    ///
+    /// # Errors
+    /// As for [`Repository::load`].
+    pub(crate) fn load_with(
+        &self,
+        wanted: WantedModels<'_>,
+        loaded: &[Arc<LoadedModel>],
+        overrides: &Overrides,
+    ) -> Result<LoadReport, RepositoryError> {
+        let names = with_brought(self.names()?, overrides);
         let mut report = LoadReport::default();
-        let described = self.described(wanted, &names, loaded, &mut report);
+        let described = self.described(wanted, (&names, overrides), loaded, &mut report);
         let uses = described.iter();
         let uses: Uses = uses
             .map(|(name, model)| (name.clone(), model.uses()))
@@ -101,13 +115,13 @@ impl Repository {
     }
 
     /// Reads the configurations of the models that are wanted, and of what they use.
-    fn described(
-        &self,
+    fn described<'r>(
+        &'r self,
         wanted: WantedModels<'_>,
-        names: &[String],
+        (names, overrides): (&[String], &'r Overrides),
         loaded: &[Arc<LoadedModel>],
         report: &mut LoadReport,
-    ) -> BTreeMap<String, DescribedModel<'_>> {
+    ) -> BTreeMap<String, DescribedModel<'r>> {
         let mut left: BTreeSet<String> = match wanted {
             WantedModels::All => names.iter().cloned().collect(),
             WantedModels::Named(named) => with_users(named, loaded),
@@ -116,7 +130,7 @@ impl Repository {
         let mut seen = BTreeSet::new();
         while let Some(name) = left.pop_first() {
             seen.insert(name.clone());
-            match self.describe(&name, names) {
+            match self.describe(&name, (names, overrides)) {
                 Ok(model) => {
                     let is_there = |name: &String| loaded.iter().any(|m| m.name == *name);
                     let used = model.uses().into_iter();
@@ -134,14 +148,22 @@ impl Repository {
         described
     }
 
-    fn describe(&self, name: &str, names: &[String]) -> Result<DescribedModel<'_>, LoadFault> {
+    fn describe<'r>(
+        &'r self,
+        name: &str,
+        (names, overrides): (&[String], &'r Overrides),
+    ) -> Result<DescribedModel<'r>, LoadFault> {
         if !names.iter().any(|known| known == name) {
             return Err(LoadFault::Unknown {
                 name: name.to_owned(),
                 known: names.iter().take(SHOWN).cloned().collect(),
             });
         }
-        DescribedModel::read(self.root.model(name)?, name)
+        let by = overrides.get(name);
+        let files = by.and_then(|by| by.files.as_ref());
+        let root = files.map_or(&self.root, |files| &files.root);
+        let json = by.and_then(|by| by.config.as_deref());
+        DescribedModel::read(root.model(name)?, name, json)
     }
 
     /// Returns the configuration of a model, without loading it.
@@ -150,8 +172,19 @@ impl Repository {
     /// There is no such model, or its configuration is wrong.
     pub fn config(&self, name: &str) -> Result<ModelConfig, LoadFault> {
         let names = self.names().unwrap_or_default();
-        Ok(self.describe(name, &names)?.config)
+        let none = Overrides::new();
+        Ok(self.describe(name, (&names, &none))?.config)
     }
+}
+
+/// Adds the names of models whose files somebody brought.
+pub(crate) fn with_brought(mut names: Vec<String>, overrides: &Overrides) -> Vec<String> {
+    let brought = overrides.iter().filter(|(_, by)| by.files.is_some());
+    let new = brought.filter(|(name, _)| !names.contains(name));
+    let new: Vec<String> = new.map(|(name, _)| name.clone()).collect();
+    names.extend(new);
+    names.sort_unstable();
+    names
 }
 
 /// The most names that an error lists.

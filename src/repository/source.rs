@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use divisi::catalogue::{BatchDimension, Interface, NewEntry, Version};
-use divisi::deployment::{ModelSource, ModelsRead};
+use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
+use divisi::deployment::{ModelOverride, ModelSource, ModelsRead};
 use divisi::lock::Leaf;
 
 use crate::batch::ModelRows;
 use crate::loaded::{LoadFailure, LoadReport, LoadedModel};
-use crate::repository::{Repository, WantedModels};
+use crate::overrides::{OverriddenModel, Overrides};
+use crate::repository::{Repository, WantedModels, with_brought};
 
 /// The models of a repository. Those whose files did not change are the same ones when they are read
 /// again, and so are models that several pipelines use.
@@ -28,6 +29,7 @@ struct KnownVersions {
     stamps: BTreeMap<String, FolderStamp>,
     /// Remarks that were made already.
     told: BTreeSet<String>,
+    overrides: Overrides,
 }
 
 /// The paths, times and sizes of the files of a model.
@@ -73,12 +75,27 @@ fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
 
 impl ModelSource for RepositorySource {
     fn names(&self) -> Vec<String> {
-        self.repository.names().unwrap_or_default()
+        let names = self.repository.names().unwrap_or_default();
+        with_brought(names, &self.known.lock().overrides)
+    }
+
+    fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
+        let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
+        let mut known = self.known.lock();
+        let before = match by {
+            Some(by) => known.overrides.insert(name.to_owned(), Arc::new(by)),
+            None => known.overrides.remove(name),
+        };
+        if before.is_some() || known.overrides.contains_key(name) {
+            // Its files are looked at again, although they may be the same.
+            known.stamps.remove(name);
+        }
+        Ok(())
     }
 
     fn read(&self, names: &BTreeSet<String>, _served: &[NewEntry]) -> ModelsRead {
-        let mut known = self.known.lock();
         let there = self.names();
+        let mut known = self.known.lock();
         let (there, gone): (Vec<&String>, _) = names.iter().partition(|n| there.contains(n));
         let stamps = there.iter().map(|name| ((*name).clone(), self.stamp(name)));
         let stamps: BTreeMap<String, FolderStamp> = stamps.collect();
@@ -87,10 +104,11 @@ impl ModelSource for RepositorySource {
         let mut read = ModelsRead::default();
         match changed.is_empty() {
             true => {}
-            false => match self
-                .repository
-                .load(WantedModels::Named(&changed), &known.models)
-            {
+            false => match self.repository.load_with(
+                WantedModels::Named(&changed),
+                &known.models,
+                &known.overrides,
+            ) {
                 Ok(report) => known.take(report, &stamps, &mut read),
                 Err(error) => {
                     let all = changed.into_iter();
@@ -174,6 +192,18 @@ impl KnownVersions {
     }
 }
 
+/// Returns the models that do the steps of an ensemble.
+fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
+    let steps = model.config.steps.iter().flatten();
+    let steps = steps.map(|step| ComposingStep {
+        model: step.model.clone(),
+        version: step.version.and_then(Version::new),
+        inputs: step.inputs.clone(),
+        outputs: step.outputs.clone(),
+    });
+    steps.collect()
+}
+
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.
 fn entry(model: &LoadedModel) -> Option<NewEntry> {
     let labels = model.labels.iter();
@@ -190,6 +220,9 @@ fn entry(model: &LoadedModel) -> Option<NewEntry> {
             },
             labels: labels.cloned().collect(),
             uncached: !model.config.cached,
+            composing: composing(model),
         },
+        warmup: Arc::clone(&model.warmup),
+        instances: model.config.instances.clone(),
     })
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files};
+use divisi::tensor::Signature;
 
 use crate::batch::ModelRows;
 use crate::config::StepConfig;
@@ -16,6 +17,7 @@ use crate::loaded::{
 use crate::manifest_files;
 use crate::model::{self, CONFIG, ReadModel};
 use crate::steps::{self, Assembled, EnsembleGraph, batched};
+use crate::warmup;
 
 /// The models that steps can use, and why others cannot be.
 pub(crate) struct KnownModels {
@@ -124,7 +126,15 @@ fn load(
         batched(&mut parts.ensemble, &model.config, parts.batch);
         name_values(&mut parts.ensemble, &labels);
     }
+    let signature = Signature {
+        inputs: parts.ensemble.tensors.clone().unwrap_or_default(),
+        outputs: Vec::new(),
+        lengths: parts.ensemble.lengths.clone(),
+    };
+    let warmup = &model.config.warmup;
+    let warmup = warmup::requests(&model.folder, warmup, &signature, parts.batch)?;
     Ok(LoadedModel {
+        warmup,
         name: model.name.clone(),
         version,
         ensemble: Arc::new(parts.ensemble),

@@ -3,7 +3,10 @@
 //! Each part of a request (its samples in one extent) has its own lock and is
 //! folded by whichever thread predicted, in any order.
 
-use crate::device::MemberIndex;
+use std::time::Duration;
+
+use crate::dataflow::StepIndex;
+use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{CombinationRule, OutputKind, label_of};
 use crate::lock::Leaf;
 use crate::metrics::LatencySplit;
@@ -19,6 +22,41 @@ pub struct Answer {
     flaws: Vec<Flaw>,
     times: LatencySplit,
     missing: MissingSteps,
+    runs: Vec<StepRun>,
+}
+
+/// A run of a step for rows of a request, in one batch or by the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepRun {
+    /// The step.
+    pub step: StepIndex,
+    /// The rows of the request that it was run for.
+    pub rows: usize,
+    /// When it could be run, counted from the request's submission.
+    pub arrived: Duration,
+    /// The time that it waited.
+    pub queued: Duration,
+    /// The time until its rows were where it computes.
+    pub input: Duration,
+    /// The time that it computed.
+    pub computed: Duration,
+    /// The time until its answers were folded or kept.
+    pub output: Duration,
+    /// The batch, or `None` for a step of the host's.
+    pub batch: Option<BatchOfRun>,
+}
+
+/// A batch, as one of the requests that it has rows of sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchOfRun {
+    /// Its number, unique for the process's life.
+    pub number: u64,
+    /// The device that ran it.
+    pub device: DeviceIndex,
+    /// Its samples.
+    pub samples: usize,
+    /// Whether its first rows are these.
+    pub is_first: bool,
 }
 
 /// The steps that quorums of a pipeline did without, since they were late.
@@ -73,6 +111,7 @@ impl Answer {
             flaws,
             times: LatencySplit::default(),
             missing: MissingSteps::default(),
+            runs: Vec::new(),
         }
     }
 
@@ -88,6 +127,7 @@ impl Answer {
             flaws: Vec::new(),
             times: LatencySplit::default(),
             missing: MissingSteps::default(),
+            runs: Vec::new(),
         }
     }
 
@@ -106,6 +146,18 @@ impl Answer {
     #[must_use]
     pub(super) fn timed(self, times: LatencySplit) -> Self {
         Answer { times, ..self }
+    }
+
+    /// The same, with the runs that made it.
+    #[must_use]
+    pub(super) fn made_by(self, runs: Vec<StepRun>) -> Self {
+        Answer { runs, ..self }
+    }
+
+    /// Returns the runs of steps that made it, in the order in which they ended; nothing where they
+    /// were not asked for.
+    pub fn runs(&self) -> &[StepRun] {
+        &self.runs
     }
 
     /// Returns the parts of its latency.

@@ -22,7 +22,7 @@ mod scheduler;
 mod setup;
 mod simulated;
 
-pub use answer::{Answer, MissingSteps, Part};
+pub use answer::{Answer, BatchOfRun, MissingSteps, Part, StepRun};
 pub use batch::{
     Batch, BatchId, PartKey, PipelineIndex, Placed, Range, RequestKey, Slice, Transfer, WorkerId,
 };

@@ -23,6 +23,7 @@ mod keys;
 mod limits;
 mod pipelines;
 mod queueing;
+mod repository;
 mod service;
 mod shared_memory;
 mod tls;

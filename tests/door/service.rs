@@ -66,6 +66,9 @@ impl ModelService for Echo {
             labels: vec![("x".into(), labels)],
             cached: model.name != "slow",
             queueing: None,
+            composing: Vec::new(),
+            steps: Vec::new(),
+            devices: Vec::new(),
         }))
     }
 
@@ -105,6 +108,7 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
     let is_wanted =
         |input: &NamedTensor| request.outputs.is_empty() || request.outputs.contains(&input.name);
     InferenceAnswer {
+        runs: Vec::new(),
         samples: 1,
         times: InferenceTimes {
             queue: Duration::from_micros(2),

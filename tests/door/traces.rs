@@ -1,15 +1,20 @@
 //! Traces, as a collector receives them.
 
 use std::convert::Infallible;
+use std::fs;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use bytes::Bytes;
 use divisi_door::calls::traces::{
     AttributeKind, ExportRequest, TraceEndpoint, TraceOptions, TraceSpan,
 };
 use divisi_door::calls::{SpanContext, TraceParent, is_within};
+use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
+use divisi_door::service::ModelService;
 use divisi_door::{InferenceServer, ServerOptions};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -18,8 +23,14 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
 
 use crate::client::{ask, ask_with};
+use crate::ensemble::engine;
 use crate::service::{Echo, options};
 use crate::wait::wait_until;
 
@@ -88,13 +99,15 @@ fn a_collector_is_named_by_its_protocol() {
         ),
         ("grpc://10.0.0.1", "grpc://10.0.0.1:4317"),
         ("grpc://[::1]:9", "grpc://[::1]:9"),
+        ("https://x", "https://x:4318/v1/traces"),
+        ("grpcs://x:9", "grpcs://x:9"),
     ];
     for (text, expected) in cases {
         assert_eq!(read(text).expect("an endpoint").to_string(), expected);
     }
     for text in [
         "localhost:4318",
-        "https://x",
+        "ftp://x",
         "grpc://x/path",
         "http://",
         "http://a b",
@@ -107,11 +120,39 @@ fn a_collector_is_named_by_its_protocol() {
 struct Collector {
     address: SocketAddr,
     spans: Arc<Mutex<Vec<TraceSpan>>>,
+    trusted: Option<PathBuf>,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Collector {
     fn new(grpc: bool) -> Self {
+        Collector::within(grpc, None)
+    }
+
+    /// One that speaks TLS, with a certificate of the tests.
+    fn secured(grpc: bool) -> Self {
+        let pem = |name| fs::read(certificate(name)).expect("a file");
+        let chain = CertificateDer::pem_slice_iter(&pem("first.pem")).collect::<Result<_, _>>();
+        let key = PrivateKeyDer::from_pem_slice(&pem("first.key.pem")).expect("a key");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions");
+        let config = config.with_no_client_auth();
+        let config = config.with_single_cert(chain.expect("certificates"), key);
+        let mut config = config.expect("a pair");
+        config.alpn_protocols = vec![if grpc {
+            b"h2".to_vec()
+        } else {
+            b"http/1.1".to_vec()
+        }];
+        Collector {
+            trusted: Some(certificate("first.pem")),
+            ..Collector::within(grpc, Some(Arc::new(config)))
+        }
+    }
+
+    fn within(grpc: bool, tls: Option<Arc<ServerConfig>>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -125,15 +166,14 @@ impl Collector {
         runtime.spawn(async move {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
             while let Ok((stream, _)) = listener.accept().await {
-                let to = Arc::clone(&to);
-                let take = service_fn(move |request| take(Arc::clone(&to), request));
-                let io = TokioIo::new(stream);
+                let (to, tls) = (Arc::clone(&to), tls.clone());
                 tokio::spawn(async move {
-                    if grpc {
-                        let http = http2::Builder::new(TokioExecutor::new());
-                        let _ = http.serve_connection(io, take).await;
-                    } else {
-                        let _ = http1::Builder::new().serve_connection(io, take).await;
+                    match tls {
+                        None => collect(stream, grpc, to).await,
+                        Some(tls) => {
+                            let secured = TlsAcceptor::from(tls).accept(stream).await;
+                            collect(secured.expect("TLS"), grpc, to).await;
+                        }
                     }
                 });
             }
@@ -141,19 +181,33 @@ impl Collector {
         Collector {
             address,
             spans,
+            trusted: None,
             _runtime: runtime,
         }
     }
 
     fn serve(&self, scheme: &str, ratio: f64) -> InferenceServer {
+        self.serve_models(Arc::new(Echo::default()), scheme, ratio)
+    }
+
+    fn serve_models(
+        &self,
+        models: Arc<dyn ModelService>,
+        scheme: &str,
+        ratio: f64,
+    ) -> InferenceServer {
         let to = format!("{scheme}://{}", self.address)
             .parse()
             .expect("an endpoint");
         let options = ServerOptions {
-            traces: Some(TraceOptions { to, ratio }),
+            traces: Some(TraceOptions {
+                to,
+                ratio,
+                trusted: self.trusted.clone(),
+            }),
             ..options(ServerLimits::default())
         };
-        InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts")
+        InferenceServer::start(models, &options).expect("starts")
     }
 
     fn named(&self, name: &str) -> Vec<TraceSpan> {
@@ -163,6 +217,28 @@ impl Collector {
             .filter(|span| span.name == name)
             .cloned()
             .collect()
+    }
+}
+
+fn certificate(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/door/certificates");
+    folder.join(name)
+}
+
+/// Takes what comes over a connection.
+async fn collect(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    grpc: bool,
+    to: Arc<Mutex<Vec<TraceSpan>>>,
+) {
+    let take = service_fn(move |request| take(Arc::clone(&to), request));
+    let io = TokioIo::new(stream);
+    // Who connects may go at any time.
+    if grpc {
+        let http = http2::Builder::new(TokioExecutor::new());
+        let _ = http.serve_connection(io, take).await;
+    } else {
+        let _ = http1::Builder::new().serve_connection(io, take).await;
     }
 }
 
@@ -201,8 +277,16 @@ async fn take(
 
 #[test]
 fn a_call_is_a_span_with_its_parts_within_it() {
-    for (scheme, grpc) in [("http", false), ("grpc", true)] {
-        let collector = Collector::new(grpc);
+    for (scheme, grpc, tls) in [
+        ("http", false, false),
+        ("grpc", true, false),
+        ("https", false, true),
+        ("grpcs", true, true),
+    ] {
+        let collector = match tls {
+            false => Collector::new(grpc),
+            true => Collector::secured(grpc),
+        };
         let server = collector.serve(scheme, 0.0);
         let address = server.addresses().http.expect("an address");
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -232,6 +316,108 @@ fn a_call_is_a_span_with_its_parts_within_it() {
             assert_eq!(part.parent_span_id, whole.span_id);
             assert!(part.start_ns >= whole.start_ns, "{part:?}");
         }
+    }
+}
+
+/// A pipeline of two models, one after the other.
+const CHAIN: &str = r#"
+name = "chain"
+answers = { values = 4 }
+outputs = ["out"]
+
+[input]
+shape = [4]
+
+[[members]]
+name = "a"
+network = { builder = "perceptron", hidden = [8] }
+input = { shape = [4] }
+[[members]]
+name = "b"
+network = { builder = "perceptron", hidden = [8] }
+input = { shape = [4] }
+
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "middle"
+[[steps]]
+model = "b"
+inputs = "middle"
+outputs = "out"
+"#;
+
+#[test]
+fn steps_and_batches_are_spans_that_link_to_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("pipeline.toml"), CHAIN).expect("written");
+    let engine = engine(&folder.path().display().to_string());
+    let collector = Collector::new(false);
+    let models = Arc::new(EnsembleService::new(engine, false));
+    let server = collector.serve_models(models, "http", 1.0);
+    let address = server.addresses().http.expect("an address");
+    let body = br#"{"inputs":[{"name":"input","datatype":"FP32","shape":[2,4],
+        "data":[1,2,3,4,5,6,7,8]}]}"#;
+    let path = "/v2/models/chain/infer";
+    assert_eq!(ask(address, "POST", path, body).status, 200);
+    wait_until("the spans", || collector.named("batch").len() == 2);
+    let [call] = &collector.named(&format!("POST {path}"))[..] else {
+        panic!("one call");
+    };
+    let batches = collector.named("batch");
+    let mut before = call.start_ns;
+    for name in ["step a", "step b"] {
+        let [step] = &collector.named(name)[..] else {
+            panic!("one {name}");
+        };
+        assert_eq!(step.trace_id, call.trace_id);
+        assert_eq!(step.parent_span_id, call.span_id);
+        assert!(step.start_ns >= before, "{step:?}");
+        before = step.end_ns;
+        let [link] = &step.links[..] else {
+            panic!("one batch: {step:?}");
+        };
+        let mut all = batches.iter();
+        let batch = all.find(|batch| batch.span_id == link.span_id);
+        let batch = batch.expect("its batch is told");
+        assert_eq!(batch.trace_id, link.trace_id);
+        assert_ne!(batch.trace_id, call.trace_id, "it is nobody's alone");
+        assert_eq!(batch.links[0].span_id, step.span_id);
+    }
+    assert!(collector.named("compute infer").is_empty());
+}
+
+#[test]
+fn a_batch_of_several_calls_is_told_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("pipeline.toml"), CHAIN).expect("written");
+    let engine = engine(&folder.path().display().to_string());
+    let collector = Collector::new(false);
+    let models = Arc::new(EnsembleService::new(engine, false));
+    let server = collector.serve_models(models, "http", 1.0);
+    let address = server.addresses().http.expect("an address");
+    let body = br#"{"inputs":[{"name":"input","datatype":"FP32","shape":[1,4],"data":[1,2,3,4]}]}"#;
+    let ask = || ask(address, "POST", "/v2/models/chain/infer", body).status;
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        assert!(
+            calls
+                .into_iter()
+                .all(|call| call.join().expect("ends") == 200)
+        );
+    });
+    wait_until("the steps", || collector.named("step b").len() == 16);
+    let batches = collector.named("batch");
+    let mut known: Vec<&[u8]> = batches.iter().map(|batch| &batch.span_id[..]).collect();
+    known.sort_unstable();
+    known.dedup();
+    assert_eq!(known.len(), batches.len(), "each is told once");
+    for step in collector.named("step b") {
+        let is = |batch: &&TraceSpan| batch.span_id == step.links[0].span_id;
+        let batch = batches.iter().find(is).expect("its batch is told");
+        let attribute = batch.attributes.iter().find(|a| a.key == "divisi.step");
+        let value = attribute.and_then(|a| a.value.clone()?.kind);
+        assert_eq!(value, Some(AttributeKind::Text("b".into())));
     }
 }
 
@@ -270,6 +456,7 @@ fn a_collector_that_is_gone_costs_no_call_and_is_told_once() {
         traces: Some(TraceOptions {
             to: format!("http://{address}").parse().expect("an endpoint"),
             ratio: 1.0,
+            trusted: None,
         }),
         notices: divisi_door::notices::Notices::to(move |words| {
             sink.lock().unwrap().push(words.to_owned());

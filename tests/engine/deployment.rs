@@ -41,6 +41,8 @@ fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
         version: NonZeroU64::new(version).expect("from 1"),
         ensemble: Arc::clone(ensemble),
         interface: Interface::default(),
+        warmup: Arc::default(),
+        instances: Vec::new(),
     }
 }
 

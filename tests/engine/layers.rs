@@ -49,9 +49,9 @@ const DOOR_LAYERS: &[&[&str]] = &[
 const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["batch", "error", "order", "text_format"],
     &["config", "folder"],
-    &["labels", "manifest_files", "model"],
+    &["labels", "manifest_files", "model", "overrides"],
     &["described", "loaded"],
-    &["steps"],
+    &["steps", "warmup"],
     &["versions"],
     &["repository"],
     &["convert", "source"],
@@ -184,7 +184,13 @@ fn hidden(path: &Path) -> bool {
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
     &["locks"],
-    &["graph", "member_sampler", "promise", "step_graph"],
+    &[
+        "graph",
+        "member_sampler",
+        "promise",
+        "run_log",
+        "step_graph",
+    ],
     &["counters", "factory"],
     &["served"],
     &["request"],

@@ -235,7 +235,7 @@ fn what_is_read_and_not_honoured_is_named() {
         ),
         (
             "instance_group [ { count: 2 kind: KIND_GPU profile: \"p\" } ]",
-            &["instance_group.profile", "instance_group"],
+            &["instance_group.profile"],
         ),
         ("response_cache { enable: true }", &[]),
         ("response_cache { enable: false }", &[]),

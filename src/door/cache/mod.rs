@@ -93,6 +93,7 @@ impl ResponseCache {
         let CachePlace { key, request, .. } = place;
         let answer = InferenceAnswer {
             outputs: answer.outputs.iter().map(own).collect(),
+            runs: Vec::new(),
             ..answer.clone()
         };
         let request = CachedRequest {

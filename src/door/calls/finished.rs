@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::service::InferenceTimes;
+use divisi::serving::StepRun;
+
+use crate::service::{InferenceTimes, ModelDescription};
 
 use super::trace_context::SpanContext;
 
@@ -43,9 +45,48 @@ pub(crate) struct FinishedCall {
     pub times: InferenceTimes,
     /// Its part of a trace.
     pub trace: Option<SpanContext>,
+    /// The steps that were run for it, where its trace is recorded.
+    pub runs: Vec<CallRun>,
+}
+
+/// A run of a step, by names.
+#[derive(Clone, Debug)]
+pub(crate) struct CallRun {
+    /// The step's name.
+    pub step: String,
+    /// The model that does the step, where clients can ask that by itself too.
+    pub model: Option<String>,
+    /// The name of the device that ran its batch.
+    pub device: Option<String>,
+    /// When it was, and how long it took.
+    pub run: StepRun,
+}
+
+impl CallRun {
+    /// Names the runs of a model's steps.
+    fn all(model: &ModelDescription, runs: &[StepRun]) -> Vec<Self> {
+        let named = runs.iter().map(|run| {
+            let step = model.steps.get(run.step.get());
+            let device = run.batch.and_then(|b| model.devices.get(b.device.get()));
+            CallRun {
+                step: step.map(|step| step.name.clone()).unwrap_or_default(),
+                model: step.and_then(|step| Some(step.model.as_ref()?.name.clone())),
+                device: device.cloned(),
+                run: run.clone(),
+            }
+        });
+        named.collect()
+    }
 }
 
 impl FinishedCall {
+    /// Notes the steps that were run, if its trace is recorded.
+    pub(crate) fn ran(&mut self, model: &ModelDescription, runs: &[StepRun]) {
+        if self.trace.is_some_and(|trace| trace.sampled) {
+            self.runs = CallRun::all(model, runs);
+        }
+    }
+
     /// Returns whether it was answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.status == if self.protocol == HTTP { 200 } else { 0 }

@@ -58,6 +58,7 @@ impl OpenCall {
             asked: Duration::ZERO,
             times: InferenceTimes::default(),
             trace,
+            runs: Vec::new(),
         };
         Arc::new(OpenCall {
             began: Instant::now(),

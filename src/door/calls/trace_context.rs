@@ -53,6 +53,15 @@ impl TraceParent {
 }
 
 impl SpanContext {
+    /// Begins a span within another one of ours.
+    pub(crate) fn within(outer: SpanContext) -> Self {
+        SpanContext {
+            span: random(),
+            parent: Some(outer.span),
+            ..outer
+        }
+    }
+
     /// Begins a span under the caller's, or one of a new trace; `ratio` of those are recorded.
     pub fn begin(parent: Option<TraceParent>, ratio: f64) -> Self {
         let trace = parent.map_or_else(

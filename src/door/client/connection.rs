@@ -34,7 +34,7 @@ pub(super) fn connect(
         return Ok(Box::new(stream));
     }
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
-    let config = config(trusted)?;
+    let config = client_config(trusted)?;
     let client = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     Ok(Box::new(StreamOwned::new(client, stream)))
 }
@@ -51,7 +51,8 @@ fn reach(address: &ServerAddress, patience: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn config(trusted: Option<&PathBuf>) -> io::Result<ClientConfig> {
+/// Returns how a server is known to be who it says it is.
+pub(crate) fn client_config(trusted: Option<&PathBuf>) -> io::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     let certificates = match trusted {
         Some(path) => chain(path).map_err(io::Error::other)?,

@@ -18,6 +18,7 @@ use crate::limits::ServerLimits;
 use crate::protocol::{NamedTensor, WireTensor};
 
 pub use address::{AddressError, ServerAddress};
+pub(crate) use connection::client_config;
 use connection::{Connection, connect};
 
 /// The time for a server to say anything.

@@ -9,7 +9,7 @@ mod model;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi::deployment::{self, Deployment, ModelStatus};
+use divisi::deployment::{self, Deployment, ModelOverride, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
 use tokio::sync::oneshot;
@@ -237,8 +237,8 @@ impl ModelService for EnsembleService {
         }
     }
 
-    fn load(&self, name: &str) -> Result<(), ServiceError> {
-        let loaded = self.0.deployment()?.load(name);
+    fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
+        let loaded = self.0.deployment()?.load_as(name, by);
         loaded.map_err(|error| ServiceError::coded(&error))
     }
 

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use divisi::deployment::ModelOverride;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::calls::CallRecord;
-use crate::describe::{EXTENSIONS, VERSION};
+use crate::describe::{self, EXTENSIONS, VERSION};
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::proto::health::health_check_response::ServingStatus;
@@ -14,7 +15,7 @@ use crate::proto::health::health_server::Health;
 use crate::proto::health::{HealthCheckRequest, HealthCheckResponse};
 use crate::proto::inference as proto;
 use crate::proto::inference::grpc_inference_service_server::GrpcInferenceService;
-use crate::protocol::ModelId;
+use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
@@ -64,13 +65,21 @@ fn record<T>(request: &Request<T>) -> CallRecord {
     request.extensions().get().cloned().unwrap_or_default()
 }
 
-fn refuse_parameters<T>(parameters: &HashMap<String, T>) -> Result<(), ServiceError> {
-    match parameters.keys().next() {
-        None => Ok(()),
-        Some(name) => Err(ServiceError::unsupported(format!(
-            "parameter `{name}` of `load`: not supported"
-        ))),
-    }
+/// Reads how a model is to be loaded.
+fn load(
+    parameters: HashMap<String, proto::ModelRepositoryParameter>,
+    with_files: bool,
+) -> Result<ModelOverride, ServiceError> {
+    use proto::model_repository_parameter::ParameterChoice;
+    let parameters = parameters.into_iter().map(|(name, parameter)| {
+        let value = match parameter.parameter_choice {
+            Some(ParameterChoice::StringParam(text)) => LoadParameter::Text(text),
+            Some(ParameterChoice::BytesParam(bytes)) => LoadParameter::Bytes(bytes),
+            _ => LoadParameter::Other,
+        };
+        (name, value)
+    });
+    load_parameters(parameters, with_files)
 }
 
 #[tonic::async_trait]
@@ -149,7 +158,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelConfigResponse> {
         let asked = request.into_inner();
         let model = ModelId::new(asked.name, asked.version);
-        let config = views::config(&*self.0.service.describe(&model)?);
+        let config = describe::config(&*self.0.service.describe(&model)?);
         let config = Some(config);
         Ok(Response::new(proto::ModelConfigResponse { config }))
     }
@@ -190,8 +199,8 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::RepositoryModelLoadRequest>,
     ) -> Answered<proto::RepositoryModelLoadResponse> {
         let asked = request.into_inner();
-        refuse_parameters(&asked.parameters)?;
-        self.0.load(asked.model_name).await?;
+        let by = load(asked.parameters, self.0.load_files)?;
+        self.0.load(asked.model_name, by).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 

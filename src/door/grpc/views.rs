@@ -2,7 +2,7 @@
 
 use divisi::tensor::TensorSpec;
 
-use crate::describe::{PLATFORM, config_type, shape};
+use crate::describe::{platform, shape};
 use crate::metrics::{ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
@@ -22,49 +22,9 @@ pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse
     proto::ModelMetadataResponse {
         name: model.name.clone(),
         versions: model.versions.clone(),
-        platform: PLATFORM.to_owned(),
+        platform: platform(model).to_owned(),
         inputs: tensors(&model.signature.inputs),
         outputs: tensors(&model.signature.outputs),
-    }
-}
-
-/// Returns the configuration of a model.
-pub(super) fn config(model: &ModelDescription) -> proto::ModelConfig {
-    let batching = proto::ModelDynamicBatching::default();
-    let batching = proto::model_config::SchedulingChoice::DynamicBatching(batching);
-    let most = model.batch.unwrap_or(0);
-    proto::ModelConfig {
-        name: model.name.clone(),
-        platform: PLATFORM.to_owned(),
-        backend: PLATFORM.to_owned(),
-        max_batch_size: i32::try_from(most).unwrap_or(i32::MAX),
-        input: model.signature.inputs.iter().map(config_input).collect(),
-        output: model.signature.outputs.iter().map(config_output).collect(),
-        scheduling_choice: model.batch.map(|_| batching),
-        ..proto::ModelConfig::default()
-    }
-}
-
-fn data_type(spec: &TensorSpec) -> i32 {
-    let known = proto::DataType::from_str_name(&config_type(spec));
-    known.unwrap_or(proto::DataType::TypeInvalid).into()
-}
-
-fn config_input(spec: &TensorSpec) -> proto::ModelInput {
-    proto::ModelInput {
-        name: spec.name.clone(),
-        data_type: data_type(spec),
-        dims: shape(spec, false),
-        ..proto::ModelInput::default()
-    }
-}
-
-fn config_output(spec: &TensorSpec) -> proto::ModelOutput {
-    proto::ModelOutput {
-        name: spec.name.clone(),
-        data_type: data_type(spec),
-        dims: shape(spec, false),
-        ..proto::ModelOutput::default()
     }
 }
 
@@ -76,7 +36,7 @@ pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
         version: model.version.clone(),
         last_inference: model.last,
         inference_count: model.samples,
-        execution_count: model.executions(),
+        execution_count: model.executions,
         inference_stats: Some(proto::InferStatistics {
             success: of(model.success),
             fail: of(model.fail),

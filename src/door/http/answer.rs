@@ -1,24 +1,26 @@
 //! Each call of the protocol but inference, and its answer.
 
 use bytes::Bytes;
+use divisi::deployment::ModelOverride;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::CallRecord;
+use crate::describe;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::protocol::ModelId;
+use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
 use super::body::{ChunkedBody, gather};
+use super::config::config;
 use super::infer::infer;
 use super::route::Route;
 use super::views::{
-    ConfigView, ErrorView, IndexView, LiveView, ModelView, ReadyView, RegionView, ServerView,
-    StatisticsView,
+    ErrorView, IndexView, LiveView, ModelView, ReadyView, RegionView, ServerView, StatisticsView,
 };
 
 /// The bytes of a body that says how something is to be done.
@@ -43,8 +45,8 @@ pub(super) async fn answer(
             Ok(index(gateway, wanted.ready))
         }
         Route::Load(name) => {
-            refuse_parameters(&control(gateway, request).await?)?;
-            gateway.load(name).await.map(|()| empty())
+            let by = load(gateway, request).await?;
+            gateway.load(name, by).await.map(|()| empty())
         }
         Route::Unload(name) => {
             let wanted: UnloadRequest = control(gateway, request).await?;
@@ -64,7 +66,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
         Route::Server => json(&ServerView::of(service.server_name())),
         Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?)),
-        Route::Config(model) => json(&ConfigView::of(&*service.describe(&model)?)),
+        Route::Config(model) => json(&config(&describe::config(&*service.describe(&model)?))),
         Route::Statistics(model) => {
             let all = gateway.statistics(model.as_ref())?;
             json(&StatisticsView::of(&all))
@@ -112,7 +114,16 @@ async fn control<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
     request: Request<Incoming>,
 ) -> Result<T, ServiceError> {
-    let body = gather(gateway, request.into_body(), CONTROL).await?;
+    read(gateway, request, CONTROL).await
+}
+
+/// Reads a body of JSON of at most so many bytes, likewise.
+async fn read<T: Default + for<'de> Deserialize<'de>>(
+    gateway: &Gateway,
+    request: Request<Incoming>,
+    most: usize,
+) -> Result<T, ServiceError> {
+    let body = gather(gateway, request.into_body(), most).await?;
     if body.bytes.is_empty() {
         return Ok(T::default());
     }
@@ -145,13 +156,24 @@ struct UnloadParameters {
     unload_dependents: bool,
 }
 
-fn refuse_parameters(wanted: &LoadRequest) -> Result<(), ServiceError> {
-    match wanted.parameters.keys().next() {
-        None => Ok(()),
-        Some(name) => Err(ServiceError::unsupported(format!(
-            "parameter `{name}` of `load`: not supported"
-        ))),
-    }
+/// Reads how a model is to be loaded.
+async fn load(
+    gateway: &Gateway,
+    request: Request<Incoming>,
+) -> Result<ModelOverride, ServiceError> {
+    let most = match gateway.load_files {
+        true => gateway.limits.body,
+        false => CONTROL,
+    };
+    let wanted: LoadRequest = read(gateway, request, most).await?;
+    let parameters = wanted.parameters.into_iter().map(|(name, value)| {
+        let value = match value {
+            serde_json::Value::String(text) => LoadParameter::Text(text),
+            _ => LoadParameter::Other,
+        };
+        (name, value)
+    });
+    load_parameters(parameters, gateway.load_files)
 }
 
 #[derive(Default, Deserialize)]

@@ -2,6 +2,7 @@
 
 mod answer;
 mod body;
+mod config;
 mod encoding;
 mod infer;
 mod route;

@@ -3,7 +3,7 @@
 use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
-use crate::describe::{EXTENSIONS, PLATFORM, VERSION, config_type, shape};
+use crate::describe::{EXTENSIONS, VERSION, platform, shape};
 use crate::metrics::{ModelStatistics, TimedCount};
 use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
@@ -76,7 +76,7 @@ impl<'a> ModelView<'a> {
         ModelView {
             name: &model.name,
             versions: &model.versions,
-            platform: PLATFORM,
+            platform: platform(model),
             inputs: tensors(&model.signature.inputs, batched),
             outputs: tensors(&model.signature.outputs, batched),
         }
@@ -84,51 +84,7 @@ impl<'a> ModelView<'a> {
 }
 
 #[derive(Serialize)]
-struct TensorConfigView<'a> {
-    name: &'a str,
-    data_type: String,
-    dims: Vec<i64>,
-}
-
-impl<'a> TensorConfigView<'a> {
-    fn all(specs: &'a [TensorSpec]) -> Vec<Self> {
-        let view = |spec: &'a TensorSpec| TensorConfigView {
-            name: &spec.name,
-            data_type: config_type(spec),
-            dims: shape(spec, false),
-        };
-        specs.iter().map(view).collect()
-    }
-}
-
-#[derive(Serialize)]
 struct Empty {}
-
-#[derive(Serialize)]
-pub(super) struct ConfigView<'a> {
-    name: &'a str,
-    platform: &'static str,
-    backend: &'static str,
-    max_batch_size: usize,
-    input: Vec<TensorConfigView<'a>>,
-    output: Vec<TensorConfigView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dynamic_batching: Option<Empty>,
-}
-
-impl<'a> ConfigView<'a> {
-    pub(super) fn of(model: &'a ModelDescription) -> Self {
-        ConfigView {
-            name: &model.name,
-            platform: PLATFORM,
-            backend: PLATFORM,
-            max_batch_size: model.batch.unwrap_or(0),
-            input: TensorConfigView::all(&model.signature.inputs),
-            output: TensorConfigView::all(&model.signature.outputs),
-            dynamic_batching: model.batch.map(|_| Empty {}),
-        }
-    }
-}
 
 #[derive(Serialize)]
 pub(super) struct IndexView<'a> {
@@ -217,7 +173,7 @@ impl<'a> StatisticsView<'a> {
             version: &model.version,
             last_inference: model.last,
             inference_count: model.samples,
-            execution_count: model.executions(),
+            execution_count: model.executions,
             inference_stats: InferenceStatisticsView::of(model),
             batch_stats: [],
             memory_usage: [],

@@ -36,7 +36,7 @@ const METRICS: [ModelMetric; 13] = [
         "nv_inference_exec_count",
         "Number of model executions performed (does not include cached requests)",
         true,
-        ModelStatistics::executions,
+        |model| model.executions,
     ),
     (
         "nv_inference_request_duration_us",

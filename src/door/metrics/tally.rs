@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use divisi::lock::SharedLeaf;
+use divisi::serving::StepRun;
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::protocol::ModelId;
 use crate::service::{InferenceAnswer, ModelDescription};
 
 /// How often something happened, and how long it took in all.
@@ -30,6 +32,8 @@ pub(crate) struct ModelStatistics {
     pub last: u64,
     /// Samples answered.
     pub samples: u64,
+    /// Batches that were run, or requests where it is no single model.
+    pub executions: u64,
     /// Requests answered.
     pub success: TimedCount,
     /// Requests that failed, or were refused.
@@ -50,13 +54,6 @@ pub(crate) struct ModelStatistics {
     pub misses: TimedCount,
     /// Requests under way.
     pub pending: u64,
-}
-
-impl ModelStatistics {
-    /// Returns how many requests the model itself answered.
-    pub(crate) fn executions(&self) -> u64 {
-        self.success.count.saturating_sub(self.hits.count)
-    }
 }
 
 /// How the kept answers took part in a request, and how long that took.
@@ -100,6 +97,7 @@ const REASONS: [&str; 4] = ["REJECTED", "CANCELED", "BACKEND", "OTHER"];
 pub(crate) struct ModelTally {
     last: AtomicU64,
     samples: AtomicU64,
+    executions: AtomicU64,
     success: Counter,
     fail: Counter,
     reasons: [AtomicU64; REASONS.len()],
@@ -123,11 +121,9 @@ impl ModelTally {
         }
     }
 
-    fn answered(&self, took: Duration, answer: &InferenceAnswer, cache: CacheUse) {
+    fn answered(&self, took: Duration, answer: &InferenceAnswer, cache: CacheUse, batches: u64) {
         self.success.add(took);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.map_or(0, |since| since.as_millis() as u64);
-        self.last.fetch_max(now, Ordering::Relaxed);
+        self.last.fetch_max(now(), Ordering::Relaxed);
         match cache {
             CacheUse::Hit(took) => return self.hits.add(took),
             CacheUse::Miss(took) => self.misses.add(took),
@@ -138,6 +134,21 @@ impl ModelTally {
         self.compute.add(answer.times.compute);
         self.output.add(answer.times.output);
         self.samples.fetch_add(answer.samples, Ordering::Relaxed);
+        self.executions.fetch_add(batches, Ordering::Relaxed);
+    }
+
+    /// Counts a run for a request to another model, of which this one does a step.
+    fn ran(&self, run: &StepRun) {
+        let parts = [run.queued, run.input, run.computed, run.output];
+        self.success.add(parts.iter().sum());
+        let counters = [&self.queue, &self.input, &self.compute, &self.output];
+        for (counter, part) in counters.into_iter().zip(parts) {
+            counter.add(part);
+        }
+        let batches = u64::from(run.batch.is_some_and(|batch| batch.is_first));
+        self.executions.fetch_add(batches, Ordering::Relaxed);
+        self.samples.fetch_add(run.rows as u64, Ordering::Relaxed);
+        self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
     fn failed(&self, took: Duration, kind: ErrorKind) {
@@ -155,6 +166,7 @@ impl ModelTally {
             version: version.to_owned(),
             last: self.last.load(Ordering::Relaxed),
             samples: self.samples.load(Ordering::Relaxed),
+            executions: self.executions.load(Ordering::Relaxed),
             success: self.success.read(),
             fail: self.fail.read(),
             reasons: reasons
@@ -171,6 +183,12 @@ impl ModelTally {
     }
 }
 
+/// Returns the milliseconds of Unix time.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |since| since.as_millis() as u64)
+}
+
 /// A request that is under way. Dropped before its end, it was given up by its client.
 #[derive(Debug)]
 pub(crate) struct RequestTally {
@@ -180,11 +198,14 @@ pub(crate) struct RequestTally {
 }
 
 impl RequestTally {
-    /// Counts its end.
-    pub(crate) fn end(mut self, outcome: Result<(&InferenceAnswer, CacheUse), &ServiceError>) {
+    /// Counts its end, and the batches that are the model's own.
+    pub(crate) fn end(mut self, outcome: Result<(&InferenceAnswer, CacheUse, u64), &ServiceError>) {
         self.over = true;
         match outcome {
-            Ok((answer, cache)) => self.of.answered(self.began.elapsed(), answer, cache),
+            Ok((answer, cache, batches)) => {
+                self.of
+                    .answered(self.began.elapsed(), answer, cache, batches);
+            }
             Err(error) => self.of.failed(self.began.elapsed(), error.kind()),
         }
     }
@@ -215,8 +236,43 @@ impl Tallies {
             return Arc::clone(tally);
         }
         drop(known);
-        let key = (model.name.clone(), model.version.clone());
+        self.new_of(&model.name, &model.version)
+    }
+
+    fn new_of(&self, name: &str, version: &str) -> Arc<ModelTally> {
+        let key = (name.to_owned(), version.to_owned());
         Arc::clone(self.by_model.write().entry(key).or_default())
+    }
+
+    /// Counts the runs of a model's steps that are those of other models. Returns the batches that
+    /// are its own: those that it began, or one where it is no single model.
+    pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
+        let mut own = None;
+        for run in runs {
+            let step = model.steps.get(run.step.get());
+            let Some(doer) = step.and_then(|step| step.model.as_ref()) else {
+                continue;
+            };
+            if model.is(doer) {
+                let is_first = run.batch.is_some_and(|batch| batch.is_first);
+                *own.get_or_insert(0) += u64::from(is_first);
+            } else {
+                self.of_other(doer).ran(run);
+            }
+        }
+        own.unwrap_or(1)
+    }
+
+    fn of_other(&self, model: &ModelId) -> Arc<ModelTally> {
+        let version = model.version.as_deref().unwrap_or_default();
+        let is = |key: &(String, String)| key.0 == model.name && key.1 == version;
+        let known = self.by_model.read();
+        let found = known.iter().find(|(known, _)| is(known));
+        if let Some((_, tally)) = found {
+            return Arc::clone(tally);
+        }
+        drop(known);
+        self.new_of(&model.name, version)
     }
 
     /// Returns the statistics of a version of a model.

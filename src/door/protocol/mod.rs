@@ -5,6 +5,7 @@ mod call;
 mod classification;
 mod elements;
 pub mod json;
+mod load;
 mod model_id;
 mod parameters;
 mod tensor;
@@ -13,6 +14,7 @@ pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource
 pub use call::{ReplyOutput, ReplyPlace};
 pub use classification::classified;
 pub use elements::{ElementFault, ElementSink};
+pub(crate) use load::{LoadParameter, load_parameters};
 pub use model_id::ModelId;
 pub use parameters::{CallParameters, ParameterValue};
 pub use tensor::{NamedTensor, WireTensor};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use divisi::ensemble::Queueing;
 
+pub use divisi::catalogue::{InstanceGroup, InstancePlace};
 pub use tensors::TensorConfig;
 pub use warmup::{Warmup, WarmupData, WarmupInput};
 
@@ -114,27 +115,4 @@ pub struct StepConfig {
     pub outputs: Vec<(String, String)>,
     /// The line that it begins on.
     pub line: usize,
-}
-
-/// Where instances of a model are wished for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InstanceGroup {
-    /// How many, on each device.
-    pub count: usize,
-    /// On which kind of device.
-    pub place: InstancePlace,
-    /// On which GPUs, by number; none for all.
-    pub gpus: Vec<u32>,
-}
-
-/// A kind of device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InstancePlace {
-    /// GPUs where there are some, else processors.
-    #[default]
-    Any,
-    /// GPUs.
-    Gpus,
-    /// Processors.
-    Processors,
 }

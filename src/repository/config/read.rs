@@ -22,6 +22,21 @@ impl ModelConfig {
     /// The text is damaged, has an unknown field or a value that cannot be, or asks for what is
     /// not served here.
     pub fn parse(file: &str, text: &str) -> Result<Self, LoadFault> {
+        ModelConfig::of(file, |kind| TextMessage::parse(text, kind))
+    }
+
+    /// Reads JSON, which errors call `file`.
+    ///
+    /// # Errors
+    /// As for [`ModelConfig::parse`].
+    pub fn parse_json(file: &str, text: &str) -> Result<Self, LoadFault> {
+        ModelConfig::of(file, |kind| TextMessage::parse_json(text, kind))
+    }
+
+    fn of(
+        file: &str,
+        parse: impl FnOnce(&'static MessageType) -> Result<TextMessage, TextFault>,
+    ) -> Result<Self, LoadFault> {
         let of_line = |fault: TextFault| LoadFault::Line {
             file: file.to_owned(),
             line: fault.line,
@@ -30,7 +45,7 @@ impl ModelConfig {
         let Some(kind) = MessageType::config() else {
             return Ok(ModelConfig::default());
         };
-        let mut fields = ConfigFields::new(TextMessage::parse(text, kind).map_err(of_line)?);
+        let mut fields = ConfigFields::new(parse(kind).map_err(of_line)?);
         refuse(file, &mut fields)?;
         read(fields).map_err(of_line)
     }
@@ -272,9 +287,6 @@ fn instances(
         table.text("name");
         table.finish(unused);
     }
-    if !groups.is_empty() {
-        unused.push("instance_group".into());
-    }
     Ok(groups)
 }
 
@@ -286,11 +298,7 @@ fn cached(fields: &mut ConfigFields) -> bool {
 fn warmup(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
     let tables = fields.messages("model_warmup").into_iter();
     let warmup = tables.map(|table| Warmup::read(table, unused));
-    let warmup = warmup.collect::<Result<Vec<_>, _>>()?;
-    if !warmup.is_empty() {
-        unused.push("model_warmup".into());
-    }
-    Ok(warmup)
+    warmup.collect()
 }
 
 fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(String, String)> {

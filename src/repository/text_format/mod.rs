@@ -1,6 +1,7 @@
-//! Protocol Buffers' text format: a text becomes messages whose fields have the names and kinds
+//! Protocol Buffers' text format, and their JSON: a text becomes messages whose fields have the names and kinds
 //! that the published interface file says.
 
+mod json;
 mod parser;
 mod schema;
 mod token;
@@ -58,5 +59,13 @@ impl TextMessage {
     /// The text is damaged, or has a field of another name, kind or number than the type.
     pub(crate) fn parse(text: &str, kind: &'static MessageType) -> Result<Self, TextFault> {
         parser::parse(text, kind)
+    }
+
+    /// Reads JSON as a message of a type.
+    ///
+    /// # Errors
+    /// It is no JSON, or has a field of another name, kind or number than the type.
+    pub(crate) fn parse_json(text: &str, kind: &'static MessageType) -> Result<Self, TextFault> {
+        json::parse(text, kind)
     }
 }

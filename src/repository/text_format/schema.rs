@@ -53,10 +53,30 @@ impl MessageType {
         self.fields.iter().find(|field| field.name == name)
     }
 
+    /// Returns the field that JSON calls `name`: as the interface file does, or as `itsName`.
+    pub(super) fn json_field(&self, name: &str) -> Option<&'static FieldType> {
+        let mut fields = self.fields.iter();
+        fields.find(|field| field.name == name || is_in_camel_case(field.name, name))
+    }
+
     /// Returns the names of its fields.
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.fields.iter().map(|field| field.name).collect()
     }
+}
+
+/// Whether `written` is `name` without underscores, each letter behind one in upper case.
+fn is_in_camel_case(name: &str, written: &str) -> bool {
+    let mut upper = false;
+    let letters = name.chars().filter_map(|c| {
+        let was = std::mem::replace(&mut upper, c == '_');
+        match (c, was) {
+            ('_', _) => None,
+            (c, true) => Some(c.to_ascii_uppercase()),
+            (c, false) => Some(c),
+        }
+    });
+    letters.eq(written.chars())
 }
 
 include!(concat!(env!("OUT_DIR"), "/schema.rs"));

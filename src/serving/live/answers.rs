@@ -56,7 +56,8 @@ impl EngineState {
                         Answer::finish(d.rule.as_ref(), &d.parts, width)
                     }
                 };
-                Ok(answer.timed(done.split))
+                let runs = d.runs.as_ref().map(|log| log.take());
+                Ok(answer.timed(done.split).made_by(runs.unwrap_or_default()))
             };
             match (done.payload.answer(finish), &done.payload.member_sample) {
                 (Some(why), _) => {

@@ -18,6 +18,9 @@ use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveNext};
 use super::state::{EngineState, Loss};
 
+/// The digits of a batch's number below those of its engine's.
+const BATCH_DIGITS: u32 = 48;
+
 impl DriverHost for EngineState {
     fn now(&self) -> Duration {
         self.now()
@@ -81,6 +84,7 @@ impl DriverHost for EngineState {
     }
 
     fn finish(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
+        self.note_batch(batch, stamps, at);
         Completed {
             owed: self.core().finish(at, batch, *stamps),
             at,
@@ -89,6 +93,7 @@ impl DriverHost for EngineState {
     }
 
     fn finish_and_wake(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
+        self.note_batch(batch, stamps, at);
         let (owed, mut woken) = {
             let mut core = self.core();
             (core.finish(at, batch, *stamps), core.wake(at))
@@ -195,6 +200,16 @@ impl EngineState {
     /// This engine as its drivers see it.
     pub(super) fn host(self: &Arc<Self>) -> Arc<dyn DriverHost> {
         Arc::<EngineState>::clone(self)
+    }
+
+    /// Notes a batch that ended at `end` with those of its requests that want to know.
+    fn note_batch(&self, batch: &LiveBatch, stamps: &Stamps, end: Duration) {
+        let unique = self.serial << BATCH_DIGITS | batch.id.0;
+        for (nth, placed) in batch.ranges.iter().enumerate() {
+            if let Some(log) = &placed.payload.runs {
+                log.of_batch((unique, batch, nth == 0), placed, stamps, end);
+            }
+        }
     }
 
     /// Builds a worker; it serves nobody until the core knows it.

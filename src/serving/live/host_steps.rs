@@ -32,6 +32,9 @@ impl EngineState {
             self.deliver_failures(failed, &failure);
             RowSet::none()
         });
+        if let Some(log) = &work.payload.runs {
+            log.of_host(work, self.now());
+        }
         let (owed, woken) = {
             let (mut core, now) = (self.core(), self.now());
             (core.made(now, work, rows), core.wake(now))

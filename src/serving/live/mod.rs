@@ -16,6 +16,7 @@ mod pending;
 mod promise;
 mod request;
 mod reserve;
+mod run_log;
 mod served;
 mod state;
 mod step_graph;

@@ -18,6 +18,7 @@ use super::graph::PipelineRows;
 use super::locks::Leaf;
 use super::promise::{Failure, Outcome, Promise, Reply};
 use super::request::{Request, RequestData};
+use super::run_log::RunLog;
 use super::state::EngineState;
 
 /// A request under way. Dropped before its answer, it is cancelled.
@@ -217,7 +218,7 @@ impl EngineState {
             let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
             let member_sample = member_sample.map(|sample| sample.within(slices[0].len));
             let promises = &self.promises;
-            Arc::new(RequestData::new(
+            let data = RequestData::new(
                 Arc::clone(served),
                 parts,
                 rule,
@@ -225,7 +226,9 @@ impl EngineState {
                 member_sample,
                 detail,
                 Promise::new(reply, promises),
-            ))
+            );
+            let runs = request.traced.then(|| RunLog::new(due));
+            Arc::new(data.logging(runs))
         })?;
         served.storage.write(&admission.parts, request.values);
         Ok(admission.request)

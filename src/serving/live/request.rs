@@ -14,6 +14,7 @@ use crate::serving::flaws::Detail;
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
 use super::promise::{Outcome, Promise, RulePanicked, caught};
+use super::run_log::RunLog;
 use super::served::ServedEnsemble;
 
 /// A client's call: samples, row after row, and how long they may take.
@@ -38,6 +39,8 @@ pub struct Request<'a> {
     pub priority: u64,
     /// How long it waits for its first batch at most, where the entry lets it say so.
     pub patience: Option<Duration>,
+    /// Whether its answer tells the runs of steps that made it.
+    pub traced: bool,
 }
 
 impl<'a> Request<'a> {
@@ -58,6 +61,7 @@ impl<'a> Request<'a> {
             pipeline: PipelineIndex::default(),
             priority: 0,
             patience: None,
+            traced: false,
         }
     }
 
@@ -100,6 +104,8 @@ pub(crate) struct RequestData {
     pub graph: Option<PipelineRows>,
     /// Where members' answers are kept, for the few requests by which they are weighed.
     pub member_sample: Option<MemberSample>,
+    /// The runs of its steps, where its caller wants to know.
+    pub(super) runs: Option<RunLog>,
     /// Whether its caller takes rows that are not finite.
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
@@ -124,9 +130,15 @@ impl RequestData {
             graph,
             member_sample,
             detail,
+            runs: None,
             flawed: AtomicBool::new(false),
             promise,
         }
+    }
+
+    /// The same, with a log of the runs of its steps, if there is one.
+    pub(super) fn logging(self, runs: Option<RunLog>) -> Self {
+        RequestData { runs, ..self }
     }
 
     /// Copies the samples of a batch's range to `to`, as its model takes them.

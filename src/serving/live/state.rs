@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -31,6 +31,9 @@ use super::served::ServedEnsemble;
 /// Spans kept for each device until somebody reads them.
 pub const SPAN_BOUND: usize = 16_384;
 
+/// Engines that were started in this process.
+static ENGINES: AtomicU64 = AtomicU64::new(0);
+
 /// The engine's insides.
 pub(crate) struct EngineState {
     pub catalogue: Arc<Catalogue>,
@@ -48,6 +51,8 @@ pub(crate) struct EngineState {
     /// Any entry has steps.
     pub has_steps: bool,
     start: Instant,
+    /// Its number among the engines of this process.
+    pub serial: u64,
     /// One for each device.
     pub drivers: Vec<Arc<dyn DeviceDriver>>,
     /// Spans of each device.
@@ -102,6 +107,7 @@ impl EngineState {
             devices,
             networks,
             start: epoch.unwrap_or_else(Instant::now),
+            serial: ENGINES.fetch_add(1, Ordering::Relaxed),
             drivers,
             timer: OnceLock::new(),
             stopping: AtomicBool::new(false),

@@ -25,12 +25,16 @@ pub(super) struct CallOptions {
     /// Write at most so many lines a second, and how many were left out
     #[arg(long, value_name = "LINES", requires = "access_log")]
     access_log_rate: Option<u32>,
-    /// Send traces of calls to this collector by OTLP: http://HOST:4318 or grpc://HOST:4317
+    /// Send traces of calls to this collector by OTLP: http://HOST:4318 or grpc://HOST:4317, under TLS
+    /// https:// or grpcs://
     #[arg(long, value_name = "URL")]
     otlp: Option<TraceEndpoint>,
     /// The share of calls that are traced where the caller's `traceparent` does not say, 0 to 1
     #[arg(long, value_name = "RATIO", default_value = "1", requires = "otlp")]
     trace_ratio: TraceRatio,
+    /// The certificates, a PEM file, that the collector's may be signed by (default: this machine's)
+    #[arg(long, value_name = "FILE", requires = "otlp")]
+    otlp_trust: Option<PathBuf>,
 }
 
 /// A share between 0 and 1.
@@ -75,6 +79,10 @@ impl CallOptions {
     pub(super) fn traces(&self) -> Option<TraceOptions> {
         let to = self.otlp.clone()?;
         let ratio = self.trace_ratio.0;
-        Some(TraceOptions { to, ratio })
+        Some(TraceOptions {
+            to,
+            ratio,
+            trusted: self.otlp_trust.clone(),
+        })
     }
 }

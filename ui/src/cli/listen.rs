@@ -64,6 +64,9 @@ struct DoorOptions {
     cache: Option<u64>,
     #[command(flatten)]
     telling: CallOptions,
+    /// Take the files of models from whoever loads them (parameters `file:…`; needs the role control)
+    #[arg(long)]
+    load_files: bool,
     /// Allow addresses that other machines reach without keys and TLS
     #[arg(long)]
     allow_remote: bool,
@@ -82,6 +85,7 @@ impl DoorOptions {
                 .cache
                 .and_then(|bytes| NonZeroUsize::new(usize::try_from(bytes).ok()?)),
             access: self.telling.access(),
+            load_files: self.load_files,
             traces: self.telling.traces(),
             notices,
             allow_remote: self.allow_remote,

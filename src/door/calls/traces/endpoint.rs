@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::client::ServerAddress;
 
-/// A collector: `http://host:4318` takes OTLP over HTTP, `grpc://host:4317` over gRPC.
+/// A collector: `http://host:4318` takes OTLP over HTTP, `grpc://host:4317` over gRPC; `https` and
+/// `grpcs` do under TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEndpoint {
     /// Its address.
@@ -19,8 +20,8 @@ pub struct TraceEndpoint {
 /// A text is no collector.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "expected a collector such as http://127.0.0.1:4318 or grpc://127.0.0.1:4317 (one beyond this \
-     network is reached through one on this machine), found `{0}`"
+    "expected a collector such as http://127.0.0.1:4318, grpc://127.0.0.1:4317, https://host or \
+     grpcs://host, found `{0}`"
 )]
 pub struct EndpointError(String);
 
@@ -38,31 +39,45 @@ impl FromStr for TraceEndpoint {
 fn parse(text: &str) -> Option<TraceEndpoint> {
     let (scheme, rest) = text.split_once("://")?;
     let (address, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let usual = match scheme {
-        "http" => "4318",
-        "grpc" => "4317",
+    let (usual, is_http) = match scheme {
+        "http" | "https" => ("4318", true),
+        "grpc" | "grpcs" => ("4317", false),
         _ => return None,
     };
     let has_port = address.rsplit(']').next()?.contains(':');
-    let address = match has_port {
+    let address: ServerAddress = match has_port {
         true => address.parse().ok()?,
         false => format!("{address}:{usual}").parse().ok()?,
     };
+    let tls = scheme.ends_with('s');
+    let address = ServerAddress { tls, ..address };
     let is_path = |path: &str| path.bytes().all(|b| b.is_ascii_graphic());
-    let path = match (scheme, path) {
-        ("http", "" | "/") => Some(PATH.to_owned()),
-        ("http", path) if is_path(path) => Some(path.to_owned()),
-        ("grpc", "" | "/") => None,
+    let path = match (is_http, path) {
+        (true, "" | "/") => Some(PATH.to_owned()),
+        (true, path) if is_path(path) => Some(path.to_owned()),
+        (false, "" | "/") => None,
         _ => return None,
     };
     Some(TraceEndpoint { address, path })
 }
 
+impl TraceEndpoint {
+    /// Returns its host and port.
+    pub(super) fn authority(&self) -> String {
+        let address = ServerAddress {
+            tls: false,
+            ..self.address.clone()
+        };
+        address.to_string()
+    }
+}
+
 impl fmt::Display for TraceEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (secure, host) = (if self.address.tls { "s" } else { "" }, self.authority());
         match &self.path {
-            Some(path) => write!(f, "http://{}{path}", self.address),
-            None => write!(f, "grpc://{}", self.address),
+            Some(path) => write!(f, "http{secure}://{host}{path}"),
+            None => write!(f, "grpc{secure}://{host}"),
         }
     }
 }

@@ -84,11 +84,28 @@ pub struct TraceSpan {
     /// Its attributes.
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<Attribute>,
+    /// Spans of other traces that it has to do with.
+    #[prost(message, repeated, tag = "13")]
+    pub links: Vec<SpanLink>,
     /// How it ended.
     #[prost(message, optional, tag = "15")]
     pub status: Option<SpanStatus>,
     /// The flags of its trace.
     #[prost(fixed32, tag = "16")]
+    pub flags: u32,
+}
+
+/// A span that another one has to do with.
+#[derive(Clone, PartialEq, Message)]
+pub struct SpanLink {
+    /// Its trace, 16 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub trace_id: Vec<u8>,
+    /// It, 8 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub span_id: Vec<u8>,
+    /// The flags of its trace.
+    #[prost(fixed32, tag = "6")]
     pub flags: u32,
 }
 
@@ -137,7 +154,7 @@ pub enum AttributeKind {
 }
 
 /// The kinds of spans that are made.
-const INTERNAL: i32 = 1;
+pub(super) const INTERNAL: i32 = 1;
 const SERVER: i32 = 2;
 
 /// Wraps spans as a collector takes them.
@@ -164,7 +181,8 @@ pub(super) fn export(spans: Vec<TraceSpan>) -> ExportRequest {
     }
 }
 
-/// Returns the spans of a call: the whole of it, and the parts of its time in the model.
+/// Returns the spans of a call: the whole of it, and the parts of its time in the model where its steps
+/// are not told.
 pub(super) fn spans(call: &FinishedCall, context: SpanContext) -> Vec<TraceSpan> {
     let begin = nanos(call.began);
     let whole = TraceSpan {
@@ -179,6 +197,9 @@ pub(super) fn spans(call: &FinishedCall, context: SpanContext) -> Vec<TraceSpan>
         ..span(context, context.span, &call.call, SERVER, begin, call.took)
     };
     let mut all = vec![whole];
+    if !call.runs.is_empty() {
+        return all;
+    }
     let mut at = begin + length(call.asked);
     let times = call.times;
     let parts = [
@@ -197,7 +218,7 @@ pub(super) fn spans(call: &FinishedCall, context: SpanContext) -> Vec<TraceSpan>
     all
 }
 
-fn span(
+pub(super) fn span(
     context: SpanContext,
     span: u64,
     name: &str,
@@ -217,15 +238,15 @@ fn span(
     }
 }
 
-fn nanos(at: SystemTime) -> u64 {
+pub(super) fn nanos(at: SystemTime) -> u64 {
     at.duration_since(UNIX_EPOCH).map_or(0, length)
 }
 
-fn length(time: Duration) -> u64 {
+pub(super) fn length(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX >> 1)
 }
 
-fn attribute(key: &str, kind: AttributeKind) -> Attribute {
+pub(super) fn attribute(key: &str, kind: AttributeKind) -> Attribute {
     Attribute {
         key: key.to_owned(),
         value: Some(AttributeValue { kind: Some(kind) }),

@@ -3,8 +3,10 @@
 
 mod endpoint;
 mod messages;
+mod runs;
 mod send;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,10 +20,13 @@ use crate::service::Gauge;
 
 use super::FinishedCall;
 
+use runs::ToldBatches;
+use send::Collector;
+
 pub use endpoint::{EndpointError, TraceEndpoint};
 pub use messages::{
     Attribute, AttributeKind, AttributeValue, ExportRequest, Resource, ResourceSpans, ScopeSpans,
-    SpanStatus, TraceScope, TraceSpan,
+    SpanLink, SpanStatus, TraceScope, TraceSpan,
 };
 
 /// Calls that may wait to be sent.
@@ -43,6 +48,9 @@ pub struct TraceOptions {
     pub to: TraceEndpoint,
     /// The share of calls that are traced where the caller does not say, between 0 and 1.
     pub ratio: f64,
+    /// A file of the certificates that the collector's may be signed by; `None` for those that this
+    /// machine trusts.
+    pub trusted: Option<PathBuf>,
 }
 
 /// See the module's text.
@@ -64,7 +72,8 @@ impl TraceExporter {
         let (to, calls) = channel(QUEUE);
         let counts = Arc::default();
         let exporter = Exporter {
-            to: options.to.clone(),
+            to: Collector::new(options),
+            batches: ToldBatches::default(),
             counts: Arc::clone(&counts),
             notices,
             told: false,
@@ -115,7 +124,8 @@ impl TraceExporter {
 }
 
 struct Exporter {
-    to: TraceEndpoint,
+    to: Collector,
+    batches: ToldBatches,
     counts: Arc<TraceCounts>,
     notices: Notices,
     /// Whether it was told that spans cannot be sent.
@@ -142,8 +152,12 @@ impl Exporter {
         let spans = batch
             .iter()
             .filter_map(|call| Some(messages::spans(call, call.trace?)));
-        let request = messages::export(spans.flatten().collect());
-        let sent = timeout(PATIENCE, send::send(&self.to, &request)).await;
+        let mut spans: Vec<TraceSpan> = spans.flatten().collect();
+        let calls = batch.iter();
+        let calls = calls.filter_map(|call| Some((&**call, call.trace?)));
+        self.batches.add(calls, &mut spans);
+        let request = messages::export(spans);
+        let sent = timeout(PATIENCE, self.to.send(&request)).await;
         let why = match sent {
             Ok(Ok(())) => {
                 self.counts
@@ -159,7 +173,8 @@ impl Exporter {
             .lost
             .fetch_add(batch.len() as u64, Ordering::Relaxed);
         if !self.told {
-            self.notices.say(&format!("traces: {}: {why}", self.to));
+            self.notices
+                .say(&format!("traces: {}: {why}", self.to.endpoint()));
         }
         self.told = true;
     }

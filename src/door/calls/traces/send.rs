@@ -1,6 +1,8 @@
 //! Sending spans to a collector.
 
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
@@ -8,21 +10,68 @@ use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response, body::Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
+use crate::client::client_config;
+
+use super::TraceOptions;
 use super::endpoint::TraceEndpoint;
 use super::messages::ExportRequest;
 
 /// The call of gRPC.
 const CALL: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-/// Sends spans, by a connection of their own.
-///
-/// # Errors
-/// The collector cannot be reached, or does not take them.
-pub(super) async fn send(to: &TraceEndpoint, spans: &ExportRequest) -> io::Result<()> {
-    let host = (&*to.address.host, to.address.port);
-    let stream = TokioIo::new(TcpStream::connect(host).await?);
+/// A collector, and how it is reached.
+pub(super) struct Collector {
+    to: TraceEndpoint,
+    trusted: Option<PathBuf>,
+}
+
+impl Collector {
+    pub(super) fn new(options: &TraceOptions) -> Self {
+        Collector {
+            to: options.to.clone(),
+            trusted: options.trusted.clone(),
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> &TraceEndpoint {
+        &self.to
+    }
+
+    /// Sends spans, by a connection of their own.
+    ///
+    /// # Errors
+    /// The collector cannot be reached, is not who it says it is, or does not take them.
+    pub(super) async fn send(&self, spans: &ExportRequest) -> io::Result<()> {
+        let to = &self.to;
+        let stream = TcpStream::connect((&*to.address.host, to.address.port)).await?;
+        if !to.address.tls {
+            return over(to, stream, spans).await;
+        }
+        let mut config = client_config(self.trusted.as_ref())?;
+        let protocol: &[u8] = if to.path.is_some() {
+            b"http/1.1"
+        } else {
+            b"h2"
+        };
+        config.alpn_protocols = vec![protocol.to_owned()];
+        let name = ServerName::try_from(to.address.host.clone()).map_err(io::Error::other)?;
+        let secured = TlsConnector::from(Arc::new(config)).connect(name, stream);
+        over(to, secured.await?, spans).await
+    }
+}
+
+/// The bytes that go to a collector and come from it.
+trait Connected: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Connected for T {}
+
+async fn over(to: &TraceEndpoint, stream: impl Connected, spans: &ExportRequest) -> io::Result<()> {
+    let stream = TokioIo::new(stream);
     match &to.path {
         Some(path) => over_http(to, stream, path, spans).await,
         None => over_grpc(to, stream, spans).await,
@@ -31,13 +80,13 @@ pub(super) async fn send(to: &TraceEndpoint, spans: &ExportRequest) -> io::Resul
 
 async fn over_http(
     to: &TraceEndpoint,
-    stream: TokioIo<TcpStream>,
+    stream: TokioIo<impl Connected>,
     path: &str,
     spans: &ExportRequest,
 ) -> io::Result<()> {
     let (mut sender, connection) = http1::handshake(stream).await.map_err(io::Error::other)?;
     let request = Request::post(path)
-        .header("host", to.address.to_string())
+        .header("host", to.authority())
         .header("content-type", "application/x-protobuf")
         .body(Full::new(Bytes::from(spans.encode_to_vec())));
     let request = request.map_err(io::Error::other)?;
@@ -53,7 +102,7 @@ async fn over_http(
 
 async fn over_grpc(
     to: &TraceEndpoint,
-    stream: TokioIo<TcpStream>,
+    stream: TokioIo<impl Connected>,
     spans: &ExportRequest,
 ) -> io::Result<()> {
     let handshake = http2::handshake(TokioExecutor::new(), stream).await;
@@ -62,7 +111,8 @@ async fn over_grpc(
     frame.put_u8(0);
     frame.put_u32(u32::try_from(spans.encoded_len()).unwrap_or(u32::MAX));
     spans.encode(&mut frame).map_err(io::Error::other)?;
-    let request = Request::post(format!("http://{}{CALL}", to.address))
+    let scheme = if to.address.tls { "https" } else { "http" };
+    let request = Request::post(format!("{scheme}://{}{CALL}", to.authority()))
         .header("content-type", "application/grpc")
         .header("te", "trailers")
         .body(Full::new(frame.freeze()));

@@ -1,0 +1,109 @@
+//! Where models are wished to run, as far as a matrix says it: at most one worker of a model on each
+//! device, of the smallest batch size.
+
+use crate::allocation::{Cell, Frame};
+use crate::catalogue::{Catalogue, CatalogueEntry, InstanceGroup, InstancePlace};
+use crate::device::{Device, DeviceIndex, DeviceKind, Devices, MemberIndex};
+use crate::ensemble::BatchSize;
+
+/// Returns the workers that entries of a catalogue wish for, of the members that `is_free` is true of.
+pub(super) fn wished(
+    catalogue: &Catalogue,
+    frame: &Frame,
+    devices: &Devices,
+    is_free: impl Fn(MemberIndex) -> bool,
+) -> Vec<(Cell, BatchSize)> {
+    let size = frame.batch_sizes.smallest();
+    let mut used = vec![0_usize; devices.count()];
+    let mut cells = Vec::new();
+    for (entry, member) in single(catalogue).filter(|(_, member)| is_free(*member)) {
+        for device in places(entry.instances(), devices, &used) {
+            used[device.get()] += 1;
+            cells.push((Cell { device, member }, size));
+        }
+    }
+    cells
+}
+
+/// Returns remarks on wishes of the entry that cannot be.
+pub(super) fn remarks(entry: &CatalogueEntry, devices: &Devices) -> Vec<String> {
+    let name = entry.name();
+    let remark = |group: &InstanceGroup| {
+        let there = suitable(group, devices).len();
+        let on = match group.place {
+            InstancePlace::Gpus => "GPUs",
+            InstancePlace::Processors | InstancePlace::Any => "devices",
+        };
+        let why = match (there, group.count) {
+            (0, _) => format!("there are no such {on} here"),
+            (there, count) if is_each(group) && count > 1 => {
+                format!(
+                    "one instance on each of {there} {on}, not {count}, whose lanes run beside each other"
+                )
+            }
+            (there, count) if !is_each(group) && count > there => {
+                format!("one instance on each of {there} {on}, not {count} in all")
+            }
+            _ => return None,
+        };
+        Some(format!(
+            "model `{name}`: `instance_group` of its config.pbtxt: {why}"
+        ))
+    };
+    entry.instances().iter().filter_map(remark).collect()
+}
+
+/// The entries that are one member alone, whose place is theirs to wish for.
+fn single(catalogue: &Catalogue) -> impl Iterator<Item = (&CatalogueEntry, MemberIndex)> {
+    let entries = catalogue.entries().iter();
+    entries.filter_map(|entry| match entry.columns()[..] {
+        [member] => Some((entry, member)),
+        _ => None,
+    })
+}
+
+/// Returns the devices of groups, each once: those that others use least come first.
+fn places(groups: &[InstanceGroup], devices: &Devices, used: &[usize]) -> Vec<DeviceIndex> {
+    let mut all: Vec<DeviceIndex> = Vec::new();
+    for group in groups {
+        let mut suitable = suitable(group, devices);
+        suitable.retain(|device| !all.contains(device));
+        suitable.sort_by_key(|device| used[device.get()]);
+        if !is_each(group) {
+            suitable.truncate(group.count);
+        }
+        all.extend(suitable);
+    }
+    all
+}
+
+/// Whether a group is of instances on each of its devices, not of so many in all.
+fn is_each(group: &InstanceGroup) -> bool {
+    group.place == InstancePlace::Gpus || !group.gpus.is_empty()
+}
+
+/// Returns the devices of a group.
+fn suitable(group: &InstanceGroup, devices: &Devices) -> Vec<DeviceIndex> {
+    let accelerates = |device: &Device| device.kind.is_accelerator();
+    let any_gpu = devices.iter().any(accelerates);
+    let wants_gpus = match group.place {
+        InstancePlace::Gpus => true,
+        InstancePlace::Processors => false,
+        InstancePlace::Any => any_gpu,
+    };
+    let mut gpus = 0_u32;
+    let numbered = (0..devices.count()).map(DeviceIndex::new);
+    let of_kind = numbered.filter(|index| {
+        let device = devices.get(*index);
+        if !accelerates(device) {
+            return !wants_gpus;
+        }
+        let number = match &device.kind {
+            DeviceKind::Gpu { info } => u32::try_from(info.index).unwrap_or(u32::MAX),
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => gpus,
+        };
+        gpus += 1;
+        wants_gpus && (group.gpus.is_empty() || group.gpus.contains(&number))
+    });
+    of_kind.collect()
+}

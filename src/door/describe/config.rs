@@ -1,0 +1,120 @@
+//! The configuration of a model, as the published interface file has it.
+
+use divisi::catalogue::ComposingStep;
+use divisi::ensemble::{QueuePolicy, Queueing, TimeoutAction};
+use divisi::tensor::TensorSpec;
+
+use crate::proto::inference as proto;
+use crate::proto::inference::model_config::SchedulingChoice;
+use crate::proto::inference::model_queue_policy::TimeoutAction as TimeoutActionMessage;
+use crate::service::ModelDescription;
+
+use super::{PLATFORM, platform, shape};
+
+/// Returns the configuration of a model.
+pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
+    let most = model.batch.unwrap_or(0);
+    let composed = !model.composing.is_empty();
+    proto::ModelConfig {
+        name: model.name.clone(),
+        platform: platform(model).to_owned(),
+        backend: if composed { "" } else { PLATFORM }.to_owned(),
+        max_batch_size: i32::try_from(most).unwrap_or(i32::MAX),
+        input: model.signature.inputs.iter().map(input).collect(),
+        output: model.signature.outputs.iter().map(output).collect(),
+        scheduling_choice: match composed {
+            true => Some(SchedulingChoice::EnsembleScheduling(ensemble(
+                &model.composing,
+            ))),
+            false => {
+                let batching = || batching(model.queueing.as_deref());
+                let batching = model.batch.map(|_| batching());
+                batching.map(SchedulingChoice::DynamicBatching)
+            }
+        },
+        ..proto::ModelConfig::default()
+    }
+}
+
+fn data_type(spec: &TensorSpec) -> i32 {
+    let known = proto::DataType::from_str_name(&super::config_type(spec));
+    known.unwrap_or(proto::DataType::TypeInvalid).into()
+}
+
+fn input(spec: &TensorSpec) -> proto::ModelInput {
+    proto::ModelInput {
+        name: spec.name.clone(),
+        data_type: data_type(spec),
+        dims: shape(spec, false),
+        ..proto::ModelInput::default()
+    }
+}
+
+fn output(spec: &TensorSpec) -> proto::ModelOutput {
+    proto::ModelOutput {
+        name: spec.name.clone(),
+        data_type: data_type(spec),
+        dims: shape(spec, false),
+        ..proto::ModelOutput::default()
+    }
+}
+
+fn ensemble(steps: &[ComposingStep]) -> proto::ModelEnsembling {
+    let step = |step: &ComposingStep| proto::model_ensembling::Step {
+        model_name: step.model.clone(),
+        model_version: match step.version {
+            None => -1,
+            Some(version) => i64::try_from(version.get()).unwrap_or(i64::MAX),
+        },
+        input_map: step.inputs.iter().cloned().collect(),
+        output_map: step.outputs.iter().cloned().collect(),
+        ..proto::model_ensembling::Step::default()
+    };
+    proto::ModelEnsembling {
+        step: steps.iter().map(step).collect(),
+        ..proto::ModelEnsembling::default()
+    }
+}
+
+fn batching(queueing: Option<&Queueing>) -> proto::ModelDynamicBatching {
+    let Some(queueing) = queueing else {
+        return proto::ModelDynamicBatching::default();
+    };
+    let default = queueing.default_level();
+    let usual = queueing.policy(default);
+    let levels = queueing.levels();
+    let has_levels = levels.len() > 1;
+    let own = levels.filter(|level| has_levels && queueing.policy(*level) != usual);
+    let own = own.map(|level| (level.number() as u64, policy(queueing.policy(level))));
+    proto::ModelDynamicBatching {
+        priority_levels: if has_levels {
+            queueing.levels().len() as u64
+        } else {
+            0
+        },
+        default_priority_level: if has_levels {
+            default.number() as u64
+        } else {
+            0
+        },
+        default_queue_policy: Some(policy(usual)),
+        priority_queue_policy: own.collect(),
+        ..proto::ModelDynamicBatching::default()
+    }
+}
+
+fn policy(policy: QueuePolicy) -> proto::ModelQueuePolicy {
+    let timeout = policy.timeout;
+    let action = timeout.map(|timeout| timeout.action).unwrap_or_default();
+    let micros = timeout.map_or(0, |timeout| timeout.after.as_micros());
+    proto::ModelQueuePolicy {
+        timeout_action: match action {
+            TimeoutAction::Reject => TimeoutActionMessage::Reject,
+            TimeoutAction::Delay => TimeoutActionMessage::Delay,
+        }
+        .into(),
+        default_timeout_microseconds: u64::try_from(micros).unwrap_or(u64::MAX),
+        allow_timeout_override: timeout.is_some_and(|timeout| timeout.may_be_shorter),
+        max_queue_size: policy.most.map_or(0, |most| most.get()),
+    }
+}

@@ -1,0 +1,75 @@
+//! The configuration of a model in JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::proto::inference as proto;
+use crate::proto::inference::model_config::SchedulingChoice;
+use crate::proto::inference::model_queue_policy::TimeoutAction;
+
+/// Returns the JSON of a configuration, with the fields that mean something here.
+pub(super) fn config(config: &proto::ModelConfig) -> Value {
+    let inputs = config.input.iter();
+    let inputs = inputs.map(|input| tensor(&input.name, input.data_type, &input.dims));
+    let outputs = config.output.iter();
+    let outputs = outputs.map(|output| tensor(&output.name, output.data_type, &output.dims));
+    let mut json = json!({
+        "name": config.name,
+        "platform": config.platform,
+        "backend": config.backend,
+        "max_batch_size": config.max_batch_size,
+        "input": inputs.collect::<Vec<_>>(),
+        "output": outputs.collect::<Vec<_>>(),
+    });
+    match &config.scheduling_choice {
+        Some(SchedulingChoice::DynamicBatching(of)) => json["dynamic_batching"] = batching(of),
+        Some(SchedulingChoice::EnsembleScheduling(of)) => {
+            json["ensemble_scheduling"] = ensemble(of);
+        }
+        Some(SchedulingChoice::SequenceBatching(_)) | None => {}
+    }
+    json
+}
+
+fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Value {
+    let data_type = proto::DataType::try_from(data_type).unwrap_or_default();
+    json!({"name": name, "data_type": data_type.as_str_name(), "dims": dims})
+}
+
+fn ensemble(ensemble: &proto::ModelEnsembling) -> Value {
+    let step = |step: &proto::model_ensembling::Step| {
+        json!({
+            "model_name": step.model_name,
+            "model_version": step.model_version,
+            "input_map": step.input_map,
+            "output_map": step.output_map,
+        })
+    };
+    json!({"step": ensemble.step.iter().map(step).collect::<Vec<_>>()})
+}
+
+fn batching(batching: &proto::ModelDynamicBatching) -> Value {
+    let mut json = json!({});
+    if batching.priority_levels > 0 {
+        json["priority_levels"] = batching.priority_levels.into();
+        json["default_priority_level"] = batching.default_priority_level.into();
+    }
+    if let Some(usual) = &batching.default_queue_policy {
+        json["default_queue_policy"] = policy(usual);
+    }
+    if !batching.priority_queue_policy.is_empty() {
+        let own = batching.priority_queue_policy.iter();
+        let own = own.map(|(level, of)| (level.to_string(), policy(of)));
+        json["priority_queue_policy"] = Value::Object(own.collect::<Map<_, _>>());
+    }
+    json
+}
+
+fn policy(policy: &proto::ModelQueuePolicy) -> Value {
+    let action = TimeoutAction::try_from(policy.timeout_action).unwrap_or_default();
+    json!({
+        "timeout_action": action.as_str_name(),
+        "default_timeout_microseconds": policy.default_timeout_microseconds,
+        "allow_timeout_override": policy.allow_timeout_override,
+        "max_queue_size": policy.max_queue_size,
+    })
+}

@@ -1,0 +1,332 @@
+//! A repository of models behind the door: ensembles with the models that compose them, warm-up, and
+//! models that are loaded as their clients want them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource};
+use divisi::device::{Devices, Host};
+use divisi::serving::EngineOptions;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::limits::ServerLimits;
+use divisi_door::{InferenceServer, ServerOptions};
+use divisi_repository::{Repository, RepositorySource};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::client::{Answer, ask};
+use crate::service::options;
+
+/// A chain of `a` and `b`, and an input that both read.
+const ENSEMBLE: &str = r#"
+platform: "ensemble"
+max_batch_size: 4
+input { name: "in" data_type: TYPE_FP32 dims: 4 }
+output { name: "out" data_type: TYPE_FP32 dims: 4 }
+ensemble_scheduling { step [
+  { model_name: "a" model_version: -1 input_map { key: "x" value: "in" } output_map { key: "y" value: "t" } },
+  { model_name: "b" model_version: -1 input_map { key: "x" value: "t" } output_map { key: "y" value: "out" } }
+] }
+"#;
+
+fn network(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_files");
+    fs::read(folder.join(name)).expect("a network")
+}
+
+struct Models {
+    folder: TempDir,
+}
+
+impl Models {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Models { folder }
+    }
+
+    fn file(self, path: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, bytes).expect("writes");
+        self
+    }
+
+    fn network(self, model: &str, config: &str) -> Self {
+        let models = self.file(&format!("{model}/1/model.onnx"), network("affine.onnx"));
+        models.file(&format!("{model}/config.pbtxt"), config)
+    }
+
+    fn serve(self, with_files: bool) -> Served {
+        let source = RepositorySource::new(Repository::open(self.folder.path()).expect("opens"));
+        let read = source.read(&source.names().into_iter().collect(), &[]);
+        let start = DeploymentStart {
+            name: "models".into(),
+            devices: Devices::default_of(&Host {
+                cores: vec![0],
+                memory_bytes: 4 << 30,
+            }),
+            options: EngineOptions::default(),
+            matrix: None,
+        };
+        let deployment = Deployment::start(Some(Arc::new(source)), read, start).expect("starts");
+        let service = EnsembleService::of_deployment(Arc::new(deployment));
+        let options = ServerOptions {
+            load_files: with_files,
+            ..options(ServerLimits::default())
+        };
+        Served {
+            server: InferenceServer::start(Arc::new(service), &options).expect("starts"),
+            _models: self,
+        }
+    }
+}
+
+struct Served {
+    server: InferenceServer,
+    _models: Models,
+}
+
+impl Served {
+    fn get(&self, path: &str) -> Answer {
+        let address = self.server.addresses().http.expect("an address");
+        ask(address, "GET", path, b"")
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        let address = self.server.addresses().http.expect("an address");
+        ask(address, "POST", path, body.to_string().as_bytes())
+    }
+
+    fn load(&self, name: &str, parameters: &Value) -> Answer {
+        let body = json!({"parameters": parameters});
+        self.post(&format!("/v2/repository/models/{name}/load"), &body)
+    }
+
+    /// The counts of a model: requests, samples and batches.
+    fn counts(&self, model: &str) -> [u64; 3] {
+        let stats = self.get(&format!("/v2/models/{model}/stats")).json();
+        let stats = &stats["model_stats"][0];
+        let counts = [
+            &stats["inference_stats"]["success"]["count"],
+            &stats["inference_count"],
+            &stats["execution_count"],
+        ];
+        counts.map(|count| count.as_u64().expect("a count"))
+    }
+
+    fn infer(&self, model: &str, input: &str, rows: usize) -> Answer {
+        let data: Vec<f64> = (0..rows * 4).map(|at| at as f64 / 8.0).collect();
+        let body = json!({"inputs": [{"name": input, "datatype": "FP32", "shape": [rows, 4],
+            "data": data}]});
+        self.post(&format!("/v2/models/{model}/infer"), &body)
+    }
+
+    fn reason(&self, model: &str) -> String {
+        let index = self.post("/v2/repository/index", &json!({})).json();
+        let mut all = index.as_array().expect("a list").iter();
+        let found = all.find(|entry| entry["name"] == model).expect("is listed");
+        found["reason"].as_str().expect("words").to_owned()
+    }
+}
+
+fn chain() -> Models {
+    let models = Models::new().network("a", "max_batch_size: 4");
+    let models = models.network("b", "max_batch_size: 4");
+    models.file("e/config.pbtxt", ENSEMBLE)
+}
+
+#[test]
+fn the_configuration_of_an_ensemble_names_the_models_that_compose_it() {
+    let served = chain().serve(false);
+    let config = served.get("/v2/models/e/config").json();
+    assert_eq!(config["platform"], "ensemble");
+    assert!(config["dynamic_batching"].is_null(), "{config}");
+    let expected = json!([
+        {"model_name": "a", "model_version": -1, "input_map": {"x": "in"}, "output_map": {"y": "t"}},
+        {"model_name": "b", "model_version": -1, "input_map": {"x": "t"}, "output_map": {"y": "out"}},
+    ]);
+    assert_eq!(config["ensemble_scheduling"]["step"], expected);
+    assert_eq!(served.get("/v2/models/e").json()["platform"], "ensemble");
+}
+
+#[test]
+fn what_goes_through_an_ensemble_counts_for_the_models_that_compose_it() {
+    let served = chain().serve(false);
+    for _ in 0..3 {
+        assert_eq!(served.infer("e", "in", 2).status, 200);
+    }
+    assert_eq!(served.infer("a", "x", 1).status, 200);
+    assert_eq!(served.counts("e"), [3, 6, 3]);
+    assert_eq!(served.counts("a"), [4, 7, 4]);
+    assert_eq!(served.counts("b"), [3, 6, 3]);
+    let stats = served.get("/v2/models/b/stats").json();
+    let stats = &stats["model_stats"][0]["inference_stats"];
+    for part in ["queue", "compute_input", "compute_infer", "compute_output"] {
+        assert_eq!(stats[part]["count"], 3, "{part}: {stats}");
+    }
+    assert!(stats["compute_infer"]["ns"].as_u64() > Some(0), "{stats}");
+}
+
+#[test]
+fn queues_are_told_as_the_configuration_has_them() {
+    let models = Models::new().network(
+        "a",
+        "max_batch_size: 4 dynamic_batching { priority_levels: 3 default_priority_level: 2\n\
+         default_queue_policy { max_queue_size: 8 }\n\
+         priority_queue_policy { key: 1 value { timeout_action: DELAY\n\
+         default_timeout_microseconds: 500 allow_timeout_override: true } } }",
+    );
+    let config = models.serve(false).get("/v2/models/a/config").json();
+    let expected = json!({
+        "priority_levels": 3,
+        "default_priority_level": 2,
+        "default_queue_policy": {"timeout_action": "REJECT", "default_timeout_microseconds": 0,
+            "allow_timeout_override": false, "max_queue_size": 8},
+        "priority_queue_policy": {"1": {"timeout_action": "DELAY",
+            "default_timeout_microseconds": 500, "allow_timeout_override": true,
+            "max_queue_size": 0}},
+    });
+    assert_eq!(config["dynamic_batching"], expected);
+}
+
+fn warmup(data: &str, dims: u32) -> String {
+    format!(
+        "max_batch_size: 4 model_warmup {{ name: \"first\" batch_size: 2 count: 3 inputs {{\n\
+         key: \"x\" value {{ data_type: TYPE_FP32 dims: {dims} {data} }} }} }}"
+    )
+}
+
+#[test]
+fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
+    let infinite = f32::INFINITY.to_le_bytes().repeat(8);
+    let models = Models::new()
+        .network("zeros", &warmup("zero_data: true", 4))
+        .network("random", &warmup("random_data: true", 4))
+        .network("file", &warmup("input_data_file: \"x.bin\"", 4))
+        .file("file/warmup/x.bin", 0.5_f32.to_le_bytes().repeat(8))
+        .network("broken", &warmup("input_data_file: \"x.bin\"", 4))
+        .file("broken/warmup/x.bin", infinite)
+        .network("short", &warmup("input_data_file: \"x.bin\"", 4))
+        .file("short/warmup/x.bin", [0])
+        .network("gone", &warmup("input_data_file: \"../../x.bin\"", 4))
+        .network("wrong", &warmup("zero_data: true", 5));
+    let served = models.serve(false);
+    for model in ["zeros", "random", "file"] {
+        assert_eq!(served.infer(model, "x", 1).status, 200, "{model}");
+        assert_eq!(served.counts(model)[0], 1, "warm-up is nobody's request");
+    }
+    for (model, expected) in [
+        (
+            "broken",
+            "warm-up `first`: sample 0: value 0 is not a finite number",
+        ),
+        ("short", "short/warmup/x.bin: expected 32 bytes, found 1"),
+        ("gone", "it leads out of the repository"),
+        ("wrong", "model_warmup `first`: tensor `x`"),
+    ] {
+        let reason = served.reason(model);
+        assert!(reason.contains(expected), "{model}: {reason}");
+        assert!(served.infer(model, "x", 1).status >= 400, "{model}");
+        assert_eq!(served.load(model, &json!({})).status, 400, "{model}");
+    }
+}
+
+#[test]
+fn an_ensemble_over_a_model_that_does_not_warm_up_is_not_served_and_others_are() {
+    let infinite = f32::INFINITY.to_le_bytes().repeat(8);
+    let models = chain()
+        .network("b", &warmup("input_data_file: \"x\"", 4))
+        .file("b/warmup/x", infinite);
+    let served = models.serve(false);
+    assert_eq!(served.infer("a", "x", 1).status, 200);
+    let reason = served.reason("e");
+    let expected = "model `b`, which it uses, is not served: warm-up `first`";
+    assert!(reason.starts_with(expected), "{reason}");
+}
+
+#[test]
+fn a_model_is_loaded_with_another_configuration_until_it_is_loaded_again() {
+    let served = chain().serve(false);
+    let most = || served.get("/v2/models/a/config").json()["max_batch_size"].clone();
+    let config = json!({"name": "a", "maxBatchSize": "2"}).to_string();
+    let loaded = served.load("a", &json!({"config": config}));
+    assert_eq!(loaded.status, 200, "{loaded:?}");
+    assert_eq!(most(), 2);
+    let cases = [
+        (json!({"config": "{"}), 400, "no JSON"),
+        (
+            json!({"config": "{\"max_batch\": 1}"}),
+            400,
+            "unknown field `max_batch`",
+        ),
+        (
+            json!({"config": "{\"max_batch_size\": \"x\"}"}),
+            400,
+            "max_batch_size: expected a whole number",
+        ),
+        (
+            json!({"config": "{\"name\": \"b\"}"}),
+            400,
+            "expected `a`, that of its folder, found `b`",
+        ),
+        (
+            json!({"config": 1}),
+            400,
+            "expected a configuration as a text of JSON",
+        ),
+        (
+            json!({"other": "1"}),
+            501,
+            "parameter `other` of `load`: not supported",
+        ),
+        (
+            json!({"config": "{}", "file:1/model.onnx": "AAAA"}),
+            501,
+            "takes no files of models",
+        ),
+    ];
+    for (parameters, status, expected) in cases {
+        let refused = served.load("a", &parameters);
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(refused.error().contains(expected), "{refused:?}");
+        assert_eq!(served.infer("a", "x", 1).status, 200, "it is served still");
+    }
+    assert_eq!(served.load("a", &json!({})).status, 200);
+    assert_eq!(most(), 4);
+}
+
+#[test]
+fn a_model_is_loaded_from_files_that_its_client_brings() {
+    let served = chain().serve(true);
+    let file = STANDARD.encode(network("affine.onnx"));
+    let config = json!({"max_batch_size": 3}).to_string();
+    let brought = json!({"config": config, "file:7/model.onnx": file});
+    for model in ["a", "new"] {
+        let loaded = served.load(model, &brought);
+        assert_eq!(loaded.status, 200, "{loaded:?}");
+        let known = served.get(&format!("/v2/models/{model}")).json();
+        assert_eq!(known["versions"], json!(["7"]));
+        assert_eq!(served.infer(model, "x", 3).status, 200);
+    }
+    for (name, expected) in [
+        ("file:../x", "expected a path such as 1/model.onnx"),
+        ("file:/etc/passwd", "expected a path such as 1/model.onnx"),
+        ("file:1/../../x", "expected a path such as 1/model.onnx"),
+        ("file:", "expected a path such as 1/model.onnx"),
+    ] {
+        let refused = served.load("a", &json!({"config": config, name: file}));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.error().contains(expected), "{refused:?}");
+    }
+    let refused = served.load("a", &json!({"config": config, "file:1/model.onnx": "?"}));
+    assert!(refused.error().contains("expected base64"), "{refused:?}");
+    let refused = served.load("a", &json!({"file:1/model.onnx": file}));
+    assert!(
+        refused.error().contains("files need `config`"),
+        "{refused:?}"
+    );
+    assert_eq!(served.infer("a", "x", 3).status, 200);
+}
