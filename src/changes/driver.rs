@@ -1,8 +1,7 @@
 //! Makes changes of what an engine runs: drives the machine by the engine's clock, and does
 //! what takes time in a thread of its own, whether or not a console looks.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,15 +11,16 @@ use crate::lock::Ranked;
 use crate::metrics::Reading;
 use crate::search::evacuate;
 use crate::serving::{
-    ApplyError, ApplyStep, Engine, Leaf, LogLevel, LogTarget, Loss, MachineRank, NoFallback, Plan,
-    Setup, UntracedLine, caught,
+    ApplyError, ApplyStep, Engine, LogLevel, LogTarget, MachineRank, NoFallback, Plan, Setup,
+    UntracedLine, caught,
 };
 
 use super::change_log::MarkKind;
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+use super::inbox::{ChangeJob, Inbox};
 use super::judge::{Baseline, Terms};
 use super::machine::ChangeMachine;
-use super::status::{ChangeStatus, PastChanges};
+use super::status::ChangeStatus;
 
 /// Takes lines for the log: when, how grave, what. `tracing` is given each of them too.
 pub type ChangeJournal = Box<dyn Fn(Duration, LogLevel, String) + Send + Sync>;
@@ -30,44 +30,18 @@ pub type BringBack = Box<dyn Fn(String) + Send + Sync>;
 
 /// Applies setups one after another and remembers what ran. [`Changes::close`] ends it.
 pub struct Changes {
-    driver: Arc<Driver>,
+    pub(super) driver: Arc<Driver>,
     /// Started by the first change, or at once where devices may be lost.
     thread: Option<JoinHandle<()>>,
 }
 
 /// The state that the callers and the thread share.
-struct Driver {
-    engine: Arc<Engine>,
+pub(super) struct Driver {
+    pub(super) engine: Arc<Engine>,
     journal: ChangeJournal,
     bring_back: Option<BringBack>,
-    machine: Ranked<MachineRank, ChangeMachine>,
+    pub(super) machine: Ranked<MachineRank, ChangeMachine>,
     inbox: Arc<Inbox>,
-}
-
-/// The jobs of the thread. Losses are queued here and not passed to the machine, since they
-/// are reported while locks of the engine are held.
-#[derive(Default)]
-struct Inbox {
-    mail: Leaf<Mail>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct Mail {
-    losses: VecDeque<Loss>,
-    work: Option<ChangeWork>,
-    look_at: Option<Duration>,
-    /// Whether no further job will be queued.
-    is_over: bool,
-}
-
-/// How long the thread waits at most before it looks for jobs that woke nobody.
-const IDLE: Duration = Duration::from_secs(3600);
-
-enum Job {
-    Loss(Loss),
-    Work(ChangeWork),
-    Look,
 }
 
 impl Changes {
@@ -76,75 +50,37 @@ impl Changes {
     pub fn new(engine: Arc<Engine>, journal: ChangeJournal) -> Self {
         let graded = engine.telemetry().answers_are_real();
         let machine = ChangeMachine::new(engine.setup(), engine.telemetry().reading(), graded);
-        let driver = Driver {
-            machine: Ranked::new(machine),
-            inbox: Arc::default(),
-            engine,
-            journal,
-            bring_back: None,
-        };
-        let mut changes = Changes {
-            driver: Arc::new(driver),
-            thread: None,
-        };
-        changes.listen();
-        changes
+        Changes::driving(machine, engine, journal, None)
     }
 
-    /// Changes what `engine` runs, and goes on with the history of other models. Where the new ones are
-    /// on probation and do worse, `bring_back` is asked for those of before; it does not wait.
-    pub fn following(
-        past: PastChanges,
+    pub(super) fn driving(
+        machine: ChangeMachine,
         engine: Arc<Engine>,
         journal: ChangeJournal,
-        bring_back: BringBack,
+        bring_back: Option<BringBack>,
     ) -> Self {
-        let (graded, setup) = (engine.telemetry().answers_are_real(), engine.setup());
-        let now = engine.telemetry().now();
-        let machine = ChangeMachine::following(past, setup, engine.telemetry().reading(), graded);
-        let look = machine.first_look(now);
         let driver = Driver {
             machine: Ranked::new(machine),
             inbox: Arc::default(),
             engine,
             journal,
-            bring_back: Some(bring_back),
+            bring_back,
         };
         let mut changes = Changes {
             driver: Arc::new(driver),
             thread: None,
         };
         changes.listen();
-        if let Some(ChangeAction::LookAt(at)) = look {
-            changes.driver.inbox.put(|mail| mail.look_at = Some(at));
-            if let Err(error) = changes.start_thread() {
-                let text = format!("nobody watches the models on probation: {error}");
-                changes.driver.log(LogLevel::Warn, text).trace();
-            }
-        }
         changes
     }
 
-    /// Returns what the changes of the next models go on with, which came by a change that `why` says;
-    /// on terms they are on probation against what was measured here.
-    pub fn past(&self, why: String, terms: Option<Terms>) -> PastChanges {
-        let telemetry = self.driver.engine.telemetry();
-        let latency = telemetry.observe().latency.since;
-        let terms = terms.map(|terms| {
-            let since = self.driver.machine.lock().since().clone();
-            (terms, self.driver.baseline_since(terms, since))
-        });
-        PastChanges {
-            why,
-            terms,
-            latency: Some(latency).filter(|latency| latency.summary.count > 0),
-            ..self.driver.machine.lock().past(&telemetry.reading())
+    /// Looks at the probation that the machine began with.
+    pub(super) fn look_at(&mut self, at: Duration) {
+        self.driver.inbox.put(|mail| mail.look_at = Some(at));
+        if let Err(error) = self.start_thread() {
+            let text = format!("nobody watches what is on probation: {error}");
+            self.driver.log(LogLevel::Warn, text).trace();
         }
-    }
-
-    /// Whether the models are on probation.
-    pub fn watches_models(&self) -> bool {
-        self.driver.machine.lock().watches_models()
     }
 
     /// Works out what applying a setup would change.
@@ -302,54 +238,23 @@ impl Changes {
     }
 }
 
-impl Inbox {
-    fn put(&self, change: impl FnOnce(&mut Mail)) {
-        change(&mut self.mail.lock());
-        self.came.notify_all();
-    }
-
-    /// Waits for something to do; `None` once nothing more comes.
-    fn next(&self, engine: &Engine) -> Option<Job> {
-        let mut mail = self.mail.lock();
-        loop {
-            if let Some(loss) = mail.losses.pop_front() {
-                return Some(Job::Loss(loss));
-            }
-            if let Some(work) = mail.work.take() {
-                return Some(Job::Work(work));
-            }
-            if mail.is_over {
-                return None;
-            }
-            let wait = mail
-                .look_at
-                .map(|at| at.saturating_sub(engine.telemetry().now()));
-            if wait == Some(Duration::ZERO) {
-                mail.look_at = None;
-                return Some(Job::Look);
-            }
-            mail = mail.wait_timeout(&self.came, wait.unwrap_or(IDLE));
-        }
-    }
-}
-
 impl Driver {
     fn run(&self) {
         while let Some(job) = self.inbox.next(&self.engine) {
             let event = match job {
-                Job::Work(ChangeWork::BringModelsBack(why)) => {
+                ChangeJob::Work(ChangeWork::BringModelsBack(why)) => {
                     self.bring_back.iter().for_each(|ask| ask(why.clone()));
                     continue;
                 }
-                Job::Work(work) => {
+                ChangeJob::Work(work) => {
                     self.work(work);
                     continue;
                 }
-                Job::Loss(loss) => ChangeEvent::DeviceLost {
+                ChangeJob::Loss(loss) => ChangeEvent::DeviceLost {
                     device: loss.device,
                     reason: loss.reason.to_string(),
                 },
-                Job::Look => ChangeEvent::Looked {
+                ChangeJob::Look => ChangeEvent::Looked {
                     reading: Box::new(self.engine.telemetry().reading()),
                     in_flight: self.engine.telemetry().in_flight(),
                 },
@@ -438,7 +343,7 @@ impl Driver {
         Some(self.baseline_since(terms, start))
     }
 
-    fn baseline_since(&self, terms: Terms, start: Reading) -> Baseline {
+    pub(super) fn baseline_since(&self, terms: Terms, start: Reading) -> Baseline {
         let engine = &self.engine;
         let now = engine.telemetry().reading();
         let window = engine

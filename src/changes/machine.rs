@@ -17,22 +17,22 @@ use super::change_log::{ChangeLog, MarkKind};
 use super::event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
 use super::judge::{Baseline, JudgeVerdict, Terms};
 use super::status::{
-    Actions, ChangeStatus, PastChanges, ProbationState, ReloadState, ReloadView, RunningProbation,
-    TAKEN_BACK, UnderWay, done, failed, info,
+    Actions, ChangeStatus, ProbationState, ReloadState, ReloadView, RunningProbation, TAKEN_BACK,
+    UnderWay, done, failed, info, models_back,
 };
 
 /// The state of all changes of what runs.
 #[derive(Debug)]
 pub struct ChangeMachine {
-    frame: Arc<Frame>,
-    under_way: Option<UnderWay>,
+    pub(super) frame: Arc<Frame>,
+    pub(super) under_way: Option<UnderWay>,
     /// Devices that were lost meanwhile, and what their drivers said.
-    lost: VecDeque<(DeviceIndex, String)>,
-    is_closing: bool,
-    shown: Option<ReloadView>,
-    latency_before: Option<Distribution>,
-    log: ChangeLog,
-    probation: Option<RunningProbation>,
+    pub(super) lost: VecDeque<(DeviceIndex, String)>,
+    pub(super) is_closing: bool,
+    pub(super) shown: Option<ReloadView>,
+    pub(super) latency_before: Option<Distribution>,
+    pub(super) log: ChangeLog,
+    pub(super) probation: Option<RunningProbation>,
 }
 
 impl ChangeMachine {
@@ -49,62 +49,6 @@ impl ChangeMachine {
             log: ChangeLog::new(running, now, graded),
             probation: None,
         }
-    }
-
-    /// Creates a machine that goes on with another one's log, since other models serve; with terms they
-    /// are on probation.
-    pub fn following(past: PastChanges, running: Setup, now: Reading, graded: bool) -> Self {
-        let PastChanges {
-            log,
-            why,
-            latency,
-            terms,
-            probation,
-        } = past;
-        let frame = Arc::clone(running.matrix.frame());
-        let at = now.at;
-        let log = ChangeLog::after(log, (running, why), now, graded);
-        let watched = terms.map(|(terms, before)| {
-            let before = log.graded_baseline(before);
-            let measured = log.measured(&before.whole);
-            RunningProbation::new(terms, &before, measured, None, at)
-        });
-        ChangeMachine {
-            frame,
-            under_way: None,
-            lost: VecDeque::new(),
-            is_closing: false,
-            shown: None,
-            latency_before: latency,
-            probation: watched.or(probation.map(RunningProbation::over)),
-            log,
-        }
-    }
-
-    /// Returns what a machine for other models goes on with.
-    pub fn past(&self, now: &Reading) -> PastChanges {
-        let probation = self.probation.as_ref().map(|p| p.view.clone());
-        PastChanges {
-            log: self.log.past(now),
-            probation: probation.filter(|p| p.state != ProbationState::Watching),
-            ..PastChanges::default()
-        }
-    }
-
-    /// Returns when the probation is to be looked at next, if one is under way.
-    pub fn first_look(&self, now: Duration) -> Option<ChangeAction> {
-        self.next_look(now)
-    }
-
-    /// Whether the models are on probation: what comes back are those of before.
-    pub fn watches_models(&self) -> bool {
-        let watched = self.probation.as_ref().filter(|p| p.is_watching());
-        watched.is_some_and(|p| p.view.fallback.is_none())
-    }
-
-    /// Returns the reading at the time when the running setup began to serve.
-    pub fn since(&self) -> &Reading {
-        self.log.since()
     }
 
     /// Takes what happens at `now` and returns what is to be done about it.
@@ -177,13 +121,6 @@ impl ChangeMachine {
         let watched = self.probation.as_ref().filter(|p| p.is_watching());
         let fallback = watched.and_then(|p| p.view.fallback.as_ref());
         fallback.ok_or(ChangeRefusal::NoProbation)
-    }
-
-    /// Returns the terms of the change under way, if it has any, and what had been done
-    /// when what runs began.
-    pub fn baseline_wanted(&self) -> Option<(Terms, &Reading)> {
-        let terms = self.under_way.as_ref()?.terms?;
-        Some((terms, self.log.since()))
     }
 
     /// Returns all that is shown, with what was done by `now`.
@@ -420,7 +357,7 @@ impl ChangeMachine {
         actions
     }
 
-    fn next_look(&self, now: Duration) -> Option<ChangeAction> {
+    pub(super) fn next_look(&self, now: Duration) -> Option<ChangeAction> {
         let watched = self.probation.as_ref().filter(|p| p.is_watching())?;
         Some(ChangeAction::LookAt(now.saturating_add(watched.pause())))
     }
@@ -442,25 +379,19 @@ impl ChangeMachine {
             }
             JudgeVerdict::Failed(why) => {
                 watched.view.state = ProbationState::Failed(why.clone());
-                match watched.view.fallback.clone() {
-                    Some(fallback) => self.roll_back(now, why, Box::new(fallback)),
-                    None => models_back(why),
-                }
+                let fallback = watched.view.fallback.clone();
+                self.roll_back(now, why, fallback)
             }
         }
     }
 
-    fn roll_back(&mut self, now: Duration, why: String, fallback: Box<Setup>) -> Actions {
+    fn roll_back(&mut self, now: Duration, why: String, fallback: Option<Setup>) -> Actions {
+        let Some(fallback) = fallback.map(Box::new) else {
+            return models_back(why);
+        };
         let text = format!("probation failed: {why}; what ran before comes back");
         let change = UnderWay::new(now, ChangeOrigin::RolledBack(why));
         let begin = self.begin(change, ChangeWork::ApplySetup(fallback));
         vec![ChangeAction::Log(LogLevel::Warn, text), begin]
     }
-}
-
-/// The models of before come back: that ends the engine that this is about.
-fn models_back(why: String) -> Actions {
-    let text = format!("probation failed: {why}; the models of before come back");
-    let log = ChangeAction::Log(LogLevel::Warn, text);
-    vec![log, ChangeAction::Run(ChangeWork::BringModelsBack(why))]
 }

@@ -6,6 +6,8 @@
 mod change_log;
 mod driver;
 mod event;
+mod following;
+mod inbox;
 mod judge;
 mod limit;
 mod machine;
@@ -14,6 +16,7 @@ mod status;
 pub use change_log::{HistoryEntry, Mark, MarkKind, Measured};
 pub use driver::{BringBack, ChangeJournal, Changes};
 pub use event::{ChangeAction, ChangeEvent, ChangeOrigin, ChangeRefusal, ChangeWork};
+pub use following::PastChanges;
 pub use judge::{Baseline, Check, Judge, JudgeVerdict, Limited, Terms};
 pub use machine::ChangeMachine;
-pub use status::{ChangeStatus, PastChanges, Probation, ProbationState, ReloadState, ReloadView};
+pub use status::{ChangeStatus, Probation, ProbationState, ReloadState, ReloadView};

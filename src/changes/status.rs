@@ -9,7 +9,7 @@ use crate::metrics::{Distribution, Reading};
 use crate::serving::{ApplyError, LogLevel, Plan, Setup};
 
 use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, PastLog, changed_entries};
-use super::event::{ChangeAction, ChangeOrigin};
+use super::event::{ChangeAction, ChangeOrigin, ChangeWork};
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
 /// All that is shown of changes.
@@ -29,20 +29,6 @@ pub struct ChangeStatus {
     pub history: Vec<HistoryEntry>,
     /// The last probation, unless something was changed since.
     pub probation: Option<Probation>,
-}
-
-/// What the changes of other models leave to those of the next: history goes on.
-#[derive(Clone, Debug, Default)]
-pub struct PastChanges {
-    pub(super) log: PastLog,
-    /// The change by which the next models came.
-    pub(super) why: String,
-    /// Latencies under the models of before.
-    pub(super) latency: Option<Distribution>,
-    /// The terms of the next models, and what was measured of those of before.
-    pub(super) terms: Option<(Terms, Baseline)>,
-    /// The last probation, if it is over.
-    pub(super) probation: Option<Probation>,
 }
 
 /// A change of what runs: the one under way, or the last one.
@@ -155,6 +141,14 @@ pub(super) fn failed(error: &ApplyError, origin: &ChangeOrigin) -> (ReloadState,
     let text = format!("reload failed: {why}");
     let log = ChangeAction::Log(LogLevel::Error, text);
     (ReloadState::Failed(why), vec![log])
+}
+
+/// Returns the actions by which the models of before come back: that ends the engine that changes are
+/// about.
+pub(super) fn models_back(why: String) -> Actions {
+    let text = format!("probation failed: {why}; the models of before come back");
+    let log = ChangeAction::Log(LogLevel::Warn, text);
+    vec![log, ChangeAction::Run(ChangeWork::BringModelsBack(why))]
 }
 
 /// A probation and what it is measured from.

@@ -21,7 +21,7 @@ pub enum CatalogueChange {
     Refresh,
     /// The models before the last change come back, with their matrix.
     Undo,
-    /// What the last undo took back comes again.
+    /// The models that the last undo took back come again.
     Redo,
     /// Likewise, since the models of now did worse; says how.
     RollBack(String),

@@ -41,7 +41,7 @@ pub use generation::Generation;
 use generation::Retiring;
 pub use plan::CataloguePlan;
 use plan::PastCatalogue;
-pub use preview::{CataloguePreview, DeviceMemory};
+pub use preview::{CataloguePreview, MemoryChange};
 pub use source::{ModelOverride, ModelSource, ModelsRead};
 pub use status::{LoadState, ModelStatus};
 

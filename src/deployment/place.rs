@@ -9,7 +9,7 @@ use crate::serving::EngineOptions;
 
 use super::DeploymentError;
 use super::generation::Generation;
-use super::preview::DeviceMemory;
+use super::preview::MemoryChange;
 use super::wish::wished;
 
 /// Returns a matrix for a catalogue: models where they are wished, others by worst-fit decreasing.
@@ -37,7 +37,7 @@ pub(super) struct Placement {
     /// The device without room for both, if there is one.
     pub not_beside: Option<NoRoomBeside>,
     /// The memory of each device.
-    pub memory: Vec<DeviceMemory>,
+    pub memory: Vec<MemoryChange>,
 }
 
 /// A device has no room for a worker beside what runs.
@@ -125,11 +125,11 @@ fn memory(
     during: Option<&Ledger>,
     footprints: &Footprints,
     devices: &Devices,
-) -> Vec<DeviceMemory> {
+) -> Vec<MemoryChange> {
     let now = running.engine.ledger(&running.engine.matrix()).ok();
     let after = footprints.book(matrix, devices).ok();
     let booked = |ledger: Option<&Ledger>, device| ledger.map(|ledger| ledger.booked(device));
-    let of_device = |(index, device): (DeviceIndex, &Device)| DeviceMemory {
+    let of_device = |(index, device): (DeviceIndex, &Device)| MemoryChange {
         device: device.name.clone(),
         now: booked(now.as_ref(), index).unwrap_or(0),
         during: booked(during, index),
@@ -171,6 +171,14 @@ fn beside(
 ) -> Result<Ledger, NoRoomBeside> {
     let now = running.engine.ledger(&running.engine.matrix());
     let mut ledger = now.unwrap_or_else(|_| Ledger::new(devices));
+    if let Some((space, bytes)) = footprints.pool(devices) {
+        let device = devices.iter().find(|device| device.space == space);
+        ledger.reserve(space, bytes).map_err(|room| NoRoomBeside {
+            device: device.map_or("the host".into(), |device| device.name.clone()),
+            needed: room.needed,
+            free: room.free,
+        })?;
+    }
     let (old, new) = (running.catalogue.models(), catalogue.models());
     for (cell, size) in matrix.workers() {
         let mut booking = footprints.booking(cell, size);

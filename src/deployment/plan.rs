@@ -19,11 +19,11 @@ pub struct CataloguePlan {
     pub(super) from: u64,
     pub(super) names: BTreeSet<String>,
     pub(super) failures: BTreeMap<String, String>,
-    /// What would be served, or `None` if that is what is.
+    /// The models that would be served, or `None` if those are served.
     pub(super) next: Option<NextCatalogue>,
 }
 
-/// What would be served, and where.
+/// The models that would be served, and where.
 pub(super) struct NextCatalogue {
     pub catalogue: Arc<Catalogue>,
     pub matrix: Matrix,

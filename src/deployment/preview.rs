@@ -1,4 +1,4 @@
-//! What a change of the models would make of columns and memory.
+//! The columns and the memory after a change of the models, before it is made.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct CataloguePreview {
     /// Columns that stay and get other places or batch sizes.
     pub moved: Vec<String>,
     /// The memory of each device.
-    pub memory: Vec<DeviceMemory>,
+    pub memory: Vec<MemoryChange>,
     /// Why old and new do not fit beside each other, if they do not: the old engine has to end
     /// first.
     pub not_beside: Option<String>,
@@ -29,7 +29,7 @@ pub struct CataloguePreview {
 /// The memory of a device in a change of the models, in bytes. Devices of one memory space say the
 /// same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceMemory {
+pub struct MemoryChange {
     /// The device.
     pub device: String,
     /// Booked now.

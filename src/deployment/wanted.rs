@@ -1,4 +1,4 @@
-//! What a change asks for: which models, read from where, and where they would run.
+//! The wish of a change: which models, read from where, and where they would run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::{
 };
 
 /// The models that a change asks for.
-struct WantedModels {
+struct ModelsAskedFor {
     names: BTreeSet<String>,
     read: ModelsRead,
     /// How they ran before.
     setup: Option<Box<Setup>>,
 }
 
-impl WantedModels {
+impl ModelsAskedFor {
     fn again(past: &PastCatalogue) -> Self {
-        WantedModels {
+        ModelsAskedFor {
             names: past.names.clone(),
             read: ModelsRead {
                 entries: past.entries.clone(),
@@ -68,15 +68,15 @@ impl Deployment {
         wanted: &WantedNames,
         running: &Generation,
         change: &CatalogueChange,
-    ) -> Result<WantedModels, DeploymentError> {
+    ) -> Result<ModelsAskedFor, DeploymentError> {
         let names = match change {
             CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
                 let before = wanted.past.before().ok_or(DeploymentError::NoUndo)?;
-                return Ok(WantedModels::again(before));
+                return Ok(ModelsAskedFor::again(before));
             }
             CatalogueChange::Redo => {
                 let after = wanted.past.after().ok_or(DeploymentError::NoRedo)?;
-                return Ok(WantedModels::again(after));
+                return Ok(ModelsAskedFor::again(after));
             }
             CatalogueChange::Load(name) => self.with(wanted, name)?,
             CatalogueChange::Unload { name, dependents } => {
@@ -85,7 +85,7 @@ impl Deployment {
             CatalogueChange::Refresh => self.source()?.names().into_iter().collect(),
         };
         let read = self.read(wanted, running, &names, change.model())?;
-        Ok(WantedModels {
+        Ok(ModelsAskedFor {
             names,
             read,
             setup: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyCode;
 use divisi::codes::Code;
-use divisi::deployment::{CatalogueChange, CataloguePreview, DeviceMemory, Handover};
+use divisi::deployment::{CatalogueChange, CataloguePreview, Handover, MemoryChange};
 use divisi::device::MemberIndex;
 use divisi::metrics::LatencySummary;
 use divisi::session::{
@@ -103,7 +103,7 @@ fn plan(change: CatalogueChange, preview: CataloguePreview) -> ModelChangeView {
 }
 
 fn preview(during: Option<u64>) -> CataloguePreview {
-    let memory = |device: &str| DeviceMemory {
+    let memory = |device: &str| MemoryChange {
         device: device.into(),
         now: 812 << 20,
         during: during.map(|mib| mib << 20),

@@ -227,13 +227,10 @@ fn models_that_do_worse_on_probation_are_taken_back() {
     let mut session = session(&deployment);
     let _askers = Askers::of(&deployment);
     until(&mut session, |shown| shown.counters.answered > 1000);
-    case.put(entry("a", 2, &network("a", 8, 4)));
-    // No model is a million times as fast.
-    applied(
-        &mut session,
-        CatalogueChange::Load("a".into()),
-        Some(terms(1e-6)),
-    );
+    // Ten thousand times as much to compute.
+    case.put(entry("a", 2, &network("a", 100_000, 4)));
+    let load = CatalogueChange::Load("a".into());
+    applied(&mut session, load, Some(terms(2.0)));
     let shown = until(&mut session, |shown| {
         shown.generation == 2 && is_done(shown)
     });

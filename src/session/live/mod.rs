@@ -149,7 +149,7 @@ impl LiveSession {
         changeable.ok_or_else(|| SessionRefusal::ModelsFixed.into())
     }
 
-    fn told(&self) -> model_changes::Told {
+    fn told(&self) -> model_changes::TellOutcome {
         told(&self.log, &self.session.engine)
     }
 
@@ -293,7 +293,7 @@ impl LiveSession {
 }
 
 /// Returns what writes to the log what became of a change of the models.
-fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::Told {
+fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
     let (log, engine) = (Arc::clone(log), Arc::clone(engine));
     Box::new(move |change, state| {
         if let Some((level, text)) = models::outcome(change, state) {

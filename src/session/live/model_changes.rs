@@ -10,8 +10,8 @@ use crate::deployment::{Applied, CatalogueChange, CataloguePlan, Deployment, Han
 use crate::serving::Leaf;
 use crate::session::{ModelChangeState, ModelChangeView, ModelsChanged, Refusal, SessionRefusal};
 
-/// Told what became of a change: what the log says of it.
-pub(super) type Told = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;
+/// TellOutcome what became of a change: what the log says of it.
+pub(super) type TellOutcome = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;
 
 /// Lets the built-in load rest (`true`) while nobody answers, or go on.
 pub(super) type HoldLoad = Box<dyn Fn(bool) + Send>;
@@ -48,7 +48,7 @@ impl ModelChanges {
         &self,
         deployment: &Arc<Deployment>,
         change: CatalogueChange,
-        told: Told,
+        told: TellOutcome,
     ) -> Result<(), Refusal> {
         let state = ModelChangeState::UnderWay(Handover::Beside);
         let number = self.begin(change.clone(), state)?;
@@ -75,7 +75,7 @@ impl ModelChanges {
         &self,
         deployment: &Arc<Deployment>,
         change: CatalogueChange,
-        told: Told,
+        told: TellOutcome,
     ) -> Result<(), Refusal> {
         let number = self.begin(change.clone(), ModelChangeState::Reading)?;
         let (deployment, this) = (Arc::clone(deployment), self.clone());
@@ -101,7 +101,7 @@ impl ModelChanges {
         number: u64,
         (handover, terms): (Handover, Option<Terms>),
         hold: HoldLoad,
-        told: Told,
+        told: TellOutcome,
     ) -> Result<(), Refusal> {
         let plan = self.take_plan(number, ModelChangeState::UnderWay(handover))?;
         self.0.lock().terms = terms;

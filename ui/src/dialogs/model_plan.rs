@@ -1,4 +1,4 @@
-//! What a change of the models would make, to be applied by `y`, on probation by `g`, or with the old
+//! The plan of a change of the models, to be applied by `y`, on probation by `g`, or with the old
 //! engine ended first by `f`, where both do not fit beside each other.
 
 use crossterm::event::{KeyCode, KeyEvent};

@@ -1,0 +1,69 @@
+//! The inbox of the thread that makes changes.
+
+use std::collections::VecDeque;
+use std::sync::Condvar;
+use std::time::Duration;
+
+use crate::serving::{Engine, Leaf, Loss};
+
+use super::event::ChangeWork;
+
+/// The jobs of the thread. Losses are queued here and not passed to the machine, since they
+/// are reported while locks of the engine are held.
+#[derive(Default)]
+pub(super) struct Inbox {
+    mail: Leaf<Mail>,
+    came: Condvar,
+}
+
+/// Jobs that wait.
+#[derive(Default)]
+pub(super) struct Mail {
+    pub(super) losses: VecDeque<Loss>,
+    pub(super) work: Option<ChangeWork>,
+    pub(super) look_at: Option<Duration>,
+    /// Whether no further job will be queued.
+    pub(super) is_over: bool,
+}
+
+/// How long the thread waits at most before it looks for jobs that woke nobody.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// A job of the thread.
+pub(super) enum ChangeJob {
+    Loss(Loss),
+    Work(ChangeWork),
+    Look,
+}
+
+impl Inbox {
+    /// Adds a job, and wakes the thread.
+    pub(super) fn put(&self, change: impl FnOnce(&mut Mail)) {
+        change(&mut self.mail.lock());
+        self.came.notify_all();
+    }
+
+    /// Waits for something to do; `None` once nothing more comes.
+    pub(super) fn next(&self, engine: &Engine) -> Option<ChangeJob> {
+        let mut mail = self.mail.lock();
+        loop {
+            if let Some(loss) = mail.losses.pop_front() {
+                return Some(ChangeJob::Loss(loss));
+            }
+            if let Some(work) = mail.work.take() {
+                return Some(ChangeJob::Work(work));
+            }
+            if mail.is_over {
+                return None;
+            }
+            let wait = mail
+                .look_at
+                .map(|at| at.saturating_sub(engine.telemetry().now()));
+            if wait == Some(Duration::ZERO) {
+                mail.look_at = None;
+                return Some(ChangeJob::Look);
+            }
+            mail = mail.wait_timeout(&self.came, wait.unwrap_or(IDLE));
+        }
+    }
+}
