@@ -70,6 +70,10 @@ pub(super) fn start_beside(
 impl Generation {
     /// Follows the policy of another engine, where it suits the batch sizes.
     fn take_over(&self, other: &Engine) {
+        if other.catalogue().entries().is_empty() {
+            // It served nothing, so that nobody chose its policy for anything.
+            return;
+        }
         let policy = other.settings().policy();
         let setup = self.engine.setup();
         let wanted = crate::serving::Setup { policy, ..setup };

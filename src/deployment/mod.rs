@@ -68,16 +68,18 @@ pub struct DeploymentStart {
 }
 
 impl Deployment {
-    /// Serves `entries`, which were read from `source`; without one nothing is loaded or unloaded later.
+    /// Serves the models that were read from `source`; without one nothing is loaded or unloaded later.
+    /// There may be none yet, where some can be loaded.
     ///
     /// # Errors
-    /// They are no catalogue, do not fit, or a worker does not start.
+    /// None of them can be read, they are no catalogue, do not fit, or a worker does not start.
     pub fn start(
         source: Option<Arc<dyn ModelSource>>,
         read: ModelsRead,
         start: DeploymentStart,
     ) -> Result<Self, DeploymentError> {
-        if read.entries.is_empty() {
+        let waits = source.is_some() && read.failures.is_empty();
+        if read.entries.is_empty() && !waits {
             return Err(DeploymentError::nothing(&read.failures));
         }
         let names = read.entries.iter().map(|entry| entry.name.clone());
@@ -153,7 +155,7 @@ impl Deployment {
     /// Unloads a model; with `dependents` also the pipelines that use it, which are refused otherwise.
     ///
     /// # Errors
-    /// It is not served, a pipeline uses it, or nothing would be left.
+    /// It is not served, or a pipeline uses it.
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
         self.source()?;
         let mut wanted = self.changing.lock();
@@ -206,9 +208,6 @@ impl Deployment {
         let mut read = self.source()?.read(&names, &before);
         read.keep_served(&names, &before);
         self.keep_notices(&mut read.notices);
-        if read.entries.is_empty() {
-            return Err(DeploymentError::nothing(&read.failures));
-        }
         if !read.is_same(&before) {
             self.switch(wanted, &running, read.entries)?;
         }

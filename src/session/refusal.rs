@@ -51,7 +51,7 @@ impl<E: Coded + ToString> From<E> for Refusal {
 /// The reasons why a session refuses a request, except those of changes to the setup.
 #[derive(Debug, Error)]
 pub enum SessionRefusal {
-    /// What is asked has no samples to send.
+    /// A model that is asked has no samples to send.
     #[error(transparent)]
     NoSamples(MissingSamples),
     /// Shares are no mix of what is served.
@@ -85,6 +85,9 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// No model is served.
+    #[error("no model is served; load one first")]
+    NothingServed,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -150,6 +153,7 @@ impl Coded for SessionRefusal {
             SessionRefusal::Target(_) => Code::TargetInvalid,
             SessionRefusal::Search(error) => error.code(),
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
+            SessionRefusal::NothingServed => Code::NoModels,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,
