@@ -142,8 +142,8 @@ pub enum InvalidMatrix {
         /// The batch sizes that are allowed.
         allowed: String,
     },
-    /// The frame has no device or no member.
-    #[error("a matrix needs at least one device and one member")]
+    /// The frame has no device.
+    #[error("a matrix needs at least one device")]
     Empty,
 }
 
@@ -155,7 +155,7 @@ impl Matrix {
     /// It breaks a rule.
     pub fn new(frame: Arc<Frame>, entries: Vec<Option<BatchSize>>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (frame.devices.len(), frame.members.len());
-        if devices == 0 || members == 0 {
+        if devices == 0 {
             return Err(InvalidMatrix::Empty);
         }
         if entries.len() != devices * members {
@@ -256,9 +256,11 @@ impl Matrix {
 
     /// Returns the entries as numbers, a row a device, 0 for no worker.
     pub fn rows(&self) -> Vec<Vec<usize>> {
-        self.entries
-            .chunks(self.frame.members.len())
-            .map(|row| row.iter().map(|e| e.map_or(0, BatchSize::get)).collect())
+        let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
+        let number = |entry: &Option<BatchSize>| entry.map_or(0, BatchSize::get);
+        let row = |device| self.entries[device * members..][..members].iter();
+        (0..devices)
+            .map(|device| row(device).map(number).collect())
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! What is asked of the models of a catalogue: a mix of its entries, and how many of the rows of each
+//! The demand on the models of a catalogue: a mix of its entries, and how many of the rows of each
 //! entry reach each of its steps.
 
 use std::sync::Arc;
@@ -111,8 +111,8 @@ impl Demand {
     pub fn in_words(&self) -> String {
         let entries = self.catalogue.entries();
         let word = |(entry, share): (usize, f64)| {
-            let name = entries[entry].name();
-            format!("{:.3} % {name}", 100.0 * share)
+            let percent = (share * 1e5).round() / 1e3;
+            format!("{percent} % {}", entries[entry].name())
         };
         self.mix.asked().map(word).collect::<Vec<_>>().join(", ")
     }

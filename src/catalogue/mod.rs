@@ -1,7 +1,7 @@
 //! Everything that is served together: models, pipelines and ensembles by name and version, over the
 //! members that they share.
 //!
-//! An ensemble alone is a catalogue of one. Of several the members lie side by side, so that one matrix
+//! An ensemble alone is a catalogue of one, and a server that waits for its first model has one of none. Of several the members lie side by side, so that one matrix
 //! says where all of them run: a member that two entries hold ([`Arc::ptr_eq`]) is one column.
 
 mod demand;
@@ -104,6 +104,8 @@ pub enum BatchDimension {
     Any,
     /// The samples of a request, at most so many.
     AtMost(usize),
+    /// Always so many samples.
+    Exactly(usize),
     /// None: a request is one sample.
     None,
 }
@@ -220,13 +222,22 @@ impl Catalogue {
         }
     }
 
+    /// Returns the catalogue called `name` in which there is nothing yet.
+    pub fn empty(name: &str) -> Self {
+        Catalogue {
+            entries: Vec::new(),
+            models: Arc::new(Ensemble::without_members(name.to_owned())),
+        }
+    }
+
     /// Creates the catalogue called `name`. Settings that all share are those of its first entry.
     ///
     /// # Errors
-    /// There is no entry, or two have the same name and version.
+    /// Two entries have the same name and version.
     pub fn new(name: &str, mut entries: Vec<NewEntry>) -> Result<Self, CatalogueError> {
-        if let [_] = entries[..] {
-            let only = entries.pop().ok_or(CatalogueError::Empty)?;
+        if entries.len() == 1
+            && let Some(only) = entries.pop()
+        {
             return Ok(Catalogue::alone(only));
         }
         let mut columns = Columns::default();
@@ -247,7 +258,9 @@ impl Catalogue {
                 instances: new.instances,
             });
         }
-        let first = all.first().ok_or(CatalogueError::Empty)?;
+        let Some(first) = all.first() else {
+            return Ok(Catalogue::empty(name));
+        };
         let sizes = all.iter().map(|e| &e.ensemble.batch_sizes);
         let models = Ensemble {
             name: name.to_owned(),

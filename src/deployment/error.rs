@@ -42,8 +42,8 @@ pub enum DeploymentError {
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     Fixed,
-    /// No model would be served.
-    #[error("no model would be left to serve{0}")]
+    /// No model can be served.
+    #[error("no model can be served{0}")]
     Nothing(String),
     /// The models are no catalogue.
     #[error(transparent)]

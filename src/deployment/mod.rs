@@ -98,10 +98,15 @@ pub struct DeploymentStart {
 }
 
 /// Starts the first generation, without the models that do not answer what they are asked first.
-fn first(start: &DeploymentStart, read: &mut ModelsRead) -> Result<Generation, DeploymentError> {
+fn first(
+    start: &DeploymentStart,
+    read: &mut ModelsRead,
+    can_change: bool,
+) -> Result<Generation, DeploymentError> {
     let mut matrix = start.matrix.clone();
     loop {
-        if read.entries.is_empty() {
+        let waits = can_change && read.failures.is_empty();
+        if read.entries.is_empty() && !waits {
             return Err(DeploymentError::nothing(&read.failures));
         }
         let catalogue = Arc::new(Catalogue::new(&start.name, read.entries.clone())?);
@@ -126,10 +131,11 @@ fn first(start: &DeploymentStart, read: &mut ModelsRead) -> Result<Generation, D
 }
 
 impl Deployment {
-    /// Serves `entries`, which were read from `source`; without one nothing is loaded or unloaded later.
+    /// Serves the models that were read from `source`; without one nothing is loaded or unloaded later.
+    /// There may be none yet, where some can be loaded.
     ///
     /// # Errors
-    /// They are no catalogue, do not fit, or a worker does not start.
+    /// None of them can be read, they are no catalogue, do not fit, or a worker does not start.
     pub fn start(
         source: Option<Arc<dyn ModelSource>>,
         read: ModelsRead,
@@ -142,7 +148,7 @@ impl Deployment {
             ..start.options
         };
         let (start, mut read) = (DeploymentStart { options, ..start }, read);
-        let first = first(&start, &mut read)?;
+        let first = first(&start, &mut read, source.is_some())?;
         let wanted = WantedNames {
             names,
             failures: read.failures,
@@ -213,7 +219,7 @@ impl Deployment {
     /// Unloads a model; with `dependents` also the pipelines that use it, which are refused otherwise.
     ///
     /// # Errors
-    /// It is not served, a pipeline uses it, or nothing would be left.
+    /// It is not served, or a pipeline uses it.
     pub fn unload(&self, name: &str, dependents: bool) -> Result<(), DeploymentError> {
         let name = name.to_owned();
         self.change(CatalogueChange::Unload { name, dependents })

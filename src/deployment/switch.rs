@@ -117,6 +117,10 @@ impl Deployment {
     ) -> Result<Generation, DeploymentError> {
         let settings = match &next.settings {
             Some(setup) => StartSettings::Again(setup.clone()),
+            // Of nothing nobody chose the policy.
+            None if before.catalogue.entries().is_empty() => {
+                StartSettings::Policy(next.catalogue.models().policy)
+            }
             None => StartSettings::Policy(ran.policy),
         };
         let catalogue = Arc::clone(&next.catalogue);

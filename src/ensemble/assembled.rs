@@ -130,6 +130,43 @@ impl Ensemble {
     }
 }
 
+impl Ensemble {
+    /// Creates the ensemble called `name` of no members: nothing is answered.
+    pub fn without_members(name: String) -> Self {
+        let answers = AnswerKind::Values {
+            count: AnswerWidth::LEAST,
+            normalise: false,
+        };
+        let signature = Signature {
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            lengths: None,
+        };
+        Ensemble {
+            name,
+            members: Vec::new(),
+            input: Input::of_values(Vec::new()).of_shape(Shape::vector(1)),
+            row_check: RowCheck::new(&signature),
+            tensors: None,
+            text: None,
+            lengths: None,
+            layout: ImageLayout::default(),
+            image_fit: ImageFit::default(),
+            answers,
+            answer_names: None,
+            rule: RuleKind::usual(answers),
+            pipeline: None,
+            apart: true,
+            segment_size: SEGMENT,
+            batch_sizes: BatchSizes::default(),
+            policy: PolicyKind::NoWait,
+            precision: Precision::default(),
+            devices: Vec::new(),
+            calibration: None,
+        }
+    }
+}
+
 /// The values of made-up samples together, at most: 1 MiB.
 const VALUES: usize = 1 << 18;
 

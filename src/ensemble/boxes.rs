@@ -66,6 +66,24 @@ impl BoxRows {
         Some(boxes.map(scored_box).collect())
     }
 
+    /// Returns why a row of finite numbers is none of boxes of so many classes, or `None` if it is one.
+    pub fn fault(self, row: &[f32], classes: usize) -> Option<String> {
+        let (count, numbers) = row.split_first()?;
+        if count.fract() != 0.0 || !(0.0..=self.most as f32).contains(count) {
+            let most = self.most;
+            return Some(format!(
+                "expected a number of boxes from 0 to {most}, found {count}"
+            ));
+        }
+        let boxes = numbers.chunks_exact(NUMBERS).take(*count as usize);
+        let mut highest = 1.0;
+        boxes.enumerate().find_map(|(number, numbers)| {
+            let why = box_fault(numbers, classes, highest)?;
+            highest = numbers[1];
+            Some(format!("box {number}: {why}"))
+        })
+    }
+
     /// Writes boxes to a row of zeros. Those beyond the most of a row are left out.
     pub(super) fn write(self, boxes: &[ScoredBox], row: &mut [f32]) {
         let Some((count, numbers)) = row.split_first_mut() else {
@@ -78,6 +96,25 @@ impl BoxRows {
             to[2..].copy_from_slice(&found.corners);
         }
     }
+}
+
+/// Returns why the numbers of a box are none, after one whose score is `highest`.
+fn box_fault(numbers: &[f32], classes: usize, highest: f32) -> Option<String> {
+    let [class, score, left, top, right, bottom] = *numbers else {
+        return None;
+    };
+    if class.fract() != 0.0 || class < 0.0 || class >= classes as f32 {
+        let last = classes.saturating_sub(1);
+        return Some(format!("expected a class from 0 to {last}, found {class}"));
+    }
+    if !(0.0..=highest).contains(&score) {
+        return Some(format!(
+            "expected scores from 1 down to 0, found {score} after {highest}"
+        ));
+    }
+    (left > right || top > bottom).then(|| {
+        format!("expected left, top, right and bottom, found {left}, {top}, {right} and {bottom}")
+    })
 }
 
 fn scored_box(numbers: &[f32]) -> ScoredBox {

@@ -140,7 +140,7 @@ impl Combination {
     /// Checks that an ensemble of `members` can answer by it.
     ///
     /// # Errors
-    /// Its parts are of another length, or no member votes.
+    /// Its parts are of another length, or no member votes of those that there are.
     pub fn check(&self, members: usize) -> Result<(), CombinationError> {
         let lengths = [
             self.weights.len(),
@@ -150,7 +150,7 @@ impl Combination {
         if lengths != [members; 3] {
             return Err(CombinationError::Length { members });
         }
-        match self.voting.contains(&true) {
+        match self.voting.contains(&true) || members == 0 {
             true => Ok(()),
             false => Err(CombinationError::NobodyVotes),
         }

@@ -21,13 +21,13 @@ pub(super) struct StepTable {
     pub when: Option<Spanned<String>>,
     pub quorum: Option<Spanned<i64>>,
     pub wait_ms: Option<Spanned<f64>>,
-    pub weights: Option<Vec<f64>>,
+    pub weights: Option<Spanned<Vec<f64>>>,
     pub k: Option<Spanned<i64>>,
-    pub at: Option<f64>,
-    pub scale: Option<f64>,
-    pub mean: Option<OneOrMore>,
-    pub std: Option<OneOrMore>,
-    pub size: Option<[i64; 2]>,
+    pub at: Option<Spanned<f64>>,
+    pub scale: Option<Spanned<f64>>,
+    pub mean: Option<Spanned<OneOrMore>>,
+    pub std: Option<Spanned<OneOrMore>>,
+    pub size: Option<Spanned<Vec<i64>>>,
 }
 
 /// Names of tensors: by a model's own names, or in order.
@@ -40,6 +40,18 @@ pub(super) enum TensorNames {
     One(String),
     List(Vec<String>),
     Map(BTreeMap<String, String>),
+}
+
+/// A field that is set.
+pub(super) struct WrittenField {
+    /// Its name.
+    pub name: &'static str,
+    /// Where its value stands.
+    pub at: usize,
+}
+
+fn place<T>(field: Option<&Spanned<T>>) -> Option<usize> {
+    field.map(|written| written.span().start)
 }
 
 /// A number, or several.
@@ -62,19 +74,20 @@ impl OneOrMore {
 
 impl StepTable {
     /// Returns the fields of steps of the host that are set.
-    pub(super) fn own_fields(&self) -> Vec<&'static str> {
+    pub(super) fn own_fields(&self) -> Vec<WrittenField> {
         let set = [
-            ("quorum", self.quorum.is_some()),
-            ("wait_ms", self.wait_ms.is_some()),
-            ("weights", self.weights.is_some()),
-            ("k", self.k.is_some()),
-            ("at", self.at.is_some()),
-            ("scale", self.scale.is_some()),
-            ("mean", self.mean.is_some()),
-            ("std", self.std.is_some()),
-            ("size", self.size.is_some()),
+            ("quorum", place(self.quorum.as_ref())),
+            ("wait_ms", place(self.wait_ms.as_ref())),
+            ("weights", place(self.weights.as_ref())),
+            ("k", place(self.k.as_ref())),
+            ("at", place(self.at.as_ref())),
+            ("scale", place(self.scale.as_ref())),
+            ("mean", place(self.mean.as_ref())),
+            ("std", place(self.std.as_ref())),
+            ("size", place(self.size.as_ref())),
         ];
-        let set = set.into_iter().filter(|(_, is)| *is);
-        set.map(|(name, _)| name).collect()
+        let set = set.into_iter();
+        set.filter_map(|(name, at)| Some(WrittenField { name, at: at? }))
+            .collect()
     }
 }

@@ -79,7 +79,7 @@ pub struct EntryOrder {
     random: Option<ChaCha8Rng>,
 }
 
-/// What is added to the seed of arrivals, so that these and the entries do not go together.
+/// Added to the seed of arrivals, so that these and the entries do not go together.
 const SEED_OF_ENTRIES: u64 = 0x6d69_785f;
 
 impl EntryOrder {

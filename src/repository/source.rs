@@ -215,7 +215,8 @@ fn entry(model: &LoadedModel) -> Option<NewEntry> {
             network: model.answers_itself(),
             batch: match model.batch {
                 ModelRows::Absent => BatchDimension::None,
-                ModelRows::Exactly(most) | ModelRows::UpTo(most) => BatchDimension::AtMost(most),
+                ModelRows::Exactly(size) => BatchDimension::Exactly(size),
+                ModelRows::UpTo(most) => BatchDimension::AtMost(most),
                 ModelRows::Open => BatchDimension::Any,
             },
             labels: labels.cloned().collect(),

@@ -51,7 +51,7 @@ impl<E: Coded + ToString> From<E> for Refusal {
 /// The reasons why a session refuses a request, except those of changes to the setup.
 #[derive(Debug, Error)]
 pub enum SessionRefusal {
-    /// What is asked has no samples to send.
+    /// A model that is asked has no samples to send.
     #[error(transparent)]
     NoSamples(MissingSamples),
     /// Shares are no mix of what is served.
@@ -103,6 +103,9 @@ pub enum SessionRefusal {
     /// No change of the models was worked out under that number.
     #[error("this change of the models is not planned any more; plan it again")]
     NothingPlanned,
+    /// No model is served.
+    #[error("no model is served; load one first")]
+    NothingServed,
     /// A search is running.
     #[error("a search is running; cancel it first")]
     SearchRunning,
@@ -174,6 +177,7 @@ impl Coded for SessionRefusal {
             SessionRefusal::DoorOpen => Code::DoorOpen,
             SessionRefusal::DoorNotOpen => Code::DoorNotOpen,
             SessionRefusal::NotListened(_) => Code::AddressNotListened,
+            SessionRefusal::NothingServed => Code::NoModels,
             SessionRefusal::SearchRunning => Code::SearchRunning,
             SessionRefusal::SearchNotRunning => Code::SearchNotRunning,
             SessionRefusal::DoesNotFit(_) => Code::DoesNotFit,

@@ -590,6 +590,24 @@ fn spans() -> Vec<Span> {
     spans
 }
 
+/// A server that waits for its first model.
+pub fn nothing(shown: &mut Snapshot) {
+    let frame = Arc::new(Frame {
+        devices: shown.devices.iter().map(|d| d.name.clone()).collect(),
+        members: Vec::new(),
+        batch_sizes: BatchSizes::default(),
+    });
+    shown.matrix = Matrix::new(frame, Vec::new()).unwrap();
+    shown.combination = Combination::even(RuleKind::Average, 0);
+    shown.health = Health::Closed("no model is served: load one".into());
+    shown.can_load = true;
+    shown.members.clear();
+    shown.entries.clear();
+    shown.graphs.clear();
+    shown.models.clear();
+    shown.search = None;
+}
+
 /// 16 devices and 12 members, more than most screens can show.
 pub fn many(shown: &mut Snapshot) {
     let sizes = BatchSizes::default();

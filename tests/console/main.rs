@@ -51,6 +51,7 @@ mod looks;
 mod models;
 mod models_panel;
 mod network;
+mod nothing;
 #[path = "../support/npy.rs"]
 mod npy;
 mod panels;

@@ -4,7 +4,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use divisi_console::console::{Colours, ConsoleEvent, Effect, TerminalLook};
 
-use crate::fake::{Bench, many, search};
+use crate::fake::{Bench, many, nothing, search};
 
 /// Numbers that look random and repeat (xorshift).
 pub struct Dice(u64);
@@ -91,6 +91,7 @@ fn storm(seed: u64, events: u32) {
                 many(s);
                 s.search = None;
             })),
+            7 if dice.below(10) == 0 => drop(bench.show(nothing)),
             _ => written(&bench.console.handle(key(&mut dice))),
         }
         if dice.below(4) == 0 {

@@ -71,6 +71,7 @@ unknown_device 404 5
 unknown_member 404 5
 nothing_arranged 409 9
 no_samples 409 9
+mix_invalid 400 3
 load_too_large 400 3
 load_file 400 3
 search_invalid 400 3
@@ -235,6 +236,7 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
     let path = PathBuf::new;
     let refusals = [
         SessionRefusal::NoSamples(MissingSamples("a".into())),
+        SessionRefusal::NothingServed,
         SessionRefusal::Mix(MixError::Twice("a".into())),
         SessionRefusal::UnknownDevice {
             found: DeviceIndex::new(1),

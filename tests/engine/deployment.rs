@@ -12,9 +12,10 @@ use divisi::codes::{Code, Coded};
 use divisi::deployment::{
     Deployment, DeploymentError, DeploymentStart, LoadState, ModelSource, ModelsRead,
 };
+use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{DoorState, EngineOptions, PipelineIndex, Request};
-use divisi::session::{Command, LiveSession, ModelKind, Session};
+use divisi::session::{Command, Health, LiveSession, LoadPattern, ModelKind, SearchOrder, Session};
 
 use crate::common::{two_devices, until};
 use crate::folder::Folder;
@@ -145,14 +146,12 @@ fn entries_that_hold_a_member_share_its_column() {
 }
 
 #[test]
-fn a_catalogue_has_entries_and_none_twice() {
+fn a_catalogue_has_no_entry_twice() {
     let one = network("a", 3);
     let twice = Catalogue::new("all", vec![entry("a", 1, &one), entry("a", 1, &one)]);
     assert!(matches!(twice, Err(CatalogueError::Twice { .. })));
-    assert_eq!(
-        Catalogue::new("all", Vec::new()).err(),
-        Some(CatalogueError::Empty)
-    );
+    let none = Catalogue::new("all", Vec::new()).expect("there is nothing yet");
+    assert!(none.entries().is_empty() && none.models().members.is_empty());
     let two = vec![
         entry("a", 2, &one),
         entry("a", 10, &one),
@@ -265,10 +264,6 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
             deployment.unload("a", false),
             "model `a` is used by `both`; unload that first, or both with `unload_dependents`",
         ),
-        (
-            deployment.unload("a", true),
-            "no model would be left to serve",
-        ),
     ];
     for (refused, words) in cases {
         assert_eq!(refused.expect_err("refused").to_string(), words);
@@ -289,6 +284,76 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
     );
     let refused = fixed.expect("starts").load("a").expect_err("is fixed");
     assert_eq!(refused.code(), Code::ModelsFixed);
+}
+
+#[test]
+fn a_server_without_models_waits_for_the_first_and_outlives_the_last() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Err("config.pbtxt: no name".into()));
+    let deployment = Arc::new(start(&shelf, &[]).expect("there is nothing to serve yet"));
+    let running = deployment.running();
+    assert!(running.catalogue.entries().is_empty());
+    assert_eq!(running.engine.telemetry().door(), DoorState::Open);
+    assert!(running.engine.predict(Request::new(&[0.1; 4])).is_err());
+    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    let shown = session.snapshot();
+    let waits = |health: &Health| matches!(health, Health::Closed(why) if why.contains("load one"));
+    assert!(waits(&shown.health), "{:?}", shown.health);
+    assert!(shown.members.is_empty() && shown.entries.is_empty() && shown.can_load);
+    assert_eq!(shown.devices.len(), 2);
+    assert_eq!(
+        shown.models.len(),
+        2,
+        "they can be loaded: {:?}",
+        shown.models
+    );
+    session.preview(&shown.setup()).expect("nothing changes");
+    let pattern = LoadPattern::closed(1, 1);
+    for (command, code) in [
+        (Command::StartLoad(pattern), Code::NoModels),
+        (Command::StartSearch(SearchOrder::quick()), Code::NoModels),
+        (
+            Command::SetVote(MemberIndex::new(0), false),
+            Code::UnknownMember,
+        ),
+    ] {
+        let refused = session.command(command).expect_err("nothing is served");
+        assert_eq!(refused.code(), code, "{refused}");
+    }
+    let refused = deployment.load("b").expect_err("cannot be read");
+    assert_eq!(refused.code(), Code::ModelInvalid);
+    for _ in 0..2 {
+        deployment.load("a").expect("loads");
+        assert_eq!(ask(&deployment, "a"), Some(3));
+        until(&mut session, |s| {
+            s.health == Health::Serving && s.members.len() == 1
+        });
+        deployment.unload("a", false).expect("the last may go");
+        assert_eq!(ask(&deployment, "a"), None);
+        until(&mut session, |s| waits(&s.health) && s.members.is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_nothing_can_be_loaded_in_needs_a_model() {
+    let nothing = || DeploymentStart {
+        name: "nothing".into(),
+        devices: two_devices(),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let fixed = Deployment::start(None, ModelsRead::default(), nothing());
+    assert_eq!(fixed.err().map(|e| e.code()), Some(Code::NoModels));
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("b", Err("config.pbtxt: no name".into()));
+    let failed = start(&shelf, &["b"])
+        .err()
+        .expect("what was asked for cannot be read");
+    assert!(
+        failed.to_string().contains("model `b`: config.pbtxt"),
+        "{failed}"
+    );
 }
 
 #[test]

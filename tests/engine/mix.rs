@@ -72,7 +72,7 @@ fn a_mix_is_written_as_names_with_shares() {
 }
 
 proptest! {
-    /// What was sent to each is never more than a piece away from its share.
+    /// The samples sent to each are never more than a piece away from its share.
     #[test]
     fn turns_keep_to_the_shares(shares in prop::collection::vec(0u64..50, 1..6), most in 1usize..200) {
         prop_assume!(shares.iter().any(|s| *s > 0));
@@ -123,18 +123,18 @@ outputs = ["y"]
 shape = [4]
 
 [[members]]
-name = "first"
+name = "small"
 network = { builder = "perceptron", hidden = [8] }
 [[members]]
-name = "second"
+name = "large"
 network = { builder = "perceptron", hidden = [512, 512] }
 
 [[steps]]
-model = "first"
+model = "small"
 inputs = "input"
 outputs = "x"
 [[steps]]
-model = "second"
+model = "large"
 inputs = "input"
 outputs = "z"
 when = "max(x) < 0.9"
@@ -226,7 +226,9 @@ fn virtual_time_serves_entries_in_their_shares() {
 #[test]
 fn no_run_of_a_mix_exceeds_its_bound_and_the_model_is_near() {
     let devices = v100s(2);
-    for mix in ["a=1,b=1", "a=20,b=1", "a=1,b=20"] {
+    // Work on accelerators is shared out worse than the linear program says: how much, one alone says.
+    let mut alone = 0.0;
+    for mix in ["b=1", "a=1,b=1", "a=20,b=1", "a=1,b=20"] {
         let demand = demand(&[&small(), &imn4()], mix);
         let (models, rows) = (demand.models(), demand.by_member());
         let costs = Arc::new(Costs::of_laws(models, &devices));
@@ -239,9 +241,11 @@ fn no_run_of_a_mix_exceeds_its_bound_and_the_model_is_near() {
         let bench = VirtualBench::new(demand.clone(), devices.clone(), footprints, costs);
         let pace = bench.pace(&matrix).expect("runs").samples_per_s;
         assert!(pace <= 1.01 * limits.throughput(&matrix), "{mix}: {pace}");
+        let share = pace / predicted;
+        alone = if mix == "b=1" { share } else { alone };
         assert!(
-            (0.7..1.1).contains(&(pace / predicted)),
-            "{mix}: {pace} and {predicted}"
+            (0.8 * alone..1.1).contains(&share),
+            "{mix}: {share}, and {alone} alone"
         );
     }
 }

@@ -125,6 +125,7 @@ fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
     let open = TENSORS.replacen("shape = [6]", "shape = [-1]", 1);
     let strings = TENSORS.replacen("INT64", "BYTES", 1);
     let floats = TENSORS.replacen("INT64", "FP32", 1);
+    let misspelt = TENSORS.replacen("shape = [6]", "shape = [6]\nshpae = 6", 1);
     let scaled = format!("[input]\nscale = 2.0\n{TENSORS}");
     let both = format!("[input]\nshape = [18]\n{TENSORS}");
     let cases = [
@@ -144,6 +145,7 @@ fn manifests_of_tensors_that_cannot_be_are_refused_with_the_reason() {
             &floats,
             "input `mask` is INT64 [6], the ensemble's is FP32 [6]",
         ),
+        (&misspelt, "unknown field `shpae`"),
         (&scaled, "values of several tensors are taken as they are"),
         (&both, "input: expected `shape` or `tensors`, found both"),
         (

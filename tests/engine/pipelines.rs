@@ -8,7 +8,9 @@ use std::time::Duration;
 use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, Files, PolicyKind};
+use divisi::ensemble::{
+    AnswerKind, AnswerWidth, BatchSize, BoxCount, Ensemble, Files, PolicyKind, Threshold,
+};
 use divisi::pipeline::StepCondition;
 use divisi::profile::Costs;
 use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
@@ -436,6 +438,131 @@ fn errors_name_the_file_the_step_and_the_tensor() {
     let error = read("outputs = [\"input\", \"x\"]\n[[steps]]\nmodel = \"a\"\noutputs = \"x\"")
         .expect_err("too wide");
     assert!(error.contains("outputs: 8 values per sample"), "{error}");
+}
+
+#[test]
+fn errors_of_a_field_stand_at_its_line() {
+    let cases = [
+        ("top-k", "k = 0", "steps.k: expected a whole number from 1"),
+        ("softmax", "k = 2", "steps.k: `softmax` has none"),
+        (
+            "normalise",
+            "std = 0",
+            "steps.std: expected numbers above 0",
+        ),
+        (
+            "normalise",
+            "mean = nan",
+            "steps.mean: expected finite numbers",
+        ),
+        (
+            "normalise",
+            "scale = inf",
+            "steps.scale: expected a finite number",
+        ),
+        (
+            "threshold",
+            "at = nan",
+            "steps.at: expected a finite number",
+        ),
+        (
+            "weighted-mean",
+            "weights = [0]",
+            "steps.weights: expected a number above 0",
+        ),
+        (
+            "resize",
+            "size = [4, 4, 4]",
+            "steps.size: expected [height, width]",
+        ),
+        (
+            "resize",
+            "size = [4]",
+            "steps.size: expected [height, width]",
+        ),
+        (
+            "resize",
+            "size = [0, 4]",
+            "each from 1 to 32768, found [0, 4]",
+        ),
+    ];
+    for (kind, field, expected) in cases {
+        let steps = format!(
+            "outputs = [\"x\"]\n[[steps]]\nhost = \"{kind}\"\ninputs = \"input\"\noutputs = \"x\"\n{field}\n"
+        );
+        let error = read(&steps).expect_err(expected);
+        assert!(error.contains(expected), "{error}\n{expected}");
+        // The field stands in the last line: the first of steps, the models, an empty one, five of the step.
+        let line = 1 + MODELS.lines().count() + 1 + 5;
+        assert!(
+            error.contains(&format!("pipeline.toml:{line}")),
+            "{error}, line {line}"
+        );
+    }
+}
+
+#[test]
+fn rows_that_a_pipeline_answers_as_boxes_are_boxes() {
+    const TEXT: &str = "name = \"p\"\nanswers = { values = 13 }\nsegment_size = 16\nbatch_sizes = [1, 8]\n\
+         outputs = [\"x\"]\n[input]\nshape = [13]\n\
+         [[members]]\nname = \"a\"\nnetwork = { builder = \"perceptron\", hidden = [8] }\n\
+         [[steps]]\nmodel = \"a\"\ninputs = \"input\"\noutputs = \"z\"\n\
+         [[steps]]\nhost = \"concat\"\ninputs = [\"input\"]\noutputs = \"x\"\n";
+    let folder = Folder::new();
+    folder.write("pipeline.toml", TEXT.as_bytes());
+    let ensemble = Ensemble::read(&Files::at(folder.path())).expect("a pipeline");
+    let answers = AnswerKind::Boxes {
+        count: AnswerWidth::nearest(3),
+        most: BoxCount::nearest(2),
+        overlap: Threshold::default(),
+        least: Threshold::default(),
+    };
+    let ensemble = Arc::new(Ensemble {
+        answers,
+        ..ensemble
+    });
+    let engine = start(&ensemble, networks(&ensemble));
+    let rows = answers.boxes().expect("boxes");
+    let row = |numbers: &[f32]| {
+        let mut row = vec![0.0; rows.width()];
+        row[..numbers.len()].copy_from_slice(numbers);
+        row
+    };
+    for (numbers, expected) in [
+        (&[0.0][..], None),
+        (&[1.0, 2.0, 0.5, 0.0, 0.0, 4.0, 4.0], None),
+        (&[3.0], Some("a number of boxes from 0 to 2, found 3")),
+        (&[0.5], Some("found 0.5")),
+        (&[-1.0], Some("found -1")),
+        (
+            &[1.0, 3.0, 0.5, 0.0, 0.0, 4.0, 4.0],
+            Some("box 0: expected a class from 0 to 2, found 3"),
+        ),
+        (&[1.0, 0.5, 0.5, 0.0, 0.0, 4.0, 4.0], Some("found 0.5")),
+        (
+            &[1.0, 0.0, 1.5, 0.0, 0.0, 4.0, 4.0],
+            Some("scores from 1 down"),
+        ),
+        (&[1.0, 0.0, 0.5, 5.0, 0.0, 4.0, 4.0], Some("left, top")),
+        (
+            &[
+                2.0, 0.0, 0.5, 0.0, 0.0, 4.0, 4.0, 0.0, 0.6, 0.0, 0.0, 4.0, 4.0,
+            ],
+            Some("box 1: expected scores from 1 down to 0, found 0.6 after 0.5"),
+        ),
+    ] {
+        let outcome = engine.predict(Request::new(&row(numbers))).expect("let in");
+        match (expected, outcome) {
+            (None, Ok(_)) => {}
+            (Some(words), Err(Failure::Step { step, reason })) => {
+                assert!(
+                    step == "concat" && reason.contains(words),
+                    "{step}: {reason}"
+                );
+            }
+            (_, other) => panic!("{numbers:?}: {other:?}"),
+        }
+    }
 }
 
 /// Three values of one model, and one of another.

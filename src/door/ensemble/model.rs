@@ -29,6 +29,8 @@ pub(super) struct ServedModel {
     form: Arc<AnswerForm>,
     /// Its tensors have no dimension of a batch: a request is one sample.
     single: bool,
+    /// The samples that a request always has.
+    exactly: Option<usize>,
 }
 
 /// A request that the engine did not take.
@@ -74,7 +76,9 @@ impl ServedModel {
             },
             batch: match interface.batch {
                 BatchDimension::Any => Some(capacity),
-                BatchDimension::AtMost(most) => Some(most.min(capacity)),
+                BatchDimension::AtMost(most) | BatchDimension::Exactly(most) => {
+                    Some(most.min(capacity))
+                }
                 BatchDimension::None => None,
             },
             labels,
@@ -86,9 +90,30 @@ impl ServedModel {
         };
         ServedModel {
             single: description.batch.is_none(),
+            exactly: match interface.batch {
+                BatchDimension::Exactly(size) => Some(size),
+                BatchDimension::Any | BatchDimension::AtMost(_) | BatchDimension::None => None,
+            },
             description: Arc::new(description),
             form: Arc::new(form),
             pipeline,
+        }
+    }
+
+    /// Refuses a request of other than so many samples, where a model always takes as many.
+    fn check_batch(&self, tensors: &[NamedTensor]) -> Result<(), ServiceError> {
+        let Some(size) = self.exactly else {
+            return Ok(());
+        };
+        let is_other = |input: &&NamedTensor| input.tensor.dims().first() != Some(&size);
+        match tensors.iter().find(is_other) {
+            None => Ok(()),
+            Some(input) => {
+                let (name, dims) = (&input.name, input.tensor.dims());
+                Err(ServiceError::bad(format!(
+                    "input `{name}`: expected {size} as the first dimension, found {dims:?}"
+                )))
+            }
         }
     }
 
@@ -107,6 +132,7 @@ impl ServedModel {
             }
             false => &asked.inputs,
         };
+        self.check_batch(tensors)?;
         let rows = sample_rows(&self.description.signature, tensors)?;
         let computed = self.form.computed(&wanted);
         let request = Request {

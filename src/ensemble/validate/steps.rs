@@ -134,7 +134,8 @@ fn model_step(
         ));
     };
     if let Some(field) = table.own_fields().first() {
-        return wrong(format!("steps.{field}: a step of a model has none"));
+        let why = format!("steps.{}: a step of a model has none", field.name);
+        return Err(source.wrong(field.at, why));
     }
     let named = |side: &str, names: &Option<TensorNames>, own: &[TensorSpec]| match names {
         None => Ok(Vec::new()),
@@ -188,8 +189,9 @@ fn host_step(
         )));
     };
     let mut fields = table.own_fields().into_iter();
-    if let Some(field) = fields.find(|field| !known.fields.contains(field)) {
-        return Err(wrong(format!("steps.{field}: `{}` has none", known.name)));
+    if let Some(field) = fields.find(|field| !known.fields.contains(&field.name)) {
+        let why = format!("steps.{}: `{}` has none", field.name, known.name);
+        return Err(source.wrong(field.at, why));
     }
     let listed = |side: &str, names: &Option<TensorNames>| match names {
         Some(TensorNames::One(name)) => Ok(vec![name.clone()]),
@@ -199,17 +201,32 @@ fn host_step(
         ))),
     };
     Ok(WorkSpec::Host {
-        step: host(table, known.name).map_err(wrong)?,
+        step: host(table, known.name).map_err(|fault| {
+            let at = fault.at.unwrap_or(kind.span().start);
+            source.wrong(at, fault.why)
+        })?,
         inputs: listed("inputs", &table.inputs)?,
         outputs: listed("outputs", &table.outputs)?,
     })
 }
 
+/// A field of a step cannot be taken.
+struct FieldFault {
+    /// Where it stands, if it is there.
+    at: Option<usize>,
+    why: String,
+}
+
+/// Returns the fault of a field, which is expected otherwise.
+fn fault<T>(field: &str, written: Option<&Spanned<T>>, expected: &str) -> FieldFault {
+    FieldFault {
+        at: written.map(|written| written.span().start),
+        why: format!("steps.{field}: expected {expected}"),
+    }
+}
+
 /// Reads the fields of a kind of step.
-fn host(table: &StepTable, kind: &str) -> Result<HostStep, String> {
-    let numbers = |field: Option<&OneOrMore>, usual: f32| {
-        field.map_or_else(|| vec![usual], OneOrMore::numbers)
-    };
+fn host(table: &StepTable, kind: &str) -> Result<HostStep, FieldFault> {
     Ok(match kind {
         "mean" => HostStep::Mean,
         "weighted-mean" => HostStep::WeightedMean {
@@ -221,60 +238,92 @@ fn host(table: &StepTable, kind: &str) -> Result<HostStep, String> {
         "softmax" => HostStep::Softmax,
         "sigmoid" => HostStep::Sigmoid,
         "arg-max" => HostStep::ArgMax,
-        "top-k" => HostStep::TopK {
-            k: count("k", table.k.as_ref().map(|k| *k.get_ref()))?,
-        },
+        "top-k" => HostStep::TopK { k: count(table)? },
         "threshold" => HostStep::Threshold {
-            at: finite("at", table.at.unwrap_or(0.5))?,
+            at: finite("at", table.at.as_ref(), 0.5)?,
         },
-        "normalise" => {
-            let std = numbers(table.std.as_ref(), 1.0);
-            if !std.iter().all(|s| *s > 0.0 && s.is_finite()) {
-                return Err("steps.std: expected numbers above 0".into());
-            }
-            let mean = numbers(table.mean.as_ref(), 0.0);
-            if !mean.iter().all(|m| m.is_finite()) {
-                return Err("steps.mean: expected finite numbers".into());
-            }
-            let scale = finite("scale", table.scale.unwrap_or(1.0))?;
-            HostStep::Normalise { scale, mean, std }
-        }
-        _ => {
-            let [height, width] = table.size.ok_or("steps.size: expected height and width")?;
-            let side = |side| count("size", Some(side));
-            HostStep::Resize {
-                height: side(height)?,
-                width: side(width)?,
-            }
-        }
+        "normalise" => HostStep::Normalise {
+            scale: finite("scale", table.scale.as_ref(), 1.0)?,
+            mean: numbers(
+                "mean",
+                table.mean.as_ref(),
+                (0.0, f32::MIN),
+                "finite numbers",
+            )?,
+            std: numbers(
+                "std",
+                table.std.as_ref(),
+                (1.0, f32::MIN_POSITIVE),
+                "numbers above 0",
+            )?,
+        },
+        _ => size(table)?,
     })
 }
 
-fn weights(table: &StepTable) -> Result<Vec<f32>, String> {
-    let weights: Vec<f32> = table.weights.iter().flatten().map(|w| *w as f32).collect();
+fn weights(table: &StepTable) -> Result<Vec<f32>, FieldFault> {
+    let written = table.weights.as_ref();
+    let weights = written.iter().flat_map(|weights| weights.get_ref());
+    let weights: Vec<f32> = weights.map(|w| *w as f32).collect();
     match !weights.is_empty() && weights.iter().all(|w| *w > 0.0 && w.is_finite()) {
         true => Ok(weights),
-        false => Err("steps.weights: expected a number above 0 for each input".into()),
+        false => Err(fault("weights", written, "a number above 0 for each input")),
     }
 }
 
-fn finite(field: &str, number: f64) -> Result<f32, String> {
-    let number = number as f32;
+/// Reads finite numbers of at least `least`, or the usual one.
+fn numbers(
+    field: &str,
+    written: Option<&Spanned<OneOrMore>>,
+    (usual, least): (f32, f32),
+    expected: &str,
+) -> Result<Vec<f32>, FieldFault> {
+    let numbers = written.map_or_else(|| vec![usual], |written| written.get_ref().numbers());
+    match numbers.iter().all(|n| *n >= least && n.is_finite()) {
+        true => Ok(numbers),
+        false => Err(fault(field, written, expected)),
+    }
+}
+
+fn finite(field: &str, written: Option<&Spanned<f64>>, usual: f32) -> Result<f32, FieldFault> {
+    let number = written.map_or(usual, |written| *written.get_ref() as f32);
     let finite = number.is_finite().then_some(number);
-    finite.ok_or_else(|| format!("steps.{field}: expected a finite number"))
+    finite.ok_or_else(|| fault(field, written, "a finite number"))
 }
 
-fn count(field: &str, found: Option<i64>) -> Result<usize, String> {
-    let most = 1 << 15;
-    match found {
-        Some(n) if (1..=most).contains(&n) => Ok(n as usize),
-        Some(n) => Err(format!(
-            "steps.{field}: expected a whole number from 1 to {most}, found {n}"
-        )),
-        None => Err(format!(
-            "steps.{field}: expected a whole number, found none"
-        )),
-    }
+/// The most values that a step keeps, and the largest side of an image.
+const MOST: i64 = 1 << 15;
+
+fn within(number: i64) -> Option<usize> {
+    (1..=MOST).contains(&number).then_some(number as usize)
+}
+
+fn count(table: &StepTable) -> Result<usize, FieldFault> {
+    let Some(written) = &table.k else {
+        return Err(fault("k", table.k.as_ref(), "a whole number, found none"));
+    };
+    let found = *written.get_ref();
+    within(found).ok_or_else(|| {
+        let expected = format!("a whole number from 1 to {MOST}, found {found}");
+        fault("k", Some(written), &expected)
+    })
+}
+
+fn size(table: &StepTable) -> Result<HostStep, FieldFault> {
+    let Some(written) = &table.size else {
+        let expected = "[height, width], found none";
+        return Err(fault("size", table.size.as_ref(), expected));
+    };
+    let found = written.get_ref();
+    let sides = match found[..] {
+        [height, width] => within(height).zip(within(width)),
+        _ => None,
+    };
+    let (height, width) = sides.ok_or_else(|| {
+        let expected = format!("[height, width], each from 1 to {MOST}, found {found:?}");
+        fault("size", Some(written), &expected)
+    })?;
+    Ok(HostStep::Resize { height, width })
 }
 
 fn quorum(

@@ -23,6 +23,7 @@ pub enum Dimension {
 
 /// A named tensor without the dimension of the batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TensorSpec {
     /// Its name.
     pub name: String,

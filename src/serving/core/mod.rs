@@ -220,7 +220,8 @@ impl<T: Clone> Core<T> {
 
     /// Slots of a pipeline's pool.
     pub fn capacity(&self, pipeline: PipelineIndex) -> usize {
-        self.pipelines[pipeline.0].pool.capacity()
+        let served = self.pipelines.get(pipeline.0);
+        served.map_or(0, |served| served.pool.capacity())
     }
 
     /// Slots of a pipeline's pool that a request could have now.

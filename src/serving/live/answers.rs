@@ -20,7 +20,8 @@ impl EngineState {
     /// Answers requests that are complete.
     pub(super) fn deliver(&self, mut finished: LiveOwed) {
         self.sweep();
-        if finished.iter().any(|done| done.payload.is_flawed()) {
+        let is_doubtful = |d: &RequestData| d.is_flawed() || d.must_be_boxes();
+        if finished.iter().any(|done| is_doubtful(&done.payload)) {
             finished = self.without_spoilt(finished);
         }
         if finished.is_empty() {
@@ -182,9 +183,10 @@ impl EngineState {
                 self.tell_flaws(done.payload.served.column_of(member), found);
             }
         }
-        let (spoilt, sound) = finished.split(|done| self.spoilt(&done.payload).is_some());
+        let failure = |data: &RequestData| self.spoilt(data).or_else(|| no_boxes(data));
+        let (spoilt, sound) = finished.split(|done| failure(&done.payload).is_some());
         spoilt.pay(|done| {
-            if let Some(failure) = self.spoilt(&done.payload) {
+            if let Some(failure) = failure(&done.payload) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
                 done.payload.served.failed();
                 done.payload.answer(|_| Err(failure));
@@ -228,6 +230,12 @@ impl EngineState {
             flaws: self.counters.flaws.of(member),
         });
     }
+}
+
+/// Why a complete request of a pipeline that answers boxes must fail, if it must.
+fn no_boxes(data: &RequestData) -> Option<Failure> {
+    let (step, reason) = data.box_fault()?;
+    Some(Failure::Step { step, reason })
 }
 
 /// Returns the faults of a request's rows, by member.

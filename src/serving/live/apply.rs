@@ -45,7 +45,10 @@ impl Engine {
             ensemble: &self.state.ensemble,
             devices: &self.state.devices,
             footprints: &self.footprints,
-            most_segment: self.telemetry().capacity(),
+            most_segment: match self.catalogue().entries().is_empty() {
+                true => Setup::MOST_SEGMENT,
+                false => self.telemetry().capacity(),
+            },
         };
         Plan::new(self.plan_basis(), to, &limits)
     }

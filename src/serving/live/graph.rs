@@ -216,6 +216,21 @@ impl PipelineRows {
         }
     }
 
+    /// Returns the answer of a request that is complete, or `None` if it has some outputs alone.
+    pub(super) fn whole_answer(&self, storage: &Storage) -> Option<Answer> {
+        let all = 0..self.pipeline.outputs().len();
+        let is_whole = all.eq(self.outputs.iter().copied());
+        is_whole.then(|| self.outputs_of(storage))
+    }
+
+    /// Returns the name of the step that makes the first output, if one does.
+    pub(super) fn first_output(&self) -> Option<&str> {
+        match self.pipeline.outputs().first()?.source.origin {
+            RowOrigin::Step(step) => Some(&self.pipeline.step(step).name),
+            RowOrigin::Request => None,
+        }
+    }
+
     /// Returns the answer of a request that is complete, whose quorums did without the steps `late`.
     pub(super) fn answer(&self, storage: &Storage, late: &[StepIndex]) -> Answer {
         let answer = self.outputs_of(storage);

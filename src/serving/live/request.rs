@@ -183,6 +183,22 @@ impl RequestData {
         self.flawed.load(Ordering::Relaxed)
     }
 
+    /// Whether the rows of its answer have a form that nothing holds a pipeline to.
+    pub(super) fn must_be_boxes(&self) -> bool {
+        let answers = self.served.ensemble.answers;
+        self.graph.is_some() && answers.boxes().is_some()
+    }
+
+    /// Returns the step whose result is no boxes though the pipeline answers such, and why it is none.
+    pub(super) fn box_fault(&self) -> Option<(String, String)> {
+        let answers = self.served.ensemble.answers;
+        let (graph, boxes) = (self.graph.as_ref()?, answers.boxes()?);
+        let answer = graph.whole_answer(&self.served.storage)?;
+        let mut rows = answer.rows();
+        let why = rows.find_map(|row| boxes.fault(row, answers.count()))?;
+        Some((graph.first_output()?.to_owned(), why))
+    }
+
     /// Answers; a second call does nothing but being counted. Returns the panic of the
     /// combination rule, if that is why there is no answer.
     pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) -> Option<RulePanicked> {

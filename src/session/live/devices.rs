@@ -64,6 +64,9 @@ impl EngineSession {
             DoorState::Closed(reason) => return Health::Closed(reason.clone()),
             DoorState::Open => {}
         }
+        if self.engine.catalogue().entries().is_empty() {
+            return Health::Closed("no model is served: load one".into());
+        }
         let names = self.engine.devices().iter().zip(&seen.lost);
         let gone: Vec<&str> = names
             .filter(|(_, lost)| **lost)

@@ -105,6 +105,9 @@ impl EngineSession {
     }
 
     fn start_search(&mut self, method: SearchOrder) -> Result<(), Refusal> {
+        if self.engine.catalogue().entries().is_empty() {
+            return Err(SessionRefusal::NothingServed.into());
+        }
         let demand = self.demand()?;
         if method.runs_on(self.engine.devices()) {
             let samples = LoadSamples::of(demand.catalogue(), demand.mix());
@@ -220,8 +223,9 @@ impl EngineSession {
     }
 
     fn set_vote(&mut self, member: MemberIndex, votes: bool) -> Result<(), Refusal> {
-        let last = MemberIndex::new(self.ensemble.members.len() - 1);
-        if member > last {
+        let members = self.ensemble.members.len();
+        let last = MemberIndex::new(members.saturating_sub(1));
+        if member.get() >= members {
             let found = member;
             return Err(SessionRefusal::UnknownMember { found, last }.into());
         }

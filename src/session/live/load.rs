@@ -92,6 +92,9 @@ impl Load {
     /// Sends by another pattern; what was counted under the last one is kept. Returns the
     /// line for it.
     pub(super) fn start(&mut self, pattern: LoadPattern) -> Result<UntracedLine, SessionRefusal> {
+        if self.engine.catalogue().entries().is_empty() {
+            return Err(SessionRefusal::NothingServed);
+        }
         if let LoadPattern::Closed { samples, .. } = pattern {
             let (samples, most) = (samples.count(), self.capacity()?);
             if samples > most {

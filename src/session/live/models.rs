@@ -29,8 +29,11 @@ pub(super) fn views(
         failure: failure_of(entry),
         figures: figures_of(stats),
     });
+    // A change may be under way that the statuses do not know of yet.
+    let is_served = |name: &str| catalogue.find(name, None).is_some();
     let others = statuses.iter().filter_map(|status| match &status.state {
         LoadState::Loaded => None,
+        LoadState::Unloaded(_) if is_served(&status.name) => None,
         LoadState::Unloaded(reason) => Some(CatalogueView {
             name: status.name.clone(),
             version: status.version,

@@ -65,12 +65,6 @@ impl ModelControl {
     /// Returns the models to begin with, of those that are there.
     pub(super) fn names(&self, there: Vec<String>) -> Result<BTreeSet<String>> {
         let explicit = self.model_control == Some(ControlMode::Explicit);
-        if explicit && self.load_model.is_empty() {
-            bail!(
-                "--model-control explicit: expected at least one --load-model, of {}",
-                there.join(", ")
-            );
-        }
         if !explicit && !self.load_model.is_empty() {
             bail!("--load-model: expected with --model-control explicit");
         }
@@ -131,7 +125,7 @@ impl ModelsToServe {
         more: &[PathBuf],
         control: &ModelControl,
     ) -> Result<Self> {
-        if Repository::is_at(&target.ensemble) {
+        if Repository::is_at(&target.ensemble) || is_meant(&target.ensemble, control) {
             return Self::read_repository(target, more, control);
         }
         if control.is_set() {
@@ -172,7 +166,8 @@ impl ModelsToServe {
         let source = RepositorySource::new(Repository::open(path)?);
         let names = control.names(source.names())?;
         let mut read = source.read(&names, &[]);
-        if read.entries.is_empty() {
+        let waits = control.can_change() && read.failures.is_empty();
+        if read.entries.is_empty() && !waits {
             bail!("{}: {}", path.display(), none_served(&read));
         }
         if let Some(precision) = target.precision {
@@ -180,7 +175,14 @@ impl ModelsToServe {
                 Arc::make_mut(&mut entry.ensemble).precision = precision;
             }
         }
-        let (devices, mut notices) = devices_for(&read.entries[0].ensemble.devices, target)?;
+        let of_first = read
+            .entries
+            .first()
+            .map(|entry| &entry.ensemble.devices[..]);
+        let (devices, mut notices) = devices_for(of_first.unwrap_or_default(), target)?;
+        if read.entries.is_empty() {
+            notices.push("no model is served yet: load one".into());
+        }
         let failures = read.failures.iter();
         notices.extend(failures.map(|(name, why)| format!("model `{name}` is not served: {why}")));
         notices.append(&mut read.notices);
@@ -274,6 +276,15 @@ pub(super) fn open_all(
         demand.under(policy, segment),
         models.devices,
     ))
+}
+
+/// Whether a folder is to be a repository in which there is no model yet: it is empty, or the command
+/// line says when its models are loaded.
+fn is_meant(path: &Path, control: &ModelControl) -> bool {
+    let mut files = std::fs::read_dir(path).into_iter().flatten();
+    let is_empty = path.is_dir() && files.next().is_none();
+    let has_manifest = ["ensemble.toml", "pipeline.toml"].map(|m| path.join(m).exists());
+    is_empty || (path.is_dir() && control.is_set() && !has_manifest.contains(&true))
 }
 
 /// Returns the name of a folder, as that of what is in it.
