@@ -12,7 +12,7 @@ use divisi::catalogue::{
 };
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
-    Deployment, DeploymentError, DeploymentStart, LoadState, ModelSource, ModelsRead,
+    Deployment, DeploymentError, DeploymentStart, LoadState, ModelOverride, ModelSource, ModelsRead,
 };
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{DoorState, EngineOptions, PipelineIndex, Request};
@@ -260,8 +260,16 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
     shelf.put("a", Ok(vec![entry("a", 1, &one)]));
     shelf.put("both", Ok(vec![entry("both", 1, &Arc::new(both))]));
     let deployment = start(&shelf, &["a", "both"]).expect("starts");
+    let configured = ModelOverride {
+        config: Some("{}".into()),
+        ..ModelOverride::default()
+    };
     let cases = [
         (deployment.load("x"), "there is no model `x`"),
+        (
+            deployment.load_as("a", &configured),
+            "model `a`: it is as its manifest says; those of a repository may be configured",
+        ),
         (deployment.unload("x", false), "there is no model `x`"),
         (
             deployment.unload("a", false),
