@@ -29,6 +29,9 @@ pub enum DeploymentError {
         /// Why not.
         reason: String,
     },
+    /// A model is wanted otherwise than its files say, and its source reads them alone.
+    #[error("model `{0}`: it is as its manifest says; those of a repository may be configured")]
+    Overridden(String),
     /// A pipeline uses a model that is to be unloaded.
     #[error(
         "model `{name}` is used by `{by}`; unload that first, or both with `unload_dependents`"
@@ -143,6 +146,7 @@ impl Coded for DeploymentError {
         match self {
             DeploymentError::Unknown(_) => Code::ModelUnknown,
             DeploymentError::Failed { .. } => Code::ModelInvalid,
+            DeploymentError::Overridden(_) => Code::ModelUnsupported,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,
             DeploymentError::Nothing(_) | DeploymentError::Catalogue(_) => Code::NoModels,

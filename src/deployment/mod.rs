@@ -206,6 +206,9 @@ impl Deployment {
         let source = self.source()?;
         let mut wanted = self.changing.lock();
         let over = (!by.is_none()).then_some(by);
+        if over.is_some() && !source.takes_overrides() {
+            return Err(DeploymentError::Overridden(name.to_owned()));
+        }
         let put = source.override_model(name, over);
         put.map_err(|why| DeploymentError::failed(name, &why))?;
         let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));

@@ -9,16 +9,18 @@ pub trait ModelSource: Send + Sync {
     /// Returns the names of all models that there are now.
     fn names(&self) -> Vec<String>;
 
+    /// Whether models can be read otherwise than their files say.
+    fn takes_overrides(&self) -> bool {
+        false
+    }
+
     /// Reads a model otherwise than its files say from now on, or again as they do.
     ///
     /// # Errors
-    /// The source cannot do that, or the files cannot be; in words.
+    /// The files cannot be; in words.
     fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
-        let _ = name;
-        match by {
-            None => Ok(()),
-            Some(_) => Err("its source takes no configuration of others".into()),
-        }
+        let _ = (name, by);
+        Ok(())
     }
 
     /// Reads the models of these names, in every version that is to be served. Those that did not change

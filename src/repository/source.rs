@@ -79,6 +79,10 @@ impl ModelSource for RepositorySource {
         with_brought(names, &self.known.lock().overrides)
     }
 
+    fn takes_overrides(&self) -> bool {
+        true
+    }
+
     fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
         let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
         let mut known = self.known.lock();

@@ -2,15 +2,17 @@
 //! served while it was under way, and none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use divisi::catalogue::{Catalogue, CatalogueError, Interface, NewEntry};
+use divisi::catalogue::{
+    Catalogue, CatalogueError, InstanceGroup, InstancePlace, Interface, NewEntry, WarmupRequest,
+};
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
-    Deployment, DeploymentError, DeploymentStart, LoadState, ModelSource, ModelsRead,
+    Deployment, DeploymentError, DeploymentStart, LoadState, ModelOverride, ModelSource, ModelsRead,
 };
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, Files};
@@ -257,8 +259,16 @@ fn what_cannot_be_changed_is_refused_with_its_reason() {
     shelf.put("a", Ok(vec![entry("a", 1, &one)]));
     shelf.put("both", Ok(vec![entry("both", 1, &Arc::new(both))]));
     let deployment = start(&shelf, &["a", "both"]).expect("starts");
+    let configured = ModelOverride {
+        config: Some("{}".into()),
+        ..ModelOverride::default()
+    };
     let cases = [
         (deployment.load("x"), "there is no model `x`"),
+        (
+            deployment.load_as("a", &configured),
+            "model `a`: it is as its manifest says; those of a repository may be configured",
+        ),
         (deployment.unload("x", false), "there is no model `x`"),
         (
             deployment.unload("a", false),
@@ -453,4 +463,89 @@ fn a_console_follows_what_is_loaded() {
             .any(|l| l.text == "`b` version 1 is loaded")
     );
     assert!(shown.now > before.now, "time goes on");
+}
+
+#[test]
+fn models_are_placed_where_they_are_wished_as_far_as_a_matrix_says_it() {
+    let group = |count, place| InstanceGroup {
+        count,
+        place,
+        gpus: Vec::new(),
+    };
+    for (groups, expected, remark) in [
+        (vec![], 1, None),
+        (vec![group(1, InstancePlace::Processors)], 1, None),
+        (vec![group(2, InstancePlace::Any)], 2, None),
+        (
+            vec![group(3, InstancePlace::Processors)],
+            2,
+            Some("one instance on each of 2 devices, not 3 in all"),
+        ),
+        (
+            vec![group(1, InstancePlace::Gpus)],
+            1,
+            Some("there are no such GPUs here"),
+        ),
+    ] {
+        let shelf = Arc::new(Shelf::default());
+        let wished = |name: &str| NewEntry {
+            instances: groups.clone(),
+            ..entry(name, 1, &network(name, 3))
+        };
+        shelf.put("a", Ok(vec![wished("a")]));
+        shelf.put("b", Ok(vec![wished("b")]));
+        let deployment = start(&shelf, &["a"]).expect("starts");
+        let workers = || deployment.running().engine.matrix().workers().count();
+        assert_eq!(workers(), expected, "{groups:?}");
+        let told = deployment.take_notices();
+        assert_eq!(told.len(), usize::from(remark.is_some()), "{told:?}");
+        assert!(
+            remark.is_none_or(|words| told[0].ends_with(words)),
+            "{told:?}"
+        );
+        deployment.load("b").expect("loads");
+        assert_eq!(workers(), 2 * expected, "{groups:?}");
+    }
+}
+
+#[test]
+fn a_new_version_that_does_not_warm_up_leaves_the_old_one_serving() {
+    let shelf = Arc::new(Shelf::default());
+    let warm = |values: Vec<f32>| {
+        Arc::new([WarmupRequest {
+            name: "first".into(),
+            count: NonZeroUsize::MIN,
+            values,
+        }])
+    };
+    let old = NewEntry {
+        warmup: warm(vec![0.5; 8]),
+        ..entry("a", 1, &network("a", 3))
+    };
+    shelf.put("a", Ok(vec![old]));
+    let deployment = start(&shelf, &["a"]).expect("starts");
+    let new = NewEntry {
+        warmup: warm(vec![0.5; 7]),
+        ..entry("a", 2, &network("a", 4))
+    };
+    shelf.put("a", Ok(vec![new]));
+    let refused = deployment.load("a").expect_err("it does not warm up");
+    let expected = "model `a`: warm-up `first`: expected samples of 4 values, found 7 values";
+    assert_eq!(refused.to_string(), expected);
+    let number = deployment.running().number;
+    deployment.refresh().expect("nothing changed");
+    assert_eq!(
+        deployment.running().number,
+        number,
+        "it is not tried again by itself"
+    );
+    let running = deployment.running();
+    assert_eq!(running.catalogue.entries()[0].version().get(), 1);
+    let status = &deployment.models()[0];
+    assert!(
+        status
+            .failure
+            .as_ref()
+            .is_some_and(|why| why.contains("warm-up"))
+    );
 }

@@ -355,3 +355,87 @@ fn the_names_of_values_are_read_from_their_file() {
     std::fs::remove_file(written.path().join("m/names.txt")).expect("removed");
     assert!(written.failure("m").starts_with("m/names.txt: "));
 }
+
+#[test]
+fn json_says_the_same_as_the_text_format() {
+    let text = "name: \"m\" platform: \"onnxruntime_onnx\" max_batch_size: 8\n\
+        input { name: \"x\" data_type: TYPE_FP32 dims: [ 3, -1 ] reshape { shape: 3 } }\n\
+        version_policy { specific { versions: [ 1, 3 ] } }\n\
+        dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100\n\
+        priority_levels: 2 default_priority_level: 1\n\
+        priority_queue_policy { key: 2 value { timeout_action: DELAY\n\
+        default_timeout_microseconds: 7 } } }\n\
+        instance_group { count: 2 kind: KIND_CPU }\n\
+        parameters { key: \"network\" value { string_value: \"n\" } }";
+    let json = r#"{"name": "m", "platform": "onnxruntime_onnx", "maxBatchSize": 8, "backend": null,
+        "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": ["3", -1], "reshape": {"shape": [3]}}],
+        "version_policy": {"specific": {"versions": [1, "3"]}},
+        "dynamicBatching": {"preferred_batch_size": [4], "maxQueueDelayMicroseconds": "100",
+            "priority_levels": 2, "default_priority_level": 1,
+            "priority_queue_policy": {"2": {"timeout_action": 1, "default_timeout_microseconds": "7"}}},
+        "instance_group": [{"count": 2, "kind": "KIND_CPU"}],
+        "parameters": {"network": {"string_value": "n"}}}"#;
+    let of_json = ModelConfig::parse_json("c", json).expect("a configuration");
+    let mut of_text = read(text);
+    // Faults in JSON are all on line 1.
+    for input in &mut of_text.inputs {
+        input.line = 1;
+    }
+    assert_eq!(format!("{of_json:#?}"), format!("{of_text:#?}"));
+}
+
+#[test]
+fn json_that_is_no_configuration_is_refused_by_its_field() {
+    let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+    for (json, expected) in [
+        ("[", "c:1: no JSON: "),
+        ("1", "c:1: expected an object, found 1"),
+        (
+            "{\"no\": 1}",
+            "c:1: unknown field `no`, expected one of name, ",
+        ),
+        ("{\"name\": 1}", "c:1: name: expected a string, found 1"),
+        (
+            "{\"max_batch_size\": 1.5}",
+            "c:1: max_batch_size: expected a whole number from -2147483648",
+        ),
+        (
+            "{\"max_batch_size\": 99999999999}",
+            "c:1: max_batch_size: expected a whole number from",
+        ),
+        (
+            "{\"input\": [{\"data_type\": \"FP32\"}]}",
+            "c:1: input: data_type: expected one of TYPE_INVALID, ",
+        ),
+        (
+            "{\"dynamic_batching\": {}, \"sequence_batching\": {}}",
+            "c:1: sequence_batching: expected it or `dynamic_batching`, found both",
+        ),
+        (&deep, "c:1: "),
+    ] {
+        let read = ModelConfig::parse_json("c", json);
+        let found = read.expect_err(json).to_string();
+        assert!(found.starts_with(expected), "{found}");
+    }
+}
+
+#[test]
+fn priorities_that_cannot_be_are_refused_by_their_field() {
+    for (text, expected) in [
+        (
+            "dynamic_batching { priority_levels: 600 default_priority_level: 1 }",
+            "c:1: dynamic_batching.priority_levels: expected 1 to 512 levels, found 600",
+        ),
+        (
+            "dynamic_batching { priority_levels: 2 }",
+            "c:1: dynamic_batching.default_priority_level: expected a default level from 1 to 2, found 0",
+        ),
+        (
+            "dynamic_batching { priority_levels: 2 default_priority_level: 1\n\
+             priority_queue_policy { key: 3 value { max_queue_size: 1 } } }",
+            "c:2: dynamic_batching.priority_queue_policy: expected a policy of a level from 1 to 2, found one of 3",
+        ),
+    ] {
+        assert_eq!(fault(text), expected);
+    }
+}
