@@ -160,6 +160,7 @@ impl Ensemble {
             segment_size: SEGMENT,
             batch_sizes: BatchSizes::default(),
             policy: PolicyKind::NoWait,
+            queueing: None,
             precision: Precision::default(),
             devices: Vec::new(),
             calibration: None,
