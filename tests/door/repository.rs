@@ -160,8 +160,9 @@ fn what_goes_through_an_ensemble_counts_for_the_models_that_compose_it() {
     }
     assert_eq!(served.infer("a", "x", 1).status, 200);
     assert_eq!(served.counts("e"), [3, 6, 3]);
-    assert_eq!(served.counts("a"), [4, 7, 4]);
-    assert_eq!(served.counts("b"), [3, 6, 3]);
+    // A request of two rows is two batches where a batch is one row.
+    assert_eq!(served.counts("a"), [4, 7, 7]);
+    assert_eq!(served.counts("b"), [3, 6, 6]);
     let stats = served.get("/v2/models/b/stats").json();
     let stats = &stats["model_stats"][0]["inference_stats"];
     for part in ["queue", "compute_input", "compute_infer", "compute_output"] {
@@ -225,7 +226,10 @@ fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
         ),
         ("short", "short/warmup/x.bin: expected 32 bytes, found 1"),
         ("gone", "it leads out of the repository"),
-        ("wrong", "model_warmup `first`: tensor `x`"),
+        (
+            "wrong",
+            "model_warmup `first`: input `x`: expected a batch of FP32 [4], found [2, 5]",
+        ),
     ] {
         let reason = served.reason(model);
         assert!(reason.contains(expected), "{model}: {reason}");

@@ -137,17 +137,19 @@ impl ModelTally {
         self.executions.fetch_add(batches, Ordering::Relaxed);
     }
 
-    /// Counts a run for a request to another model, of which this one does a step.
-    fn ran(&self, run: &StepRun) {
-        let parts = [run.queued, run.input, run.computed, run.output];
+    /// Counts the runs for a request to another model, of which this one does a step: one request,
+    /// with the times of the run that ended last.
+    fn ran<'r>(&self, last: &StepRun, all: impl Iterator<Item = &'r StepRun> + Clone) {
+        let parts = [last.queued, last.input, last.computed, last.output];
         self.success.add(parts.iter().sum());
         let counters = [&self.queue, &self.input, &self.compute, &self.output];
         for (counter, part) in counters.into_iter().zip(parts) {
             counter.add(part);
         }
-        let batches = u64::from(run.batch.is_some_and(|batch| batch.is_first));
-        self.executions.fetch_add(batches, Ordering::Relaxed);
-        self.samples.fetch_add(run.rows as u64, Ordering::Relaxed);
+        let rows: usize = all.clone().map(|run| run.rows).sum();
+        self.samples.fetch_add(rows as u64, Ordering::Relaxed);
+        self.executions
+            .fetch_add(batches_begun(all), Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
@@ -181,6 +183,12 @@ impl ModelTally {
             pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
         }
     }
+}
+
+/// Returns the batches whose first rows are those of runs: so each is counted once, whoever shares it.
+fn batches_begun<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
+    let begun = runs.filter(|run| run.batch.is_some_and(|batch| batch.is_first));
+    begun.count() as u64
 }
 
 /// Returns the milliseconds of Unix time.
@@ -248,16 +256,15 @@ impl Tallies {
     /// are its own: those that it began, or one where it is no single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
         let mut own = None;
-        for run in runs {
-            let step = model.steps.get(run.step.get());
-            let Some(doer) = step.and_then(|step| step.model.as_ref()) else {
+        for (number, step) in model.steps.iter().enumerate() {
+            let Some(doer) = &step.model else {
                 continue;
             };
+            let of_step = runs.iter().filter(|run| run.step.get() == number);
             if model.is(doer) {
-                let is_first = run.batch.is_some_and(|batch| batch.is_first);
-                *own.get_or_insert(0) += u64::from(is_first);
-            } else {
-                self.of_other(doer).ran(run);
+                own = Some(batches_begun(of_step));
+            } else if let Some(last) = of_step.clone().next_back() {
+                self.of_other(doer).ran(last, of_step);
             }
         }
         own.unwrap_or(1)
