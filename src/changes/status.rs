@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::{Distribution, Reading};
 use crate::serving::{ApplyError, LogLevel, Plan, Setup};
 
-use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, PastLog, changed_entries};
+use super::change_log::{ChangeLog, HistoryEntry, Mark, Measured, changed_entries};
 use super::event::{ChangeAction, ChangeOrigin, ChangeWork};
 use super::judge::{Baseline, Check, Judge, JudgeVerdict, Terms};
 
