@@ -76,6 +76,11 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
+/// A time over which something is counted, in seconds: `60 s`.
+pub fn counted_over(time: Duration) -> String {
+    format!("{} s", time.as_secs())
+}
+
 /// A share of one with one digit, six characters: `  1.8%`.
 pub fn permille(share: f64) -> String {
     let share = if share.is_finite() { share } else { 0.0 };

@@ -61,8 +61,8 @@ fn door(shown: &Snapshot) -> Vec<String> {
         return vec!["clients: nobody is listened to; listen on opens the door".into()];
     }
     let (window, rate) = (
-        format::seconds(door.window),
-        format::seconds(door.rate_window),
+        format::counted_over(door.window),
+        format::counted_over(door.rate_window),
     );
     let addresses = door.addresses.iter().map(|at| {
         let lack = at

@@ -44,15 +44,15 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
 
 fn heads(inside: &mut Painter<'_>, door: &DoorView) {
     let (window, rate) = (
-        format::seconds(door.window),
-        format::seconds(door.rate_window),
+        format::counted_over(door.window),
+        format::counted_over(door.rate_window),
     );
     inside.text(1 + SIGN, 0, "caller", Role::Dim);
     let mut end = inside.width();
     let heads = [
-        (format!("failed {}", window.trim()), FAILED),
-        (format!("calls {}", window.trim()), CALLS),
-        (format!("calls/s {}", rate.trim()), RATE),
+        (format!("failed {window}"), FAILED),
+        (format!("calls {window}"), CALLS),
+        (format!("calls/s {rate}"), RATE),
     ];
     for (head, width) in heads {
         inside.text_right(end, 0, &head, Role::Dim);

@@ -26,8 +26,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
     if inside.height() < 2 {
         return;
     }
-    let window = format::seconds(door.window);
-    let window = window.trim();
+    let window = format::counted_over(door.window);
     let bars = bar_columns(inside.width(), door);
     inside.text_right(COUNT, 0, &format!("in {window}"), Role::Dim);
     inside.text(
