@@ -218,9 +218,10 @@ impl Matrix {
         &self.frame
     }
 
-    /// Returns the entry at `cell`.
+    /// Returns the entry at `cell`, or `None` if there is no worker.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
-        self.entries[cell.place(self.frame.members.len())]
+        let place = cell.place(self.frame.members.len());
+        self.entries.get(place).copied().flatten()
     }
 
     /// Returns the matrix with another entry at `cell`.

@@ -1,6 +1,7 @@
 //! A server that waits for its first model: the console says so, in every layout, and nothing breaks.
 
 use crossterm::event::KeyCode;
+use divisi::deployment::CatalogueChange;
 use divisi::session::{CatalogueView, Command, ModelFigures};
 
 use crate::fake::{Bench, nothing};
@@ -56,7 +57,8 @@ fn the_first_model_is_loaded_from_its_panel() {
     bench.keys("9");
     assert!(bench.text().contains("digits"), "{}", bench.text());
     bench.keys("o");
-    assert_eq!(bench.sent(), [Command::LoadModel("digits".into())]);
+    let load = CatalogueChange::Load("digits".into());
+    assert_eq!(bench.sent(), [Command::PlanModels(load)]);
 }
 
 #[test]

@@ -361,17 +361,15 @@ pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let setup = front.setup()?;
     let preview = front.session.preview(&setup);
     let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
-    let shown = front.shown;
-    let mut lines: Vec<String> = changes(shown, &preview).collect();
+    let mut lines: Vec<String> = changes(front.shown, &preview).collect();
     if lines.is_empty() {
         lines.push("nothing changes".into());
     }
     lines.extend(preview.settings.iter().cloned());
-    lines.extend(memory(shown, &preview));
+    lines.extend(memory(front.shown, &preview));
     let paused = preview.paused_members.iter();
     lines.extend(paused.map(|m| format!("{m} waits for a moment")));
-    let prediction = &preview.prediction;
-    if let (Some(before), Some(after)) = (prediction.before, prediction.after) {
+    if let (Some(before), Some(after)) = (preview.prediction.before, preview.prediction.after) {
         let gain = format::gain(before, after).unwrap_or_default();
         let (before, after) = (before.round(), after.round());
         lines.push(format!("predicted: {before} to {after} samples/s, {gain}"));

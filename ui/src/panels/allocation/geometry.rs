@@ -52,7 +52,8 @@ const MOST: u16 = 11;
 impl MatrixColumns {
     /// The columns for `width`, scrolled so that the cursor is there.
     pub(super) fn new(model: &Model, width: u16) -> Self {
-        let members = model.snapshot.members.len().max(1);
+        let there = model.snapshot.members.len();
+        let members = there.max(1);
         let (label, short) = label(model, width);
         let fits = |side: Side, cell| {
             let cells = (members as u16).saturating_mul(cell);
@@ -65,7 +66,7 @@ impl MatrixColumns {
         };
         let room = width.saturating_sub(label + side.width());
         let cell = (room / members as u16).clamp(LEAST, MOST);
-        let shown = usize::from(room / cell).clamp(1, members);
+        let shown = usize::from(room / cell).clamp(1, members).min(there);
         let first = (model.cursor.member.get() + 1).saturating_sub(shown);
         MatrixColumns {
             label,
