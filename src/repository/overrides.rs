@@ -14,7 +14,7 @@ use crate::folder::Root;
 /// The most files that somebody may bring.
 const MOST_FILES: usize = 64;
 
-/// A model that is read otherwise than its files say.
+/// A model in place of that which its files say.
 #[derive(Debug)]
 pub(crate) struct OverriddenModel {
     /// Its configuration, as JSON.
