@@ -229,8 +229,15 @@ impl Matrix {
     /// # Errors
     /// It would break a rule.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
+        let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
         let mut entries = self.entries.clone();
-        entries[cell.place(self.frame.members.len())] = entry;
+        let place = cell.place(members);
+        let outside = InvalidMatrix::Size {
+            devices,
+            members,
+            found: format!("entry {}", place + 1),
+        };
+        *entries.get_mut(place).ok_or(outside)? = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
