@@ -77,11 +77,13 @@ impl BoxRows {
         }
         let boxes = numbers.chunks_exact(NUMBERS).take(*count as usize);
         let mut highest = 1.0;
-        boxes.enumerate().find_map(|(number, numbers)| {
-            let why = box_fault(numbers, classes, highest)?;
+        for (number, numbers) in boxes.enumerate() {
+            if let Some(why) = box_fault(numbers, classes, highest) {
+                return Some(format!("box {number}: {why}"));
+            }
             highest = numbers[1];
-            Some(format!("box {number}: {why}"))
-        })
+        }
+        None
     }
 
     /// Writes boxes to a row of zeros. Those beyond the most of a row are left out.

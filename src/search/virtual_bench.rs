@@ -25,6 +25,8 @@ const LONG: usize = 4 * THERE;
 /// … whose pace is taken from this part of it: in the first members get ahead, and in
 /// the last nothing new comes.
 const STEADY: (f64, f64) = (0.25, 0.75);
+/// A long run is at most so many times as long where an entry is asked seldom.
+const MOST_TIMES: f64 = 16.0;
 /// Parts of as many requests of which each has a pace.
 const PARTS: usize = 8;
 /// Requests that fill what was idle at first, before latencies are taken.
@@ -204,11 +206,18 @@ impl VirtualBench {
         let clients = THERE / samples;
         let workload = Workload::Pattern {
             pattern: LoadPattern::closed(clients, samples),
-            samples: LONG,
+            samples: LONG * self.longer(),
             seed: LatencyRun::WHOLE.seed,
         };
         let report = self.run(matrix, workload)?;
         Ok(steady_part(&report).unwrap_or_else(|| Score::of_runs(&[report.samples_per_s()])))
+    }
+
+    /// How many times as long a long run is, so that what is asked seldom is asked often enough.
+    fn longer(&self) -> usize {
+        let shares = self.demand.mix().asked().map(|(_, share)| share);
+        let least = shares.fold(1.0, f64::min);
+        (1.0 / least).ceil().min(MOST_TIMES) as usize
     }
 
     fn run(&self, matrix: &Matrix, workload: Workload) -> Result<SimulationReport, SearchError> {

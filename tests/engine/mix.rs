@@ -127,7 +127,7 @@ name = "small"
 network = { builder = "perceptron", hidden = [8] }
 [[members]]
 name = "large"
-network = { builder = "perceptron", hidden = [512, 512] }
+network = { builder = "perceptron", hidden = [2048, 2048] }
 
 [[steps]]
 model = "small"
@@ -199,7 +199,8 @@ fn rows_that_do_not_reach_a_step_ask_nothing_of_its_model() {
         assert_eq!(report.samples, 2000);
         report.samples_per_s()
     };
-    assert!(run(10) > run(50) && run(50) > run(100));
+    let [few, all] = [10, 100].map(run);
+    assert!(few > 1.1 * all, "{few} and {all}");
 }
 
 #[test]
@@ -228,7 +229,7 @@ fn no_run_of_a_mix_exceeds_its_bound_and_the_model_is_near() {
     let devices = v100s(2);
     // Work on accelerators is shared out worse than the linear program says: how much, one alone says.
     let mut alone = 0.0;
-    for mix in ["b=1", "a=1,b=1", "a=20,b=1", "a=1,b=20"] {
+    for mix in ["b=1", "a=1,b=1", "a=5,b=1", "a=1,b=5"] {
         let demand = demand(&[&small(), &imn4()], mix);
         let (models, rows) = (demand.models(), demand.by_member());
         let costs = Arc::new(Costs::of_laws(models, &devices));
