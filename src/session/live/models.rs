@@ -29,8 +29,11 @@ pub(super) fn views(
         failure: failure_of(entry),
         figures: figures_of(stats),
     });
+    // A model that has just come may still be said not to be there.
+    let is_served = |name: &str| catalogue.entries().iter().any(|entry| entry.name() == name);
     let others = statuses.iter().filter_map(|status| match &status.state {
         LoadState::Loaded => None,
+        LoadState::Unloaded(_) if is_served(&status.name) => None,
         LoadState::Unloaded(reason) => Some(CatalogueView {
             name: status.name.clone(),
             version: status.version,
