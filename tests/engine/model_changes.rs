@@ -226,11 +226,11 @@ fn models_that_do_worse_on_probation_are_taken_back() {
     let deployment = start(&case, &["a", "b"], ROOM);
     let mut session = session(&deployment);
     let _askers = Askers::of(&deployment);
-    until(&mut session, |shown| shown.counters.answered > 1000);
-    // Ten thousand times as much to compute.
-    case.put(entry("a", 2, &network("a", 100_000, 4)));
+    until(&mut session, |shown| shown.counters.answered > 10_000);
+    // So much to compute that no hiccup of the small one takes as long.
+    case.put(entry("a", 2, &network("a", 2_000_000, 4)));
     let load = CatalogueChange::Load("a".into());
-    applied(&mut session, load, Some(terms(2.0)));
+    applied(&mut session, load, Some(terms(1.0)));
     let shown = until(&mut session, |shown| {
         shown.generation == 2 && is_done(shown)
     });
