@@ -58,7 +58,7 @@ pub enum DeploymentError {
     #[error("{reason}; it fits without `{would}`")]
     Alone {
         /// Why not.
-        reason: SearchError,
+        reason: Box<SearchError>,
         /// The models without any of which they would.
         would: String,
     },

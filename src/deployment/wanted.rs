@@ -189,7 +189,7 @@ impl Deployment {
         match would.as_slice() {
             [] => DeploymentError::Placement(reason),
             would => DeploymentError::Alone {
-                reason,
+                reason: Box::new(reason),
                 would: would.join("`, or `"),
             },
         }

@@ -29,7 +29,7 @@ pub(crate) struct OperatedDoor {
 enum Listening {
     #[default]
     Shut,
-    Open(InferenceServer),
+    Open(Box<InferenceServer>),
     /// Requests under way end.
     Ending(thread::JoinHandle<()>),
 }
@@ -50,7 +50,7 @@ impl OperatedDoor {
             state: Mutex::default(),
         };
         if is_named {
-            *door.state() = Listening::Open(door.start()?);
+            *door.state() = Listening::Open(Box::new(door.start()?));
         }
         Ok(door)
     }
@@ -110,7 +110,8 @@ impl ClientDoor for OperatedDoor {
             Listening::Shut => {}
         }
         let started = self.start();
-        *state = Listening::Open(started.map_err(|e| SessionRefusal::NotListened(e.to_string()))?);
+        let started = started.map_err(|e| SessionRefusal::NotListened(e.to_string()))?;
+        *state = Listening::Open(Box::new(started));
         Ok(())
     }
 
