@@ -218,18 +218,28 @@ impl Matrix {
         &self.frame
     }
 
-    /// Returns the entry at `cell`.
+    /// Returns the entry at `cell`, or `None` if it is empty or there is no such place.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
-        self.entries[cell.place(self.frame.members.len())]
+        let members = self.frame.members.len();
+        let place = (cell.member.get() < members).then(|| cell.place(members))?;
+        self.entries.get(place).copied().flatten()
     }
 
     /// Returns the matrix with another entry at `cell`.
     ///
     /// # Errors
-    /// It would break a rule.
+    /// It would break a rule, or there is no such place.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
+        let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
+        if cell.device.get() >= devices || cell.member.get() >= members {
+            return Err(InvalidMatrix::Size {
+                devices,
+                members,
+                found: format!("an entry at {}, {}", cell.device, cell.member),
+            });
+        }
         let mut entries = self.entries.clone();
-        entries[cell.place(self.frame.members.len())] = entry;
+        entries[cell.place(members)] = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 
