@@ -218,26 +218,28 @@ impl Matrix {
         &self.frame
     }
 
-    /// Returns the entry at `cell`, or `None` if there is no worker.
+    /// Returns the entry at `cell`, or `None` if it is empty or there is no such place.
     pub fn get(&self, cell: Cell) -> Option<BatchSize> {
-        let place = cell.place(self.frame.members.len());
+        let members = self.frame.members.len();
+        let place = (cell.member.get() < members).then(|| cell.place(members))?;
         self.entries.get(place).copied().flatten()
     }
 
     /// Returns the matrix with another entry at `cell`.
     ///
     /// # Errors
-    /// It would break a rule.
+    /// It would break a rule, or there is no such place.
     pub fn with(&self, cell: Cell, entry: Option<BatchSize>) -> Result<Self, InvalidMatrix> {
         let (devices, members) = (self.frame.devices.len(), self.frame.members.len());
+        if cell.device.get() >= devices || cell.member.get() >= members {
+            return Err(InvalidMatrix::Size {
+                devices,
+                members,
+                found: format!("an entry at {}, {}", cell.device, cell.member),
+            });
+        }
         let mut entries = self.entries.clone();
-        let place = cell.place(members);
-        let outside = InvalidMatrix::Size {
-            devices,
-            members,
-            found: format!("entry {}", place + 1),
-        };
-        *entries.get_mut(place).ok_or(outside)? = entry;
+        entries[cell.place(members)] = entry;
         Matrix::new(Arc::clone(&self.frame), entries)
     }
 

@@ -320,7 +320,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&LISTEN, Scope::In(Panel::Clients), &[key('o')], "listen", "listen to clients, or to nobody", "at the named addresses; else at 127.0.0.1: HTTP 8000, gRPC 8001, metrics 8002"),
     bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "show what loading it changes, or its new versions; y applies it"),
     bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "show what unloading it changes; y applies it; what a pipeline uses stays"),
-    bind(&MIX, Scope::In(Panel::Models), &[key('w')], "mix", "change the mix of models", "how much of which model the built-in load asks and searches are for"),
+    bind(&MIX, Scope::In(Panel::Models), &[key('w')], "mix", "change the mix of models", "how much of which model is asked; the load and searches follow it"),
     bind(&VOTE, Scope::In(Panel::Members), &[key('v')], "vote", "vote on or off", "take the member under the cursor out of the vote, or back; it runs either way"),
     bind(&LATENCY_SCOPE, Scope::In(Panel::Latency), &[key('g')], "scope", "whose latency", "of the ensemble, a member or a worker; ← and → step through them"),
     bind(&THROUGHPUT_SCOPE, Scope::In(Panel::Throughput), &[key('g')], "scope", "whose throughput", "of the ensemble or a member; ← and → step through them"),
