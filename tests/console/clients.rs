@@ -72,7 +72,7 @@ fn open() -> DoorView {
             },
         )),
         refusals: vec![
-            refused("no room", 412, |at| if at > 40 { at - 40 } else { 0 }),
+            refused("no room", 412, |at| at.saturating_sub(40)),
             refused("bad input", 12, |at| u32::from(at % 20 == 5)),
             refused("key missing or unknown", 9, |_| 0),
         ],
