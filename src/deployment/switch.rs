@@ -149,15 +149,13 @@ impl Deployment {
         let waiting = self.gap.begin();
         let began = Instant::now();
         running.engine.shutdown();
-        let warm = |started: Generation| match warmup::warm_up(&started, &entries_of(running)) {
-            cold if cold.is_empty() => Ok(started),
-            cold => {
-                started.engine.shutdown();
-                let first = cold.iter().next();
-                Err(first.map_or(DeploymentError::Stale, |(name, why)| {
-                    DeploymentError::failed(name, why)
-                }))
-            }
+        let warm = |started: Generation| {
+            let cold = warmup::warm_up(&started, &entries_of(running));
+            let Some((name, reason)) = cold.iter().next() else {
+                return Ok(started);
+            };
+            started.engine.shutdown();
+            Err(DeploymentError::failed(name, reason))
         };
         let started = self.start_next((&**running, why), next, ran.clone());
         let (started, failed) = match started.and_then(warm) {

@@ -105,27 +105,16 @@ impl Ensemble {
             normalise: false,
         };
         Ok(Ensemble {
-            name,
             members,
             input: Input::of_values(Vec::new()).of_shape(shape),
             row_check: RowCheck::new(&signature),
             tensors: Some(signature.inputs.clone()),
-            text: None,
-            lengths: None,
-            layout: ImageLayout::default(),
-            image_fit: ImageFit::default(),
             answers,
-            answer_names: None,
             rule: RuleKind::usual(answers),
             pipeline: Some(Arc::new(pipeline)),
             apart: false,
-            segment_size: SEGMENT,
-            batch_sizes: BatchSizes::default(),
-            policy: PolicyKind::NoWait,
-            queueing: None,
-            precision: Precision::default(),
-            devices: Vec::new(),
             calibration: made_up(&signature, found),
+            ..Ensemble::without_members(name)
         })
     }
 }

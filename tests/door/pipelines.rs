@@ -77,7 +77,7 @@ fn the_step_of_an_output_that_nobody_asked_for_is_not_run() {
     let metrics = server.addresses().metrics.expect("an address");
     let metrics = ask(metrics, "GET", "/metrics", b"");
     let text = String::from_utf8(metrics.body).expect("text");
-    let line = "divisi_step_rows_total{model=\"three\",step=\"slow\"} 1";
+    let line = "divisi_step_rows_total{model=\"three\",version=\"1\",step=\"slow\"} 1";
     assert!(text.contains(line), "{text}");
 }
 

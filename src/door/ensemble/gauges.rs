@@ -1,6 +1,7 @@
 //! The figures of an engine for `/metrics`, beyond those that Triton knows.
 
-use divisi::serving::{Engine, LevelStats, Observed, PipelineIndex, StepStats};
+use divisi::catalogue::CatalogueEntry;
+use divisi::serving::{Engine, LevelStats, Observed, PipelineIndex, StepStats, WorkerStats};
 
 use crate::service::Gauge;
 
@@ -24,6 +25,24 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Gauge {
         labels: Vec::new(),
         value,
     }
+}
+
+/// A figure of each of several parts.
+type Figure<S> = (&'static str, &'static str, fn(&S) -> f64);
+
+/// The labels of a part.
+type Labels = Vec<(&'static str, String)>;
+
+/// Returns figures of parts, each figure of all of them before the next.
+fn table<S>(figures: &[Figure<S>], parts: &[(Labels, S)]) -> Vec<Gauge> {
+    let of_figure = |(name, help, value): &Figure<S>| {
+        let each = parts.iter().map(|(labels, part)| Gauge {
+            labels: labels.clone(),
+            ..gauge(name, help, value(part))
+        });
+        each.collect::<Vec<_>>()
+    };
+    figures.iter().flat_map(of_figure).collect()
 }
 
 fn whole(seen: &Observed) -> Vec<Gauge> {
@@ -78,14 +97,7 @@ fn of_devices(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     busy.collect()
 }
 
-/// A figure of each worker.
-type WorkerFigure = (
-    &'static str,
-    &'static str,
-    fn(&divisi::serving::WorkerStats) -> f64,
-);
-
-const WORKERS: [WorkerFigure; 3] = [
+const WORKERS: [Figure<WorkerStats>; 3] = [
     (
         "divisi_batches_total",
         "Batches that the workers of a matrix entry ran since they started",
@@ -106,24 +118,19 @@ const WORKERS: [WorkerFigure; 3] = [
 fn of_workers(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     let names = engine.ensemble().member_names();
     let devices = engine.devices();
-    let figure = |(name, help, value): WorkerFigure| {
-        let each = seen.workers.iter().map(|worker| Gauge {
-            labels: vec![
-                ("member", names[worker.spec.member.get()].clone()),
-                ("device", devices.get(worker.spec.device).name.clone()),
-                ("batch", worker.spec.size.get().to_string()),
-            ],
-            ..gauge(name, help, value(worker))
-        });
-        each.collect::<Vec<_>>()
+    let labels = |worker: &WorkerStats| {
+        vec![
+            ("member", names[worker.spec.member.get()].clone()),
+            ("device", devices.get(worker.spec.device).name.clone()),
+            ("batch", worker.spec.size.get().to_string()),
+        ]
     };
-    WORKERS.into_iter().flat_map(figure).collect()
+    let workers = seen.workers.iter();
+    let workers: Vec<_> = workers.map(|one| (labels(one), one.clone())).collect();
+    table(&WORKERS, &workers)
 }
 
-/// A figure of each step.
-type StepFigure = (&'static str, &'static str, fn(&StepStats) -> f64);
-
-const STEPS: [StepFigure; 9] = [
+const STEPS: [Figure<StepStats>; 9] = [
     (
         "divisi_step_rows_total",
         "Rows that a step was run for",
@@ -172,24 +179,20 @@ const STEPS: [StepFigure; 9] = [
 ];
 
 fn of_steps(engine: &Engine) -> Vec<Gauge> {
-    let graphs = engine.telemetry().step_graphs();
-    let figure = |(name, help, value): StepFigure| {
-        let steps = graphs
-            .iter()
-            .flat_map(|graph| graph.steps.iter().map(move |step| (&graph.model, step)));
-        let each = steps.map(|(model, step)| Gauge {
-            labels: vec![("model", model.clone()), ("step", step.name.clone())],
-            ..gauge(name, help, value(&step.stats))
-        });
-        each.collect::<Vec<_>>()
-    };
-    STEPS.into_iter().flat_map(figure).collect()
+    let graphs = engine.telemetry().step_graphs().into_iter();
+    let entries = engine.catalogue().entries().iter().zip(graphs);
+    let steps = entries.flat_map(|(entry, graph)| {
+        let steps = graph.steps.into_iter();
+        steps.map(|step| {
+            let mut labels = labels_of(entry);
+            labels.push(("step", step.name));
+            (labels, step.stats)
+        })
+    });
+    table(&STEPS, &steps.collect::<Vec<_>>())
 }
 
-/// A figure of each priority of a model.
-type LevelFigure = (&'static str, &'static str, fn(&LevelStats) -> f64);
-
-const LEVELS: [LevelFigure; 4] = [
+const LEVELS: [Figure<LevelStats>; 4] = [
     (
         "divisi_queue_requests",
         "Requests of a priority that wait for their first batch",
@@ -212,24 +215,22 @@ const LEVELS: [LevelFigure; 4] = [
     ),
 ];
 
+/// Returns the labels of an entry of the catalogue.
+fn labels_of(entry: &CatalogueEntry) -> Labels {
+    let version = entry.version().to_string();
+    vec![("model", entry.name().to_owned()), ("version", version)]
+}
+
 fn of_queues(engine: &Engine) -> Vec<Gauge> {
     let entries = engine.catalogue().entries().iter().enumerate();
     let levels = entries.flat_map(|(number, entry)| {
         let queue = engine.telemetry().queue_of(PipelineIndex(number));
         let levels = queue.into_iter().zip(1_usize..);
-        levels.map(move |(stats, level)| (entry, level, stats))
+        levels.map(move |(stats, level)| {
+            let mut labels = labels_of(entry);
+            labels.push(("priority", level.to_string()));
+            (labels, stats)
+        })
     });
-    let levels: Vec<_> = levels.collect();
-    let figure = |(name, help, value): LevelFigure| {
-        let each = levels.iter().map(|(entry, level, stats)| Gauge {
-            labels: vec![
-                ("model", entry.name().to_owned()),
-                ("version", entry.version().to_string()),
-                ("priority", level.to_string()),
-            ],
-            ..gauge(name, help, value(stats))
-        });
-        each.collect::<Vec<_>>()
-    };
-    LEVELS.into_iter().flat_map(figure).collect()
+    table(&LEVELS, &levels.collect::<Vec<_>>())
 }
