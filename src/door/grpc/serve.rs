@@ -35,6 +35,8 @@ use super::service::GrpcService;
 const STREAM_WINDOW: u32 = 4 << 20;
 /// The same of all calls of a connection.
 const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Bytes that may come in one piece: of larger pieces fewer are read and looked at.
+const FRAME: u32 = 256 << 10;
 /// Between questions whether the client is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
@@ -183,6 +185,7 @@ fn builder(limits: &ServerLimits) -> http2::Builder<TokioExecutor> {
     http.timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME)
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(header_bytes)
         .keep_alive_interval(KEEP_ALIVE)

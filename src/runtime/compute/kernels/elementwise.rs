@@ -166,6 +166,21 @@ pub(super) fn concat(inputs: &[InputPixels<'_>], to: TensorView, out: &mut Outpu
 /// The most pixels of which a channel is copied at once, so that they stay in the nearest cache.
 const ENTERING: usize = 256;
 
+/// The channels of most images: their planes are turned into pixels by shuffles.
+const PLANES: usize = 3;
+
+/// Writes the values of planes pixel by pixel.
+#[inline(always)]
+fn interleave<const N: usize>(planes: [&[f32]; N], rows: &mut [f32]) {
+    let (rows, _) = rows.as_chunks_mut::<N>();
+    let planes = planes.map(|plane| &plane[..rows.len()]);
+    for (at, row) in rows.iter_mut().enumerate() {
+        for (value, plane) in row.iter_mut().zip(planes) {
+            *value = plane[at];
+        }
+    }
+}
+
 /// Turns samples from channels-first to channels-last.
 #[inline(always)]
 pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
@@ -174,9 +189,16 @@ pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
     while at < out.pixels.end {
         let (sample, first) = (at / pixels, at % pixels);
         let run = ENTERING.min(pixels - first).min(out.pixels.end - at);
+        let plane =
+            |channel: usize| &input.data[(sample * channels + channel) * pixels + first..][..run];
+        let rows = out.rows(at..at + run).filter(|_| channels == PLANES);
+        if let Some(rows) = rows {
+            interleave(std::array::from_fn::<_, PLANES, _>(plane), rows);
+            at += run;
+            continue;
+        }
         for channel in 0..channels {
-            let from = (sample * channels + channel) * pixels + first;
-            for (value, pixel) in input.data[from..][..run].iter().zip(at..) {
+            for (value, pixel) in plane(channel).iter().zip(at..) {
                 out.row(pixel)[channel] = *value;
             }
         }

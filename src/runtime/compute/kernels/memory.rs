@@ -227,6 +227,20 @@ impl OutputPixels<'_> {
         unsafe { self.start.add(at) }
     }
 
+    /// Returns the channels of neighbouring pixels of these, one pixel after another, or `None` if
+    /// others lie between them.
+    #[inline(always)]
+    pub(crate) fn rows(&mut self, pixels: Range<usize>) -> Option<&mut [f32]> {
+        let last = pixels.end.checked_sub(1)?;
+        if self.view.pitch != self.view.channels || !self.pixels.contains(&last) {
+            return None;
+        }
+        let (start, len) = (self.ptr(pixels.start), pixels.len() * self.view.channels);
+        // SAFETY: the pixels lie inside the slot and follow each other, and the part alone may write
+        // them; `&mut self` hands out one run at a time.
+        Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
+    }
+
     pub(crate) fn pitch(&self) -> usize {
         self.view.pitch
     }
