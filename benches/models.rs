@@ -32,6 +32,10 @@ use divisi::serving::{EngineOptions, PipelineIndex, Request};
 const CHANGES: u64 = 10_000;
 const CLIENTS: usize = 2;
 
+/// The time without changes that others are compared with: long enough for what a machine does by itself
+/// now and then.
+const QUIET: Duration = Duration::from_secs(60);
+
 /// The versions of models that the changes choose from.
 #[derive(Default)]
 struct Shelf(Mutex<BTreeMap<String, NewEntry>>);
@@ -175,7 +179,7 @@ fn main() -> Result<()> {
     let expected: Vec<f32> = answer?.rows().flatten().copied().collect();
 
     let quiet = during(&deployment, values, &expected, || {
-        thread::sleep(Duration::from_secs(5));
+        thread::sleep(QUIET);
         Ok(())
     })?;
     let begun = Instant::now();
@@ -205,20 +209,23 @@ fn main() -> Result<()> {
     println!("{CLIENTS} clients, one sample a request; milliseconds");
     for (what, seen) in [("quiet", &quiet), ("changes", &changed)] {
         println!(
-            "{what:>8}: {} answers, {} lost, {} wrong; latency p50 {:.2} p99 {:.2} longest {:.1}; longest gap {:.1}",
+            "{what:>8}: {} answers, {} lost, {} wrong; latency p50 {:.2} p99 {:.2} p99.9 {:.2} longest {:.1}; longest gap {:.1}",
             seen.answers,
             seen.lost,
             seen.wrong,
             quantile(&seen.latencies, 0.5) * 1e3,
             quantile(&seen.latencies, 0.99) * 1e3,
+            quantile(&seen.latencies, 0.999) * 1e3,
             quantile(&seen.latencies, 1.0) * 1e3,
             quantile(&seen.gaps, 1.0) * 1e3,
         );
     }
+    let longest = quantile(&changed.gaps, 1.0) * 1e3;
     println!(
-        "{changes} changes in {:.1} s; the longest gap over the p99 before: {:.1}",
+        "{changes} changes in {:.1} s; the longest gap over the p99 before: {:.1}; over the longest before: {:.1}",
         begun.elapsed().as_secs_f64(),
-        quantile(&changed.gaps, 1.0) * 1e3 / p99,
+        longest / p99,
+        longest / (quantile(&quiet.gaps, 1.0) * 1e3),
     );
     Ok(())
 }

@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import attack, models, servers
+from . import added, attack, models, servers
 from .load import Load, PerfAnalyzer
 
 
@@ -21,6 +21,7 @@ class Bench:
     root: Path
     work: Path
     serves: dict[str, Path] = field(default_factory=dict)
+    matrices: dict[str, Path] = field(default_factory=dict)
     repository: Path | None = None
 
     def prepare(self) -> None:
@@ -29,16 +30,32 @@ class Bench:
         if self.triton:
             self.repository = models.triton(self.work / "triton", digits)
 
-    def both(self, load: Load) -> dict[str, list]:
+    def allocate(self, model: str) -> None:
+        """Searches the matrix by which a model is served."""
+        matrix = self.work / f"{model}.matrix.toml"
+        command = [self.divisi, "allocate", self.serves[model], "--evaluator", "model"]
+        run([*command, "--no-cache", "--output", matrix])
+        self.matrices[model] = matrix
+
+    def both(self, model: str, ask) -> dict[str, list]:
         """Asks both servers in turn, each the only one that runs."""
         found = {"divisi": [], "triton": []}
+        matrix = self.matrices.get(model)
+        more = ["--matrix", matrix] if matrix else []
         for _ in range(self.turns):
-            with servers.divisi(self.divisi, self.serves[load.model], self.work) as server:
-                found["divisi"].append(self.load.ask(server, load))
+            with servers.divisi(self.divisi, self.serves[model], self.work, *more) as server:
+                found["divisi"].append(ask(server))
             if self.repository:
                 with servers.triton(self.triton, self.repository, self.work) as server:
-                    found["triton"].append(self.load.ask(server, load))
+                    found["triton"].append(ask(server))
         return found
+
+
+def run(command: list) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr[-2000:])
+    return done.stdout
 
 
 @dataclass
@@ -57,20 +74,31 @@ def median(measured: list, name: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def compared(bench: Bench, load: Load, name: str, unit: str, scale: float, what: str, aim: str):
-    found = bench.both(load)
+def row(found: dict[str, list], name: str, unit: str, scale: float, what: str, aim: str) -> Row:
     ours, theirs = (median(found[who], name) for who in ["divisi", "triton"])
     told = lambda value: "–" if value is None else f"{value * scale:.3g} {unit}"
     ratio = f"{ours / theirs:.2f}" if theirs else "–"
     return Row(what, told(ours), told(theirs), ratio, aim)
 
 
+def compared(bench: Bench, load: Load, name: str, unit: str, scale: float, what: str, aim: str):
+    found = bench.both(load.model, lambda server: bench.load.ask(server, load))
+    return row(found, name, unit, scale, what, aim)
+
+
 def empty(bench: Bench) -> list[Row]:
     rows = []
     for protocol, aim in [("grpc", "≤ 0.10 ms"), ("http", "≤ 0.12 ms")]:
         load = Load("empty", protocol)
-        what = f"one empty model, one client, {protocol}: p50"
-        rows.append(compared(bench, load, "p50", "ms", 1e-3, what, aim))
+        found = bench.both("empty", lambda server: bench.load.ask(server, load))
+        what = f"one empty model, one client, {protocol}: "
+        seen = "p50 seen by perf_analyzer, its own time included"
+        rows.append(row(found, "p50", "ms", 1e-3, what + seen, ""))
+        rows.append(row(found, "inside", "ms", 1e3, what + "mean within the server", aim))
+    found = bench.both("empty", lambda server: added.ask(server, "empty"))
+    what = "the same over HTTP, by a client of a few lines: p50 of "
+    rows.append(row(found, "health", "ms", 1, what + "a question for health", ""))
+    rows.append(row(found, "infer", "ms", 1, what + "an inference", ""))
     return rows
 
 
@@ -80,6 +108,7 @@ def chain(bench: Bench) -> list[Row]:
 
 
 def cnns(bench: Bench) -> list[Row]:
+    bench.allocate("cnns")
     loads = [Load("cnns", "grpc", clients) for clients in [1, 8]]
     what = "three small CNNs and their mean, {} client(s), gRPC"
     return [
@@ -102,10 +131,7 @@ def digits(bench: Bench) -> list[Row]:
     for _ in range(bench.turns):
         command = [bench.divisi, "bench", "digits", "--load", f"closed:32x{samples}"]
         command += ["--samples", "8192", "--runs", "1", "--format", "json"]
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-        if done.returncode:
-            raise SystemExit(done.stderr[-2000:])
-        rates["inside"].append(json.loads(done.stdout)["samples_per_s"])
+        rates["inside"].append(json.loads(run(command))["samples_per_s"])
         with servers.divisi(bench.divisi, Path("digits"), bench.work) as server:
             measured = bench.load.ask(server, Load("digits", "grpc", 32, samples))
             rates["outside"].append(measured.rate * samples)
