@@ -23,6 +23,11 @@ pub trait ModelSource: Send + Sync {
         Ok(())
     }
 
+    /// Reads a model again as before the last [`ModelSource::override_model`] of it.
+    fn take_back_override(&self, name: &str) {
+        let _ = name;
+    }
+
     /// Reads the models of these names, in every version that is to be served. Those that did not change
     /// since `served` was read, and members that several share, are the same ones again.
     fn read(&self, names: &BTreeSet<String>, served: &[NewEntry]) -> ModelsRead;

@@ -30,6 +30,15 @@ struct KnownVersions {
     /// Remarks that were made already.
     told: BTreeSet<String>,
     overrides: Overrides,
+    /// The model that was last overridden, as it was before.
+    replaced: Option<Replaced>,
+}
+
+/// A model before it was overridden.
+struct Replaced {
+    name: String,
+    by: Option<Arc<OverriddenModel>>,
+    stamp: Option<FolderStamp>,
 }
 
 /// The paths, times and sizes of the files of a model.
@@ -86,6 +95,7 @@ impl ModelSource for RepositorySource {
     fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
         let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
         let mut known = self.known.lock();
+        let stamp = known.stamps.get(name).cloned();
         let before = match by {
             Some(by) => known.overrides.insert(name.to_owned(), Arc::new(by)),
             None => known.overrides.remove(name),
@@ -94,7 +104,31 @@ impl ModelSource for RepositorySource {
             // Its files are looked at again, although they may be the same.
             known.stamps.remove(name);
         }
+        known.replaced = Some(Replaced {
+            name: name.to_owned(),
+            by: before,
+            stamp,
+        });
         Ok(())
+    }
+
+    fn take_back_override(&self, name: &str) {
+        let mut known = self.known.lock();
+        let Some(replaced) = known.replaced.take_if(|replaced| replaced.name == name) else {
+            return;
+        };
+        let after = match &replaced.by {
+            Some(by) => known.overrides.insert(name.to_owned(), Arc::clone(by)),
+            None => known.overrides.remove(name),
+        };
+        if replaced.by.is_none() && after.is_none() {
+            return;
+        }
+        let was_read = known.stamps.remove(name).is_some();
+        if let Some(stamp) = replaced.stamp.filter(|_| !was_read) {
+            // What is known of it is from before.
+            known.stamps.insert(replaced.name, stamp);
+        }
     }
 
     fn read(&self, names: &BTreeSet<String>, _served: &[NewEntry]) -> ModelsRead {

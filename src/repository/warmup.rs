@@ -18,7 +18,7 @@ use crate::model::CONFIG;
 /// The folder of a model that has the files of such requests.
 const FOLDER: &str = "warmup";
 
-/// The most bytes of an input.
+/// The most bytes of an input, and of all requests together.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The most requests of a model, each counted as often as it is asked.
@@ -35,8 +35,16 @@ pub(crate) fn requests(
     rows: ModelRows,
 ) -> Result<Arc<[WarmupRequest]>, LoadFault> {
     let count: usize = written.iter().map(|warmup| warmup.count).sum();
+    let mut held = 0_u64;
     let requests = written.iter().map(|warmup| {
-        request(folder, warmup, signature, rows).map_err(|why| {
+        let made = request(folder, warmup, signature, rows).and_then(|made| {
+            held += made.values.len() as u64 * 4;
+            match held <= MOST_BYTES {
+                true => Ok(made),
+                false => Err(format!("expected at most {MOST_BYTES} bytes in all")),
+            }
+        });
+        made.map_err(|why| {
             let why = format!("model_warmup `{}`: {why}", warmup.name);
             folder.failed(CONFIG, &why)
         })
@@ -87,6 +95,10 @@ fn value(
         (ModelRows::Open | ModelRows::Exactly(_), rows) => Some(rows),
     };
     let dims: Vec<usize> = lead.into_iter().chain(written).collect();
+    let found = dims.first().copied().unwrap_or_default();
+    if !rows.takes(found) {
+        return Err(format!("expected a {rows}, found {found} rows"));
+    }
     let size = input.data_type.size().ok_or("strings are not taken")?;
     let count = dims.iter().try_fold(1_usize, |all, d| all.checked_mul(*d));
     let bytes = count.and_then(|count| count.checked_mul(size));

@@ -297,6 +297,8 @@ fn a_model_is_loaded_with_another_configuration_until_it_is_loaded_again() {
         assert_eq!(refused.status, status, "{refused:?}");
         assert!(refused.error().contains(expected), "{refused:?}");
         assert_eq!(served.infer("a", "x", 1).status, 200, "it is served still");
+        assert_eq!(served.load("b", &json!({})).status, 200);
+        assert_eq!(most(), 2, "as it was wanted before");
     }
     assert_eq!(served.load("a", &json!({})).status, 200);
     assert_eq!(most(), 4);

@@ -98,6 +98,21 @@ fn a_repository_becomes_manifests_that_answer_the_same() {
 }
 
 #[test]
+fn queues_stay_also_of_models_for_samples_of_any_length() {
+    let written = Written::new();
+    let queue = "max_batch_size: 8\ndynamic_batching { priority_levels: 2\n\
+        default_priority_level: 1 default_queue_policy { max_queue_size: 3 } }";
+    written
+        .network("varies", "lengths.onnx")
+        .config("varies", queue);
+    let out = Written::new();
+    to_manifests(&written.open(), out.path(), NetworkFiles::Named).expect("converted");
+    let theirs = Arc::clone(&model(&written.load(), "varies").ensemble);
+    assert!(theirs.queueing.is_some());
+    assert_eq!(read(&out.path().join("varies")).queueing, theirs.queueing);
+}
+
+#[test]
 fn files_are_copied_only_where_that_is_wished() {
     let networks = |converted: &Converted| {
         let written = converted.written.iter();
@@ -121,7 +136,10 @@ fn what_a_manifest_does_not_say_is_listed() {
         .network_at("m/2/model.onnx", "one.onnx")
         .config(
             "m",
-            "max_batch_size: 2\nversion_policy { all { } } runtime: \"r\"",
+            "max_batch_size: 2\nversion_policy { all { } } runtime: \"r\"\n\
+             instance_group { count: 2 kind: KIND_CPU }\n\
+             model_warmup { name: \"w\" batch_size: 2 inputs { key: \"x\" value {\n\
+             data_type: TYPE_FP32 dims: 3 zero_data: true } } }",
         )
         .network("bad", "unknown.onnx");
     let out = Written::new();
@@ -132,6 +150,8 @@ fn what_a_manifest_does_not_say_is_listed() {
         "m: version 1: a manifest has one version",
         "m: max_batch_size 2: requests may have more rows",
         "m: runtime",
+        "m: instance_group",
+        "m: model_warmup",
     ];
     assert_eq!(converted.unsaid, expected);
     assert!(converted.left_out[0].starts_with("bad: bad/1/model.onnx: "));

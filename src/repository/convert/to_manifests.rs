@@ -14,7 +14,7 @@ use crate::repository::{Repository, WantedModels};
 
 use super::manifest::{ManifestMember, text};
 use super::written::OutFolder;
-use super::{ConvertError, Converted, NetworkFiles};
+use super::{ConvertError, Converted, NetworkFiles, queueing};
 
 /// Writes the models of a repository as manifests into the folder `out`, which is new or empty:
 /// a folder for each model, in its highest version.
@@ -114,6 +114,13 @@ fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     for field in &model.not_honoured {
         out.unsaid(&model.name, field);
     }
+    let (instances, warmup) = (&model.config.instances, &model.config.warmup);
+    if !instances.is_empty() {
+        out.unsaid(&model.name, "instance_group");
+    }
+    if !warmup.is_empty() {
+        out.unsaid(&model.name, "model_warmup");
+    }
     if !model.labels.is_empty() && model.ensemble.answer_names.is_none() {
         out.unsaid(
             &model.name,
@@ -137,6 +144,10 @@ fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, Strin
     };
     only.insert("name".into(), named);
     only.insert("network".into(), toml::Value::Table(of_file(file)));
+    if let Some(queue) = &model.ensemble.queueing {
+        let queue = toml::Value::Table(queueing::table(queue));
+        table.insert("queue".into(), queue);
+    }
     toml::to_string(&table).map_err(|error| error.to_string())
 }
 
