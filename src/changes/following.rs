@@ -57,7 +57,13 @@ impl ChangeMachine {
         let probation = self.probation.as_ref().map(|p| p.view.clone());
         PastChanges {
             log: self.log.past(now),
-            probation: probation.filter(|p| p.state != ProbationState::Watching),
+            // What it would have fallen back to is a setup of models that are no more.
+            probation: probation
+                .filter(|p| p.state != ProbationState::Watching)
+                .map(|p| Probation {
+                    fallback: None,
+                    ..p
+                }),
             ..PastChanges::default()
         }
     }

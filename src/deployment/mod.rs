@@ -4,8 +4,8 @@
 //! engine that runs; networks that both serve are there once. Requests that come from one moment on go
 //! to the new engine, those under way end on the version that they began with, and then the old engine
 //! stops. Where both do not fit beside each other, the old one may end first: requests wait meanwhile.
-//! A change can be planned before it is applied, and undone. Models that stay keep their places and batch sizes in the matrix, and so does a new version of
-//! one that was there.
+//! A change can be planned before it is applied, and undone. Models that stay keep their places and
+//! batch sizes in the matrix, and so does a new version of one that was there.
 
 mod change;
 mod cold;
@@ -18,6 +18,7 @@ mod preview;
 mod source;
 mod status;
 mod switch;
+mod taken_back;
 mod wanted;
 mod warmup;
 mod wish;
@@ -44,6 +45,7 @@ use plan::PastCatalogue;
 pub use preview::{CataloguePreview, MemoryChange};
 pub use source::{ModelOverride, ModelSource, ModelsRead};
 pub use status::{LoadState, ModelStatus};
+use taken_back::TakenBack;
 
 /// The most changes that can be undone: each keeps the models that served before it.
 const MOST_PAST: usize = 8;
@@ -83,6 +85,15 @@ struct WantedNames {
     past: UndoHistory<PastCatalogue>,
     /// Models that did not answer what they were asked first.
     cold: ColdModels,
+    taken_back: TakenBack,
+}
+
+impl WantedNames {
+    /// Lets the model that a change asks for by its name be started, whatever became of it before.
+    fn ask_again(&mut self, change: &CatalogueChange) {
+        self.cold.ask_again(change.model());
+        self.taken_back.ask_again(change.model());
+    }
 }
 
 /// The way in which a deployment begins.
@@ -201,7 +212,7 @@ impl Deployment {
     /// Loads a model as somebody wants it: until it is loaded again it is that.
     ///
     /// # Errors
-    /// As for [`Deployment::load`]; the model is then as its files say.
+    /// As for [`Deployment::load`]; the model is then as it was wanted before.
     pub fn load_as(&self, name: &str, by: &ModelOverride) -> Result<(), DeploymentError> {
         let source = self.source()?;
         let mut wanted = self.changing.lock();
@@ -212,9 +223,9 @@ impl Deployment {
         let put = source.override_model(name, over);
         put.map_err(|why| DeploymentError::failed(name, &why))?;
         let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
-        if loaded.is_err() && over.is_some() {
-            // What is served goes on; the next one to look finds the files.
-            let _ = source.override_model(name, None);
+        if loaded.is_err() {
+            // What is served goes on, and the next one to look finds that.
+            source.take_back_override(name);
         }
         loaded
     }
@@ -246,7 +257,7 @@ impl Deployment {
         wanted: &mut WantedNames,
         change: CatalogueChange,
     ) -> Result<(), DeploymentError> {
-        wanted.cold.ask_again(change.model());
+        wanted.ask_again(&change);
         let plan = self.plan_for(wanted, change)?;
         self.apply_to(wanted, plan, Handover::Beside).map(drop)
     }
@@ -257,7 +268,7 @@ impl Deployment {
     /// It cannot be made, not even if the running engine ends first.
     pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
         let mut wanted = self.changing.lock();
-        wanted.cold.ask_again(change.model());
+        wanted.ask_again(&change);
         self.plan_for(&wanted, change)
     }
 

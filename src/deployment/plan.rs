@@ -34,6 +34,11 @@ pub(super) struct NextCatalogue {
 }
 
 impl CataloguePlan {
+    /// Returns the number of the generation that it was worked out for.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+
     /// Returns the change.
     pub fn change(&self) -> &CatalogueChange {
         &self.change
@@ -58,38 +63,4 @@ pub(super) struct PastCatalogue {
     pub failures: BTreeMap<String, String>,
     pub entries: Vec<NewEntry>,
     pub setup: Setup,
-}
-
-impl PastCatalogue {
-    /// Lets versions that were taken back stay away, unless they are asked for by name: those that
-    /// serve in their place go on.
-    pub(super) fn hold_back(
-        &self,
-        read: &mut Vec<NewEntry>,
-        serving: &[NewEntry],
-        asked: Option<&str>,
-    ) {
-        let of = |entries: &[NewEntry], name: &str| {
-            let named = entries.iter().filter(|entry| entry.name == name);
-            named.cloned().collect::<Vec<NewEntry>>()
-        };
-        let mut names: Vec<String> = read.iter().map(|entry| entry.name.clone()).collect();
-        names.dedup();
-        let kept = |name: &String| {
-            let (new, taken_back) = (of(read, name), of(&self.entries, name));
-            match asked != Some(name.as_str()) && is_same(&new, &taken_back) {
-                true => of(serving, name),
-                false => new,
-            }
-        };
-        *read = names.iter().flat_map(kept).collect();
-    }
-}
-
-/// Whether these are the same entries.
-fn is_same(some: &[NewEntry], others: &[NewEntry]) -> bool {
-    let same = |(a, b): (&NewEntry, &NewEntry)| {
-        a.name == b.name && a.version == b.version && Arc::ptr_eq(&a.ensemble, &b.ensemble)
-    };
-    some.len() == others.len() && some.iter().zip(others).all(same)
 }

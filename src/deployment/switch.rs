@@ -59,6 +59,13 @@ impl Deployment {
                 Switched::To(applied) => applied,
                 Switched::Cold => return Ok(Switched::Cold),
             };
+            let now = entries_of(&self.running());
+            match plan.change {
+                CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
+                    wanted.taken_back.note(&past.entries, &now);
+                }
+                _ => wanted.taken_back.forget(&now),
+            }
             remember(wanted, past, &plan.change);
             self.tell_undoable(wanted);
         }
@@ -171,7 +178,11 @@ impl Deployment {
                 reason: error.to_string(),
                 gap,
             }),
-            (Err(error), _) => Err(error),
+            (Err(error), None) => Err(error),
+            (Err(error), Some(failed)) => {
+                self.note(format!("the new models did not start: {failed}"));
+                Err(error)
+            }
         }
     }
 

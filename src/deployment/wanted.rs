@@ -9,8 +9,8 @@ use crate::serving::Setup;
 use super::place::Placement;
 use super::plan::{NextCatalogue, PastCatalogue};
 use super::{
-    CatalogueChange, CataloguePlan, CataloguePreview, Deployment, DeploymentError, Generation,
-    ModelsRead, WantedNames, place, status, warmup,
+    CatalogueChange, CataloguePlan, CataloguePreview, ColdModels, Deployment, DeploymentError,
+    Generation, ModelsRead, WantedNames, place, status, warmup,
 };
 
 /// The models that a change asks for.
@@ -22,14 +22,17 @@ struct ModelsAskedFor {
 }
 
 impl ModelsAskedFor {
-    fn again(past: &PastCatalogue) -> Self {
+    /// Asks for the models of before, without those that did not answer when they last came.
+    fn again(past: &PastCatalogue, cold: &ColdModels) -> Self {
+        let mut read = ModelsRead {
+            entries: past.entries.clone(),
+            failures: past.failures.clone(),
+            notices: Vec::new(),
+        };
+        warmup::refuse(&mut read, cold.among(&past.entries));
         ModelsAskedFor {
             names: past.names.clone(),
-            read: ModelsRead {
-                entries: past.entries.clone(),
-                failures: past.failures.clone(),
-                notices: Vec::new(),
-            },
+            read,
             setup: Some(Box::new(past.setup.clone())),
         }
     }
@@ -72,11 +75,11 @@ impl Deployment {
         let names = match change {
             CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
                 let before = wanted.past.before().ok_or(DeploymentError::NoUndo)?;
-                return Ok(ModelsAskedFor::again(before));
+                return Ok(ModelsAskedFor::again(before, &wanted.cold));
             }
             CatalogueChange::Redo => {
                 let after = wanted.past.after().ok_or(DeploymentError::NoRedo)?;
-                return Ok(ModelsAskedFor::again(after));
+                return Ok(ModelsAskedFor::again(after, &wanted.cold));
             }
             CatalogueChange::Load(name) => self.with(wanted, name)?,
             CatalogueChange::Unload { name, dependents } => {
@@ -84,7 +87,7 @@ impl Deployment {
             }
             CatalogueChange::Refresh => self.source()?.names().into_iter().collect(),
         };
-        let read = self.read(wanted, running, &names, change.model())?;
+        let read = self.read(wanted, running, &names)?;
         Ok(ModelsAskedFor {
             names,
             read,
@@ -127,16 +130,13 @@ impl Deployment {
         wanted: &WantedNames,
         running: &Generation,
         names: &BTreeSet<String>,
-        asked: Option<&str>,
     ) -> Result<ModelsRead, DeploymentError> {
         let serving = entries_of(running);
         let mut read = self.source()?.read(names, &serving);
         let cold = wanted.cold.among(&read.entries);
         warmup::refuse(&mut read, cold);
         read.keep_served(names, &serving);
-        if let Some(taken_back) = wanted.past.after() {
-            taken_back.hold_back(&mut read.entries, &serving, asked);
-        }
+        wanted.taken_back.hold_back(&mut read.entries, &serving);
         self.keep_notices(&mut read.notices);
         Ok(read)
     }

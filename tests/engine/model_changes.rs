@@ -256,6 +256,30 @@ fn models_that_do_worse_on_probation_are_taken_back() {
 }
 
 #[test]
+fn versions_that_were_taken_back_stay_away_until_they_are_asked_for_by_name() {
+    let case = case();
+    let deployment = start(&case, &["a"], ROOM);
+    let mut session = session(&deployment);
+    for (version, answers) in [(2, 4), (3, 6)] {
+        case.put(entry("a", version, &network("a", 8, answers)));
+        applied(&mut session, CatalogueChange::Load("a".into()), None);
+    }
+    for generation in [3, 4] {
+        session.command(Command::Undo).expect("is begun");
+        until(&mut session, |shown| {
+            shown.generation == generation && is_done(shown)
+        });
+    }
+    // The first poll loads `b`, after which nothing can be redone.
+    for _ in 0..2 {
+        deployment.refresh().expect("is read");
+        assert_eq!((ask(&deployment, "a"), ask(&deployment, "b")), (3, 5));
+    }
+    deployment.load("a").expect("is loaded");
+    assert_eq!(ask(&deployment, "a"), 6);
+}
+
+#[test]
 fn an_operator_ends_a_probation_of_models_either_way() {
     for stays in [true, false] {
         let case = case();

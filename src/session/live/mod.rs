@@ -118,7 +118,8 @@ impl LiveSession {
         let (networks, cache) = (running.networks(), self.cache.clone());
         let terms = self.model_changes.take_terms(&running.why);
         let past = self.session.changes.past(running.why.clone(), terms);
-        let back = bring_back(&self.model_changes, deployment, &self.log, &engine);
+        let of = (running.number, &engine);
+        let back = bring_back(&self.model_changes, deployment, &self.log, of);
         let log = Arc::clone(&self.log);
         let mut next = EngineSession::new(engine, networks, cache, log, Some((past, back)));
         models::changes(&watched.catalogue, &running.catalogue)
@@ -155,7 +156,8 @@ impl LiveSession {
 
     fn change_models(&self, change: CatalogueChange) -> Result<(), Refusal> {
         let deployment = self.models_to_change()?;
-        self.model_changes.make(deployment, change, self.told())
+        self.model_changes
+            .make(deployment, (change, None), self.told())
     }
 
     fn apply_models(
@@ -202,6 +204,7 @@ impl Session for LiveSession {
         // Before the rest: a change that is shown as made is then also in it.
         let model_change = self.model_changes.view();
         self.follow();
+        self.spans.tell();
         self.tell_notices();
         let generation = self.deployment.as_ref().map_or(0, |(_, g)| g.number);
         let (models, can_load) = (self.models(), self.can_load());
@@ -303,12 +306,13 @@ fn told(log: &Arc<Log>, engine: &Arc<Engine>) -> model_changes::TellOutcome {
     })
 }
 
-/// Returns what brings the models of before back, where those of now do worse.
+/// Returns what brings the models of before back, where those of the generation of a number do worse
+/// and run still.
 fn bring_back(
     changes: &ModelChanges,
     deployment: &Arc<Deployment>,
     log: &Arc<Log>,
-    engine: &Arc<Engine>,
+    (number, engine): (u64, &Arc<Engine>),
 ) -> BringBack {
     let (changes, deployment) = (changes.clone(), Arc::downgrade(deployment));
     let (log, engine) = (Arc::clone(log), Arc::downgrade(engine));
@@ -316,7 +320,7 @@ fn bring_back(
         let (Some(deployment), Some(engine)) = (deployment.upgrade(), engine.upgrade()) else {
             return;
         };
-        let change = CatalogueChange::RollBack(why);
+        let change = (CatalogueChange::RollBack(why), Some(number));
         if let Err(refusal) = changes.make(&deployment, change, told(&log, &engine)) {
             let text = format!("the models of before do not come back: {refusal}");
             let now = engine.telemetry().now();

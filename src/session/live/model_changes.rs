@@ -6,11 +6,13 @@ use std::thread;
 use std::time::Instant;
 
 use crate::changes::Terms;
-use crate::deployment::{Applied, CatalogueChange, CataloguePlan, Deployment, Handover};
+use crate::deployment::{
+    Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Handover,
+};
 use crate::serving::Leaf;
 use crate::session::{ModelChangeState, ModelChangeView, ModelsChanged, Refusal, SessionRefusal};
 
-/// TellOutcome what became of a change: what the log says of it.
+/// Tells the log how a change ended.
 pub(super) type TellOutcome = Box<dyn Fn(&CatalogueChange, &ModelChangeState) + Send>;
 
 /// Lets the built-in load rest (`true`) while nobody answers, or go on.
@@ -43,11 +45,12 @@ impl ModelChanges {
         is_it.then(|| last.terms.take()).flatten()
     }
 
-    /// Works a change out and makes it, beside what runs.
+    /// Works a change out and makes it, beside what runs; where it is for one generation alone, only as
+    /// long as that runs.
     pub(super) fn make(
         &self,
         deployment: &Arc<Deployment>,
-        change: CatalogueChange,
+        (change, of): (CatalogueChange, Option<u64>),
         told: TellOutcome,
     ) -> Result<(), Refusal> {
         let state = ModelChangeState::UnderWay(Handover::Beside);
@@ -55,7 +58,12 @@ impl ModelChanges {
         let (deployment, this) = (Arc::clone(deployment), self.clone());
         self.spawn(move || {
             let began = Instant::now();
+            let is_late = |plan: &CataloguePlan| of.is_some_and(|number| plan.from() != number);
             let planned = deployment.plan(change.clone());
+            let planned = planned.and_then(|plan| match is_late(&plan) {
+                true => Err(DeploymentError::Stale),
+                false => Ok(plan),
+            });
             let made = planned.and_then(|plan| match plan.is_empty() {
                 true => deployment.apply(plan, Handover::Beside).map(|_| None),
                 false => deployment.apply(plan, Handover::Beside).map(Some),
@@ -81,10 +89,14 @@ impl ModelChanges {
         let (deployment, this) = (Arc::clone(deployment), self.clone());
         self.spawn(move || {
             let state = match deployment.plan(change.clone()) {
-                Ok(plan) if plan.is_empty() => ModelChangeState::Nothing,
+                // All that serves stays; why a model cannot be read is noted.
+                Ok(plan) if plan.is_empty() => match deployment.apply(plan, Handover::Beside) {
+                    Ok(_) => ModelChangeState::Nothing,
+                    Err(error) => ModelChangeState::Refused(error.into()),
+                },
                 Ok(plan) => {
                     let preview = Box::new(plan.preview());
-                    this.0.lock().plan = Some(plan);
+                    this.keep_plan(number, plan);
                     ModelChangeState::Planned(preview)
                 }
                 Err(error) => ModelChangeState::Refused(error.into()),
@@ -92,6 +104,15 @@ impl ModelChanges {
             told(&change, &state);
             this.to(number, state);
         })
+    }
+
+    fn keep_plan(&self, number: u64, plan: CataloguePlan) {
+        let mut last = self.0.lock();
+        let view = last.view.as_ref();
+        // Another change may have come meanwhile.
+        if view.is_some_and(|view| view.number == number) {
+            last.plan = Some(plan);
+        }
     }
 
     /// Makes the change that was worked out under `number`.

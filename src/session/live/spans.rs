@@ -22,11 +22,26 @@ pub(super) struct SpansOfEngines {
     lost: u64,
     /// Spans of the last of them that nobody took yet.
     left: Vec<Span>,
+    /// Those of them of whose end a snapshot told.
+    told: u64,
 }
 
 impl SpansOfEngines {
-    /// Moves the spans since the last call to `into`, and returns how many were lost in all.
+    /// A snapshot of the engine that runs is taken.
+    pub(super) fn tell(&mut self) {
+        self.told = self.ended;
+    }
+
+    /// Moves the spans since the last call to `into`, and returns how many were lost in all. Where a
+    /// snapshot has not told of the engine yet, nobody knows its columns, and they wait.
     pub(super) fn drain(&mut self, session: &mut EngineSession, into: &mut Vec<Span>) -> u64 {
+        match self.told == self.ended {
+            true => self.take(session, into),
+            false => self.lost,
+        }
+    }
+
+    fn take(&mut self, session: &mut EngineSession, into: &mut Vec<Span>) -> u64 {
         into.append(&mut self.left);
         let first = into.len();
         let lost = session.drain_spans(into);
@@ -44,7 +59,7 @@ impl SpansOfEngines {
         (before, next): (&Generation, &Generation),
     ) {
         let mut left = Vec::new();
-        self.lost = self.drain(session, &mut left);
+        self.lost = self.take(session, &mut left);
         let moved = left.into_iter().filter_map(|span| {
             let member = same_column(&before.catalogue, &next.catalogue, span.member)?;
             Some(Span {

@@ -162,14 +162,14 @@ impl OpenedEnsemble {
         Arc::new(NetworkFactory::new(Arc::clone(&self.ensemble)))
     }
 
-    /// Starts an engine that serves by `matrix`.
+    /// Starts an engine that runs by `matrix`, for who asks as much as is answered: no queue refuses it.
     pub(crate) fn start(
         &self,
         matrix: &Matrix,
         factory: Arc<dyn PredictorFactory>,
     ) -> Result<Engine> {
         Ok(Engine::start_catalogue(
-            Arc::clone(self.demand.catalogue()),
+            Arc::new(self.demand.catalogue().without_queues()),
             self.devices.clone(),
             matrix,
             factory,

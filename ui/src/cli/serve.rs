@@ -62,6 +62,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let socket = BoundSocket::open(&name)?;
     say(&format!("listening at {}", socket.path().display()));
     lines(door.addresses()).iter().for_each(|line| say(line));
+    // The session alone keeps it: it ends before the engine does.
+    drop(door);
     say(&format!(
         "`divisi attach {name}` joins, `divisi stop {name}` ends it"
     ));

@@ -194,6 +194,8 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
         model
             .timeline
             .renumber(&old.members.iter().map(column).collect::<Vec<_>>());
+        // The one that is read is of columns and steps of before.
+        model.streams.reading = None;
     }
     if before.matrix.frame() != model.snapshot.matrix.frame() {
         on_frame(state);
