@@ -265,9 +265,19 @@ impl Gateway {
     ///
     /// # Errors
     /// As [`ModelService::load`].
-    pub(crate) async fn load(&self, name: String, by: ModelOverride) -> Result<(), ServiceError> {
+    pub(crate) async fn load(
+        &self,
+        name: String,
+        by: ModelOverride,
+        held: impl Send + 'static,
+    ) -> Result<(), ServiceError> {
         let service = Arc::clone(&self.service);
-        control(move || service.load(&name, &by)).await
+        control(move || {
+            // Whoever asked may be gone by now, and what was read of it is here still.
+            let _held = held;
+            service.load(&name, &by)
+        })
+        .await
     }
 
     /// Unloads a model, likewise.

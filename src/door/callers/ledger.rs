@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::error::ErrorKind;
 
-use super::moments::MomentCounts;
+use super::moments::{MOMENT, MomentCounts};
 use super::who::{CallerName, RATE_MOMENTS};
 
 /// The callers that are told apart; calls of more are counted together.
@@ -74,6 +74,8 @@ pub struct CallersSeen {
 #[derive(Clone, Debug, Default)]
 pub struct CallerLedger {
     callers: HashMap<CallerName, CallCounts>,
+    /// When it was last looked for callers that ask no more.
+    looked: Duration,
     /// Those for whom there was no room.
     nameless: CallCounts,
     refusals: HashMap<ErrorKind, (u64, MomentCounts)>,
@@ -96,7 +98,10 @@ impl CallerLedger {
     }
 
     fn counts_of(&mut self, now: Duration, who: &CallerName) -> &mut CallCounts {
-        if self.callers.len() >= MOST_CALLERS && !self.callers.contains_key(who) {
+        let is_full = self.callers.len() >= MOST_CALLERS && !self.callers.contains_key(who);
+        // Nobody becomes idle between two moments.
+        if is_full && now >= self.looked + MOMENT {
+            self.looked = now;
             self.forget_idle(now);
         }
         if self.callers.len() >= MOST_CALLERS && !self.callers.contains_key(who) {

@@ -28,14 +28,14 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Gauge {
 }
 
 /// A figure of each of several parts.
-type Figure<S> = (&'static str, &'static str, fn(&S) -> f64);
+type PartFigure<S> = (&'static str, &'static str, fn(&S) -> f64);
 
 /// The labels of a part.
 type Labels = Vec<(&'static str, String)>;
 
 /// Returns figures of parts, each figure of all of them before the next.
-fn table<S>(figures: &[Figure<S>], parts: &[(Labels, S)]) -> Vec<Gauge> {
-    let of_figure = |(name, help, value): &Figure<S>| {
+fn table<S>(figures: &[PartFigure<S>], parts: &[(Labels, S)]) -> Vec<Gauge> {
+    let of_figure = |(name, help, value): &PartFigure<S>| {
         let each = parts.iter().map(|(labels, part)| Gauge {
             labels: labels.clone(),
             ..gauge(name, help, value(part))
@@ -97,7 +97,7 @@ fn of_devices(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     busy.collect()
 }
 
-const WORKERS: [Figure<WorkerStats>; 3] = [
+const WORKERS: [PartFigure<WorkerStats>; 3] = [
     (
         "divisi_batches_total",
         "Batches that the workers of a matrix entry ran since they started",
@@ -130,7 +130,7 @@ fn of_workers(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     table(&WORKERS, &workers)
 }
 
-const STEPS: [Figure<StepStats>; 9] = [
+const STEPS: [PartFigure<StepStats>; 9] = [
     (
         "divisi_step_rows_total",
         "Rows that a step was run for",
@@ -192,7 +192,7 @@ fn of_steps(engine: &Engine) -> Vec<Gauge> {
     table(&STEPS, &steps.collect::<Vec<_>>())
 }
 
-const LEVELS: [Figure<LevelStats>; 4] = [
+const LEVELS: [PartFigure<LevelStats>; 4] = [
     (
         "divisi_queue_requests",
         "Requests of a priority that wait for their first batch",

@@ -138,7 +138,8 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelInferResponse> {
         let within = deadline(request.metadata())?;
         let record = record(&request);
-        let call = read_call(request.into_inner(), &self.0.limits)?;
+        let call = read_call(request.into_inner(), &self.0.limits)
+            .inspect_err(|error| record.fails_by(error.kind()))?;
         let reply = self.0.infer(call, within, &record).await?;
         Ok(Response::new(write_reply(reply)))
     }
@@ -200,7 +201,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::RepositoryModelLoadResponse> {
         let asked = request.into_inner();
         let by = load(asked.parameters, self.0.load_files)?;
-        self.0.load(asked.model_name, by).await?;
+        self.0.load(asked.model_name, by, ()).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 

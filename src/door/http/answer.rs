@@ -15,7 +15,7 @@ use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
-use super::body::{ChunkedBody, gather};
+use super::body::{ChunkedBody, HeldBody, gather};
 use super::config::config;
 use super::infer::infer;
 use super::route::Route;
@@ -45,8 +45,8 @@ pub(super) async fn answer(
             Ok(index(gateway, wanted.ready))
         }
         Route::Load(name) => {
-            let by = load(gateway, request).await?;
-            gateway.load(name, by).await.map(|()| empty())
+            let (by, held) = load(gateway, request).await?;
+            gateway.load(name, by, held).await.map(|()| empty())
         }
         Route::Unload(name) => {
             let wanted: UnloadRequest = control(gateway, request).await?;
@@ -114,21 +114,22 @@ async fn control<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
     request: Request<Incoming>,
 ) -> Result<T, ServiceError> {
-    read(gateway, request, CONTROL).await
+    read(gateway, request, CONTROL).await.map(|(read, _)| read)
 }
 
-/// Reads a body of JSON of at most so many bytes, likewise.
+/// Reads a body of JSON of at most so many bytes, likewise; it is held as long as what was read.
 async fn read<T: Default + for<'de> Deserialize<'de>>(
     gateway: &Gateway,
     request: Request<Incoming>,
     most: usize,
-) -> Result<T, ServiceError> {
+) -> Result<(T, HeldBody), ServiceError> {
     let body = gather(gateway, request.into_body(), most).await?;
     if body.bytes.is_empty() {
-        return Ok(T::default());
+        return Ok((T::default(), body));
     }
     let read = serde_json::from_slice(&body.bytes);
-    read.map_err(|e| ServiceError::bad(format!("the request's JSON: {e}")))
+    let read = read.map_err(|e| ServiceError::bad(format!("the request's JSON: {e}")))?;
+    Ok((read, body))
 }
 
 #[derive(Default, Deserialize)]
@@ -156,16 +157,16 @@ struct UnloadParameters {
     unload_dependents: bool,
 }
 
-/// Reads how a model is to be loaded.
+/// Reads how a model is to be loaded, of a body that is held until it is.
 async fn load(
     gateway: &Gateway,
     request: Request<Incoming>,
-) -> Result<ModelOverride, ServiceError> {
+) -> Result<(ModelOverride, HeldBody), ServiceError> {
     let most = match gateway.load_files {
         true => gateway.limits.body,
         false => CONTROL,
     };
-    let wanted: LoadRequest = read(gateway, request, most).await?;
+    let (wanted, held): (LoadRequest, _) = read(gateway, request, most).await?;
     let parameters = wanted.parameters.into_iter().map(|(name, value)| {
         let value = match value {
             serde_json::Value::String(text) => LoadParameter::Text(text),
@@ -173,7 +174,7 @@ async fn load(
         };
         (name, value)
     });
-    load_parameters(parameters, gateway.load_files)
+    Ok((load_parameters(parameters, gateway.load_files)?, held))
 }
 
 #[derive(Default, Deserialize)]

@@ -13,6 +13,8 @@ use prost::Message;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 use tokio_rustls::TlsConnector;
 
 use crate::client::client_config;
@@ -28,6 +30,8 @@ const CALL: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 pub(super) struct Collector {
     to: TraceEndpoint,
     trusted: Option<PathBuf>,
+    /// How it is known to be who it says it is, once it was asked.
+    tls: OnceCell<TlsConnector>,
 }
 
 impl Collector {
@@ -35,7 +39,18 @@ impl Collector {
         Collector {
             to: options.to.clone(),
             trusted: options.trusted.clone(),
+            tls: OnceCell::new(),
         }
+    }
+
+    async fn tls(&self) -> io::Result<&TlsConnector> {
+        let (trusted, over_http) = (self.trusted.clone(), self.to.path.is_some());
+        let make = || async move {
+            // Files are read: no call waits for that.
+            let made = spawn_blocking(move || connector(trusted.as_ref(), over_http));
+            made.await.map_err(io::Error::other)?
+        };
+        self.tls.get_or_try_init(make).await
     }
 
     pub(super) fn endpoint(&self) -> &TraceEndpoint {
@@ -52,17 +67,17 @@ impl Collector {
         if !to.address.tls {
             return over(to, stream, spans).await;
         }
-        let mut config = client_config(self.trusted.as_ref())?;
-        let protocol: &[u8] = if to.path.is_some() {
-            b"http/1.1"
-        } else {
-            b"h2"
-        };
-        config.alpn_protocols = vec![protocol.to_owned()];
         let name = ServerName::try_from(to.address.host.clone()).map_err(io::Error::other)?;
-        let secured = TlsConnector::from(Arc::new(config)).connect(name, stream);
+        let secured = self.tls().await?.connect(name, stream);
         over(to, secured.await?, spans).await
     }
+}
+
+fn connector(trusted: Option<&PathBuf>, over_http: bool) -> io::Result<TlsConnector> {
+    let mut config = client_config(trusted)?;
+    let protocol: &[u8] = if over_http { b"http/1.1" } else { b"h2" };
+    config.alpn_protocols = vec![protocol.to_owned()];
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 /// The bytes that go to a collector and come from it.
