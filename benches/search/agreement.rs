@@ -131,7 +131,7 @@ pub fn bench(bed: &Bed) -> Result<BenchEvaluator> {
     let samples = bed.ensemble.calibration.clone();
     let samples = samples.ok_or_else(|| anyhow!("no samples"))?;
     Ok(BenchEvaluator::new(
-        Arc::new(Catalogue::of(Arc::clone(&bed.ensemble))),
+        &Catalogue::of(Arc::clone(&bed.ensemble)),
         bed.devices.clone(),
         bed.networks(),
         samples,

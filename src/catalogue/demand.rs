@@ -7,7 +7,7 @@ use crate::dataflow::StepWork;
 use crate::device::MemberIndex;
 use crate::ensemble::{Ensemble, PolicyKind};
 
-use super::{Catalogue, Mix};
+use super::{Catalogue, CatalogueEntry, Mix};
 
 /// The rows of a step, as shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,10 +163,22 @@ impl Demand {
             .collect()
     }
 
-    /// Returns the demand of the member of a column alone.
+    /// Returns the first entry that is asked and holds the member of a column, with the member's number
+    /// in it, or `None` if nobody asks for that.
+    pub fn asked_holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
+        let asked = self
+            .mix
+            .asked()
+            .map(|(entry, _)| &self.catalogue.entries()[entry]);
+        let mut asked = asked.filter_map(|entry| Some((entry, entry.member_at(column)?)));
+        asked.next()
+    }
+
+    /// Returns the demand of the member of a column alone, with the samples of an entry that is asked.
     #[must_use]
     pub fn only(&self, column: MemberIndex) -> Self {
-        let holder = self.catalogue.holder(column);
+        let asked = self.asked_holder(column);
+        let holder = asked.or_else(|| self.catalogue.holder(column));
         let alone = holder.map(|(entry, member)| entry.ensemble().only(member));
         let models = self.models();
         Demand::of(Arc::new(Ensemble {

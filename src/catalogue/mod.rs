@@ -1,8 +1,9 @@
 //! Everything that is served together: models, pipelines and ensembles by name and version, over the
 //! members that they share.
 //!
-//! An ensemble alone is a catalogue of one, and a server that waits for its first model has one of none. Of several the members lie side by side, so that one matrix
-//! says where all of them run: a member that two entries hold ([`Arc::ptr_eq`]) is one column.
+//! An ensemble alone is a catalogue of one, and a server that waits for its first model has one of
+//! none. Of several the members lie side by side, so that one matrix says where all of them run: a
+//! member that two entries hold ([`Arc::ptr_eq`]) is one column.
 
 mod demand;
 mod error;
@@ -139,6 +140,12 @@ impl CatalogueEntry {
     /// Returns where it is wished to run.
     pub fn instances(&self) -> &[InstanceGroup] {
         &self.instances
+    }
+
+    /// Returns its member of a column, or `None` if it has no such column.
+    pub fn member_at(&self, column: MemberIndex) -> Option<MemberIndex> {
+        let position = self.columns.iter().position(|of| *of == column);
+        position.map(MemberIndex::new)
     }
 
     /// Returns the column of the matrix of each of its members.
@@ -281,13 +288,24 @@ impl Catalogue {
 
     /// Returns the same entries under another batching policy, in segments of another size.
     pub(crate) fn under(&self, policy: PolicyKind, segment_size: usize) -> Self {
-        let changed = |ensemble: &Arc<Ensemble>| {
-            Arc::new(Ensemble {
-                policy,
-                segment_size,
-                ..Ensemble::clone(ensemble)
-            })
-        };
+        self.with_ensembles(|ensemble| Ensemble {
+            policy,
+            segment_size,
+            ..ensemble
+        })
+    }
+
+    /// Returns the same entries without bounds on how many requests wait and how long: for who asks
+    /// as much as is answered.
+    pub fn without_queues(&self) -> Self {
+        self.with_ensembles(|ensemble| Ensemble {
+            queueing: None,
+            ..ensemble
+        })
+    }
+
+    fn with_ensembles(&self, change: impl Fn(Ensemble) -> Ensemble) -> Self {
+        let changed = |ensemble: &Arc<Ensemble>| Arc::new(change(Ensemble::clone(ensemble)));
         let mut same = self.clone();
         same.models = changed(&self.models);
         for entry in &mut same.entries {
@@ -320,10 +338,8 @@ impl Catalogue {
 
     /// Returns the first entry that holds the member of a column, and the member's number in it.
     pub fn holder(&self, column: MemberIndex) -> Option<(&CatalogueEntry, MemberIndex)> {
-        self.entries.iter().find_map(|entry| {
-            let member = entry.columns.iter().position(|of| *of == column)?;
-            Some((entry, MemberIndex::new(member)))
-        })
+        let mut entries = self.entries.iter();
+        entries.find_map(|entry| Some((entry, entry.member_at(column)?)))
     }
 
     /// Returns the number of the entry of a name and version, of the newest version if none is named,

@@ -286,7 +286,7 @@ impl SenderLoop {
                         self.count_down(count);
                         idle -= 1;
                     }
-                    Err(Refused::Full { .. }) => break,
+                    Err(Refused::Full { .. } | Refused::QueueFull { .. }) => break,
                     // With a limit there is no use in trying again.
                     Err(_) if self.left.is_some() => {
                         self.left = Some(0);

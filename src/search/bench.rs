@@ -37,14 +37,15 @@ pub struct BenchEvaluator {
 impl BenchEvaluator {
     /// Measures the models of a catalogue with `samples`; looks at `control` between runs.
     pub fn new(
-        catalogue: Arc<Catalogue>,
+        catalogue: &Catalogue,
         devices: Devices,
         factory: Arc<dyn PredictorFactory>,
         samples: impl Into<LoadSamples>,
         control: Arc<Control>,
     ) -> Self {
         BenchEvaluator {
-            catalogue,
+            // It asks as much as is answered, whatever a queue would refuse.
+            catalogue: Arc::new(catalogue.without_queues()),
             devices,
             factory,
             samples: samples.into(),

@@ -19,7 +19,7 @@ use super::bench::BenchEvaluator;
 use super::cache::{Cache, CacheKey};
 use super::control::Control;
 use super::error::{AskedError, SearchError};
-use super::evaluator::{Doubt, Evaluator};
+use super::evaluator::{Doubt, Evaluator, Score};
 use super::greedy::greedy;
 use super::method::{Algorithm, EvaluatorKind, Method};
 use super::model_search;
@@ -206,6 +206,9 @@ impl SearchJob {
         control: &Arc<Control>,
     ) -> Result<(Matrix, usize), SearchError> {
         let alone = |member: MemberIndex| {
+            if self.demand.asked_holder(member).is_none() {
+                return Ok(Box::new(NotAsked) as Box<dyn Evaluator>);
+            }
             let demand = self.demand.only(member);
             let first = self.measured_on.alone(self.devices.preferred()[0]);
             let job = SearchJob {
@@ -244,12 +247,25 @@ impl SearchJob {
         let catalogue = self.demand.catalogue();
         let samples = LoadSamples::of(catalogue, self.demand.mix()).map_err(AskedError::from)?;
         Ok(Box::new(BenchEvaluator::new(
-            Arc::clone(catalogue),
+            catalogue,
             self.measured_on.clone(),
             Arc::clone(&self.factory),
             samples,
             Arc::clone(control),
         )))
+    }
+}
+
+/// Evaluates the matrices of a member that nobody asks for: one is as good as another.
+struct NotAsked;
+
+impl Evaluator for NotAsked {
+    fn name(&self) -> &'static str {
+        "not asked"
+    }
+
+    fn score(&mut self, _: &Matrix, _: f64) -> Result<Score, SearchError> {
+        Ok(Score::NONE)
     }
 }
 

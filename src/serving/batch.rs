@@ -57,7 +57,8 @@ pub struct Range {
     /// Place of the first sample in the order in which samples run, over all requests: that of
     /// arrival, among requests of one urgency.
     pub order: i64,
-    /// Ranges of one segment are neighbours in the queue and share this number.
+    /// Ranges of one segment share this number. They are neighbours in the queue where all are of one
+    /// urgency.
     pub segment: u64,
 }
 

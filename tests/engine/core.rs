@@ -469,7 +469,7 @@ fn three_panics_in_a_minute_retire_a_worker() {
         .to_vec();
     use Verdict::{Restart, Retire};
     assert_eq!(verdicts, [Restart, Restart, Restart, Restart, Retire]);
-    assert_eq!(core.orphan(), Some(MemberIndex::new(0)));
+    assert_eq!(core.new_orphan(), Some(MemberIndex::new(0)));
     assert_eq!(core.pooled(), 0);
 }
 
@@ -500,13 +500,13 @@ fn a_worker_told_to_go_while_it_is_rebuilt_does_not_come_back() {
         panic!("nothing to run")
     };
     assert_eq!(core.panicked(ms(1), &batch).0, Verdict::Restart);
-    assert_eq!(core.orphan(), None, "it will be back");
+    assert_eq!(core.new_orphan(), None, "it will be back");
     core.drain_worker(spec.id);
     assert!(core.is_drained(spec.id));
     assert!(!core.rebuilt(spec.id));
-    assert_eq!(core.orphan(), Some(MemberIndex::new(0)));
+    assert_eq!(core.new_orphan(), Some(MemberIndex::new(0)));
     core.set_reloading(true);
-    assert_eq!(core.orphan(), None, "a reload brings another");
+    assert_eq!(core.new_orphan(), None, "a reload brings another");
 }
 
 #[test]

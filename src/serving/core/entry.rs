@@ -92,7 +92,6 @@ pub(super) struct RequestEntry<T> {
     pub held: usize,
     /// Places of its samples in the order in which samples run; none before they are queued.
     pub orders: ops::Range<i64>,
-    pub urgency: i16,
     /// It waits for its first batch, where its pipeline bounds that.
     pub waiting: Option<WaitingRequest>,
     pub submitted: Duration,

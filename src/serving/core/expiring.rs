@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::dataflow::StepWork;
 use crate::ensemble::TimeoutAction;
 use crate::serving::batch::{PipelineIndex, Range, RequestKey};
-use crate::serving::queue::place;
+use crate::serving::queue::{StepFilter, place};
 
 use super::waiting::{LevelStats, WaitingRequest};
 use super::{Core, Owed};
@@ -82,7 +82,9 @@ impl<T: Clone> Core<T> {
             // It is not in the queues yet.
             return;
         }
-        let taken = self.scheduler.take_back(&entry.orders);
+        let taken = self
+            .scheduler
+            .remove_samples(&entry.orders, StepFilter::All);
         let by = place(0, true, 0);
         entry.orders = entry.orders.start + by..entry.orders.end + by;
         entry.parts.iter_mut().for_each(|part| part.order += by);

@@ -10,13 +10,8 @@ use crate::serving::door::DoorState;
 use super::{Core, Owed};
 
 impl<T: Clone> Core<T> {
-    /// A member without a worker, if there is one. While a reload is under way there
-    /// may be: its workers are coming.
-    pub fn orphan(&self) -> Option<MemberIndex> {
-        MemberIndex::all(self.members).find(|member| self.is_orphaned(*member))
-    }
-
-    /// Returns a member without a worker whose pipelines take requests still, if there is one.
+    /// Returns a member without a worker whose pipelines take requests still, if there is one. While
+    /// a reload is under way there is none: its workers are coming.
     pub fn new_orphan(&self) -> Option<MemberIndex> {
         let mut members = MemberIndex::all(self.members);
         members.find(|member| self.is_orphaned(*member) && !self.orphans.contains(member))

@@ -60,7 +60,6 @@ impl<T: Clone> Core<T> {
             open: parts.len(),
             held: parts.len(),
             orders: 0..0,
-            urgency: waiting.map_or(0, |waiting| waiting.urgency),
             waiting,
             submitted: now,
             deadline: arrival.deadline,
@@ -86,8 +85,11 @@ impl<T: Clone> Core<T> {
             drop(self.abandon(request));
             return;
         }
-        let delayed = entry.waiting.is_some_and(|waiting| waiting.delayed);
-        let mut order = place(entry.urgency, delayed, self.next_order);
+        // It waits still, where its pipeline bounds that: no batch of it can have begun.
+        let (urgency, delayed) = entry
+            .waiting
+            .map_or((0, false), |waiting| (waiting.urgency, waiting.delayed));
+        let mut order = place(urgency, delayed, self.next_order);
         self.next_order += entry.samples as u64;
         entry.orders = order..order + entry.samples as i64;
         let flow = &self.pipelines[entry.pipeline.0].flow;
@@ -196,8 +198,12 @@ impl<T: Clone> Core<T> {
         let (report, flow) = (&mut self.report, &self.pipelines[entry.pipeline.0].flow);
         let tallies = &mut self.steps[entry.pipeline.0];
         let place = &mut entry.parts[part];
-        if let Some(end) = end {
+        if let Some(mut end) = end {
             place.outstanding -= end.outstanding;
+            if entry.over {
+                // A request that failed does not tell how many rows a step lets through.
+                end.made = end.rows;
+            }
             tallies[end.step.get()].ended(now, &end);
         }
         report.clear();

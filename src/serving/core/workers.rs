@@ -3,8 +3,8 @@
 //! The requests of a batch whose network panicked fail at once. The worker keeps its place while
 //! it is built again, so that neither a reload nor the check for members without workers takes the
 //! gap for an absence; a worker that was leaving anyway is not built again. The third panic within
-//! a minute retires it. A member without workers closes the door until a reload brings one.
-//! Applying any matrix starts retired entries again.
+//! a minute retires it. A member without workers closes the pipelines that use it until a
+//! reload brings one. Applying any matrix starts retired entries again.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;

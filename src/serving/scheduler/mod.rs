@@ -290,8 +290,8 @@ impl Scheduler {
         self.queues[member].samples() + taken
     }
 
-    /// Takes the samples with these numbers in order of arrival that wait for these steps out of
-    /// everything. What others wait for is not looked at.
+    /// Takes the samples with these places that wait for these steps out of everything: queues, and
+    /// workers that took them and did not start. What others wait for is not looked at.
     pub fn remove_samples(
         &mut self,
         orders: &ops::Range<i64>,
@@ -302,29 +302,15 @@ impl Scheduler {
             removed.extend(segmenter.remove(orders, steps));
             removed.extend(queue.remove(orders, steps));
         }
+        let ahead = self.policy.copies_ahead();
         for row in &mut self.rows {
             self.looked_at += row.workers.len() as u64;
-            removed.extend(row.remove_samples(orders, steps));
+            let ranges = row.remove_samples(orders, steps);
+            row.release(&ranges, ahead);
+            removed.extend(ranges);
         }
         self.looked_at += (2 * self.queues.len() + removed.len()) as u64;
         removed
-    }
-
-    /// Takes the samples with these places back that no batch has: out of the queues, and out of what
-    /// workers took and did not start.
-    pub fn take_back(&mut self, orders: &ops::Range<i64>) -> Vec<Range> {
-        let mut taken = Vec::new();
-        for (segmenter, queue) in self.segmenters.iter_mut().zip(&mut self.queues) {
-            taken.extend(segmenter.remove(orders, StepFilter::All));
-            taken.extend(queue.remove(orders, StepFilter::All));
-        }
-        let ahead = self.policy.copies_ahead();
-        for row in &mut self.rows {
-            let ranges = row.remove_samples(orders, StepFilter::All);
-            row.release(&ranges, ahead);
-            taken.extend(ranges);
-        }
-        taken
     }
 
     /// Places looked at so far for samples to take out: queues, workers, and ranges that

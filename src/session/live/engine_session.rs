@@ -20,7 +20,7 @@ use crate::session::{
 };
 
 use super::devices::Readings;
-use super::forecast::Forecast;
+use super::forecast::{Conditions, Forecast};
 use super::load::{self, Load, SharedLoad};
 use super::log::Log;
 use super::searches::Searches;
@@ -136,12 +136,17 @@ impl EngineSession {
     }
 
     fn set_mix(&mut self, mix: Option<NamedMix>) -> Result<(), Refusal> {
+        let before = self.mix.clone();
         let pattern = self.load.lock().set_mix(mix.clone())?;
-        self.mix = mix;
-        match pattern {
-            Some(pattern) => self.start_load(pattern),
-            None => Ok(()),
+        if let Some(pattern) = pattern
+            && let Err(refusal) = self.start_load(pattern)
+        {
+            // The load goes on in the shares of before.
+            self.load.lock().set_mix(before)?;
+            return Err(refusal);
         }
+        self.mix = mix;
+        Ok(())
     }
 
     /// Goes on with what was asked of the session with the engine before.
@@ -329,11 +334,12 @@ impl Session for EngineSession {
         let plan = self.changes.plan(setup)?;
         let names = &setup.matrix.frame().members;
         let paused = plan.paused_members().into_iter();
+        let conditions = Conditions::new(&self.slowdown, self.demand()?.by_member());
         Ok(EditPreview {
             memory: plan.memory().to_vec(),
             paused_members: paused.map(|member| names[member].clone()).collect(),
             settings: plan.setting_words(),
-            prediction: self.forecast.predict(plan.from(), setup, &self.slowdown),
+            prediction: self.forecast.predict(plan.from(), setup, &conditions),
             difference: plan.reload().difference.clone(),
         })
     }

@@ -38,10 +38,33 @@ pub(super) struct Forecast {
     models: Vec<Model>,
 }
 
-/// Predicts for one way to form batches, while devices are as slow as told.
+/// The conditions that a prediction supposes, beside the setup.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Conditions {
+    /// How many times as long each device takes.
+    slowdown: Vec<f64>,
+    /// The rows that each member runs for a sample of what is asked.
+    rows: Vec<f64>,
+}
+
+/// Rows are rounded to so many steps an octave: what is counted while serving changes with each request.
+const STEPS_AN_OCTAVE: f64 = 16.0;
+
+impl Conditions {
+    /// Supposes devices as slow as told, and members that run so many rows for a sample.
+    pub(super) fn new(slowdown: &[f64], mut rows: Vec<f64>) -> Self {
+        for rows in &mut rows {
+            *rows = ((rows.log2() * STEPS_AN_OCTAVE).round() / STEPS_AN_OCTAVE).exp2();
+        }
+        let slowdown = slowdown.to_vec();
+        Conditions { slowdown, rows }
+    }
+}
+
+/// Predicts for one way to form batches, under one set of conditions.
 struct Model {
     batching: Batching,
-    slowdown: Vec<f64>,
+    conditions: Conditions,
     evaluator: ModelEvaluator,
     /// The matrices asked of last, with what was said.
     said: Vec<(Matrix, f64)>,
@@ -141,12 +164,12 @@ impl Forecast {
         Arc::new(costs.unwrap_or_else(|| self.seen(false)))
     }
 
-    /// Throughputs of `running` and of `staged`, with devices as slow as told.
+    /// Returns the throughputs of `running` and of `staged`, in samples of what is asked.
     pub(super) fn predict(
         &mut self,
         running: &Setup,
         staged: &Setup,
-        slowdown: &[f64],
+        conditions: &Conditions,
     ) -> Prediction {
         if let Err(why) = self.look() {
             return Prediction {
@@ -155,8 +178,8 @@ impl Forecast {
             };
         }
         Prediction {
-            before: self.throughput(running, slowdown),
-            after: self.throughput(staged, slowdown),
+            before: self.throughput(running, conditions),
+            after: self.throughput(staged, conditions),
             source: self
                 .basis
                 .as_ref()
@@ -164,12 +187,12 @@ impl Forecast {
         }
     }
 
-    fn throughput(&mut self, setup: &Setup, slowdown: &[f64]) -> Option<f64> {
+    fn throughput(&mut self, setup: &Setup, conditions: &Conditions) -> Option<f64> {
         let batching = Batching::from(setup);
-        let same = |m: &Model| m.batching == batching && m.slowdown == slowdown;
+        let same = |m: &Model| m.batching == batching && m.conditions == *conditions;
         let model = match self.models.iter().position(same) {
             Some(known) => self.models.remove(known),
-            None => self.model(setup, slowdown)?,
+            None => self.model(setup, conditions)?,
         };
         if self.models.len() >= MOST_MODELS {
             self.models.remove(0);
@@ -178,15 +201,16 @@ impl Forecast {
         Some(self.models.last_mut()?.predict(&setup.matrix))
     }
 
-    fn model(&self, setup: &Setup, slowdown: &[f64]) -> Option<Model> {
+    fn model(&self, setup: &Setup, conditions: &Conditions) -> Option<Model> {
+        let Conditions { slowdown, rows } = conditions;
         let (frame, batching) = (setup.matrix.frame(), Batching::from(setup));
         let costs = &self.basis.as_ref()?.costs;
         let devices = self.engine.devices();
-        let rates = Rates::slowed(frame, devices, costs, batching, slowdown);
+        let rates = Rates::slowed(frame, devices, costs, batching, slowdown).demanding(rows);
         let footprints = self.engine.footprints().clone();
         Some(Model {
             batching,
-            slowdown: slowdown.to_vec(),
+            conditions: conditions.clone(),
             evaluator: ModelEvaluator::by(rates, devices, footprints),
             said: Vec::new(),
         })

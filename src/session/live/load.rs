@@ -22,8 +22,10 @@ pub(super) struct Load {
     /// The shares in which entries are asked; the first alone where there are none.
     mix: Option<NamedMix>,
     generator: Option<Generator>,
-    /// Of all generators since the load was last started from rest.
+    /// Of all generators since the load was last started from rest, or other models were asked.
     tally: Arc<LoadTally>,
+    /// The shares in which those were asked that it counts.
+    counted: Option<NamedMix>,
     seed: u64,
     /// Nobody answers just now: models change, and the old engine ends first.
     is_held: bool,
@@ -45,6 +47,7 @@ impl Load {
             mix: None,
             generator: None,
             tally: Arc::default(),
+            counted: None,
             seed: 1,
             is_held: false,
         }
@@ -101,10 +104,13 @@ impl Load {
                 return Err(SessionRefusal::LoadTooLarge { samples, most });
             }
         }
-        if self.pattern.is_none() {
+        let before = Arc::clone(&self.tally);
+        if self.pattern.is_none() || self.counted != self.mix {
             self.tally = Arc::default();
         }
-        let generator = self.generator(&pattern)?;
+        let started = self.generator(&pattern);
+        let generator = started.inspect_err(|_| self.tally = before)?;
+        self.counted.clone_from(&self.mix);
         // The old one has ended before the new one sends much.
         self.generator = Some(generator);
         let line = self.note(match &self.mix {

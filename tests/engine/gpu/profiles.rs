@@ -79,7 +79,7 @@ fn matrices_over_gpus_and_partitions_are_scored_by_model_and_by_bench() {
     let mut model = model.expect("all is known");
     let samples = bed.ensemble.calibration.clone().expect("samples");
     let mut bench = BenchEvaluator::new(
-        Arc::new(Catalogue::of(Arc::clone(&bed.ensemble))),
+        &Catalogue::of(Arc::clone(&bed.ensemble)),
         bed.devices.clone(),
         Arc::clone(&bed.factory) as Arc<_>,
         samples,
