@@ -53,9 +53,10 @@ impl ModelService for Echo {
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
         Box::pin(std::future::ready(Ok(InferenceAnswer {
             outputs: request.inputs,
-            runs: Vec::new(),
-        samples: 1,
+            samples: 1,
             times: InferenceTimes::default(),
+            parameters: Vec::new(),
+            runs: Vec::new(),
         })))
     }
 }
