@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::thread;
 
 use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
@@ -188,7 +189,14 @@ impl Drop for InferenceServer {
         let _ = self.end.send(true);
         if let Some(runtime) = self.runtime.take() {
             let ended = async { self.end.closed().await };
-            let _ = runtime.block_on(async { tokio::time::timeout(self.farewell, ended).await });
+            let wait =
+                || runtime.block_on(async { tokio::time::timeout(self.farewell, ended).await });
+            // Whoever drops it may be driven by another runtime, which this one may not block.
+            thread::scope(|scope| {
+                let thread = thread::Builder::new().name("farewell".into());
+                // Without a thread nobody is waited for.
+                drop(thread.spawn_scoped(scope, wait));
+            });
             runtime.shutdown_background();
             self.calls.flush();
         }

@@ -28,6 +28,26 @@ fn tensor(data_type: &str, shape: &[usize], data: Value) -> Value {
     json!({"name": "x", "datatype": data_type, "shape": shape, "data": data})
 }
 
+/// As a console does, whose screen is driven by a runtime of its own.
+#[test]
+fn a_server_ends_within_another_runtime() {
+    let options = ServerOptions {
+        http: "127.0.0.1:0".parse().ok(),
+        ..ServerOptions::default()
+    };
+    let echo = std::sync::Arc::new(Echo::default());
+    let server = InferenceServer::start(echo, &options).expect("starts");
+    let address = server.addresses().http.expect("an address");
+    let other = tokio::runtime::Builder::new_current_thread().build();
+    other
+        .expect("a runtime")
+        .block_on(async move { drop(server) });
+    assert!(
+        std::net::TcpStream::connect(address).is_err(),
+        "it has ended"
+    );
+}
+
 #[test]
 fn calls_without_tensors_answer_as_the_protocol_says() {
     let server = TestServer::start();

@@ -13,13 +13,16 @@ use divisi::ensemble::{
 };
 use divisi::pipeline::StepCondition;
 use divisi::profile::Costs;
-use divisi::serving::{BuildError, Failure, FakeFactory, PredictorFactory, Request};
+use divisi::serving::{
+    BuildError, Engine, EngineOptions, Failure, FakeFactory, PredictorFactory, Request,
+};
 use divisi::simulation::{Scenario, Workload, simulate};
 use proptest::prelude::*;
 use rayon::ThreadPool;
 
 use crate::common::{everywhere, networks, reload, start};
 use crate::folder::Folder;
+use crate::wait::wait_until;
 
 /// Three small networks of four numbers, any of which can follow any other.
 const MODELS: &str = r#"
@@ -292,6 +295,39 @@ fn a_quorum_answers_without_the_member_that_is_late() {
         for (at, found) in row.iter().enumerate() {
             assert!((found - (x[at] + y[at]) / 2.0).abs() < 1e-5);
         }
+    }
+}
+
+const CHAIN: &str = r#"outputs = ["y"]
+[[steps]]
+model = "a"
+inputs = "input"
+outputs = "x"
+[[steps]]
+model = "b"
+inputs = "x"
+outputs = "y"
+"#;
+
+/// Nothing else is under way that would wake the device of the second step.
+#[test]
+fn a_step_that_follows_on_another_device_wakes_it() {
+    let ensemble = Arc::new(read(CHAIN).expect("a pipeline"));
+    let devices = crate::common::two_devices();
+    let rows = vec![vec![8, 0, 8], vec![0, 8, 0]];
+    let frame = crate::common::frame(&ensemble, &devices);
+    let matrix = divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid");
+    let (factory, options) = (networks(&ensemble), EngineOptions::default());
+    let engine = Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options);
+    let engine = engine.expect("starts");
+    for _ in 0..20 {
+        wait_until("both devices sleep", || engine.telemetry().in_flight() == 0);
+        // Longer than a thread spins before it sleeps.
+        std::thread::sleep(Duration::from_millis(1));
+        let sample = samples(1);
+        let request = Request::new(&sample).within(Duration::from_secs(60));
+        let answer = engine.predict(request).expect("let in");
+        answer.expect("the second device was woken");
     }
 }
 

@@ -70,3 +70,20 @@ proptest! {
         prop_assert_eq!(&report.models[0].name, "a");
     }
 }
+
+#[test]
+fn errors_quote_the_start_of_what_is_long() {
+    let long = "x".repeat(100_000);
+    for text in [
+        format!("\"{long}\""),
+        format!("{long}: 1"),
+        format!("name: {long}"),
+        format!("max_batch_size: \"{long}\""),
+        format!("input {{ name: \"{long}\" data_type: TYPE_FP32 }}"),
+        format!("input {{ name: \"a\" data_type: TYPE_{long} dims: 1 }}"),
+    ] {
+        let fault = ModelConfig::parse("c", &text).expect_err(&text[..20]);
+        let shown = fault.to_string();
+        assert!(shown.len() < 1200 && shown.contains("expected"), "{shown}");
+    }
+}

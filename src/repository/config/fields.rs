@@ -135,7 +135,7 @@ impl ConfigFields {
             let mut part = |name| entry.text(name).map(|text| text.value).unwrap_or_default();
             let (key, value) = (part("key"), part("value"));
             if all.iter().any(|(known, _)| *known == key) {
-                let why = format!("the key `{key}` is there twice");
+                let why = format!("the key `{key:.80}` is there twice");
                 return Err(self.wrong(entry.line, name, &why));
             }
             all.push((key, value));

@@ -37,10 +37,15 @@ impl ModelConfig {
         file: &str,
         parse: impl FnOnce(&'static MessageType) -> Result<TextMessage, TextFault>,
     ) -> Result<Self, LoadFault> {
-        let of_line = |fault: TextFault| LoadFault::Line {
-            file: file.to_owned(),
-            line: fault.line,
-            message: fault.message,
+        let of_line = |fault: TextFault| {
+            let TextFault { line, mut message } = fault;
+            message.truncate(message.floor_char_boundary(LONGEST));
+            let file = file.to_owned();
+            LoadFault::Line {
+                file,
+                line,
+                message,
+            }
         };
         let Some(kind) = MessageType::config() else {
             return Ok(ModelConfig::default());
@@ -91,6 +96,9 @@ fn text(placed: Option<AtLine<String>>) -> Option<String> {
     placed.map(|placed| placed.value)
 }
 
+/// The most bytes of an error, which may quote the file.
+const LONGEST: usize = 1000;
+
 /// Refuses what would change the answers, or who gets them, if it were left out.
 fn refuse(file: &str, fields: &mut ConfigFields) -> Result<(), LoadFault> {
     let unsupported = |line: usize, field: &str, instead: &str| LoadFault::Unsupported {
@@ -121,7 +129,7 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
         None => Ok(()),
         Some((_, tensor)) => Err(TextFault {
             line: tensor.line,
-            message: format!("{side}: `{}` is there twice", tensor.name),
+            message: format!("{side}: `{:.80}` is there twice", tensor.name),
         }),
     }
 }

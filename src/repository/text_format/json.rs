@@ -33,7 +33,9 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
         let Some(field) = kind.json_field(name) else {
             let known = kind.names().join(", ");
             let name = name.escape_debug();
-            return Err(format!("unknown field `{name}`, expected one of {known}"));
+            return Err(format!(
+                "unknown field `{name:.80}`, expected one of {known}"
+            ));
         };
         if value.is_null() {
             continue;

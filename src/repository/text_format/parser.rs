@@ -85,7 +85,7 @@ impl Parser<'_> {
         };
         let Some(field) = of.field(name) else {
             let known = of.names().join(", ");
-            let why = format!("unknown field `{name}`, expected one of {known}");
+            let why = format!("unknown field `{name:.80}`, expected one of {known}");
             return Err(self.wrong(line, why));
         };
         self.path.push(field.name);

@@ -15,12 +15,18 @@ pub(super) enum Token {
     Sign(char),
 }
 
+/// The most characters of a token that are shown.
+const SHOWN: usize = 80;
+
 impl Token {
-    /// Returns it as errors show it.
+    /// Returns it as errors show it, cut if it is long.
     pub(super) fn shown(&self) -> String {
         match self {
-            Token::Name(text) | Token::Number(text) => format!("`{text}`"),
-            Token::Text(text) => format!("\"{}\"", text.escape_debug()),
+            Token::Name(text) | Token::Number(text) => format!("`{text:.SHOWN$}`"),
+            Token::Text(text) => {
+                let start: String = text.escape_debug().take(SHOWN).collect();
+                format!("\"{start}\"")
+            }
             Token::Sign(sign) => format!("`{sign}`"),
         }
     }

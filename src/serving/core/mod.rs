@@ -146,6 +146,8 @@ pub struct Core<T> {
     rest: Vec<DeviceRest>,
     /// A device sleeps because another is about to do what it could do too.
     held_back: bool,
+    /// Steps were queued since that devices which sleep may have to run.
+    followed: bool,
     /// Requests that were over and dropped instead of answered.
     dropped: Arc<AtomicU64>,
     member_done: Vec<Done>,
@@ -199,6 +201,7 @@ impl<T: Clone> Core<T> {
             restarts: HashMap::new(),
             rest: vec![DeviceRest::Awake; config.devices.len()],
             held_back: false,
+            followed: false,
             dropped: Arc::default(),
             member_done: (0..config.members).map(|_| Done::new()).collect(),
             copies: config.devices.iter().map(|_| CopyEngine::new()).collect(),

@@ -3,7 +3,7 @@
 use std::ops;
 use std::time::Duration;
 
-use crate::dataflow::{Dataflow, PartProgress, RowSet, StepReport};
+use crate::dataflow::{Dataflow, PartProgress, RowSet, StepIndex, StepReport, StepWork};
 use crate::metrics::LatencySplit;
 use crate::serving::batch::{Range, RequestKey, Slice};
 use crate::serving::door::Refused;
@@ -217,6 +217,8 @@ impl<T: Clone> Core<T> {
                 tallies,
             };
             following.follow(entry, request, part, report);
+            let is_run = |step: &StepIndex| matches!(flow.step(*step).work, StepWork::Model { .. });
+            self.followed |= report.ready.iter().any(is_run);
             entry.note_late(&report.late);
         }
         let complete = report.over.and_then(|split| {

@@ -148,6 +148,14 @@ impl<T: Clone> Core<T> {
         }
     }
 
+    /// Devices to wake after a batch ended: steps may follow that others run.
+    pub fn wake_followers(&mut self, now: Duration) -> Vec<DeviceIndex> {
+        match std::mem::take(&mut self.followed) {
+            true => self.wake(now),
+            false => Vec::new(),
+        }
+    }
+
     /// Whether a device would do something if it were asked now, whoever else was woken
     /// for that: once all who were woken have asked, nobody sleeps who could.
     pub fn could_act(&self, now: Duration, device: DeviceIndex) -> bool {

@@ -85,8 +85,13 @@ impl DriverHost for EngineState {
 
     fn finish(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
         self.note_batch(batch, stamps, at);
+        let (owed, woken) = {
+            let mut core = self.core();
+            (core.finish(at, batch, *stamps), core.wake_followers(at))
+        };
+        self.poke(&woken);
         Completed {
-            owed: self.core().finish(at, batch, *stamps),
+            owed,
             at,
             goes_on: false,
         }
