@@ -43,7 +43,7 @@ use generation::Retiring;
 pub use plan::CataloguePlan;
 use plan::PastCatalogue;
 pub use preview::{CataloguePreview, MemoryChange};
-pub use source::{ModelOverride, ModelSource, ModelsRead};
+pub use source::{ModelOverride, ModelSource, ModelsRead, TakeBack};
 pub use status::{LoadState, ModelStatus};
 use taken_back::TakenBack;
 
@@ -221,11 +221,11 @@ impl Deployment {
             return Err(DeploymentError::Overridden(name.to_owned()));
         }
         let put = source.override_model(name, over);
-        put.map_err(|why| DeploymentError::failed(name, &why))?;
+        let take_back = put.map_err(|why| DeploymentError::failed(name, &why))?;
         let loaded = self.change_to(&mut wanted, CatalogueChange::Load(name.to_owned()));
         if loaded.is_err() {
             // What is served goes on, and the next one to look finds that.
-            source.take_back_override(name);
+            take_back();
         }
         loaded
     }

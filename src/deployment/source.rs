@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::NewEntry;
 
+/// Brings back how a model was read before.
+pub type TakeBack<'a> = Box<dyn FnOnce() + 'a>;
+
 /// Models that can be served, such as those of a folder.
 pub trait ModelSource: Send + Sync {
     /// Returns the names of all models that there are now.
@@ -14,18 +17,18 @@ pub trait ModelSource: Send + Sync {
         false
     }
 
-    /// Reads a model otherwise than its files say from now on, or again as they do.
+    /// Reads a model otherwise than its files say from now on, or again as they do. Returns what brings
+    /// back how it was read before.
     ///
     /// # Errors
     /// The files cannot be; in words.
-    fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
+    fn override_model(
+        &self,
+        name: &str,
+        by: Option<&ModelOverride>,
+    ) -> Result<TakeBack<'_>, String> {
         let _ = (name, by);
-        Ok(())
-    }
-
-    /// Reads a model again as before the last [`ModelSource::override_model`] of it.
-    fn take_back_override(&self, name: &str) {
-        let _ = name;
+        Ok(Box::new(|| {}))
     }
 
     /// Reads the models of these names, in every version that is to be served. Those that did not change

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
-use divisi::deployment::{ModelOverride, ModelSource, ModelsRead};
+use divisi::deployment::{ModelOverride, ModelSource, ModelsRead, TakeBack};
 use divisi::lock::Leaf;
 
 use crate::batch::ModelRows;
@@ -30,15 +30,6 @@ struct KnownVersions {
     /// Remarks that were made already.
     told: BTreeSet<String>,
     overrides: Overrides,
-    /// The model that was last overridden, as it was before.
-    replaced: Option<Replaced>,
-}
-
-/// A model before it was overridden.
-struct Replaced {
-    name: String,
-    by: Option<Arc<OverriddenModel>>,
-    stamp: Option<FolderStamp>,
 }
 
 /// The paths, times and sizes of the files of a model.
@@ -92,7 +83,11 @@ impl ModelSource for RepositorySource {
         true
     }
 
-    fn override_model(&self, name: &str, by: Option<&ModelOverride>) -> Result<(), String> {
+    fn override_model(
+        &self,
+        name: &str,
+        by: Option<&ModelOverride>,
+    ) -> Result<TakeBack<'_>, String> {
         let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
         let mut known = self.known.lock();
         let stamp = known.stamps.get(name).cloned();
@@ -104,31 +99,10 @@ impl ModelSource for RepositorySource {
             // Its files are looked at again, although they may be the same.
             known.stamps.remove(name);
         }
-        known.replaced = Some(Replaced {
-            name: name.to_owned(),
-            by: before,
-            stamp,
-        });
-        Ok(())
-    }
-
-    fn take_back_override(&self, name: &str) {
-        let mut known = self.known.lock();
-        let Some(replaced) = known.replaced.take_if(|replaced| replaced.name == name) else {
-            return;
-        };
-        let after = match &replaced.by {
-            Some(by) => known.overrides.insert(name.to_owned(), Arc::clone(by)),
-            None => known.overrides.remove(name),
-        };
-        if replaced.by.is_none() && after.is_none() {
-            return;
-        }
-        let was_read = known.stamps.remove(name).is_some();
-        if let Some(stamp) = replaced.stamp.filter(|_| !was_read) {
-            // What is known of it is from before.
-            known.stamps.insert(replaced.name, stamp);
-        }
+        let name = name.to_owned();
+        Ok(Box::new(move || {
+            self.known.lock().take_back(name, before, stamp);
+        }))
     }
 
     fn read(&self, names: &BTreeSet<String>, _served: &[NewEntry]) -> ModelsRead {
@@ -165,6 +139,28 @@ impl ModelSource for RepositorySource {
 }
 
 impl KnownVersions {
+    /// Brings back how a model was read `before`, when its files had that stamp.
+    fn take_back(
+        &mut self,
+        name: String,
+        before: Option<Arc<OverriddenModel>>,
+        stamp: Option<FolderStamp>,
+    ) {
+        let was_as_files_say = before.is_none();
+        let after = match before {
+            Some(before) => self.overrides.insert(name.clone(), before),
+            None => self.overrides.remove(&name),
+        };
+        if was_as_files_say && after.is_none() {
+            return;
+        }
+        let was_read = self.stamps.remove(&name).is_some();
+        if let Some(stamp) = stamp.filter(|_| !was_read) {
+            // What is known of it is from before.
+            self.stamps.insert(name, stamp);
+        }
+    }
+
     /// Takes what was loaded; models that could not be loaded stay as they were.
     fn take(
         &mut self,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::allocation::Matrix;
 use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
@@ -80,6 +81,20 @@ impl Alone {
         read_rows(&to, |rows| answer = rows.to_vec()).expect("read");
         answer
     }
+}
+
+/// Serves on two devices by the batch sizes of each.
+fn start_by(
+    ensemble: &Arc<Ensemble>,
+    factory: Arc<dyn PredictorFactory>,
+    rows: [[i64; 3]; 2],
+) -> Engine {
+    let devices = crate::common::two_devices();
+    let frame = crate::common::frame(ensemble, &devices);
+    let matrix = Matrix::from_rows(frame, &rows.map(Vec::from)).expect("valid");
+    let options = EngineOptions::default();
+    let started = Engine::start(Arc::clone(ensemble), devices, &matrix, factory, options);
+    started.expect("starts")
 }
 
 fn samples(count: usize) -> Vec<f32> {
@@ -182,7 +197,7 @@ fn workers_may_come_and_go_while_requests_are_between_two_steps() {
     let half = {
         let rows = vec![vec![8; 3], vec![0; 3]];
         let frame = crate::common::frame(&ensemble, engine.devices());
-        divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid")
+        Matrix::from_rows(frame, &rows).expect("valid")
     };
     let expected = engine.predict(Request::new(&samples(30))).expect("let in");
     let expected = expected.expect("answered");
@@ -261,14 +276,7 @@ fn a_quorum_answers_without_the_member_that_is_late() {
     let ensemble = Arc::new(read(QUORUM).expect("a pipeline"));
     let late = MemberIndex::new(2);
     let factory = Arc::new(Hanging(networks(&ensemble), late));
-    let devices = crate::common::two_devices();
-    let rows = vec![vec![8, 8, 0], vec![0, 0, 8]];
-    let frame = crate::common::frame(&ensemble, &devices);
-    let matrix = divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid");
-    let options = divisi::serving::EngineOptions::default();
-    let engine =
-        divisi::serving::Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options)
-            .expect("starts");
+    let engine = start_by(&ensemble, factory, [[8, 8, 0], [0, 0, 8]]);
     let begin = std::time::Instant::now();
     let answer = engine.predict(Request::new(&samples(3))).expect("let in");
     let answer = answer.expect("answered");
@@ -313,13 +321,7 @@ outputs = "y"
 #[test]
 fn a_step_that_follows_on_another_device_wakes_it() {
     let ensemble = Arc::new(read(CHAIN).expect("a pipeline"));
-    let devices = crate::common::two_devices();
-    let rows = vec![vec![8, 0, 8], vec![0, 8, 0]];
-    let frame = crate::common::frame(&ensemble, &devices);
-    let matrix = divisi::allocation::Matrix::from_rows(frame, &rows).expect("valid");
-    let (factory, options) = (networks(&ensemble), EngineOptions::default());
-    let engine = Engine::start(Arc::clone(&ensemble), devices, &matrix, factory, options);
-    let engine = engine.expect("starts");
+    let engine = start_by(&ensemble, networks(&ensemble), [[8, 0, 8], [0, 8, 0]]);
     for _ in 0..20 {
         wait_until("both devices sleep", || engine.telemetry().in_flight() == 0);
         // Longer than a thread spins before it sleeps.

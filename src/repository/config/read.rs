@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::LoadFault;
-use crate::text_format::{MessageType, TextFault, TextMessage};
+use crate::text_format::{MessageType, TextFault, TextMessage, shown};
 
 use super::fields::{AtLine, ConfigFields};
 use super::queueing::queueing;
@@ -129,7 +129,7 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
         None => Ok(()),
         Some((_, tensor)) => Err(TextFault {
             line: tensor.line,
-            message: format!("{side}: `{:.80}` is there twice", tensor.name),
+            message: format!("{side}: `{}` is there twice", shown(&tensor.name)),
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use divisi::tensor::DataType;
 
-use crate::text_format::TextFault;
+use crate::text_format::{TextFault, shown};
 
 use super::fields::ConfigFields;
 
@@ -40,7 +40,7 @@ impl TensorConfig {
         let data_type = data_type(&mut fields)?;
         let dims = dims(&mut fields, "dims")?;
         if dims.is_empty() {
-            let why = format!("expected the dimensions of `{name:.80}`, found none");
+            let why = format!("expected the dimensions of `{}`, found none", shown(&name));
             return Err(fields.wrong(line, "dims", &why));
         }
         let reshape = match fields.message("reshape") {
@@ -96,8 +96,8 @@ pub(super) fn data_type(fields: &mut ConfigFields) -> Result<DataType, TextFault
     let parsed = name.parse::<DataType>();
     parsed.map_err(|_| {
         let why = format!(
-            "expected a type such as TYPE_FP32, found `{:.80}`",
-            written.value
+            "expected a type such as TYPE_FP32, found `{}`",
+            shown(written.value)
         );
         fields.wrong(written.line, "data_type", &why)
     })

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::schema::{FieldKind, FieldType, MessageType};
-use super::{Field, FieldValue, TextFault, TextMessage};
+use super::{Field, FieldValue, TextFault, TextMessage, shown};
 
 /// The most messages within messages.
 const DEEPEST: usize = 32;
@@ -32,10 +32,8 @@ fn message(json: &Value, kind: &'static MessageType, depth: usize) -> Result<Tex
     for (name, value) in entries {
         let Some(field) = kind.json_field(name) else {
             let known = kind.names().join(", ");
-            let name = name.escape_debug();
-            return Err(format!(
-                "unknown field `{name:.80}`, expected one of {known}"
-            ));
+            let name = shown(name);
+            return Err(format!("unknown field `{name}`, expected one of {known}"));
         };
         if value.is_null() {
             continue;

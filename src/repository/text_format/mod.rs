@@ -42,6 +42,14 @@ pub(crate) enum FieldValue {
     Message(TextMessage),
 }
 
+/// The most characters of a text of a file that errors quote.
+const SHOWN: usize = 80;
+
+/// Returns a text of a file as errors quote it: its start, without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    text.escape_debug().take(SHOWN).collect()
+}
+
 /// A text is none of the messages that it should be.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{line}: {message}")]

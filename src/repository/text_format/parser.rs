@@ -2,7 +2,7 @@
 
 use super::schema::{FieldKind, FieldType, MessageType};
 use super::token::{Token, Tokens};
-use super::{Field, FieldValue, TextFault, TextMessage};
+use super::{Field, FieldValue, TextFault, TextMessage, shown};
 
 /// The most messages within messages.
 const DEEPEST: usize = 32;
@@ -85,7 +85,8 @@ impl Parser<'_> {
         };
         let Some(field) = of.field(name) else {
             let known = of.names().join(", ");
-            let why = format!("unknown field `{name:.80}`, expected one of {known}");
+            let name = shown(name);
+            let why = format!("unknown field `{name}`, expected one of {known}");
             return Err(self.wrong(line, why));
         };
         self.path.push(field.name);

@@ -1,6 +1,6 @@
 //! A text as tokens: names, numbers, strings and signs, each with its line.
 
-use super::TextFault;
+use super::{TextFault, shown};
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,18 +15,12 @@ pub(super) enum Token {
     Sign(char),
 }
 
-/// The most characters of a token that are shown.
-const SHOWN: usize = 80;
-
 impl Token {
     /// Returns it as errors show it, cut if it is long.
     pub(super) fn shown(&self) -> String {
         match self {
-            Token::Name(text) | Token::Number(text) => format!("`{text:.SHOWN$}`"),
-            Token::Text(text) => {
-                let start: String = text.escape_debug().take(SHOWN).collect();
-                format!("\"{start}\"")
-            }
+            Token::Name(text) | Token::Number(text) => format!("`{}`", shown(text)),
+            Token::Text(text) => format!("\"{}\"", shown(text)),
             Token::Sign(sign) => format!("`{sign}`"),
         }
     }

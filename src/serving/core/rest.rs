@@ -114,7 +114,7 @@ impl<T: Clone> Core<T> {
     /// can take what waits. The driver wakes them; they ask [`Core::next`].
     pub fn wake(&mut self, now: Duration) -> Vec<DeviceIndex> {
         let mut cover = self.cover(None);
-        self.held_back = false;
+        (self.held_back, self.followed) = (false, false);
         let mut woken = Vec::new();
         for device in DeviceIndex::all(self.rest.len()) {
             let DeviceRest::Asleep { until, .. } = self.rest[device] else {
@@ -150,7 +150,7 @@ impl<T: Clone> Core<T> {
 
     /// Devices to wake after a batch ended: steps may follow that others run.
     pub fn wake_followers(&mut self, now: Duration) -> Vec<DeviceIndex> {
-        match std::mem::take(&mut self.followed) {
+        match self.followed {
             true => self.wake(now),
             false => Vec::new(),
         }

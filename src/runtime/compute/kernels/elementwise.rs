@@ -171,8 +171,8 @@ const PLANES: usize = 3;
 
 /// Writes the values of planes pixel by pixel.
 #[inline(always)]
-fn interleave<const N: usize>(planes: [&[f32]; N], rows: &mut [f32]) {
-    let (rows, _) = rows.as_chunks_mut::<N>();
+fn interleave(planes: [&[f32]; PLANES], rows: &mut [f32]) {
+    let (rows, _) = rows.as_chunks_mut::<PLANES>();
     let planes = planes.map(|plane| &plane[..rows.len()]);
     for (at, row) in rows.iter_mut().enumerate() {
         for (value, plane) in row.iter_mut().zip(planes) {
@@ -193,7 +193,7 @@ pub(super) fn enter(input: InputPixels<'_>, out: &mut OutputPixels<'_>) {
             |channel: usize| &input.data[(sample * channels + channel) * pixels + first..][..run];
         let rows = out.rows(at..at + run).filter(|_| channels == PLANES);
         if let Some(rows) = rows {
-            interleave(std::array::from_fn::<_, PLANES, _>(plane), rows);
+            interleave(std::array::from_fn(plane), rows);
             at += run;
             continue;
         }
