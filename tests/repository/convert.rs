@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files};
 use divisi_repository::Repository;
-use divisi_repository::convert::{ConvertError, Converted, NetworkFiles, to_manifests, to_triton};
-use divisi_repository::{ModelRows, WantedModels};
+use divisi_repository::convert::{
+    ConvertError, Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
+};
+use divisi_repository::{LoadedModel, ModelRows, WantedModels};
 
 use crate::common::{Written, answer, model, networks, shown};
 
@@ -109,7 +111,9 @@ fn queues_stay_also_of_models_for_samples_of_any_length() {
     to_manifests(&written.open(), out.path(), NetworkFiles::Named).expect("converted");
     let theirs = Arc::clone(&model(&written.load(), "varies").ensemble);
     assert!(theirs.queueing.is_some());
-    assert_eq!(read(&out.path().join("varies")).queueing, theirs.queueing);
+    let ours = read(&out.path().join("varies"));
+    assert_eq!(ours.queueing, theirs.queueing);
+    assert_eq!(ours.batch_sizes, theirs.batch_sizes);
 }
 
 #[test]
@@ -196,6 +200,117 @@ fn what_is_there_is_not_written_over() {
     );
 }
 
+/// A model in two versions with all that a manifest keeps, and an ensemble of both.
+fn versions() -> Written {
+    let written = Written::new();
+    written
+        .network("m", "affine.onnx")
+        .network_at("m/2/model.onnx", "affine.onnx")
+        .network_at("m/10/model.onnx", "affine.onnx")
+        .config(
+            "m",
+            "max_batch_size: 12\nversion_policy { specific { versions: [ 2, 10 ] } }\n\
+             input { name: \"x\" data_type: TYPE_FP32 dims: 4 }\n\
+             output { name: \"y\" data_type: TYPE_FP32 dims: 4 label_filename: \"names\" }\n\
+             dynamic_batching { preferred_batch_size: [ 3, 8 ] max_queue_delay_microseconds: 500\n\
+             priority_levels: 3 default_priority_level: 2\n\
+             default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 2000\n\
+             allow_timeout_override: true max_queue_size: 64 }\n\
+             priority_queue_policy { key: 1 value { max_queue_size: 4 } } }",
+        )
+        .file("m/names", "cat\ndog\nbird\nfish\n")
+        .config(
+            "both",
+            "platform: \"ensemble\"\nmax_batch_size: 4\n\
+             input { name: \"in\" data_type: TYPE_FP32 dims: 4 }\n\
+             output { name: \"out\" data_type: TYPE_FP32 dims: 4 }\n\
+             ensemble_scheduling { step [ { model_name: \"m\" model_version: 2\n\
+             input_map { key: \"x\" value: \"in\" } output_map { key: \"y\" value: \"t\" } },\n\
+             { model_name: \"m\" input_map { key: \"x\" value: \"t\" }\n\
+             output_map { key: \"y\" value: \"out\" } } ] }",
+        );
+    written
+}
+
+#[test]
+fn a_repository_comes_back_from_its_manifests() {
+    for files in [NetworkFiles::Named, NetworkFiles::Copied] {
+        let (from, through, back) = (versions(), Written::new(), Written::new());
+        to_manifests(&from.open(), through.path(), files).expect("converted");
+        let converted = manifests_to_triton(&through.open(), back.path()).expect("converted");
+        let lost = (converted.unsaid, converted.left_out);
+        assert_eq!(lost, (Vec::new(), Vec::new()));
+        let (from, back) = (from.load(), back.load());
+        assert!(back.failures.is_empty(), "{:#?}", back.failures);
+        let ids = |models: &[Arc<LoadedModel>]| -> Vec<_> {
+            models.iter().map(|model| model.id()).collect()
+        };
+        assert_eq!(ids(&back.models), ids(&from.models));
+        for (ours, theirs) in back.models.iter().zip(&from.models) {
+            let name = &ours.name;
+            assert_eq!(ours.batch, theirs.batch, "{name}");
+            assert_eq!(ours.labels.len(), theirs.labels.len(), "{name}");
+            assert_eq!(
+                ours.config.inputs.len(),
+                theirs.config.inputs.len(),
+                "{name}"
+            );
+            assert_eq!(ours.uses, theirs.uses, "{name}");
+            let [ours, theirs] = [&ours.ensemble, &theirs.ensemble];
+            assert_eq!(ours.queueing, theirs.queueing, "{name}");
+            assert_eq!(ours.batch_sizes, theirs.batch_sizes, "{name}");
+            assert_eq!(ours.policy, theirs.policy, "{name}");
+            assert_eq!(ours.answer_names, theirs.answer_names, "{name}");
+            assert_eq!(answer(ours, &row(4)), answer(theirs, &row(4)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn two_networks_of_one_name_and_version_are_not_one_model() {
+    let from = Written::new();
+    for (folder, file, width, answers) in [("p", "affine.onnx", 4, 4), ("q", "one.onnx", 3, 1)] {
+        let path = networks().join(file).display().to_string();
+        from.file(
+            &format!("{folder}/pipeline.toml"),
+            format!(
+                "name = \"{folder}\"\nanswers = {{ values = {answers} }}\noutputs = [\"out\"]\n\
+                 [input]\nshape = [{width}]\n[[members]]\nname = \"m\"\n\
+                 network = {{ file = \"{path}\" }}\n\
+                 [[steps]]\nmodel = \"m\"\ninputs = \"input\"\noutputs = \"out\"\n"
+            ),
+        );
+    }
+    let out = Written::new();
+    let converted = manifests_to_triton(&from.open(), out.path()).expect("converted");
+    assert_eq!(
+        converted.left_out,
+        ["m: version 1 is another network already"]
+    );
+    assert_eq!(
+        converted.unsaid,
+        ["q: its steps: a model of them is left out"]
+    );
+    let names: Vec<String> = out.load().models.iter().map(|m| m.name.clone()).collect();
+    assert_eq!(names, ["m", "p"]);
+}
+
+#[test]
+fn models_for_triton_among_manifests_are_left_out() {
+    let (from, out) = (written(), Written::new());
+    from.file("broken/ensemble.toml", "name = 1");
+    let left = manifests_to_triton(&from.open(), out.path());
+    let left = left.expect("converted").left_out;
+    assert!(
+        left.contains(&"e: it is a model for Triton already".to_owned()),
+        "{left:?}"
+    );
+    assert!(
+        left.iter().any(|line| line.starts_with("broken: ")),
+        "{left:?}"
+    );
+}
+
 fn triton(path: &Path) -> (Written, Converted) {
     let out = Written::new();
     let converted = to_triton(&Files::at(path), out.path()).expect("converted");
@@ -262,7 +377,7 @@ fn what_triton_has_no_word_for_is_listed() {
         "cnn-s: Triton itself reads no safetensors: only Divisi serves this model",
         "digits-cascade: step `normalise`: `normalise`, which is a Python model in Triton",
         "digits-cascade: step `cnn-m`: `when max(probs-s) < 0.9`, which is a Python model in Triton",
-        "digits-cascade: its steps: not all of them can be said",
+        "digits-cascade: it is left out: not all of it can be said",
     ] {
         assert!(
             converted.unsaid.iter().any(|line| line == expected),

@@ -37,20 +37,8 @@ pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[Manifest
         format_args!("answers = {{ values = {answers} }}"),
     );
     line(&mut text, format_args!("outputs = {}", listed(&outputs)));
-    if ensemble.batch_sizes != BatchSizes::default() {
-        let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|size| size.get()).collect();
-        line(&mut text, format_args!("batch_sizes = {sizes:?}"));
-    }
-    if let PolicyKind::OptWait { wait } = ensemble.policy {
-        let wait = wait.get().as_secs_f64() * 1e3;
-        line(
-            &mut text,
-            format_args!("policy = {{ kind = \"opt-wait\", wait_ms = {wait:?} }}"),
-        );
-    }
-    if let Some(queue) = &ensemble.queueing {
-        let table = toml::Value::Table(queueing::table(queue));
-        line(&mut text, format_args!("queue = {table}"));
+    for (field, value) in batching(ensemble) {
+        line(&mut text, format_args!("{field} = {value}"));
     }
     for spec in &part.inputs {
         line(
@@ -67,6 +55,26 @@ pub(super) fn text(ensemble: &Ensemble, part: &PipelinePart, members: &[Manifest
         .iter()
         .for_each(|spec| step(&mut text, spec, members));
     text
+}
+
+/// Returns how requests become batches: the fields of a manifest that are not the usual ones.
+pub(super) fn batching(ensemble: &Ensemble) -> Vec<(&'static str, toml::Value)> {
+    let mut fields = Vec::new();
+    if ensemble.batch_sizes != BatchSizes::default() {
+        let sizes: Vec<i64> = ensemble.batch_sizes.clone().into();
+        fields.push(("batch_sizes", sizes.into()));
+    }
+    if let PolicyKind::OptWait { wait } = ensemble.policy {
+        let wait = wait.get().as_secs_f64() * 1e3;
+        let kind = toml::Value::String("opt-wait".into());
+        let policy = [("kind", kind), ("wait_ms", wait.into())];
+        let policy = policy.map(|(field, value)| (field.to_owned(), value));
+        fields.push(("policy", toml::Table::from_iter(policy).into()));
+    }
+    if let Some(queue) = &ensemble.queueing {
+        fields.push(("queue", queueing::table(queue).into()));
+    }
+    fields
 }
 
 impl ManifestMember {

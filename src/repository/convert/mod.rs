@@ -1,6 +1,10 @@
 //! Repositories as manifests of ours, and ensembles of ours as repositories.
 
+mod batching_text;
+mod graph;
 mod manifest;
+mod members;
+mod models;
 mod queueing;
 mod to_manifests;
 mod to_triton;
@@ -16,7 +20,7 @@ use thiserror::Error;
 use crate::error::RepositoryError;
 
 pub use to_manifests::to_manifests;
-pub use to_triton::to_triton;
+pub use to_triton::{manifests_to_triton, to_triton};
 
 /// Whether files of networks are copied, or named where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

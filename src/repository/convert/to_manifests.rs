@@ -12,9 +12,9 @@ use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
 use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
-use super::manifest::{ManifestMember, text};
+use super::manifest::{ManifestMember, batching, text};
 use super::written::OutFolder;
-use super::{ConvertError, Converted, NetworkFiles, queueing};
+use super::{ConvertError, Converted, NetworkFiles};
 
 /// Writes the models of a repository as manifests into the folder `out`, which is new or empty:
 /// a folder for each model, in its highest version.
@@ -144,9 +144,8 @@ fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, Strin
     };
     only.insert("name".into(), named);
     only.insert("network".into(), toml::Value::Table(of_file(file)));
-    if let Some(queue) = &model.ensemble.queueing {
-        let queue = toml::Value::Table(queueing::table(queue));
-        table.insert("queue".into(), queue);
+    for (field, value) in batching(&model.ensemble) {
+        table.insert(field.into(), value);
     }
     toml::to_string(&table).map_err(|error| error.to_string())
 }

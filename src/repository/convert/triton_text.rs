@@ -1,12 +1,19 @@
 //! The text of a `config.pbtxt`.
 
-use std::time::Duration;
-
 use divisi::tensor::{DataType, TensorSpec};
 
 use crate::batch::ModelRows;
 
 use super::manifest::line;
+
+/// A step of an ensemble: a model, with pairs of a name of its own and one of a tensor.
+pub(super) struct StepText {
+    pub(super) model: String,
+    /// The version, or -1 for the highest.
+    pub(super) version: i64,
+    pub(super) inputs: Vec<(String, String)>,
+    pub(super) outputs: Vec<(String, String)>,
+}
 
 /// A configuration that is written.
 pub(super) struct ConfigText {
@@ -27,8 +34,11 @@ impl ConfigText {
         ConfigText { text, batch }
     }
 
-    /// Adds the tensors of a side, given as those of a row.
-    pub(super) fn tensors(&mut self, side: &str, specs: &[TensorSpec]) {
+    /// Adds the tensors of a side, given as those of a row, and the file that names their values.
+    pub(super) fn tensors(&mut self, side: &str, specs: &[TensorSpec], labels: Option<&str>) {
+        let labels = labels.map_or(String::new(), |file| {
+            format!(" label_filename: {}", quoted(file))
+        });
         let lead = match self.batch {
             ModelRows::UpTo(_) | ModelRows::Absent => None,
             ModelRows::Open => Some(-1),
@@ -47,24 +57,16 @@ impl ConfigText {
                 dims.push(1);
             }
             let (name, kind) = (quoted(&spec.name), data_type(spec.data_type));
-            let written =
-                format_args!("{side} {{ name: {name} data_type: {kind} dims: {dims:?}{reshape} }}");
+            let written = format_args!(
+                "{side} {{ name: {name} data_type: {kind} dims: {dims:?}{reshape}{labels} }}"
+            );
             line(&mut self.text, written);
         }
     }
 
-    /// Adds how long requests wait for others, where there is a batch.
-    pub(super) fn batching(&mut self, wait: Duration) {
-        if !matches!(self.batch, ModelRows::UpTo(_)) {
-            return;
-        }
-        match wait.as_micros() {
-            0 => line(&mut self.text, format_args!("dynamic_batching {{ }}")),
-            micros => line(
-                &mut self.text,
-                format_args!("dynamic_batching {{ max_queue_delay_microseconds: {micros} }}"),
-            ),
-        }
+    /// Adds lines as they are.
+    pub(super) fn add(&mut self, lines: &str) {
+        self.text += lines;
     }
 
     /// Adds a parameter.
@@ -74,29 +76,25 @@ impl ConfigText {
         line(&mut self.text, written);
     }
 
-    /// Adds the steps of an ensemble: each a model with the maps of its inputs and outputs.
-    pub(super) fn steps<'s>(
-        &mut self,
-        steps: impl Iterator<Item = (&'s str, [&'s [(String, String)]; 2])>,
-    ) {
-        line(&mut self.text, format_args!("ensemble_scheduling {{"));
-        for (model, [inputs, outputs]) in steps {
-            line(&mut self.text, format_args!("  step {{"));
-            line(
-                &mut self.text,
-                format_args!("    model_name: {}", quoted(model)),
-            );
-            line(&mut self.text, format_args!("    model_version: -1"));
-            for (field, map) in [("input_map", inputs), ("output_map", outputs)] {
+    /// Adds the steps of an ensemble.
+    pub(super) fn steps(&mut self, steps: &[StepText]) {
+        let text = &mut self.text;
+        line(text, format_args!("ensemble_scheduling {{"));
+        for step in steps {
+            let (model, version) = (quoted(&step.model), step.version);
+            line(text, format_args!("  step {{"));
+            line(text, format_args!("    model_name: {model}"));
+            line(text, format_args!("    model_version: {version}"));
+            for (field, map) in [("input_map", &step.inputs), ("output_map", &step.outputs)] {
                 for (own, tensor) in map {
                     let (own, tensor) = (quoted(own), quoted(tensor));
                     let entry = format_args!("    {field} {{ key: {own} value: {tensor} }}");
-                    line(&mut self.text, entry);
+                    line(text, entry);
                 }
             }
-            line(&mut self.text, format_args!("  }}"));
+            line(text, format_args!("  }}"));
         }
-        line(&mut self.text, format_args!("}}"));
+        line(text, format_args!("}}"));
     }
 
     /// Returns the text.

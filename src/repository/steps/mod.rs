@@ -87,7 +87,7 @@ pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: Mode
 }
 
 /// The batch sizes that a model without a bound is offered, and up to a bound.
-const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+pub(crate) const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Returns the batch sizes of a model: powers of two up to its largest, the largest, and those
 /// that are preferred; `None` for the usual ones.

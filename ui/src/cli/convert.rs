@@ -6,7 +6,9 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use divisi::words::counted;
 use divisi_repository::Repository;
-use divisi_repository::convert::{Converted, NetworkFiles, to_manifests, to_triton};
+use divisi_repository::convert::{
+    Converted, NetworkFiles, manifests_to_triton, to_manifests, to_triton,
+};
 
 use super::open::files;
 use super::output::print;
@@ -46,7 +48,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
             to_manifests(&Repository::open(&args.from)?, &args.out, files)?
         }
         (false, Some(ConvertedForm::Triton)) => to_triton(&files(&args.from)?, &args.out)?,
-        (true, Some(ConvertedForm::Triton)) => bail!("{shown}: it is a repository already"),
+        (true, Some(ConvertedForm::Triton)) => {
+            manifests_to_triton(&Repository::open(&args.from)?, &args.out)?
+        }
         (false, _) => bail!(
             "{shown}: expected a repository of models; `--to triton` writes an ensemble as one"
         ),

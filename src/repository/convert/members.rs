@@ -1,0 +1,170 @@
+//! The members of a manifest as versions of models.
+
+use std::path::{Path, PathBuf};
+
+use divisi::ensemble::{Ensemble, Files, Normalisation};
+use divisi::onnx::{OnnxModel, OnnxNetwork};
+use divisi::tensor::Signature;
+
+use crate::batch::ModelRows;
+
+use super::ConvertError;
+
+/// A member of a manifest.
+pub(super) struct Member {
+    /// The name of its model.
+    pub(super) model: String,
+    /// The version of its model, as its name or the folder of its file say it.
+    pub(super) version: u64,
+    /// Whether its name says the version.
+    pub(super) names_version: bool,
+    /// Its files, or why it has none that could be a model's.
+    pub(super) files: Result<MemberFiles, &'static str>,
+    /// The tensors of its network.
+    pub(super) signature: Signature,
+    /// What no configuration says of it.
+    pub(super) unsaid: Vec<String>,
+}
+
+/// The files of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum MemberFiles {
+    /// An ONNX file.
+    Onnx(PathBuf),
+    /// A file of weights.
+    Weights {
+        path: PathBuf,
+        network: WeightsNetwork,
+    },
+}
+
+/// The network of a file of weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum WeightsNetwork {
+    /// A file of layers.
+    Layers(PathBuf),
+    /// As a manifest writes it.
+    Table(String),
+}
+
+/// Reads the members as the manifest writes them.
+pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<Member>, ConvertError> {
+    let text = files.read_text(files.manifest())?;
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let tables = table.get("members").and_then(toml::Value::as_array);
+    let tables = || {
+        let all = tables.into_iter().flatten();
+        all.filter_map(toml::Value::as_table)
+    };
+    let members = ensemble.members.iter().map(|member| {
+        let is_own = |table: &&toml::Table| {
+            let name = table.get("name").and_then(toml::Value::as_str);
+            name == Some(&member.name)
+        };
+        let empty = toml::Table::new();
+        let written = tables().find(is_own).unwrap_or(&empty);
+        let own = files_of(written, files);
+        let (model, named) = match versioned(&member.name) {
+            Some((model, version)) => (model, Some(version)),
+            None => (member.name.as_str(), None),
+        };
+        let in_folder = own.as_ref().ok().and_then(|own| own.version_of(model));
+        let is_plain = Path::new(model).file_name().is_some_and(|own| own == model);
+        Member {
+            model: model.to_owned(),
+            version: named.or(in_folder).unwrap_or(1),
+            names_version: named.is_some(),
+            files: if is_plain {
+                own
+            } else {
+                Err("its name is none of a folder")
+            },
+            signature: member.graph.signature(),
+            unsaid: unsaid(
+                written,
+                member.input.normalisation != Normalisation::IDENTITY,
+            ),
+        }
+    });
+    Ok(members.collect())
+}
+
+/// Splits `lin:2` into the name of a model and its version.
+fn versioned(name: &str) -> Option<(&str, u64)> {
+    let (model, version) = name.rsplit_once(':')?;
+    let version = version.parse().ok().filter(|version| *version > 0)?;
+    (!model.is_empty()).then_some((model, version))
+}
+
+/// Returns the fields of a member that have no counterpart.
+fn unsaid(written: &toml::Table, is_normalised: bool) -> Vec<String> {
+    let known = ["name", "network", "weights", "input", "outputs"];
+    let others = written.keys().filter(|f| !known.contains(&f.as_str()));
+    let normalised = is_normalised.then(|| "the normalisation of its input".to_owned());
+    others.cloned().chain(normalised).collect()
+}
+
+fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'static str> {
+    let network = written.get("network").and_then(toml::Value::as_table);
+    let text = |table: Option<&toml::Table>, field: &str| {
+        let value = table.and_then(|table| table.get(field)?.as_str());
+        value.map(str::to_owned)
+    };
+    let path = |file: &str| -> Result<PathBuf, &'static str> {
+        let path = files.path(file).ok_or("its files are built in")?;
+        Ok(path.canonicalize().unwrap_or(path))
+    };
+    let file = text(network, "file");
+    if let Some(onnx) = file.as_ref().filter(|file| file.ends_with(".onnx")) {
+        return Ok(MemberFiles::Onnx(path(onnx)?));
+    }
+    // A network's file alone has no manifest that would name it.
+    if let Files::Network { file, .. } = files
+        && file.ends_with(".onnx")
+    {
+        return Ok(MemberFiles::Onnx(path(file)?));
+    }
+    let weights = text(Some(written), "weights").ok_or("its weights are made up")?;
+    Ok(MemberFiles::Weights {
+        path: path(&weights)?,
+        network: match file {
+            Some(file) => WeightsNetwork::Layers(path(&file)?),
+            None => {
+                let table = network.cloned().unwrap_or_default();
+                WeightsNetwork::Table(toml::Value::Table(table).to_string())
+            }
+        },
+    })
+}
+
+impl MemberFiles {
+    /// Returns the version of a model whose folder the file lies in, as `lin/2/model.onnx` does.
+    fn version_of(&self, model: &str) -> Option<u64> {
+        let (MemberFiles::Onnx(path) | MemberFiles::Weights { path, .. }) = self;
+        let folder = path.parent()?;
+        let is_own = folder.parent()?.file_name()? == model;
+        let version = folder.file_name()?.to_str()?.parse().ok();
+        version.filter(|version| is_own && *version > 0)
+    }
+
+    /// Returns the rows of a request, which may be at most `most` where the file leaves them open.
+    pub(super) fn rows(&self, most: usize) -> ModelRows {
+        let MemberFiles::Onnx(path) = self else {
+            return ModelRows::UpTo(most);
+        };
+        let Ok(model) = OnnxModel::open(path) else {
+            return ModelRows::Absent;
+        };
+        let has_batch = |network: OnnxNetwork| {
+            let mut inputs = network.inputs.iter();
+            inputs.all(|input| input.dims.first() == Some(&1))
+        };
+        match model.takes_batches() {
+            true => ModelRows::UpTo(most),
+            false if model.network(None).is_ok_and(has_batch) => {
+                ModelRows::Exactly(model.fixed_batch().unwrap_or(1))
+            }
+            false => ModelRows::Absent,
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The models of single networks that a repository gets.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use divisi::ensemble::{BatchSizes, Queueing};
+use divisi::tensor::{Signature, TensorSpec};
+
+use crate::batch::ModelRows;
+use crate::config::NETWORK_PARAMETER;
+
+use super::ConvertError;
+use super::members::{Member, MemberFiles, WeightsNetwork};
+use super::to_manifests::beside;
+use super::triton_text::ConfigText;
+use super::written::OutFolder;
+
+/// The models, by name.
+#[derive(Default)]
+pub(super) struct Models(BTreeMap<String, Model>);
+
+/// A model with its versions.
+struct Model {
+    signature: Signature,
+    /// The outputs that it answers, where these are not all of its network.
+    outputs: Option<Vec<TensorSpec>>,
+    /// The names of the values of its only output.
+    labels: Vec<String>,
+    rows: ModelRows,
+    /// How requests become batches, as the configuration says it.
+    batching: String,
+    versions: BTreeMap<u64, MemberFiles>,
+}
+
+/// How requests of a model become batches.
+#[derive(Clone, Copy)]
+pub(super) struct Batching<'e> {
+    pub(super) sizes: &'e BatchSizes,
+    pub(super) wait: Duration,
+    pub(super) queueing: Option<&'e Queueing>,
+}
+
+/// The model that a member became.
+#[derive(Clone, Debug)]
+pub(super) struct PlacedModel {
+    pub(super) name: String,
+    version: u64,
+    names_version: bool,
+}
+
+impl Models {
+    /// Adds a member as a version of a model. Returns `None` if it is left out, with the reason
+    /// there.
+    pub(super) fn add(
+        &mut self,
+        member: &Member,
+        batching: &Batching<'_>,
+        out: &mut OutFolder,
+    ) -> Option<PlacedModel> {
+        let name = &member.model;
+        if let Err(why) = self.added(member, batching, out) {
+            out.left_out(name, why);
+            return None;
+        }
+        Some(PlacedModel {
+            name: name.clone(),
+            version: member.version,
+            names_version: member.names_version,
+        })
+    }
+
+    fn added(
+        &mut self,
+        member: &Member,
+        batching: &Batching<'_>,
+        out: &mut OutFolder,
+    ) -> Result<(), String> {
+        let (name, version) = (&member.model, member.version);
+        let files = member.files.as_ref().map_err(|why| (*why).to_owned())?;
+        let known = self.0.get(name);
+        if let Some(other) = known.and_then(|model| model.versions.get(&version)) {
+            return match other == files {
+                true => Ok(()),
+                false => Err(format!("version {version} is another network already")),
+            };
+        }
+        if known.is_some_and(|model| model.signature != member.signature) {
+            return Err(format!("version {version} has other tensors than others"));
+        }
+        member.unsaid.iter().for_each(|what| out.unsaid(name, what));
+        if matches!(files, MemberFiles::Weights { .. }) {
+            let why = "Triton itself reads no safetensors: only Divisi serves this model";
+            out.unsaid(name, why);
+        }
+        let model = self.0.entry(name.clone()).or_insert_with(|| {
+            let rows = files.rows(batching.sizes.largest().get());
+            let (text, missing) = super::batching_text::text(batching, rows);
+            missing.iter().for_each(|what| out.unsaid(name, what));
+            Model {
+                signature: member.signature.clone(),
+                outputs: None,
+                labels: Vec::new(),
+                rows,
+                batching: text,
+                versions: BTreeMap::new(),
+            }
+        });
+        model.versions.insert(version, files.clone());
+        Ok(())
+    }
+
+    /// Sets the outputs that a model answers, and the names of the values of an only one.
+    pub(super) fn answers(
+        &mut self,
+        placed: &PlacedModel,
+        outputs: Vec<TensorSpec>,
+        labels: Option<&[String]>,
+    ) {
+        if let Some(model) = self.0.get_mut(&placed.name) {
+            model.outputs = Some(outputs);
+        }
+        self.labelled(placed, labels);
+    }
+
+    /// Sets the names of the values of a model's only output.
+    pub(super) fn labelled(&mut self, placed: &PlacedModel, labels: Option<&[String]>) {
+        let Some(model) = self.0.get_mut(&placed.name) else {
+            return;
+        };
+        let outputs = model.outputs.as_ref().unwrap_or(&model.signature.outputs);
+        if let ([_], Some(labels)) = (outputs.as_slice(), labels) {
+            model.labels = labels.to_vec();
+        }
+    }
+
+    /// Returns the rows of a request of a model.
+    pub(super) fn rows(&self, placed: &PlacedModel) -> Option<ModelRows> {
+        self.0.get(&placed.name).map(|model| model.rows)
+    }
+
+    /// Returns the version that a step names: -1 for the highest, unless the member says it.
+    pub(super) fn version(&self, placed: &PlacedModel) -> i64 {
+        let model = self.0.get(&placed.name);
+        let highest = model.and_then(|model| model.versions.keys().last());
+        match placed.names_version || highest != Some(&placed.version) {
+            true => i64::try_from(placed.version).unwrap_or(i64::MAX),
+            false => -1,
+        }
+    }
+
+    /// Writes the models.
+    pub(super) fn write(&self, out: &mut OutFolder) -> Result<(), ConvertError> {
+        self.0.iter().try_for_each(|(name, model)| {
+            for (version, files) in &model.versions {
+                files.copy(&format!("{name}/{version}"), name, out)?;
+            }
+            let config = model.config(name);
+            if !model.labels.is_empty() {
+                let labels = model.labels.join("\n") + "\n";
+                out.write(&format!("{name}/{LABELS}"), &labels)?;
+            }
+            out.write(&format!("{name}/config.pbtxt"), &config)
+        })
+    }
+}
+
+/// The file of the names of values.
+pub(super) const LABELS: &str = "labels.txt";
+
+impl Model {
+    fn config(&self, name: &str) -> String {
+        let files = self.versions.values().next_back();
+        let network = match files {
+            Some(MemberFiles::Weights { network, .. }) => Some(network),
+            _ => None,
+        };
+        let platform = match network {
+            Some(_) => ["backend", "divisi"],
+            None => ["platform", "onnxruntime_onnx"],
+        };
+        let mut config = ConfigText::new(name, platform, self.rows);
+        let outputs = self.outputs.as_ref().unwrap_or(&self.signature.outputs);
+        let labels = (!self.labels.is_empty()).then_some(LABELS);
+        config.tensors("input", &self.signature.inputs, None);
+        config.tensors("output", outputs, labels);
+        config.add(&self.batching);
+        if self.versions.len() > 1 {
+            config.add("version_policy { all { } }\n");
+        }
+        match network {
+            Some(WeightsNetwork::Layers(_)) => config.parameter(NETWORK_PARAMETER, LAYERS),
+            Some(WeightsNetwork::Table(table)) => config.parameter(NETWORK_PARAMETER, table),
+            None => {}
+        }
+        config.finish()
+    }
+}
+
+/// The file of the layers of a model.
+const LAYERS: &str = "network.toml";
+
+impl MemberFiles {
+    /// Copies the files of a version into its folder.
+    fn copy(&self, to: &str, model: &str, out: &mut OutFolder) -> Result<(), ConvertError> {
+        match self {
+            MemberFiles::Onnx(path) => {
+                for (beside, from) in beside(path) {
+                    out.copy(&from, &format!("{to}/{beside}"))?;
+                }
+                out.copy(path, &format!("{to}/model.onnx"))
+            }
+            MemberFiles::Weights { path, network } => {
+                if let WeightsNetwork::Layers(layers) = network {
+                    out.copy(layers, &format!("{model}/{LAYERS}"))?;
+                }
+                out.copy(path, &format!("{to}/model.safetensors"))
+            }
+        }
+    }
+}
