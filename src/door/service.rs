@@ -58,6 +58,10 @@ pub struct ModelDescription {
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Whether its answers may be kept and given again to equal requests.
     pub cached: bool,
+    /// The sizes of its batches.
+    pub batch_sizes: Vec<usize>,
+    /// How long requests wait for others.
+    pub delay: Duration,
     /// How its requests wait, if they do not just wait in the order of arrival.
     pub queueing: Option<Arc<Queueing>>,
     /// The models that do its steps, where it is an ensemble of other models.

@@ -246,6 +246,22 @@ fn health_checks_are_answered() {
 }
 
 #[test]
+fn a_model_that_there_is_not_is_not_ready() {
+    let server = TestServer::start();
+    let address = server.server.addresses().grpc.expect("an address");
+    for (name, expected) in [("echo", true), ("nobody", false)] {
+        let asked = proto::ModelReadyRequest {
+            name: name.into(),
+            ..proto::ModelReadyRequest::default()
+        };
+        let path = format!("{INFERENCE}/ModelReady");
+        let answer = ask(address, &path, &[asked.encode_to_vec()]);
+        let answer: proto::ModelReadyResponse = answer.only();
+        assert_eq!(answer.ready, expected, "{name}");
+    }
+}
+
+#[test]
 fn a_message_that_is_spoilt_is_refused() {
     let server = TestServer::start();
     let whole = request("echo", vec![tensor("UINT8", &[1])], &[b"1"]).encode_to_vec();

@@ -175,13 +175,16 @@ fn what_goes_through_an_ensemble_counts_for_the_models_that_compose_it() {
 fn queues_are_told_as_the_configuration_has_them() {
     let models = Models::new().network(
         "a",
-        "max_batch_size: 4 dynamic_batching { priority_levels: 3 default_priority_level: 2\n\
+        "max_batch_size: 4 dynamic_batching { preferred_batch_size: 3\n\
+         max_queue_delay_microseconds: 700 priority_levels: 3 default_priority_level: 2\n\
          default_queue_policy { max_queue_size: 8 }\n\
          priority_queue_policy { key: 1 value { timeout_action: DELAY\n\
          default_timeout_microseconds: 500 allow_timeout_override: true } } }",
     );
     let config = models.serve(false).get("/v2/models/a/config").json();
     let expected = json!({
+        "preferred_batch_size": [1, 2, 3, 4],
+        "max_queue_delay_microseconds": 700,
         "priority_levels": 3,
         "default_priority_level": 2,
         "default_queue_policy": {"timeout_action": "REJECT", "default_timeout_microseconds": 0,

@@ -65,6 +65,8 @@ impl ModelService for Echo {
             batch: Some(64),
             labels: vec![("x".into(), labels)],
             cached: model.name != "slow",
+            batch_sizes: vec![1, 4],
+            delay: Duration::ZERO,
             queueing: None,
             composing: Vec::new(),
             steps: Vec::new(),

@@ -27,8 +27,7 @@ pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
                 &model.composing,
             ))),
             false => {
-                let batching = || batching(model.queueing.as_deref());
-                let batching = model.batch.map(|_| batching());
+                let batching = model.batch.map(|_| batching(model));
                 batching.map(SchedulingChoice::DynamicBatching)
             }
         },
@@ -76,10 +75,17 @@ fn ensemble(steps: &[ComposingStep]) -> proto::ModelEnsembling {
     }
 }
 
-fn batching(queueing: Option<&Queueing>) -> proto::ModelDynamicBatching {
-    let Some(queueing) = queueing else {
-        return proto::ModelDynamicBatching::default();
-    };
+fn batching(model: &ModelDescription) -> proto::ModelDynamicBatching {
+    let sizes = model.batch_sizes.iter();
+    let delay = u64::try_from(model.delay.as_micros());
+    proto::ModelDynamicBatching {
+        preferred_batch_size: sizes.filter_map(|size| i32::try_from(*size).ok()).collect(),
+        max_queue_delay_microseconds: delay.unwrap_or(u64::MAX),
+        ..model.queueing.as_deref().map(queue).unwrap_or_default()
+    }
+}
+
+fn queue(queueing: &Queueing) -> proto::ModelDynamicBatching {
     let default = queueing.default_level();
     let usual = queueing.policy(default);
     let levels = queueing.levels();

@@ -83,6 +83,8 @@ impl ServedModel {
             },
             labels,
             cached: !interface.uncached && !has_quorum(ensemble),
+            batch_sizes: ensemble.batch_sizes.iter().map(|size| size.get()).collect(),
+            delay: ensemble.policy.wait(),
             queueing: ensemble.queueing.clone(),
             composing: interface.composing.clone(),
             steps: steps(engine.catalogue(), entry),

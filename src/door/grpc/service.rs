@@ -107,7 +107,11 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelReadyResponse> {
         let asked = request.into_inner();
         let model = ModelId::new(asked.name, asked.version);
-        let ready = self.0.service.state(&model)? == ModelState::Ready;
+        // One that there is not is not ready, as clients of Triton expect.
+        let ready = match self.0.service.state(&model) {
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            state => state? == ModelState::Ready,
+        };
         Ok(Response::new(proto::ModelReadyResponse { ready }))
     }
 

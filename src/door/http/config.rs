@@ -48,7 +48,10 @@ fn ensemble(ensemble: &proto::ModelEnsembling) -> Value {
 }
 
 fn batching(batching: &proto::ModelDynamicBatching) -> Value {
-    let mut json = json!({});
+    let mut json = json!({
+        "preferred_batch_size": batching.preferred_batch_size,
+        "max_queue_delay_microseconds": batching.max_queue_delay_microseconds,
+    });
     if batching.priority_levels > 0 {
         json["priority_levels"] = batching.priority_levels.into();
         json["default_priority_level"] = batching.default_priority_level.into();
