@@ -65,6 +65,11 @@ impl Input {
         }
     }
 
+    /// Whether samples of a shape are resized.
+    pub fn resizes(&self, sample: Shape) -> bool {
+        self.runs.is_none() && sample != self.shape
+    }
+
     /// Normalises samples that have this shape already, from `from` to `to`.
     pub fn transform(&self, from: SampleValues<'_>, to: &mut [f32]) {
         self.normalisation.map(self.shape, from, to);
@@ -86,7 +91,7 @@ impl Input {
                     width: columns,
                     ..
                 },
-            ) if sample != self.shape => {
+            ) if self.resizes(sample) => {
                 resize_planes((height, width), (rows, columns), &from.floats(), to);
                 self.normalisation.apply(self.shape, to);
             }

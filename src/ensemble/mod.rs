@@ -211,6 +211,7 @@ impl Ensemble {
     pub fn transforms(&self) -> Transforms {
         if let Some(pipeline) = &self.pipeline {
             let width = self.input.shape.elements();
+            let width = if pipeline.reads_samples() { width } else { 0 };
             let whole = PlaneRows::Request(std::iter::once(0..width).collect());
             let planes = pipeline
                 .planes()

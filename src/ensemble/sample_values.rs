@@ -23,6 +23,16 @@ impl<'a> From<&'a [f32]> for SampleValues<'a> {
 }
 
 impl<'a> SampleValues<'a> {
+    /// Takes little-endian bytes: as numbers where they lie as the machine has them.
+    pub fn of_bytes(bytes: &'a [u8]) -> Self {
+        if cfg!(target_endian = "little")
+            && let Ok(values) = bytemuck::try_cast_slice(bytes)
+        {
+            return SampleValues::Floats(values);
+        }
+        SampleValues::Bytes(bytes.as_chunks().0)
+    }
+
     /// Returns how many there are.
     pub fn len(self) -> usize {
         match self {

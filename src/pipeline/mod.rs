@@ -226,6 +226,21 @@ impl Pipeline {
         &self.planes
     }
 
+    /// Whether anything but a model on its own reads tensors of the request: a step of the host, an
+    /// output, or a model that reads results of steps beside them.
+    pub fn reads_samples(&self) -> bool {
+        let of_host = self.steps.iter();
+        let of_host = of_host.filter(|step| !matches!(step.role, StepRole::Model(_)));
+        let of_host = of_host.flat_map(|step| &step.sources);
+        let gathered = self.planes.iter().flat_map(|plane| match plane {
+            PlaneRows::Gathered(sources) => &sources[..],
+            PlaneRows::Request(_) => &[],
+        });
+        let outputs = self.outputs.iter().map(|output| &output.source);
+        let mut all = of_host.chain(gathered).chain(outputs);
+        all.any(|source| source.origin == RowOrigin::Request)
+    }
+
     /// Returns the values that all results of a sample take together.
     pub fn values(&self) -> usize {
         self.steps.iter().map(|step| step.width).sum()

@@ -39,7 +39,7 @@ pub use live::{
     EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
     GraphStep, GraphWork, Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending,
     PredictorFactory, Programs, Reply, Request, Reservation, ReserveError, SPAN_BOUND, Settlements,
-    Staged, StepGraph, SubmittedRequest, Telemetry,
+    SharedSamples, Staged, StepGraph, SubmittedRequest, Telemetry,
 };
 pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};

@@ -146,12 +146,33 @@ impl Storage {
         }
     }
 
-    fn write_slice(&self, slice: Slice, transform: usize, samples: SampleValues<'_>) {
+    /// Whether models may read samples that do not lie in the pool: no GPU copies from it, and
+    /// converting a sample anew for each batch costs no more than copying it.
+    pub(super) fn reads_elsewhere(&self) -> bool {
+        let sample = self.transforms.sample();
+        let mut inputs = self.transforms.distinct().iter();
+        self.lender.is_none() && inputs.all(|input| !input.resizes(sample))
+    }
+
+    /// Returns the values of a sample before it is converted.
+    pub(super) fn sample_width(&self) -> usize {
+        self.transforms.sample().elements()
+    }
+
+    /// Writes samples to `to` as a transform makes them.
+    pub(super) fn convert(&self, transform: usize, samples: SampleValues<'_>, to: &mut [f32]) {
         let input = &self.transforms.distinct()[transform];
+        input.convert(self.transforms.sample(), samples, to);
+    }
+
+    fn write_slice(&self, slice: Slice, transform: usize, samples: SampleValues<'_>) {
         let width = self.width(transform);
+        if width == 0 {
+            return;
+        }
         let mut block = self.block(slice, transform).write();
         let rows = &mut block.values_mut()[slice.slot * width..][..slice.len * width];
-        input.convert(self.transforms.sample(), samples, rows);
+        self.convert(transform, samples, rows);
     }
 
     /// Returns the block that a slice lies in. Its memory is taken the first time, before its

@@ -184,6 +184,7 @@ fn hidden(path: &Path) -> bool {
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
     &["locks"],
+    &["samples"],
     &[
         "graph",
         "member_sampler",

@@ -70,6 +70,7 @@ mod pool_memory;
 mod promises;
 mod pytorch;
 mod queueing;
+mod received;
 mod recordings;
 mod reload;
 mod remote;

@@ -1,6 +1,7 @@
 //! The tensors of a request as samples of an ensemble.
 
-use divisi::ensemble::{Ensemble, SampleValues};
+use divisi::ensemble::Ensemble;
+use divisi::serving::{Request, SharedSamples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 
 use crate::error::ServiceError;
@@ -23,26 +24,26 @@ pub(super) fn specs(ensemble: &Ensemble, network: bool) -> Vec<TensorSpec> {
 }
 
 /// Samples, row after row.
-pub(super) struct SampleRows<'a> {
-    values: RowValues<'a>,
+pub(super) struct SampleRows {
+    values: RowValues,
     /// The length of the samples; 0 where lengths do not vary.
     pub length: usize,
 }
 
 /// Where the values of samples are.
-enum RowValues<'a> {
+enum RowValues {
     /// In the buffer in which they were received.
-    Received(SampleValues<'a>),
+    Received(SharedSamples),
     /// Made of tensors of other types, or of several.
     Made(Vec<f32>),
 }
 
-impl SampleRows<'_> {
-    /// Returns the values.
-    pub(super) fn values(&self) -> SampleValues<'_> {
+impl SampleRows {
+    /// Returns a request of them.
+    pub(super) fn request(&self) -> Request<'_> {
         match &self.values {
-            RowValues::Received(values) => *values,
-            RowValues::Made(values) => values[..].into(),
+            RowValues::Received(memory) => Request::shared(memory),
+            RowValues::Made(values) => Request::new(values),
         }
     }
 }
@@ -52,15 +53,15 @@ impl SampleRows<'_> {
 ///
 /// # Errors
 /// The tensors are not those of the signature.
-pub(super) fn sample_rows<'a>(
+pub(super) fn sample_rows(
     signature: &Signature,
-    inputs: &'a [NamedTensor],
-) -> Result<SampleRows<'a>, ServiceError> {
+    inputs: &[NamedTensor],
+) -> Result<SampleRows, ServiceError> {
     if let ([input], [spec]) = (inputs, &signature.inputs[..])
         && is_rows(spec, input)
     {
         return Ok(SampleRows {
-            values: RowValues::Received(floats(input.tensor.bytes())),
+            values: RowValues::Received(SharedSamples::new(input.tensor.shared())),
             length: 0,
         });
     }
@@ -89,14 +90,4 @@ fn is_rows(spec: &TensorSpec, input: &NamedTensor) -> bool {
     let is_named = input.name == spec.name && !spec.varies();
     let is_float = [spec.data_type, tensor.data_type()] == [DataType::Fp32; 2];
     is_named && is_float && *batch > 0 && spec.fits(sample)
-}
-
-/// Returns little-endian bytes as values, numbers where they lie as the machine has them.
-fn floats(bytes: &[u8]) -> SampleValues<'_> {
-    if cfg!(target_endian = "little")
-        && let Ok(values) = bytemuck::try_cast_slice(bytes)
-    {
-        return SampleValues::Floats(values);
-    }
-    SampleValues::Bytes(bytes.as_chunks().0)
 }

@@ -143,7 +143,8 @@ impl ServedModel {
             patience: asked.patience,
             traced: true,
             outputs: &computed,
-            ..Request::of(rows.values())
+            ..rows
+                .request()
                 .detailed(self.form.detail())
                 .to(self.pipeline)
         };

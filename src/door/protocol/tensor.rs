@@ -88,6 +88,11 @@ impl WireTensor {
         &self.bytes
     }
 
+    /// Returns its bytes, shared.
+    pub(crate) fn shared(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
     /// Returns the number of values.
     pub fn elements(&self) -> usize {
         self.dims.iter().product()

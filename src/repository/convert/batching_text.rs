@@ -8,10 +8,10 @@ use divisi::ensemble::{BatchSizes, QueuePolicy, Queueing, TimeoutAction};
 use crate::batch::ModelRows;
 use crate::steps::SIZES;
 
-use super::models::Batching;
+use super::models::ModelBatching;
 
 /// Returns the message `dynamic_batching`, empty where there is no batch, and what it cannot say.
-pub(super) fn text(batching: &Batching<'_>, rows: ModelRows) -> (String, Vec<&'static str>) {
+pub(super) fn text(batching: &ModelBatching<'_>, rows: ModelRows) -> (String, Vec<&'static str>) {
     let mut missing = Vec::new();
     if !matches!(rows, ModelRows::UpTo(_)) {
         if batching.queueing.is_some() {

@@ -11,7 +11,7 @@ use crate::batch::ModelRows;
 use super::ConvertError;
 
 /// A member of a manifest.
-pub(super) struct Member {
+pub(super) struct ReadMember {
     /// The name of its model.
     pub(super) model: String,
     /// The version of its model, as its name or the folder of its file say it.
@@ -22,7 +22,7 @@ pub(super) struct Member {
     pub(super) files: Result<MemberFiles, &'static str>,
     /// The tensors of its network.
     pub(super) signature: Signature,
-    /// What no configuration says of it.
+    /// The fields that no configuration says.
     pub(super) unsaid: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum WeightsNetwork {
 }
 
 /// Reads the members as the manifest writes them.
-pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<Member>, ConvertError> {
+pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<ReadMember>, ConvertError> {
     let text = files.read_text(files.manifest())?;
     let table: toml::Table = text.parse().unwrap_or_default();
     let tables = table.get("members").and_then(toml::Value::as_array);
@@ -70,7 +70,7 @@ pub(super) fn members(files: &Files, ensemble: &Ensemble) -> Result<Vec<Member>,
         };
         let in_folder = own.as_ref().ok().and_then(|own| own.version_of(model));
         let is_plain = Path::new(model).file_name().is_some_and(|own| own == model);
-        Member {
+        ReadMember {
             model: model.to_owned(),
             version: named.or(in_folder).unwrap_or(1),
             names_version: named.is_some(),

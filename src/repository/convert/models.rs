@@ -10,17 +10,17 @@ use crate::batch::ModelRows;
 use crate::config::NETWORK_PARAMETER;
 
 use super::ConvertError;
-use super::members::{Member, MemberFiles, WeightsNetwork};
+use super::members::{MemberFiles, ReadMember, WeightsNetwork};
 use super::to_manifests::beside;
 use super::triton_text::ConfigText;
 use super::written::OutFolder;
 
 /// The models, by name.
 #[derive(Default)]
-pub(super) struct Models(BTreeMap<String, Model>);
+pub(super) struct Models(BTreeMap<String, WrittenModel>);
 
 /// A model with its versions.
-struct Model {
+struct WrittenModel {
     signature: Signature,
     /// The outputs that it answers, where these are not all of its network.
     outputs: Option<Vec<TensorSpec>>,
@@ -34,7 +34,7 @@ struct Model {
 
 /// How requests of a model become batches.
 #[derive(Clone, Copy)]
-pub(super) struct Batching<'e> {
+pub(super) struct ModelBatching<'e> {
     pub(super) sizes: &'e BatchSizes,
     pub(super) wait: Duration,
     pub(super) queueing: Option<&'e Queueing>,
@@ -53,8 +53,8 @@ impl Models {
     /// there.
     pub(super) fn add(
         &mut self,
-        member: &Member,
-        batching: &Batching<'_>,
+        member: &ReadMember,
+        batching: &ModelBatching<'_>,
         out: &mut OutFolder,
     ) -> Option<PlacedModel> {
         let name = &member.model;
@@ -71,8 +71,8 @@ impl Models {
 
     fn added(
         &mut self,
-        member: &Member,
-        batching: &Batching<'_>,
+        member: &ReadMember,
+        batching: &ModelBatching<'_>,
         out: &mut OutFolder,
     ) -> Result<(), String> {
         let (name, version) = (&member.model, member.version);
@@ -96,7 +96,7 @@ impl Models {
             let rows = files.rows(batching.sizes.largest().get());
             let (text, missing) = super::batching_text::text(batching, rows);
             missing.iter().for_each(|what| out.unsaid(name, what));
-            Model {
+            WrittenModel {
                 signature: member.signature.clone(),
                 outputs: None,
                 labels: Vec::new(),
@@ -167,7 +167,7 @@ impl Models {
 /// The file of the names of values.
 pub(super) const LABELS: &str = "labels.txt";
 
-impl Model {
+impl WrittenModel {
     fn config(&self, name: &str) -> String {
         let files = self.versions.values().next_back();
         let network = match files {

@@ -8,15 +8,15 @@ use crate::described::DescribedModel;
 use crate::repository::Repository;
 
 use super::graph;
-use super::members::{Member, members};
-use super::models::{Batching, Models, PlacedModel};
+use super::members::{ReadMember, members};
+use super::models::{ModelBatching, Models, PlacedModel};
 use super::written::OutFolder;
 use super::{ConvertError, Converted};
 
 /// A manifest that is read.
-struct Manifest {
+struct ReadManifest {
     ensemble: Ensemble,
-    members: Vec<Member>,
+    members: Vec<ReadMember>,
 }
 
 /// Writes an ensemble or pipeline as a repository into the folder `out`, which is new or empty: a
@@ -26,7 +26,7 @@ struct Manifest {
 /// # Errors
 /// The ensemble cannot be read, or a file not written. What Triton has no word for is listed.
 pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
-    let manifest = Manifest::read(files)?;
+    let manifest = ReadManifest::read(files)?;
     let mut out = OutFolder::new(out)?;
     convert(&[manifest], &mut out)?;
     Ok(out.converted)
@@ -52,7 +52,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
             }
             continue;
         }
-        match Manifest::read(&Files::at(&folder)) {
+        match ReadManifest::read(&Files::at(&folder)) {
             Ok(manifest) => manifests.push(manifest),
             Err(error) => out.left_out(name, error.to_string()),
         }
@@ -61,7 +61,7 @@ pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Conver
     Ok(out.converted)
 }
 
-fn convert(manifests: &[Manifest], out: &mut OutFolder) -> Result<(), ConvertError> {
+fn convert(manifests: &[ReadManifest], out: &mut OutFolder) -> Result<(), ConvertError> {
     let mut models = Models::default();
     // Those that are models themselves say how their requests wait.
     for manifest in manifests.iter().filter(|m| m.is_model()) {
@@ -78,11 +78,11 @@ fn convert(manifests: &[Manifest], out: &mut OutFolder) -> Result<(), ConvertErr
     Ok(())
 }
 
-impl Manifest {
+impl ReadManifest {
     fn read(files: &Files) -> Result<Self, ConvertError> {
         let ensemble = Ensemble::read(files)?;
         let members = members(files, &ensemble)?;
-        Ok(Manifest { ensemble, members })
+        Ok(ReadManifest { ensemble, members })
     }
 
     /// Whether it is one model whose tensors are those of its network.
@@ -92,7 +92,7 @@ impl Manifest {
     }
 
     fn add_model(&self, models: &mut Models, out: &mut OutFolder) {
-        let batching = Batching {
+        let batching = ModelBatching {
             queueing: self.ensemble.queueing.as_deref(),
             ..self.batching()
         };
@@ -131,8 +131,8 @@ impl Manifest {
         members.map(|m| models.add(m, &batching, out)).collect()
     }
 
-    fn batching(&self) -> Batching<'_> {
-        Batching {
+    fn batching(&self) -> ModelBatching<'_> {
+        ModelBatching {
             sizes: &self.ensemble.batch_sizes,
             wait: self.ensemble.policy.wait(),
             queueing: None,

@@ -51,7 +51,7 @@ impl EngineState {
             let finish = |d: &RequestData| {
                 let served = &d.served;
                 let answer = match &d.graph {
-                    Some(graph) => graph.answer(&served.storage, &done.late),
+                    Some(graph) => graph.answer(d.samples(), &done.late),
                     None => {
                         let width = served.ensemble.answer_width();
                         Answer::finish(d.rule.as_ref(), &d.parts, width)

@@ -7,9 +7,9 @@ use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, TensorSource};
 use crate::serving::answer::{Answer, MissingSteps};
 use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
-use crate::serving::pool::Storage;
 
 use super::locks::Leaf;
+use super::samples::RequestSamples;
 
 /// The results of a request's steps, part by part.
 pub(crate) struct PipelineRows {
@@ -114,7 +114,7 @@ impl PipelineRows {
     /// Copies samples of a part to `to`, from `first` on, as a plane has them.
     pub(super) fn gather(
         &self,
-        storage: &Storage,
+        samples: RequestSamples<'_>,
         (part, first): (usize, usize),
         plane: usize,
         to: &mut [f32],
@@ -122,7 +122,7 @@ impl PipelineRows {
         let PlaneRows::Gathered(sources) = &self.pipeline.planes()[plane] else {
             return;
         };
-        let rows = self.rows(storage, part, &[]);
+        let rows = self.rows(samples, part, &[]);
         let width = self.gathered_width(plane);
         for (row, to) in to.chunks_exact_mut(width.max(1)).enumerate() {
             let mut at = 0;
@@ -138,9 +138,13 @@ impl PipelineRows {
     ///
     /// # Errors
     /// For so many rows the result holds NaN or infinities.
-    pub(super) fn run<T>(&self, storage: &Storage, work: &HostWork<T>) -> Result<RowSet, usize> {
+    pub(super) fn run<T>(
+        &self,
+        samples: RequestSamples<'_>,
+        work: &HostWork<T>,
+    ) -> Result<RowSet, usize> {
         let width = self.pipeline.step(work.step).width;
-        let rows = self.rows(storage, work.part, &work.held);
+        let rows = self.rows(samples, work.part, &work.held);
         let mut made = vec![0.0; work.samples * width];
         let made_of = |row: usize, made: &mut [f32]| {
             self.pipeline
@@ -204,23 +208,24 @@ impl PipelineRows {
 
     fn rows<'a>(
         &'a self,
-        storage: &'a Storage,
+        samples: RequestSamples<'a>,
         part: usize,
         held: &'a [(StepIndex, RowSet)],
     ) -> HeldRows<'a> {
         HeldRows {
             rows: self,
-            storage,
+            samples,
+            at: part,
             part: &self.parts[part],
             held,
         }
     }
 
     /// Returns the answer of a request that is complete, or `None` if it has some outputs alone.
-    pub(super) fn whole_answer(&self, storage: &Storage) -> Option<Answer> {
+    pub(super) fn whole_answer(&self, samples: RequestSamples<'_>) -> Option<Answer> {
         let all = 0..self.pipeline.outputs().len();
         let is_whole = all.eq(self.outputs.iter().copied());
-        is_whole.then(|| self.outputs_of(storage))
+        is_whole.then(|| self.outputs_of(samples))
     }
 
     /// Returns the name of the step that makes the first output, if one does.
@@ -232,8 +237,8 @@ impl PipelineRows {
     }
 
     /// Returns the answer of a request that is complete, whose quorums did without the steps `late`.
-    pub(super) fn answer(&self, storage: &Storage, late: &[StepIndex]) -> Answer {
-        let answer = self.outputs_of(storage);
+    pub(super) fn answer(&self, samples: RequestSamples<'_>, late: &[StepIndex]) -> Answer {
+        let answer = self.outputs_of(samples);
         if late.is_empty() {
             return answer;
         }
@@ -249,14 +254,14 @@ impl PipelineRows {
         answer.without(MissingSteps { names, is_certain })
     }
 
-    fn outputs_of(&self, storage: &Storage) -> Answer {
+    fn outputs_of(&self, samples: RequestSamples<'_>) -> Answer {
         let all = self.pipeline.outputs();
         let outputs: Vec<_> = self.outputs.iter().map(|at| &all[*at].source).collect();
         let width = outputs.iter().map(|source| source.run.len()).sum();
         let blocks = (0..self.parts.len()).map(|part| {
-            let (rows, samples) = (self.rows(storage, part, &[]), self.parts[part].slice.len);
-            let mut block = Vec::with_capacity(samples * width);
-            for row in 0..samples {
+            let (rows, count) = (self.rows(samples, part, &[]), self.parts[part].slice.len);
+            let mut block = Vec::with_capacity(count * width);
+            for row in 0..count {
                 for output in &outputs {
                     block.extend_from_slice(rows.values(row, output));
                 }
@@ -270,7 +275,9 @@ impl PipelineRows {
 /// The tensors of a part that steps may read.
 struct HeldRows<'a> {
     rows: &'a PipelineRows,
-    storage: &'a Storage,
+    samples: RequestSamples<'a>,
+    /// The number of the part.
+    at: usize,
     part: &'a PartRows,
     /// The rows of steps whose results do not exist for all.
     held: &'a [(StepIndex, RowSet)],
@@ -299,13 +306,14 @@ impl HeldRows<'_> {
             }
             RowOrigin::Request => {
                 let plane = self.rows.pipeline.planes().len();
-                let width = self.storage.width(plane);
-                let samples = self.part.samples.get_or_init(|| {
-                    let mut samples = vec![0.0; self.part.slice.len * width];
-                    self.storage.read_as(self.part.slice, plane, &mut samples);
-                    samples.into()
+                let width = self.samples.width(plane);
+                let rows = self.part.samples.get_or_init(|| {
+                    let mut rows = vec![0.0; self.part.slice.len * width];
+                    let slice = self.part.slice;
+                    self.samples.read((self.at, 0), slice, plane, &mut rows);
+                    rows.into()
                 });
-                (&samples[..], width)
+                (&rows[..], width)
             }
         };
         &rows[row * width..][..width][source.run.clone()]

@@ -58,7 +58,7 @@ impl EngineState {
             let step = step.map(|step| step.name.clone()).unwrap_or_default();
             Failure::Step { step, reason }
         };
-        match caught(|| graph.run(&work.payload.served.storage, work)) {
+        match caught(|| graph.run(work.payload.samples(), work)) {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(1)) => Err(failure("NaN or infinities for 1 sample".into())),
             Ok(Err(samples)) => Err(failure(format!("NaN or infinities for {samples} samples"))),

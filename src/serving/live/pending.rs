@@ -19,6 +19,7 @@ use super::locks::Leaf;
 use super::promise::{Failure, Outcome, Promise, Reply};
 use super::request::{Request, RequestData};
 use super::run_log::RunLog;
+use super::samples::HeldSamples;
 use super::state::EngineState;
 
 /// A request under way. Dropped before its answer, it is cancelled.
@@ -213,6 +214,7 @@ impl EngineState {
             patience: request.patience,
             ..Arrival::of(samples).until(deadline)
         };
+        let mut stays = false;
         let admission = self.core().admit(due, arrival, |slices| {
             let parts = slices.iter().map(|s| Part::keeping(s.len, kept)).collect();
             let graph = pipeline.map(|p| PipelineRows::new(p, request.outputs, slices));
@@ -228,9 +230,13 @@ impl EngineState {
                 Promise::new(reply, promises),
             );
             let runs = request.traced.then(|| RunLog::new(due));
-            Arc::new(data.logging(runs))
+            let held = HeldSamples::of(request.memory, &served.storage, slices);
+            stays = held.is_some();
+            Arc::new(data.logging(runs).holding(held))
         })?;
-        served.storage.write(&admission.parts, request.values);
+        if !stays {
+            served.storage.write(&admission.parts, request.values);
+        }
         Ok(admission.request)
     }
 

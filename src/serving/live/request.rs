@@ -15,6 +15,7 @@ use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
 use super::promise::{Outcome, Promise, RulePanicked, caught};
 use super::run_log::RunLog;
+use super::samples::{HeldSamples, RequestSamples, SharedSamples};
 use super::served::ServedEnsemble;
 
 /// A client's call: samples, row after row, and how long they may take.
@@ -22,6 +23,8 @@ use super::served::ServedEnsemble;
 pub struct Request<'a> {
     /// The samples, row after row.
     pub values: SampleValues<'a>,
+    /// The memory of all its samples, where it may be kept while the request is under way.
+    pub memory: Option<&'a SharedSamples>,
     /// Time until it fails, if it has a deadline.
     pub deadline: Option<Duration>,
     /// How long ago it was due: its latency counts from then.
@@ -49,10 +52,19 @@ impl<'a> Request<'a> {
         Request::of(values.into())
     }
 
+    /// Samples that may stay where they are while the request is under way, without a deadline.
+    pub fn shared(memory: &'a SharedSamples) -> Self {
+        Request {
+            memory: Some(memory),
+            ..Request::of(memory.values())
+        }
+    }
+
     /// Samples as numbers or bytes, without a deadline.
     pub fn of(values: SampleValues<'a>) -> Self {
         Request {
             values,
+            memory: None,
             deadline: None,
             late: Duration::ZERO,
             targets: None,
@@ -106,6 +118,8 @@ pub(crate) struct RequestData {
     pub member_sample: Option<MemberSample>,
     /// The runs of its steps, where its caller wants to know.
     pub(super) runs: Option<RunLog>,
+    /// Its samples, where they do not lie in the pool.
+    pub(super) held: Option<HeldSamples>,
     /// Whether its caller takes rows that are not finite.
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
@@ -131,6 +145,7 @@ impl RequestData {
             member_sample,
             detail,
             runs: None,
+            held: None,
             flawed: AtomicBool::new(false),
             promise,
         }
@@ -141,21 +156,31 @@ impl RequestData {
         RequestData { runs, ..self }
     }
 
+    /// The same, with its samples outside of the pool, if they are.
+    pub(super) fn holding(self, held: Option<HeldSamples>) -> Self {
+        RequestData { held, ..self }
+    }
+
+    /// Returns its samples.
+    pub(super) fn samples(&self) -> RequestSamples<'_> {
+        RequestSamples::new(&self.served.storage, self.held.as_ref())
+    }
+
     /// Copies the samples of a batch's range to `to`, as its model takes them.
     pub(super) fn read(&self, range: &Range, slice: Slice, to: &mut [f32]) {
-        let storage = &self.served.storage;
+        let (samples, from) = (self.samples(), (range.part, range.first));
         match &self.graph {
             Some(graph) if graph.is_gathered(range.plane) => {
-                graph.gather(storage, (range.part, range.first), range.plane, to);
+                graph.gather(samples, from, range.plane, to);
             }
-            _ => storage.read_as(slice, range.plane, to),
+            _ => samples.read(from, slice, range.plane, to),
         }
     }
 
     /// Copies results of steps to `to`, as a plane has them.
     pub(super) fn gather(&self, from: (usize, usize), plane: usize, to: &mut [f32]) {
         if let Some(graph) = &self.graph {
-            graph.gather(&self.served.storage, from, plane, to);
+            graph.gather(self.samples(), from, plane, to);
         }
     }
 
@@ -193,7 +218,7 @@ impl RequestData {
     pub(super) fn box_fault(&self) -> Option<(String, String)> {
         let answers = self.served.ensemble.answers;
         let (graph, boxes) = (self.graph.as_ref()?, answers.boxes()?);
-        let answer = graph.whole_answer(&self.served.storage)?;
+        let answer = graph.whole_answer(self.samples())?;
         let mut rows = answer.rows();
         let why = rows.find_map(|row| boxes.fault(row, answers.count()))?;
         Some((graph.first_output()?.to_owned(), why))
