@@ -45,6 +45,9 @@ pub enum DeploymentError {
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     Fixed,
+    /// The models cannot be looked at.
+    #[error("{0}; the models that are served stay")]
+    Unreadable(String),
     /// No model can be served.
     #[error("no model can be served{0}")]
     Nothing(String),
@@ -145,7 +148,7 @@ impl Coded for DeploymentError {
     fn code(&self) -> Code {
         match self {
             DeploymentError::Unknown(_) => Code::ModelUnknown,
-            DeploymentError::Failed { .. } => Code::ModelInvalid,
+            DeploymentError::Failed { .. } | DeploymentError::Unreadable(_) => Code::ModelInvalid,
             DeploymentError::Overridden(_) => Code::ModelUnsupported,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,

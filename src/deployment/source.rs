@@ -12,6 +12,14 @@ pub trait ModelSource: Send + Sync {
     /// Returns the names of all models that there are now.
     fn names(&self) -> Vec<String>;
 
+    /// Checks that the models can be looked at now.
+    ///
+    /// # Errors
+    /// They cannot be, so that none of their names says that one is gone; in words.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Whether models can be read otherwise than their files say.
     fn takes_overrides(&self) -> bool {
         false

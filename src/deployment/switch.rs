@@ -1,5 +1,6 @@
 //! From one engine to the next: beside each other, or the old one first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -14,6 +15,9 @@ use super::{
     Applied, CatalogueChange, CataloguePlan, Deployment, DeploymentError, Generation, Handover,
     MOST_PAST, REDO, UNDO, WantedNames, warmup, wish,
 };
+
+/// Why models are not served as their files are, by their names.
+type Failures = BTreeMap<String, String>;
 
 /// The outcome of an attempt to switch.
 enum Switched {
@@ -69,6 +73,7 @@ impl Deployment {
             remember(wanted, past, &plan.change);
             self.tell_undoable(wanted);
         }
+        self.note_failures(&wanted.failures, &plan.failures);
         (wanted.names, wanted.failures) = (plan.names, plan.failures);
         self.tell(wanted);
         match plan
@@ -124,8 +129,8 @@ impl Deployment {
     ) -> Result<Generation, DeploymentError> {
         let settings = match &next.settings {
             Some(setup) => StartSettings::Again(setup.clone()),
-            // Of nothing nobody chose the policy.
-            None if before.catalogue.entries().is_empty() => {
+            // Nobody chose another one than the models'.
+            None if ran.policy == before.catalogue.models().policy => {
                 StartSettings::Policy(next.catalogue.models().policy)
             }
             None => StartSettings::Policy(ran.policy),
@@ -184,6 +189,20 @@ impl Deployment {
                 Err(error)
             }
         }
+    }
+
+    /// Keeps a remark for each model that cannot be read as its files are now, and could be `before` or
+    /// could not for another reason.
+    fn note_failures(&self, before: &Failures, now: &Failures) {
+        let catalogue = &self.running().catalogue;
+        let new = now
+            .iter()
+            .filter(|(name, why)| before.get(*name) != Some(why));
+        let remarks = new.map(|(name, why)| match catalogue.find(name, None) {
+            Some(_) => format!("model `{name}` is served as before: {why}"),
+            None => format!("model `{name}` is not served: {why}"),
+        });
+        self.keep_notices(&mut remarks.collect());
     }
 
     fn remark_on_wishes(&self, started: &Generation, before: &[NewEntry]) {

@@ -85,7 +85,11 @@ impl Deployment {
             CatalogueChange::Unload { name, dependents } => {
                 self.without(wanted, running, name, *dependents)?
             }
-            CatalogueChange::Refresh => self.source()?.names().into_iter().collect(),
+            CatalogueChange::Refresh => {
+                let source = self.source()?;
+                source.check().map_err(DeploymentError::Unreadable)?;
+                source.names().into_iter().collect()
+            }
         };
         let read = self.read(wanted, running, &names)?;
         Ok(ModelsAskedFor {

@@ -248,7 +248,7 @@ impl Gateway {
             return Ok(vec![self.tallies.read(&*self.service.describe(model)?)]);
         }
         let all = self.service.index().into_iter();
-        let described = all.filter_map(|(model, _)| self.service.describe(&model).ok());
+        let described = all.filter_map(|listed| self.service.describe(&listed.model).ok());
         Ok(described.map(|model| self.tallies.read(&model)).collect())
     }
 

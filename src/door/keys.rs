@@ -9,6 +9,7 @@
 //! The file is read again when it changes. A file that is wrong then changes nothing, and the
 //! operator is told; where it is gone, nobody has a key until it is back.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +65,16 @@ pub enum KeysError {
         path: PathBuf,
         /// The line's number.
         line: usize,
+    },
+    /// A key is there already.
+    #[error("{}: line {line}: the key is that of line {first} already", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The line's number.
+        line: usize,
+        /// That of the first.
+        first: usize,
     },
     /// There are none.
     #[error("{0}: there are no keys in it")]
@@ -165,14 +176,13 @@ impl Keys {
     }
 }
 
-/// Returns the key of a hash, of several that of the highest role. Each is looked at, so that the
-/// time tells nothing.
+/// Returns the key of a hash. Each is looked at, so that the time tells nothing.
 fn holder<'k>(keys: &'k [KeyEntry], hash: &[u8; HASH]) -> Option<&'k KeyEntry> {
-    let better = |found: Option<&'k KeyEntry>, key: &'k KeyEntry| match same(&key.hash, hash) {
-        true if found.is_none_or(|found| found.role < key.role) => Some(key),
-        _ => found,
+    let look = |found, key: &'k KeyEntry| match same(&key.hash, hash) {
+        true => Some(key),
+        false => found,
     };
-    keys.iter().fold(None, better)
+    keys.iter().fold(None, look)
 }
 
 /// Before a token.
@@ -203,19 +213,23 @@ pub fn check_text(path: &Path, text: &str) -> Result<usize, KeysError> {
 fn parse(path: &Path, text: &str) -> Result<Arc<[KeyEntry]>, KeysError> {
     let lines = text.lines().enumerate();
     let lines = lines.map(|(at, line)| (at + 1, line.split('#').next().unwrap_or_default().trim()));
-    let keys = lines
-        .filter(|(_, line)| !line.is_empty())
-        .map(|(at, line)| {
-            let wrong = || KeysError::Line {
-                path: path.to_owned(),
-                line: at,
-            };
-            key(line).ok_or_else(wrong)
-        });
-    let keys: Arc<[KeyEntry]> = keys.collect::<Result<_, _>>()?;
+    let mut seen = HashMap::new();
+    let mut keys = Vec::new();
+    for (line, text) in lines.filter(|(_, line)| !line.is_empty()) {
+        let wrong = || KeysError::Line {
+            path: path.to_owned(),
+            line,
+        };
+        let key = key(text).ok_or_else(wrong)?;
+        if let Some(first) = seen.insert(key.hash, line) {
+            let path = path.to_owned();
+            return Err(KeysError::Twice { path, line, first });
+        }
+        keys.push(key);
+    }
     match keys.is_empty() {
         true => Err(KeysError::Empty(path.to_owned())),
-        false => Ok(keys),
+        false => Ok(keys.into()),
     }
 }
 

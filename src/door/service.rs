@@ -31,11 +31,24 @@ impl ModelState {
             ModelState::Unavailable(_) => "UNAVAILABLE",
         }
     }
+}
 
-    /// Returns why it does not answer; empty where it does.
+/// A version of a model in the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedModel {
+    /// Its name and version.
+    pub model: ModelId,
+    /// Its state.
+    pub state: ModelState,
+    /// Why the newest files of the model are not those that are served, if so.
+    pub failure: Option<String>,
+}
+
+impl ListedModel {
+    /// Returns why it does not answer, or why it is not the newest; empty otherwise.
     pub fn reason(&self) -> &str {
-        match self {
-            ModelState::Ready => "",
+        match &self.state {
+            ModelState::Ready => self.failure.as_deref().unwrap_or_default(),
             ModelState::Unavailable(reason) => reason,
         }
     }
@@ -167,13 +180,12 @@ pub trait ModelService: Send + Sync + 'static {
 
     /// Whether every model answers.
     fn is_ready(&self) -> bool {
-        self.index()
-            .iter()
-            .all(|(_, state)| *state == ModelState::Ready)
+        let all = self.index();
+        all.iter().all(|listed| listed.state == ModelState::Ready)
     }
 
     /// Returns every version of every model with its state.
-    fn index(&self) -> Vec<(ModelId, ModelState)>;
+    fn index(&self) -> Vec<ListedModel>;
 
     /// Describes a model.
     ///

@@ -118,6 +118,18 @@ impl PolicyKind {
         "elastic",
     ];
 
+    /// Returns the policy of models that are served together, or `None` without any: where each of
+    /// them waits for others or not at all, the shortest wait, and otherwise that of the first.
+    pub fn joint(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
+        let all: Vec<PolicyKind> = all.collect();
+        let delays =
+            |policy: &PolicyKind| matches!(policy, PolicyKind::NoWait | PolicyKind::OptWait { .. });
+        match all.iter().all(delays) {
+            true => all.into_iter().min_by_key(|policy| policy.wait()),
+            false => all.first().copied(),
+        }
+    }
+
     /// Returns the policy called `name`, with `wait` where it waits.
     ///
     /// # Errors

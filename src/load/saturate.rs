@@ -201,6 +201,9 @@ impl SaturatingRun<'_> {
         until: Until<'_>,
         mut check: impl FnMut(&SentRequest, &Answer),
     ) -> Result<Run, RunError> {
+        if self.sources.is_empty() {
+            return Err(Refused::Closed("no model is served".into()).into());
+        }
         let start = Instant::now();
         let (mut left, mut answered) = (count, 0);
         while answered < count && !until.is_over(start) {

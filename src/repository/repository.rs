@@ -111,6 +111,7 @@ impl Repository {
         for model in order.ordered.iter().filter_map(|name| described.get(name)) {
             load_versions(model, &mut known, &mut report);
         }
+        note_delays(&mut report.models);
         Ok(report)
     }
 
@@ -185,6 +186,21 @@ pub(crate) fn with_brought(mut names: Vec<String>, overrides: &Overrides) -> Vec
     names.extend(new);
     names.sort_unstable();
     names
+}
+
+/// Notes for models whose requests would wait longer for others than those of another: a server has
+/// one delay, the shortest.
+fn note_delays(models: &mut [Arc<LoadedModel>]) {
+    let own = models.iter().filter(|model| model.uses.is_empty());
+    let Some(shortest) = own.map(|model| model.ensemble.policy.wait()).min() else {
+        return;
+    };
+    for model in models.iter_mut() {
+        if model.uses.is_empty() && model.ensemble.policy.wait() > shortest {
+            let field = "dynamic_batching.max_queue_delay_microseconds";
+            Arc::make_mut(model).not_honoured.push(field.into());
+        }
+    }
 }
 
 /// The most names that an error lists.

@@ -79,6 +79,11 @@ impl ModelSource for RepositorySource {
         with_brought(names, &self.known.lock().overrides)
     }
 
+    fn check(&self) -> Result<(), String> {
+        let names = self.repository.names();
+        names.map(drop).map_err(|error| error.to_string())
+    }
+
     fn takes_overrides(&self) -> bool {
         true
     }

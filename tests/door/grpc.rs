@@ -195,6 +195,11 @@ fn a_stream_is_answered_in_order_and_outlives_an_error() {
         assert_eq!(message.error_message.is_empty(), at != 7, "{at}");
         let reply = message.infer_response.expect("an answer");
         assert_eq!(reply.id, at.to_string());
+        let last = &reply.parameters["triton_final_response"];
+        assert_eq!(
+            last.parameter_choice,
+            Some(ParameterChoice::BoolParam(true))
+        );
     }
 }
 

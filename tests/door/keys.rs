@@ -63,6 +63,7 @@ fn a_line_that_is_no_key_is_told_by_its_number() {
         format!("read {TEST} a\nread {} b\n", &TEST[1..]),
         format!("read {TEST} a\nread {}é b\n", &TEST[2..]),
         format!("read {TEST} a\nread {TEST}\n"),
+        format!("control {TEST} a\nread {TEST} b\n"),
     ];
     for text in wrong {
         let why = read(file(&text).path())

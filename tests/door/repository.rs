@@ -72,21 +72,24 @@ impl Models {
             matrix: None,
         };
         let deployment = Deployment::start(Some(Arc::new(source)), read, start).expect("starts");
-        let service = EnsembleService::of_deployment(Arc::new(deployment));
+        let deployment = Arc::new(deployment);
+        let service = EnsembleService::of_deployment(Arc::clone(&deployment));
         let options = ServerOptions {
             load_files: with_files,
             ..options(ServerLimits::default())
         };
         Served {
             server: InferenceServer::start(Arc::new(service), &options).expect("starts"),
-            _models: self,
+            deployment,
+            models: self,
         }
     }
 }
 
 struct Served {
     server: InferenceServer,
-    _models: Models,
+    deployment: Arc<Deployment>,
+    models: Models,
 }
 
 impl Served {
@@ -194,6 +197,53 @@ fn queues_are_told_as_the_configuration_has_them() {
             "max_queue_size": 0}},
     });
     assert_eq!(config["dynamic_batching"], expected);
+}
+
+#[test]
+fn a_model_whose_new_files_cannot_be_read_is_served_and_the_index_says_why() {
+    let served = Models::new().network("a", "max_batch_size: 4").serve(false);
+    assert_eq!(served.reason("a"), "");
+    let file = served.models.folder.path().join("a/1/model.onnx");
+    fs::write(&file, "broken").expect("writes");
+    assert_eq!(served.load("a", &json!({})).status, 400);
+    let told = |served: &Served| served.deployment.take_notices().join("\n");
+    for refreshed in [false, true] {
+        if refreshed {
+            served.deployment.refresh().expect("nothing changes");
+        }
+        let reason = served.reason("a");
+        assert!(reason.contains("not a readable ONNX file"), "{reason}");
+        assert_eq!(served.infer("a", "x", 1).status, 200);
+        // It is told once.
+        let told = told(&served);
+        assert_eq!(
+            told.contains("`a` is served as before"),
+            !refreshed,
+            "{told}"
+        );
+    }
+    fs::write(&file, network("affine.onnx")).expect("writes");
+    served.deployment.refresh().expect("it is read");
+    assert_eq!(served.reason("a"), "");
+}
+
+#[test]
+fn a_repository_that_is_gone_for_a_moment_takes_no_model_with_it() {
+    let served = Models::new().network("a", "max_batch_size: 4").serve(false);
+    let folder = served.models.folder.path();
+    let aside = tempfile::tempdir().expect("a folder");
+    fs::rename(folder, aside.path().join("models")).expect("renames");
+    let refused = served.deployment.refresh().expect_err("it is gone");
+    assert!(
+        refused
+            .to_string()
+            .ends_with("the models that are served stay"),
+        "{refused}"
+    );
+    assert_eq!(served.infer("a", "x", 1).status, 200);
+    fs::rename(aside.path().join("models"), folder).expect("renames");
+    served.deployment.refresh().expect("it is back");
+    assert_eq!(served.infer("a", "x", 1).status, 200);
 }
 
 fn warmup(data: &str, dims: u32) -> String {

@@ -9,8 +9,8 @@ use divisi_door::error::{ErrorKind, ServiceError};
 use divisi_door::limits::ServerLimits;
 use divisi_door::protocol::{ModelId, NamedTensor, ParameterValue};
 use divisi_door::service::{
-    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
-    ModelService, ModelState,
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
+    ModelDescription, ModelService, ModelState,
 };
 use divisi_door::{InferenceServer, ServerOptions};
 
@@ -41,8 +41,12 @@ impl Drop for Waiting {
 }
 
 impl ModelService for Echo {
-    fn index(&self) -> Vec<(ModelId, ModelState)> {
-        let ready = |name| (ModelId::new(name, "1"), ModelState::Ready);
+    fn index(&self) -> Vec<ListedModel> {
+        let ready = |name| ListedModel {
+            model: ModelId::new(name, "1"),
+            state: ModelState::Ready,
+            failure: None,
+        };
         MODELS.into_iter().map(ready).collect()
     }
 

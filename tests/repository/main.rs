@@ -12,6 +12,7 @@ mod common;
 mod configs;
 mod convert;
 mod damage;
+mod delays;
 mod ensembles;
 mod models;
 mod paths;

@@ -17,7 +17,8 @@ use tokio::sync::oneshot;
 use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::ModelId;
 use crate::service::{
-    Gauge, InferenceFuture, InferenceRequest, ModelDescription, ModelService, ModelState,
+    Gauge, InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService,
+    ModelState,
 };
 
 use model::{NotTaken, ServedModel};
@@ -187,20 +188,31 @@ impl FollowedModels {
 }
 
 impl ModelService for EnsembleService {
-    fn index(&self) -> Vec<(ModelId, ModelState)> {
+    fn index(&self) -> Vec<ListedModel> {
         let served = self.0.served();
+        let statuses = self.0.statuses();
+        let failure_of = |name: &str| {
+            let status = statuses.iter().find(|status| status.name == name)?;
+            status.failure.clone()
+        };
         let loaded = served.models.iter().map(|model| {
             let description = &model.description;
             let id = ModelId::new(&*description.name, &*description.version);
-            (id, served.state_of(model))
+            ListedModel {
+                model: id,
+                state: served.state_of(model),
+                failure: failure_of(&description.name),
+            }
         });
-        let others = self.0.statuses().into_iter();
-        let others = others.filter_map(|status| match status.state {
+        let others = statuses.iter().filter_map(|status| match &status.state {
             deployment::LoadState::Loaded => None,
             deployment::LoadState::Unloaded(reason) => {
                 let version = status.version.map(|v| v.to_string()).unwrap_or_default();
-                let id = ModelId::new(status.name, version);
-                Some((id, ModelState::Unavailable(reason)))
+                Some(ListedModel {
+                    model: ModelId::new(status.name.clone(), version),
+                    state: ModelState::Unavailable(reason.clone()),
+                    failure: None,
+                })
             }
         });
         loaded.chain(others).collect()

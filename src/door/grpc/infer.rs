@@ -125,7 +125,7 @@ pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
     }
 }
 
-fn parameter((name, value): (&'static str, ParameterValue)) -> (String, InferParameter) {
+pub(super) fn parameter((name, value): (&'static str, ParameterValue)) -> (String, InferParameter) {
     let choice = match value {
         ParameterValue::Bool(value) => ParameterChoice::BoolParam(value),
         ParameterValue::Integer(value) => ParameterChoice::Int64Param(value),

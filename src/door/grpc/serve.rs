@@ -30,6 +30,7 @@ use crate::tls::TlsProtocol;
 
 use super::body::{CallBody, HeldBytes};
 use super::service::GrpcService;
+use super::stream::SentKey;
 
 /// Bytes of a call that may come before any of them is taken.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -96,6 +97,11 @@ async fn serve_on(
         let allowed = gateway.authorize(header, role(call), &record);
         request.extensions_mut().insert(record.clone());
         let is_stream = request.uri().path() == STREAM;
+        if is_stream {
+            let key = request.headers().get(AUTHORIZATION);
+            let key = SentKey(key.map(|key| key.as_bytes().into()));
+            request.extensions_mut().insert(key);
+        }
         let request = request.map(|body| match is_stream {
             true => CallBody::unbounded(body),
             false => CallBody::bounded(body, Arc::clone(&held), limits.body_time),

@@ -21,7 +21,7 @@ use crate::service::ModelState;
 
 use super::infer::{read_call, write_reply};
 use super::status::deadline;
-use super::stream::AnswerStream;
+use super::stream::{AnswerStream, SentKey};
 use super::views;
 
 /// The calls of gRPC, and the models that they ask.
@@ -153,7 +153,9 @@ impl GrpcInferenceService for GrpcService {
         request: Request<Streaming<proto::ModelInferRequest>>,
     ) -> Answered<AnswerStream> {
         let record = record(&request);
-        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record);
+        let key = request.extensions().get::<SentKey>();
+        let key = key.cloned().unwrap_or_default();
+        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record, key);
         Ok(Response::new(answers))
     }
 
@@ -186,15 +188,13 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::RepositoryIndexResponse> {
         let ready = request.into_inner().ready;
         let all = self.0.service.index().into_iter();
-        let wanted = all.filter(|(_, state)| !ready || *state == ModelState::Ready);
-        let models = wanted.map(
-            |(model, state)| proto::repository_index_response::ModelIndex {
-                name: model.name,
-                version: model.version.unwrap_or_default(),
-                state: state.name().to_owned(),
-                reason: state.reason().to_owned(),
-            },
-        );
+        let wanted = all.filter(|listed| !ready || listed.state == ModelState::Ready);
+        let models = wanted.map(|listed| proto::repository_index_response::ModelIndex {
+            reason: listed.reason().to_owned(),
+            name: listed.model.name,
+            version: listed.model.version.unwrap_or_default(),
+            state: listed.state.name().to_owned(),
+        });
         let models = models.collect();
         Ok(Response::new(proto::RepositoryIndexResponse { models }))
     }

@@ -14,16 +14,29 @@ use tonic::{Status, Streaming};
 use crate::calls::CallRecord;
 use crate::error::ServiceError;
 use crate::gateway::Gateway;
+use crate::keys::KeyRole;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
+use crate::protocol::ParameterValue;
 
 use super::body::full;
-use super::infer::{read_call, write_reply};
+use super::infer::{parameter, read_call, write_reply};
 
 /// The name of a request of a stream, in records.
 const REQUEST: &str = "ModelStreamInfer request";
 
 /// Requests of a stream that are under way at once.
 const AT_ONCE: usize = 256;
+
+/// The header `authorization` with which a stream began: each of its requests needs a key that is
+/// still known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SentKey(pub(super) Option<Arc<[u8]>>);
+
+impl SentKey {
+    fn is_allowed(&self, gateway: &Gateway, record: &CallRecord) -> Result<(), ServiceError> {
+        gateway.authorize(self.0.as_deref(), Some(KeyRole::Infer), record)
+    }
+}
 
 /// A task that ends with this.
 struct OwnedTask<T>(JoinHandle<T>);
@@ -50,9 +63,10 @@ impl AnswerStream {
         gateway: Arc<Gateway>,
         requests: Streaming<ModelInferRequest>,
         record: CallRecord,
+        key: SentKey,
     ) -> Self {
         let (begun, tasks) = mpsc::channel(AT_ONCE);
-        let reader = tokio::spawn(read(gateway, requests, begun, record));
+        let reader = tokio::spawn(read(gateway, requests, begun, (record, key)));
         AnswerStream {
             tasks,
             next: None,
@@ -66,7 +80,7 @@ async fn read(
     gateway: Arc<Gateway>,
     mut requests: Streaming<ModelInferRequest>,
     begun: mpsc::Sender<AnswerTask>,
-    record: CallRecord,
+    (record, key): (CallRecord, SentKey),
 ) {
     loop {
         // Room first: what cannot be begun yet stays with the client.
@@ -77,7 +91,13 @@ async fn read(
             Ok(None) => return,
             Ok(Some(request)) => {
                 let record = record.within(REQUEST);
-                tokio::spawn(answer(Arc::clone(&gateway), request, record))
+                match key.is_allowed(&gateway, &record) {
+                    Ok(()) => tokio::spawn(answer(Arc::clone(&gateway), request, record)),
+                    Err(error) => {
+                        record.fails(error.kind().grpc().into(), &error);
+                        tokio::spawn(std::future::ready(Err(error.into())))
+                    }
+                }
             }
             Err(status) => tokio::spawn(std::future::ready(Err(status))),
         };
@@ -97,20 +117,27 @@ async fn answer(
         Ok(_) => record.is_answered(0),
         Err(error) => record.fails(error.kind().grpc().into(), error),
     }
-    Ok(match answered {
-        Ok(reply) => ModelStreamInferResponse {
-            error_message: String::new(),
-            infer_response: Some(reply),
-        },
-        Err(error) => ModelStreamInferResponse {
-            error_message: error.to_string(),
-            infer_response: Some(ModelInferResponse {
+    let (error_message, mut reply) = match answered {
+        Ok(reply) => (String::new(), reply),
+        Err(error) => {
+            let reply = ModelInferResponse {
                 id,
                 ..ModelInferResponse::default()
-            }),
-        },
+            };
+            (error.to_string(), reply)
+        }
+    };
+    // Clients that would take several answers to a request wait for the last.
+    let (name, last) = parameter((FINAL, ParameterValue::Bool(true)));
+    reply.parameters.insert(name, last);
+    Ok(ModelStreamInferResponse {
+        error_message,
+        infer_response: Some(reply),
     })
 }
+
+/// The parameter of the last answer to a request.
+const FINAL: &str = "triton_final_response";
 
 async fn answered(
     gateway: &Gateway,

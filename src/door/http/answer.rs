@@ -11,7 +11,7 @@ use crate::calls::CallRecord;
 use crate::describe;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::protocol::{LoadParameter, ModelId, load_parameters};
+use crate::protocol::{LoadParameter, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
@@ -98,15 +98,10 @@ fn unsupported(what: &str) -> ServiceError {
 }
 
 fn index(gateway: &Gateway, ready: bool) -> Response<ChunkedBody> {
-    let all: Vec<(ModelId, ModelState)> = gateway.service.index();
-    let wanted = all
-        .iter()
-        .filter(|(_, state)| !ready || *state == ModelState::Ready);
-    json(
-        &wanted
-            .map(|(model, state)| IndexView::of(model, state))
-            .collect::<Vec<_>>(),
-    )
+    let all = gateway.service.index();
+    let wanted = all.iter();
+    let wanted = wanted.filter(|listed| !ready || listed.state == ModelState::Ready);
+    json(&wanted.map(IndexView::of).collect::<Vec<_>>())
 }
 
 /// Reads a body of JSON; an empty one says nothing.

@@ -72,7 +72,9 @@ fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ServiceError> {
     let length = value
         .to_str()
         .ok()
-        .and_then(|text| text.trim().parse().ok());
+        .map(str::trim)
+        .filter(|text| text.bytes().all(|digit| digit.is_ascii_digit()))
+        .and_then(|text| text.parse().ok());
     let wrong = || ServiceError::bad(format!("header `{LENGTH}`: expected a number of bytes"));
     length.map(Some).ok_or_else(wrong)
 }

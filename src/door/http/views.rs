@@ -5,9 +5,8 @@ use serde::Serialize;
 
 use crate::describe::{EXTENSIONS, VERSION, platform, shape};
 use crate::metrics::{ModelStatistics, TimedCount};
-use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
-use crate::service::{ModelDescription, ModelState};
+use crate::service::{ListedModel, ModelDescription};
 
 #[derive(Serialize)]
 pub(super) struct ErrorView {
@@ -95,12 +94,12 @@ pub(super) struct IndexView<'a> {
 }
 
 impl<'a> IndexView<'a> {
-    pub(super) fn of(model: &'a ModelId, state: &'a ModelState) -> Self {
+    pub(super) fn of(listed: &'a ListedModel) -> Self {
         IndexView {
-            name: &model.name,
-            version: model.version.as_deref().unwrap_or_default(),
-            state: state.name(),
-            reason: state.reason(),
+            name: &listed.model.name,
+            version: listed.model.version.as_deref().unwrap_or_default(),
+            state: listed.state.name(),
+            reason: listed.reason(),
         }
     }
 }

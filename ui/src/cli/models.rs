@@ -50,6 +50,8 @@ pub(crate) struct ModelControl {
 
 /// Between two looks at the files of a repository.
 const POLL_EVERY: Duration = Duration::from_secs(15);
+/// Looking at the files costs more than it tells if it is done more often.
+const LEAST_POLL: Duration = Duration::from_millis(100);
 
 impl ModelControl {
     /// Whether anything is said of them.
@@ -87,6 +89,9 @@ impl ModelControl {
             return Ok(());
         }
         let every = self.poll_every.unwrap_or(POLL_EVERY);
+        if every < LEAST_POLL {
+            bail!("--poll-every: expected {LEAST_POLL:?} or more, found {every:?}");
+        }
         let served = Arc::downgrade(deployment);
         let poll = thread::Builder::new().name("poll".into());
         poll.spawn(move || poll_files(&served, every))?;
@@ -95,14 +100,19 @@ impl ModelControl {
 }
 
 fn poll_files(served: &Weak<Deployment>, every: Duration) {
+    let mut told = String::new();
     loop {
         thread::sleep(every);
         let Some(deployment) = served.upgrade() else {
             return;
         };
-        if let Err(error) = deployment.refresh() {
-            deployment.note(format!("the repository was read again: {error}"));
+        let refused = deployment.refresh().err();
+        let refused = refused.map_or_else(String::new, |error| error.to_string());
+        // It is told once, however often the files are looked at.
+        if !refused.is_empty() && refused != told {
+            deployment.note(format!("the repository was read again: {refused}"));
         }
+        told = refused;
     }
 }
 
@@ -261,6 +271,10 @@ pub(super) fn open_all(
     segment: Option<usize>,
 ) -> Result<OpenedEnsemble> {
     let models = ModelsToServe::read(target, &more.more, &ModelControl::default())?;
+    if models.read.entries.is_empty() {
+        let path = target.ensemble.display();
+        bail!("{path}: expected an ensemble, a network or a repository, found no model");
+    }
     let demand = models.demand(more.mix.as_ref())?;
     let all = demand.models();
     if let Some(policy) = policy {

@@ -4,9 +4,9 @@
 mod line;
 mod sample;
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -66,6 +66,14 @@ pub(crate) struct AccessLog {
     lost: Arc<AtomicU64>,
 }
 
+/// Opens a file to add lines to it.
+fn opened(path: &Path) -> io::Result<File> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    opened.map_err(named)
+}
+
 impl AccessLog {
     /// Begins a log.
     ///
@@ -73,7 +81,7 @@ impl AccessLog {
     /// The file cannot be written, or there is no thread left.
     pub(crate) fn begin(options: &AccessOptions, notices: Notices) -> io::Result<Self> {
         let to: Box<dyn Write + Send> = match &options.file {
-            Some(path) => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+            Some(path) => Box::new(opened(path)?),
             None => Box::new(io::stdout()),
         };
         let (sender, receiver) = sync_channel(QUEUE);

@@ -172,8 +172,9 @@ impl<'de> Visitor<'de> for ShapeSeed {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Vec<usize>, A::Error> {
         let mut dims = Vec::new();
-        while let Some(size) = all.next_element()? {
-            dims.push(size);
+        while let Some(size) = all.next_element::<i64>()? {
+            let fault = || format!("`shape`: expected sizes that are not negative, found {size}");
+            dims.push(usize::try_from(size).map_err(|_| A::Error::custom(fault()))?);
             if dims.len() > MOST_DIMS {
                 return Err(A::Error::invalid_length(dims.len(), &self));
             }
