@@ -1,13 +1,24 @@
 //! Keys: who may ask for what.
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use divisi_door::InferenceServer;
 use divisi_door::keys::{KeyRole, Keys, KeysError};
 use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
+use divisi_door::proto::inference as proto;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prost::Message;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::client::{ask, ask_with};
 use crate::service::{Echo, options};
@@ -137,4 +148,78 @@ fn calls_need_the_role_that_they_are_for() {
         status("POST", "/v2/repository/models/echo/unload", "test", b""),
         403
     );
+}
+
+/// The messages of a stream, as they are sent.
+struct SentMessages(UnboundedReceiver<Bytes>);
+
+impl Body for SentMessages {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = self.0.poll_recv(context);
+        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+/// A request of a stream with what stands before it.
+fn stream_request() -> Bytes {
+    let request = proto::ModelInferRequest {
+        model_name: "echo".into(),
+        ..proto::ModelInferRequest::default()
+    };
+    let message = request.encode_to_vec();
+    let mut bytes = vec![0];
+    bytes.extend((message.len() as u32).to_be_bytes());
+    bytes.extend(message);
+    bytes.into()
+}
+
+#[test]
+fn a_key_that_is_taken_out_ends_the_streams_that_began_with_it() {
+    let file = file(&format!("infer {TEST} alice\ninfer {OTHER} bob\n"));
+    let mut options = options(ServerLimits::default());
+    options.keys = Some(Arc::new(read(file.path()).expect("keys")));
+    let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+    let address = server.addresses().grpc.expect("an address");
+    let (send, sent) = unbounded_channel();
+    let conversation = async {
+        let stream = tokio::net::TcpStream::connect(address)
+            .await
+            .expect("connects");
+        let connected = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+        let (mut client, connection) = connected.expect("HTTP/2");
+        tokio::spawn(connection);
+        let path = "inference.GRPCInferenceService/ModelStreamInfer";
+        let request = hyper::Request::post(format!("http://{address}/{path}"))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .header("authorization", "Bearer test")
+            .body(SentMessages(sent))
+            .expect("a request");
+        let response = client.send_request(request).await.expect("an answer");
+        let mut body = response.into_body();
+        let mut answered = 0;
+        loop {
+            // The file is looked at once a second.
+            send.send(stream_request()).expect("is sent");
+            let frame = body.frame().await.expect("a frame").expect("is read");
+            match frame.into_trailers() {
+                Ok(trailers) => return (answered, trailers["grpc-status"].clone()),
+                Err(_) => answered += 1,
+            }
+            let text = format!("infer {OTHER} bob\n");
+            std::fs::write(file.path(), text).expect("is written");
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let (answered, status) = runtime.expect("a runtime").block_on(conversation);
+    assert!(answered > 0, "the first was answered");
+    assert_eq!(status, "16");
 }

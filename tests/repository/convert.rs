@@ -302,7 +302,7 @@ fn models_for_triton_among_manifests_are_left_out() {
     let left = manifests_to_triton(&from.open(), out.path());
     let left = left.expect("converted").left_out;
     assert!(
-        left.contains(&"e: it is a model for Triton already".to_owned()),
+        left.contains(&"e: it has no manifest; Triton serves it as it is".to_owned()),
         "{left:?}"
     );
     assert!(

@@ -51,6 +51,12 @@ pub enum ConvertError {
         /// The folder.
         path: PathBuf,
     },
+    /// No folder of a repository has a manifest.
+    #[error("{}: it is a repository already; no folder in it has a manifest", path.display())]
+    NoManifests {
+        /// The repository.
+        path: PathBuf,
+    },
     /// A file cannot be written or copied.
     #[error("{}: {error}", path.display())]
     Files {

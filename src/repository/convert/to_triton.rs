@@ -40,18 +40,23 @@ pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
 /// out, each with the reason.
 pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Converted, ConvertError> {
     let names = repository.names()?;
+    let is_manifest = |name: &String| {
+        let folder = repository.path().join(name);
+        let mut usual = DescribedModel::MANIFESTS.iter();
+        usual.any(|manifest| folder.join(manifest).exists())
+    };
+    let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_manifest);
+    if names.is_empty() {
+        let path = repository.path().to_owned();
+        return Err(ConvertError::NoManifests { path });
+    }
     let mut out = OutFolder::new(out)?;
+    for name in &others {
+        out.left_out(name, "it has no manifest; Triton serves it as it is");
+    }
     let mut manifests = Vec::new();
     for name in &names {
         let folder = repository.path().join(name);
-        let mut usual = DescribedModel::MANIFESTS.iter();
-        if !usual.any(|manifest| folder.join(manifest).exists()) {
-            let has_files = folder.join("config.pbtxt").exists();
-            if has_files {
-                out.left_out(name, "it is a model for Triton already");
-            }
-            continue;
-        }
         match ReadManifest::read(&Files::at(&folder)) {
             Ok(manifest) => manifests.push(manifest),
             Err(error) => out.left_out(name, error.to_string()),

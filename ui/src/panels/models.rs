@@ -16,45 +16,50 @@ use crate::text::format;
 struct ModelColumn {
     name: &'static str,
     width: u16,
-    text: fn(&CatalogueView) -> String,
+    text: fn(&CatalogueView, &Model) -> String,
 }
 
 /// In the order of the screen; where not all fit, the first ones are shown.
-static COLUMNS: [ModelColumn; 7] = [
+static COLUMNS: [ModelColumn; 8] = [
     ModelColumn {
         name: "req/s",
         width: 8,
-        text: |m| format::short(m.figures.requests_per_s),
+        text: |m, _| format::short(m.figures.requests_per_s),
     },
     ModelColumn {
         name: "p50 ms",
         width: 9,
-        text: |m| latency(m, |l| l.p50),
+        text: |m, _| latency(m, |l| l.p50),
     },
     ModelColumn {
         name: "p99 ms",
         width: 9,
-        text: |m| latency(m, |l| l.p99),
+        text: |m, _| latency(m, |l| l.p99),
     },
     ModelColumn {
         name: "failed",
         width: 8,
-        text: |m| format::grouped(m.figures.failed),
+        text: |m, _| format::grouped(m.figures.failed),
     },
     ModelColumn {
         name: "smp/s",
         width: 8,
-        text: |m| format::short(m.figures.samples_per_s),
+        text: |m, _| format::short(m.figures.samples_per_s),
+    },
+    ModelColumn {
+        name: "run/s",
+        width: 8,
+        text: |m, model| run(m, model).map_or("–".into(), format::short),
     },
     ModelColumn {
         name: "answered",
         width: 12,
-        text: |m| format::grouped(m.figures.answered),
+        text: |m, _| format::grouped(m.figures.answered),
     },
     ModelColumn {
         name: "members",
         width: 9,
-        text: |m| m.members.len().to_string(),
+        text: |m, _| m.members.len().to_string(),
     },
 ];
 
@@ -82,7 +87,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let rows = models.iter().enumerate().skip(first).take(room);
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
-        one(&mut inside, y, view, label, columns);
+        one(&mut inside, y, (view, model), label, columns);
         if refusal_of(model, view).is_some() {
             inside.text(1, y, "✗", Role::Bad);
         }
@@ -125,6 +130,16 @@ fn latency(view: &CatalogueView, of: fn(&LatencySummary) -> u64) -> String {
     }
 }
 
+/// Returns the samples that the network of a model ran a second, for whoever asked: also those of
+/// pipelines that use it. Several networks have no rate in common.
+fn run(view: &CatalogueView, model: &Model) -> Option<f64> {
+    let &[member] = &view.members[..] else {
+        return None;
+    };
+    let member = model.snapshot.members.get(member.get())?;
+    Some(member.samples_per_s)
+}
+
 /// Columns for names.
 fn label(models: &[CatalogueView], width: u16) -> u16 {
     let names = models.iter().map(|m| format::width(&m.name));
@@ -155,7 +170,7 @@ fn heads(inside: &mut Painter<'_>, label: u16, columns: &[ModelColumn]) {
 fn one(
     inside: &mut Painter<'_>,
     y: u16,
-    view: &CatalogueView,
+    (view, model): (&CatalogueView, &Model),
     label: u16,
     columns: &[ModelColumn],
 ) {
@@ -185,7 +200,7 @@ fn one(
     let mut end = SIGNS + label + VERSION + KIND;
     for column in columns {
         end += column.width;
-        inside.text_right(end, y, &(column.text)(view), role);
+        inside.text_right(end, y, &(column.text)(view, model), role);
     }
 }
 
