@@ -16,7 +16,7 @@ use crate::protocol::{
     CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, ModelId, NamedTensor,
     ReplyOutput, ReplyPlace, WireTensor, classified,
 };
-use crate::regions::{RegionStatus, Regions};
+use crate::regions::{RegionStatus, Regions, ReservedPart};
 use crate::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
@@ -145,9 +145,18 @@ impl Gateway {
             priority: call.priority,
             patience,
         };
+        // What cannot be written is refused before anything is computed for it.
+        let regions = call.outputs.iter().map(|output| {
+            let part = output.region.as_ref();
+            part.map(|part| self.regions.reserve(part)).transpose()
+        });
+        let regions: Vec<_> = regions.collect::<Result<_, _>>()?;
         let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
-        let outputs = outputs.map(|(at, output)| self.output(call, model, at, output));
+        let outputs = outputs.map(|(at, output)| {
+            let region = regions.get(at).and_then(Option::as_ref);
+            written(call, model, (at, output), region)
+        });
         let reply = InferenceReply {
             model: model.name.clone(),
             version: model.version.clone(),
@@ -204,36 +213,6 @@ impl Gateway {
         let (name, dims) = (input.name.clone(), input.dims.clone());
         let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;
         Ok(NamedTensor { name, tensor })
-    }
-
-    /// Returns an output as it was wanted.
-    fn output(
-        &self,
-        call: &InferenceCall,
-        model: &ModelDescription,
-        at: usize,
-        output: NamedTensor,
-    ) -> Result<ReplyOutput, ServiceError> {
-        let usual = CallOutput::default();
-        let wanted = call.outputs.get(at).unwrap_or(&usual);
-        let NamedTensor { name, mut tensor } = output;
-        if let Some(most) = wanted.classes {
-            let labels = model.labels_of(&name).map(|labels| &labels[..]);
-            tensor = classified(&name, &tensor, most, model.batch.is_some(), labels)?;
-        }
-        let place = match &wanted.region {
-            Some(part) => {
-                self.regions.write(part, tensor.bytes())?;
-                ReplyPlace::Region(part.clone())
-            }
-            None if wanted.binary.unwrap_or(call.binary) => ReplyPlace::Binary,
-            None => ReplyPlace::Written,
-        };
-        Ok(ReplyOutput {
-            name,
-            tensor,
-            place,
-        })
     }
 
     /// Returns the statistics of a model, or of all.
@@ -301,6 +280,35 @@ impl Gateway {
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
+}
+
+/// Returns an output as it was wanted, written to its region where it has one.
+fn written(
+    call: &InferenceCall,
+    model: &ModelDescription,
+    (at, output): (usize, NamedTensor),
+    region: Option<&ReservedPart>,
+) -> Result<ReplyOutput, ServiceError> {
+    let usual = CallOutput::default();
+    let wanted = call.outputs.get(at).unwrap_or(&usual);
+    let NamedTensor { name, mut tensor } = output;
+    if let Some(most) = wanted.classes {
+        let labels = model.labels_of(&name).map(|labels| &labels[..]);
+        tensor = classified(&name, &tensor, most, model.batch.is_some(), labels)?;
+    }
+    let place = match (&wanted.region, region) {
+        (Some(part), Some(region)) => {
+            region.write(tensor.bytes())?;
+            ReplyPlace::Region(part.clone())
+        }
+        _ if wanted.binary.unwrap_or(call.binary) => ReplyPlace::Binary,
+        _ => ReplyPlace::Written,
+    };
+    Ok(ReplyOutput {
+        name,
+        tensor,
+        place,
+    })
 }
 
 /// Returns the deadline of a request, and how long it may wait in its model's queue: where that lets

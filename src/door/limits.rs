@@ -93,6 +93,12 @@ impl ServerLimits {
     }
 }
 
+/// Returns the error of a request that there is no memory for now.
+pub(crate) fn no_memory() -> ServiceError {
+    let message = "the requests under way hold as much memory as they may";
+    ServiceError::new(ErrorKind::TooMany, message)
+}
+
 /// A number of things that may be there at once.
 #[derive(Debug)]
 pub(crate) struct Allowance {
@@ -137,6 +143,17 @@ pub(crate) struct AllowanceShare {
 }
 
 impl AllowanceShare {
+    /// Takes more or gives some back, so that `all` are taken. Returns `false` if there are not as
+    /// many left; then it stays as it is.
+    pub(crate) fn resize(&mut self, all: usize) -> bool {
+        if all >= self.held {
+            return self.take(all - self.held);
+        }
+        self.of.held.fetch_sub(self.held - all, Ordering::Relaxed);
+        self.held = all;
+        true
+    }
+
     /// Takes `more`. Returns `false` if there are not as many left.
     pub(crate) fn take(&mut self, more: usize) -> bool {
         let most = self.of.most;

@@ -41,6 +41,14 @@ struct Region {
     file: File,
 }
 
+/// A part of a region that an answer is to be written to. The region stays as long as this is kept,
+/// also where it is unregistered meanwhile.
+pub(crate) struct ReservedPart {
+    region: Arc<Region>,
+    first: u64,
+    size: usize,
+}
+
 /// The regions that are registered.
 #[derive(Default)]
 pub(crate) struct Regions {
@@ -55,6 +63,9 @@ impl Regions {
     pub(crate) fn register(&self, status: RegionStatus, most: usize) -> Result<(), ServiceError> {
         let file = open(&status)?;
         let region = Region { status, file };
+        if region.status.size == 0 {
+            return Err(region.wrong(format_args!("expected a size of a byte or more, found 0")));
+        }
         region.check(0, region.status.size)?;
         let name = region.status.name.clone();
         let mut by_name = self.by_name.lock();
@@ -119,20 +130,38 @@ impl Regions {
         Ok(bytes.into())
     }
 
-    /// Writes bytes to a part of a region, from its first byte on.
+    /// Returns a part of a region to write to later.
     ///
     /// # Errors
-    /// They are more than the part, or it is not inside of its region, or no longer there.
-    pub(crate) fn write(&self, part: &RegionPart, bytes: &[u8]) -> Result<(), ServiceError> {
+    /// It is not inside of its region, or no longer there.
+    pub(crate) fn reserve(&self, part: &RegionPart) -> Result<ReservedPart, ServiceError> {
         let region = self.region(&part.region)?;
-        if bytes.len() > part.size {
-            let (found, size) = (bytes.len(), part.size);
+        let first = region.check(part.offset as u64, part.size as u64)?;
+        let size = part.size;
+        Ok(ReservedPart {
+            region,
+            first,
+            size,
+        })
+    }
+}
+
+impl ReservedPart {
+    /// Writes bytes to the part, from its first byte on.
+    ///
+    /// # Errors
+    /// They are more than the part, or its file is smaller by now.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), ServiceError> {
+        let region = &self.region;
+        if bytes.len() > self.size {
+            let (found, size) = (bytes.len(), self.size);
             return Err(region.wrong(format_args!(
                 "{size} bytes do not hold an output of {found}"
             )));
         }
-        let first = region.check(part.offset as u64, part.size as u64)?;
-        let written = region.file.write_all_at(bytes, first);
+        let within = self.first - region.status.offset;
+        region.check(within, self.size as u64)?;
+        let written = region.file.write_all_at(bytes, self.first);
         written.map_err(|e| region.wrong(format_args!("cannot be written: {e}")))
     }
 }

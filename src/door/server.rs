@@ -76,6 +76,16 @@ pub enum StartError {
         /// The address.
         address: SocketAddr,
     },
+    /// Two protocols have one address.
+    #[error("--{option} {address}: `--{other}` has the same address; each needs its own")]
+    Same {
+        /// The protocol's option.
+        option: &'static str,
+        /// The option of the other protocol.
+        other: &'static str,
+        /// The address.
+        address: SocketAddr,
+    },
     /// An address is not this machine's own.
     #[error(
         "--{option} {address}: others than this machine could ask, and nothing there asks who \
@@ -125,6 +135,7 @@ impl InferenceServer {
         service: Arc<dyn ModelService>,
         options: &ServerOptions,
     ) -> Result<Self, StartError> {
+        distinct(options)?;
         let bind = |option, address: Option<SocketAddr>| {
             address.map(|a| listen(option, a, options)).transpose()
         };
@@ -214,6 +225,29 @@ fn recorder(options: &ServerOptions, runtime: &Runtime) -> Result<CallRecorder, 
         traces: traces.map(|traces| TraceExporter::begin(traces, runtime.handle(), notices())),
         callers: Arc::default(),
     })
+}
+
+/// Checks that no two protocols have one address; port 0 is another one each time.
+fn distinct(options: &ServerOptions) -> Result<(), StartError> {
+    let all = [
+        ("http", options.http),
+        ("grpc", options.grpc),
+        ("metrics", options.metrics),
+    ];
+    for (at, (option, address)) in all.into_iter().enumerate() {
+        let Some(address) = address.filter(|address| address.port() != 0) else {
+            continue;
+        };
+        let mut before = all[..at].iter().filter(|(_, a)| *a == Some(address));
+        if let Some((other, _)) = before.next() {
+            return Err(StartError::Same {
+                option,
+                other,
+                address,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn listen(

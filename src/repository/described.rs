@@ -2,8 +2,8 @@
 
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
+use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
-use crate::model::CONFIG;
 
 /// A model's folder with its configuration and versions.
 pub(crate) struct DescribedModel<'r> {
@@ -44,8 +44,12 @@ impl<'r> DescribedModel<'r> {
         json: Option<&str>,
     ) -> Result<Self, LoadFault> {
         let has_config = json.is_some() || folder.has(CONFIG);
+        let folder = match json {
+            Some(_) => folder.with_other_config(),
+            None => folder,
+        };
         let config = match (json, has_config) {
-            (Some(json), _) => ModelConfig::parse_json(&folder.shown("config of `load`"), json)?,
+            (Some(json), _) => ModelConfig::parse_json(&folder.shown(CONFIG), json)?,
             (None, true) => ModelConfig::parse(&folder.shown(CONFIG), &folder.text(CONFIG)?)?,
             (None, false) => ModelConfig::default(),
         };

@@ -8,6 +8,9 @@ use divisi::reading;
 
 use crate::error::{LoadFault, RepositoryError};
 
+/// The name of a configuration in a model's folder.
+pub(crate) const CONFIG: &str = "config.pbtxt";
+
 /// The most folders that are taken for models.
 const MOST_MODELS: usize = 10_000;
 
@@ -81,6 +84,7 @@ impl Root {
         let folder = ModelFolder {
             root: self,
             name: name.to_owned(),
+            has_own_config: true,
         };
         folder.inside("").map(|_| folder)
     }
@@ -91,6 +95,8 @@ impl Root {
 pub(crate) struct ModelFolder<'r> {
     root: &'r Root,
     name: String,
+    /// Whether its configuration is its file's, and not one that somebody loads it with.
+    has_own_config: bool,
 }
 
 impl ModelFolder<'_> {
@@ -106,9 +112,18 @@ impl ModelFolder<'_> {
 
     /// Returns how messages call a file of the model.
     pub(crate) fn shown(&self, file: &str) -> String {
-        match file.is_empty() {
-            true => self.name.clone(),
-            false => format!("{}/{file}", self.name),
+        match file {
+            "" => self.name.clone(),
+            CONFIG if !self.has_own_config => format!("{}/config of `load`", self.name),
+            _ => format!("{}/{file}", self.name),
+        }
+    }
+
+    /// The same folder, with a configuration that somebody loads the model with.
+    pub(crate) fn with_other_config(self) -> Self {
+        ModelFolder {
+            has_own_config: false,
+            ..self
         }
     }
 

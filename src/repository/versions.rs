@@ -10,12 +10,13 @@ use crate::batch::ModelRows;
 use crate::config::StepConfig;
 use crate::described::{DescribedKind, DescribedModel};
 use crate::error::LoadFault;
+use crate::folder::CONFIG;
 use crate::labels::{OutputLabels, labels};
 use crate::loaded::{
     LoadFailure, LoadReport, LoadedModel, ModelOrigin, ModelVersion, PipelinePart,
 };
 use crate::manifest_files;
-use crate::model::{self, CONFIG, ReadModel};
+use crate::model::{self, ReadModel};
 use crate::steps::{self, Assembled, EnsembleGraph, batched};
 use crate::warmup;
 

@@ -12,8 +12,8 @@ use divisi::tensor::{DataType, IdRanges, Signature, TensorSpec, TensorValue};
 use crate::batch::ModelRows;
 use crate::config::{Warmup, WarmupData, WarmupInput};
 use crate::error::LoadFault;
+use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
-use crate::model::CONFIG;
 
 /// The folder of a model that has the files of such requests.
 const FOLDER: &str = "warmup";

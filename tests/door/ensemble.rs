@@ -92,7 +92,9 @@ fn what_the_engine_refuses_is_told_by_its_status() {
     assert_eq!(few.status, 400, "{few:?}");
     let infinite = infer(&server, "digits", &input([1, 1, 8, 8], vec![1e300; 64]));
     assert!(
-        infinite.error().contains("not a finite number"),
+        infinite
+            .error()
+            .contains("input `input`: sample 0: value 0 is not a finite number"),
         "{infinite:?}"
     );
     let mut late = input([4000, 1, 8, 8], vec![1.0; 4000 * 64]);

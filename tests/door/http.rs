@@ -235,6 +235,45 @@ fn a_wrong_request_is_told_by_the_name_of_what_is_wrong() {
 }
 
 #[test]
+fn reading_ends_with_the_first_value_beyond_the_shape() {
+    let server = TestServer::start();
+    let body = br#"{"inputs":[{"name":"x","datatype":"FP32","shape":[1,2],"data":[1,2,3,"#;
+    let answer = ask(http(&server), "POST", "/v2/models/echo/infer", body);
+    let words = "`x`: more than the 2 values of its shape";
+    assert!(answer.error().contains(words), "{}", answer.error());
+}
+
+#[test]
+fn a_field_that_is_there_twice_is_refused() {
+    let server = TestServer::start();
+    let cases = [
+        ("inputs", r#"{"inputs": [], "outputs": [], "inputs": []}"#),
+        ("id", r#"{"id": "1", "inputs": [], "id": "2"}"#),
+        (
+            "shape",
+            r#"{"inputs": [{"name": "x", "shape": [1], "shape": [2]}]}"#,
+        ),
+    ];
+    for (field, body) in cases {
+        let answer = ask(
+            http(&server),
+            "POST",
+            "/v2/models/echo/infer",
+            body.as_bytes(),
+        );
+        assert_eq!(answer.status, 400, "{body}");
+        let words = format!("duplicate field `{field}`");
+        assert!(answer.error().contains(&words), "{}", answer.error());
+    }
+    // A field of which nothing is known may be there as often as it likes.
+    let body = br#"{"more": 1, "inputs": [], "more": 2}"#;
+    assert_eq!(
+        ask(http(&server), "POST", "/v2/models/echo/infer", body).status,
+        200
+    );
+}
+
+#[test]
 fn binary_data_lies_behind_the_json_and_comes_back_so() {
     let server = TestServer::start();
     let values: Vec<u8> = [1.5f32, 2.5, 3.5]
@@ -363,6 +402,18 @@ fn a_port_that_is_taken_is_told_with_what_to_do() {
     let why = refused.err().expect("it is taken").to_string();
     assert!(why.contains("another program listens there"), "{why}");
     assert!(why.contains("--http off"), "{why}");
+}
+
+#[test]
+fn two_protocols_at_one_address_are_told_apart_from_another_program() {
+    let server = TestServer::start();
+    let mut wanted = options(divisi_door::limits::ServerLimits::default());
+    let taken = Some(http(&server));
+    (wanted.http, wanted.metrics) = (taken, taken);
+    let refused = InferenceServer::start(std::sync::Arc::new(Echo::default()), &wanted);
+    let why = refused.err().expect("it is refused").to_string();
+    assert!(why.starts_with("--metrics 127.0.0.1:"), "{why}");
+    assert!(why.contains("`--http` has the same address"), "{why}");
 }
 
 #[test]

@@ -137,7 +137,9 @@ fn calls_need_the_role_that_they_are_for() {
         ask_with(address, method, path, &[header], body).status
     };
     assert_eq!(ask(address, "GET", "/v2/health/ready", b"").status, 200);
-    assert_eq!(ask(address, "GET", "/v2/models/echo", b"").status, 401);
+    let refused = ask(address, "GET", "/v2/models/echo", b"");
+    assert_eq!(refused.status, 401);
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
     let metrics = server.addresses().metrics.expect("an address");
     assert_eq!(ask(metrics, "GET", "/metrics", b"").status, 401);
     assert_eq!(status("GET", "/v2/models/echo", "other", b""), 200);

@@ -13,13 +13,16 @@ use divisi_door::service::{
     ModelDescription, ModelService, ModelState,
 };
 use divisi_door::{InferenceServer, ServerOptions};
+use tokio::sync::Notify;
 
-/// Answers every tensor that it is sent. The model `never` does not answer, `broken` fails, `slow`
+/// Answers every tensor that it is sent. The model `never` does not answer until it is released, `broken` fails, `slow`
 /// takes a millisecond.
 #[derive(Default)]
 pub struct Echo {
     /// Requests of `never` that are waiting.
     pub waiting: Arc<AtomicUsize>,
+    /// Lets `never` answer those that wait.
+    pub release: Arc<Notify>,
     /// Requests that models were asked.
     pub asked: Arc<AtomicUsize>,
     /// The number of what is served.
@@ -92,9 +95,11 @@ impl ModelService for Echo {
             "never" => {
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 let waiting = Waiting(Arc::clone(&self.waiting));
+                let release = Arc::clone(&self.release);
                 Box::pin(async move {
                     let _waiting = waiting;
-                    std::future::pending().await
+                    release.notified().await;
+                    Ok(answer(request))
                 })
             }
             "broken" => {
@@ -141,6 +146,7 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
 pub struct TestServer {
     pub server: InferenceServer,
     pub waiting: Arc<AtomicUsize>,
+    pub release: Arc<Notify>,
 }
 
 impl TestServer {
@@ -151,9 +157,14 @@ impl TestServer {
     pub fn within(limits: ServerLimits) -> Self {
         let echo = Echo::default();
         let waiting = Arc::clone(&echo.waiting);
+        let release = Arc::clone(&echo.release);
         let options = options(limits);
         let server = InferenceServer::start(Arc::new(echo), &options).expect("starts");
-        TestServer { server, waiting }
+        TestServer {
+            server,
+            waiting,
+            release,
+        }
     }
 
     pub fn waits(&self, for_how_many: usize) -> bool {

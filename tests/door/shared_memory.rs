@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::client::ask;
 use crate::service::TestServer;
+use crate::wait::wait_until;
 
 /// A file in shared memory with a name of its own; removed when dropped.
 struct SharedFile(tempfile::NamedTempFile);
@@ -49,6 +50,10 @@ fn register(address: SocketAddr, key: &str, size: usize) -> (u16, String) {
 }
 
 fn infer(address: SocketAddr, offset: usize, size: usize) -> (u16, String) {
+    ask_model(address, "echo", offset, size)
+}
+
+fn ask_model(address: SocketAddr, model: &str, offset: usize, size: usize) -> (u16, String) {
     let place = |offset| {
         json!({"shared_memory_region": "r", "shared_memory_offset": offset,
             "shared_memory_byte_size": size})
@@ -57,7 +62,7 @@ fn infer(address: SocketAddr, offset: usize, size: usize) -> (u16, String) {
         "inputs": [{"name": "x", "datatype": "UINT8", "shape": [size], "parameters": place(offset)}],
         "outputs": [{"name": "x", "parameters": place(4)}],
     });
-    post(address, "/v2/models/echo/infer", &body)
+    post(address, &format!("/v2/models/{model}/infer"), &body)
 }
 
 #[test]
@@ -79,6 +84,7 @@ fn what_is_outside_of_a_region_is_refused() {
     let address = server.server.addresses().http.expect("an address");
     let file = SharedFile::of(&[7; 8]);
     assert_eq!(register(address, &file.key(), 9).0, 400);
+    assert_eq!(register(address, &file.key(), 0).0, 400);
     assert_eq!(register(address, &file.key(), 8).0, 200);
     assert_eq!(
         register(address, &file.key(), 8).0,
@@ -89,6 +95,23 @@ fn what_is_outside_of_a_region_is_refused() {
     assert_eq!(infer(address, usize::MAX, 4).0, 400);
     let path = "/v2/systemsharedmemory/region/r/unregister";
     assert_eq!(post(address, path, &json!({})).0, 200);
+    assert_eq!(infer(address, 0, 4).0, 404);
+}
+
+#[test]
+fn a_request_under_way_keeps_a_region_that_is_unregistered() {
+    let server = TestServer::start();
+    let address = server.server.addresses().http.expect("an address");
+    let file = SharedFile::of(b"abcd....");
+    assert_eq!(register(address, &file.key(), 8).0, 200);
+    let under_way = std::thread::spawn(move || ask_model(address, "never", 0, 4));
+    wait_until("the request waits", || server.waits(1));
+    let path = "/v2/systemsharedmemory/region/r/unregister";
+    assert_eq!(post(address, path, &json!({})).0, 200);
+    server.release.notify_one();
+    let (status, said) = under_way.join().expect("no panic");
+    assert_eq!(status, 200, "{said}");
+    assert_eq!(file.bytes(), b"abcdabcd");
     assert_eq!(infer(address, 0, 4).0, 404);
 }
 

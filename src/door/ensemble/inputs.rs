@@ -1,7 +1,7 @@
 //! The tensors of a request as samples of an ensemble.
 
 use divisi::ensemble::Ensemble;
-use divisi::serving::{Request, SharedSamples};
+use divisi::serving::{Refused, Request, SharedSamples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 
 use crate::error::ServiceError;
@@ -79,6 +79,20 @@ pub(super) fn sample_rows(
         length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
         values: RowValues::Made(rows),
     })
+}
+
+/// Returns the error of a request that the engine refuses, with the input that it is about where
+/// that is one.
+pub(super) fn refusal(signature: &Signature, refused: &Refused) -> ServiceError {
+    let error = ServiceError::coded(refused);
+    let input = match refused {
+        Refused::NotFinite { value, .. } => signature.input_of(*value),
+        _ => None,
+    };
+    match input {
+        Some(spec) => ServiceError::new(error.kind(), format!("input `{}`: {error}", spec.name)),
+        None => error,
+    }
 }
 
 /// Whether an input is float32 of the dimensions that samples have.

@@ -154,7 +154,7 @@ impl ServedModel {
         let under_way = engine
             .submit_cancellable(request, reply)
             .map_err(|refused| {
-                let error = ServiceError::coded(&refused);
+                let error = inputs::refusal(&self.description.signature, &refused);
                 match refused {
                     Refused::Closed(_) | Refused::Starting => NotTaken::Closed(error),
                     _ => NotTaken::Refused(error),

@@ -13,7 +13,7 @@ use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::AllowanceShare;
+use crate::limits::{AllowanceShare, no_memory};
 
 /// The bytes of a call that are held until it is answered.
 pub(super) type HeldBytes = Arc<Leaf<AllowanceShare>>;
@@ -50,15 +50,9 @@ impl CallBound {
     fn take(&self, bytes: usize) -> Result<(), Status> {
         match self.held.lock().take(bytes) {
             true => Ok(()),
-            false => Err(full().into()),
+            false => Err(no_memory().into()),
         }
     }
-}
-
-/// Returns the error of a request that there is no memory for now.
-pub(super) fn full() -> ServiceError {
-    let message = "the requests under way hold as much memory as they may";
-    ServiceError::new(ErrorKind::TooMany, message)
 }
 
 fn slow() -> Status {

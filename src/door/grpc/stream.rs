@@ -15,10 +15,10 @@ use crate::calls::CallRecord;
 use crate::error::ServiceError;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
+use crate::limits::no_memory;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
 use crate::protocol::ParameterValue;
 
-use super::body::full;
 use super::infer::{parameter, read_call, write_reply};
 
 /// The name of a request of a stream, in records.
@@ -146,7 +146,7 @@ async fn answered(
 ) -> Result<ModelInferResponse, ServiceError> {
     let mut held = gateway.bodies.share();
     if !held.take(request.encoded_len()) {
-        return Err(full());
+        return Err(no_memory());
     }
     let call = read_call(request, &gateway.limits)?;
     Ok(write_reply(gateway.infer(call, None, record).await?))

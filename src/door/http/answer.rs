@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use divisi::deployment::ModelOverride;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
@@ -237,12 +237,16 @@ pub(super) fn error_response(error: &ServiceError) -> Response<ChunkedBody> {
     let status = StatusCode::from_u16(error.kind().http());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = response(status, "application/json", error_bytes(error).into());
-    if error.kind() == ErrorKind::Slow {
+    let more = match error.kind() {
         // The rest of the body is not waited for.
-        let close = HeaderValue::from_static("close");
-        response
-            .headers_mut()
-            .insert(hyper::header::CONNECTION, close);
+        ErrorKind::Slow => Some((CONNECTION, "close")),
+        // RFC 9110, section 11.6.1.
+        ErrorKind::Unauthenticated => Some((WWW_AUTHENTICATE, "Bearer")),
+        _ => None,
+    };
+    if let Some((name, value)) = more {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
     }
     response
 }

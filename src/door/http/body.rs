@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::limits::AllowanceShare;
+use crate::limits::{AllowanceShare, no_memory};
 
 /// The body of an answer: pieces that are sent as they are.
 #[derive(Debug, Default)]
@@ -51,7 +51,6 @@ pub(super) struct HeldBody {
     /// The bytes.
     pub bytes: Bytes,
     /// Its share of the memory of bodies.
-    #[expect(dead_code, reason = "it goes back when it is dropped")]
     pub held: AllowanceShare,
 }
 
@@ -122,10 +121,7 @@ async fn gather_all(
 pub(super) fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), ServiceError> {
     match held.take(more) {
         true => Ok(()),
-        false => Err(ServiceError::new(
-            ErrorKind::TooMany,
-            "the requests under way hold as much memory as they may",
-        )),
+        false => Err(no_memory()),
     }
 }
 

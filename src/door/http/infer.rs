@@ -8,8 +8,9 @@ use hyper::{Request, Response};
 use crate::calls::CallRecord;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::protocol::ModelId;
+use crate::limits::{AllowanceShare, no_memory};
 use crate::protocol::json::{JsonReply, read_call, write_reply};
+use crate::protocol::{InferenceCall, ModelId};
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::encoding::{Encoding, packed, unpacked};
@@ -30,10 +31,29 @@ pub(super) async fn infer(
     if let Some(encoding) = encoding {
         body = unpacked(gateway, body, encoding, gateway.limits.body).await?;
     }
-    let (head, tail) = parted(gateway, &parts.headers, &body)?;
-    let call = read_call(model, &head, tail, &gateway.limits)?;
+    let (call, _held) = read(gateway, model, &parts.headers, body)?;
     let reply = gateway.infer(call, None, record).await?;
     Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
+}
+
+/// Reads a request. What it holds of memory is counted from then on: of JSON, the tensors that were
+/// read of it, and no longer its text.
+fn read(
+    gateway: &Gateway,
+    model: ModelId,
+    headers: &HeaderMap,
+    body: HeldBody,
+) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
+    let (head, tail) = parted(gateway, headers, &body)?;
+    let HeldBody { bytes, mut held } = body;
+    let behind = tail.len();
+    let call = read_call(model, &head, tail, &gateway.limits)?;
+    let kept = if behind > 0 { bytes.len() } else { 0 };
+    drop((head, bytes));
+    match held.resize(kept + call.bytes().saturating_sub(behind)) {
+        true => Ok((call, held)),
+        false => Err(no_memory()),
+    }
 }
 
 /// Returns the JSON of a request, and the binary data behind it.

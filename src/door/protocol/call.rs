@@ -146,6 +146,15 @@ impl InferenceCall {
         })
     }
 
+    /// Returns the bytes of the inputs' values that are not in shared memory.
+    pub fn bytes(&self) -> usize {
+        let bytes = self.inputs.iter().map(|input| match &input.source {
+            InputSource::Here(bytes) => bytes.len(),
+            InputSource::Region(_) => 0,
+        });
+        bytes.sum()
+    }
+
     /// Checks how many tensors there are, and that none is there twice.
     ///
     /// # Errors

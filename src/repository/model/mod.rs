@@ -21,7 +21,6 @@ use backend::ModelFormat;
 use network::ReadFile;
 use place::ConfigPlace;
 
-pub(crate) use place::CONFIG;
 pub(crate) use tensors::ModelTensors;
 pub(crate) use weights::WrittenNetwork;
 

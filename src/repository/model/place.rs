@@ -2,10 +2,7 @@
 
 use crate::config::TensorConfig;
 use crate::error::LoadFault;
-use crate::folder::ModelFolder;
-
-/// The name of a configuration in a model's folder.
-pub(crate) const CONFIG: &str = "config.pbtxt";
+use crate::folder::{CONFIG, ModelFolder};
 
 /// A model's folder and the file that is read.
 pub(super) struct ConfigPlace<'f> {

@@ -11,8 +11,9 @@ use crate::config::{ModelConfig, NETWORK_PARAMETER, TensorConfig};
 use crate::error::LoadFault;
 
 use super::network::{ReadNetwork, is_batched, taken};
-use super::place::{CONFIG, ConfigPlace};
+use super::place::ConfigPlace;
 use super::tensors::product;
+use crate::folder::CONFIG;
 
 /// A file of layers beside the weights.
 const LAYERS: &str = "network.toml";

@@ -53,6 +53,19 @@ impl Signature {
         Ok((rows, batch))
     }
 
+    /// Returns the input that a value of a row belongs to, or `None` if it is the row's length.
+    pub fn input_of(&self, value: usize) -> Option<&TensorSpec> {
+        let mut first = self.lead();
+        let mut behind = self.inputs.iter().filter(|spec| {
+            first += spec.elements_at(self.most()).unwrap_or(usize::MAX - first);
+            value < first
+        });
+        if value < self.lead() {
+            return None;
+        }
+        behind.next()
+    }
+
     /// Writes a sample of `length` into a row of zeros. `values` returns each input by number, as
     /// it is in a sample of length `held`, which is that or more.
     pub fn fill<'v>(

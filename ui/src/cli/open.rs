@@ -14,6 +14,7 @@ use divisi::ensemble::{Ensemble, Files, SampleForm, Samples};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi_repository::Repository;
 
 use super::args::{SampleFiles, ServingTarget};
 
@@ -106,6 +107,10 @@ pub(crate) fn files(path: &Path) -> Result<Files> {
         _ if path.is_file() && Samples::check_name(name).is_ok() => bail!(
             "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
              file of samples; `divisi predict ENSEMBLE --input {name}` answers them"
+        ),
+        _ if Repository::is_at(path) => bail!(
+            "{name}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
+             repository of models; name the file of one of them, such as MODEL/1/model.onnx"
         ),
         _ => Ok(Files::at(path)),
     }

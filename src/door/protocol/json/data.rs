@@ -65,6 +65,9 @@ impl DataSeed<'_, '_> {
                     "value {at} is {found}, which is no {data_type}"
                 ))
             }
+            ElementFault::TooMany(most) if most < self.reading.limits.elements => {
+                E::custom(format_args!("more than the {most} values of its shape"))
+            }
             ElementFault::TooMany(most) => self.reading.refuse(ServiceError::new(
                 ErrorKind::TooLarge,
                 format!("expected at most {most} values in a tensor"),

@@ -12,6 +12,7 @@ use crate::protocol::elements::ElementSink;
 use crate::protocol::parameters::CallParameters;
 
 use super::data::{DataSeed, JsonReading};
+use super::fields::SeenFields;
 
 /// A tensor as it is written: an input, or an output that is wanted.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ pub(super) struct JsonTensor {
 }
 
 /// The fields of a tensor; others are passed over.
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum TensorField {
     Name,
@@ -40,6 +41,8 @@ enum TensorField {
     #[serde(other)]
     Other,
 }
+
+const TENSOR_FIELDS: [&str; 5] = ["name", "datatype", "shape", "parameters", "data"];
 
 /// Reads tensors in a list.
 pub(super) struct TensorsSeed<'a, 'l> {
@@ -104,7 +107,9 @@ impl<'de> Visitor<'de> for TensorSeed<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<JsonTensor, A::Error> {
         let mut tensor = JsonTensor::default();
+        let mut seen = SeenFields::default();
         while let Some(field) = fields.next_key()? {
+            seen.note(field as usize, &TENSOR_FIELDS)?;
             match field {
                 TensorField::Name => tensor.name = fields.next_value()?,
                 TensorField::Datatype => tensor.data_type = Some(fields.next_value()?),
@@ -135,7 +140,10 @@ impl TensorSeed<'_, '_> {
             fields.next_value::<IgnoredAny>()?;
             return Ok(());
         };
-        let mut sink = ElementSink::new(data_type, self.reading.limits.elements);
+        let dims = tensor.shape.as_deref();
+        let most = dims.and_then(|dims| dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d)));
+        let bound = self.reading.limits.elements;
+        let mut sink = ElementSink::new(data_type, most.map_or(bound, |most| most.min(bound)));
         let seed = DataSeed {
             reading: self.reading,
             sink: &mut sink,

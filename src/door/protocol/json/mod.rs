@@ -1,6 +1,7 @@
 //! Requests and answers in JSON, with tensors in it or behind it.
 
 mod data;
+mod fields;
 mod input;
 mod parameters;
 mod request;

@@ -14,6 +14,7 @@ use crate::protocol::model_id::ModelId;
 use crate::protocol::parameters::CallParameters;
 
 use super::data::JsonReading;
+use super::fields::SeenFields;
 use super::input::{JsonTensor, TensorsSeed};
 
 /// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
@@ -140,7 +141,7 @@ struct JsonCall {
 }
 
 /// The fields of a request; others are passed over.
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum CallField {
     Id,
@@ -150,6 +151,8 @@ enum CallField {
     #[serde(other)]
     Other,
 }
+
+const CALL_FIELDS: [&str; 4] = ["id", "parameters", "inputs", "outputs"];
 
 struct CallSeed<'a, 'l>(&'a JsonReading<'l>);
 
@@ -174,7 +177,9 @@ impl<'de> Visitor<'de> for CallSeed<'_, '_> {
             reading: self.0,
             of,
         };
+        let mut seen = SeenFields::default();
         while let Some(field) = fields.next_key()? {
+            seen.note(field as usize, &CALL_FIELDS)?;
             match field {
                 CallField::Id => call.id = fields.next_value()?,
                 CallField::Parameters => call.parameters = fields.next_value()?,
