@@ -92,7 +92,7 @@ def pairs(bench: Bench, results: Results) -> None:
 def whole(asked) -> bool:
     """Whether everything was asked for that the page is to show."""
     usual = options.parse([])
-    names = ("networks", "threads", "batches", "contestants", "parts", "quick")
+    names = ("networks", "threads", "batches", "contestants", "parts", "kernels", "quick")
     return all(getattr(asked, name) == getattr(usual, name) for name in names)
 
 

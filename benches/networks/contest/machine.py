@@ -6,6 +6,7 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
+from contest import instructions
 from contest.environment import ROOT
 
 # The instruction sets that kernels of the contestants differ by, as Linux calls them.
@@ -19,32 +20,21 @@ PACKAGES = ["onnxruntime", "openvino", "onnx", "numpy", "torch"]
 def describe(cores: list[int]) -> dict[str, str]:
     """Names and values, in the order in which they are shown."""
     facts = {
-        "processor": cpuinfo("model name") or platform.processor() or platform.machine(),
+        "processor": instructions.cpuinfo("model name") or platform.processor() or platform.machine(),
         "family, model, stepping": ", ".join(
-            cpuinfo(field) or "?" for field in ("cpu family", "model", "stepping")
+            instructions.cpuinfo(field) or "?" for field in ("cpu family", "model", "stepping")
         ),
         "cores used": ", ".join(map(str, cores)),
         "caches": caches(cores[0]),
-        "vector instructions": " ".join(flag for flag in FLAGS if flag in flags()) or "?",
+        "vector instructions": " ".join(flag for flag in FLAGS if flag in instructions.flags()) or "?",
+        "used of these": instructions.said(),
         "memory": f"{memory_gib():.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "versions": ", ".join(versions()),
         "divisi": commit(),
         "date": date.today().isoformat(),
     }
-    return facts
-
-
-def cpuinfo(field: str) -> str | None:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == field:
-            return value.strip()
-    return None
-
-
-def flags() -> set[str]:
-    return set((cpuinfo("flags") or cpuinfo("Features") or "").split())
+    return {name: value for name, value in facts.items() if value}
 
 
 def caches(core: int) -> str:

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from contest import instructions
+
 PARTS = ["speed", "memory", "load", "partitions"]
 CONTESTANTS = ["ours", "ort", "openvino", "torch"]
 
@@ -22,6 +24,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         help=f"of {', '.join(CONTESTANTS)} (all but torch)")
     add("--parts", type=among(PARTS), default=PARTS, help=f"of {', '.join(PARTS)} (all)")
     add("--cores", type=numbers, help="where contestants run, the first for one thread")
+    add("--kernels", choices=["avx2"],
+        help="without AVX-512 on a machine that has it; who cannot be held to it stays out")
     add("--urgent", action="store_true",
         help="contestants go before every other program of the machine (root only)")
     add("--divisi", type=Path, metavar="PATH", help="the command, instead of building it")
@@ -30,6 +34,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "(RESULTS.md beside this program where everything was measured)")
     add("--quick", action="store_true", help="two short rounds, one try of each variant")
     asked = parser.parse_args(arguments)
+    if asked.kernels:
+        asked.contestants = instructions.without_avx512(asked.contestants)
     if asked.quick:
         asked.rounds, asked.seconds = min(asked.rounds, 2), min(asked.seconds, 0.1)
     return asked
