@@ -71,7 +71,7 @@ fn a_paste_leaves_a_service_running() {
     terminal.send(&format!("\u{1b}[200~{HOSTILE}{HOSTILE}\u{1b}[201~"));
     terminal.shows(NOTICE);
     terminal.send("?");
-    terminal.hides(NOTICE);
+    terminal.shows("type to search");
     terminal.send("\u{1b}[200~freeze\u{1b}[201~");
     terminal.shows("search freeze");
     terminal.send("\u{1b}");
@@ -86,7 +86,7 @@ fn a_paste_without_marks_is_text_as_well() {
     terminal.send("quit this session? yes\rqs qy qs\r");
     terminal.shows(NOTICE);
     terminal.send("?");
-    terminal.hides(NOTICE);
+    terminal.shows("type to search");
     terminal.send("freeze the streams");
     terminal.shows("search freeze the streams");
     terminal.send("\u{1b}");
