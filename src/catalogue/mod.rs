@@ -8,6 +8,7 @@
 mod demand;
 mod error;
 mod mix;
+mod policies;
 
 use std::collections::HashMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -269,9 +270,6 @@ impl Catalogue {
             return Ok(Catalogue::empty(name));
         };
         let sizes = all.iter().map(|e| &e.ensemble.batch_sizes);
-        // Steps over other models wait as these do.
-        let own = all.iter().filter(|e| e.interface.composing.is_empty());
-        let policies = own.map(|e| e.ensemble.policy);
         let models = Ensemble {
             name: name.to_owned(),
             members: columns.members,
@@ -279,7 +277,7 @@ impl Catalogue {
                 .cloned()
                 .reduce(|a, b| a.union(&b))
                 .unwrap_or_else(|| first.ensemble.batch_sizes.clone()),
-            policy: PolicyKind::joint(policies).unwrap_or(first.ensemble.policy),
+            policy: policies::joint(&all).unwrap_or(first.ensemble.policy),
             pipeline: None,
             apart: all.len() > 1,
             ..Ensemble::clone(&first.ensemble)

@@ -143,7 +143,7 @@ pub(crate) struct AllowanceShare {
 }
 
 impl AllowanceShare {
-    /// Takes more or gives some back, so that `all` are taken. Returns `false` if there are not as
+    /// Takes more or returns some, so that `all` are taken. Returns `false` if there are not as
     /// many left; then it stays as it is.
     pub(crate) fn resize(&mut self, all: usize) -> bool {
         if all >= self.held {

@@ -118,14 +118,18 @@ impl PolicyKind {
         "elastic",
     ];
 
-    /// Returns the policy of models that are served together, or `None` without any: where each of
-    /// them waits for others or not at all, the shortest wait, and otherwise that of the first.
+    /// Whether it is a delay and nothing else: samples wait for others so long, or not at all.
+    pub fn is_delay(self) -> bool {
+        matches!(self, PolicyKind::NoWait | PolicyKind::OptWait { .. })
+    }
+
+    /// Returns the policy of models that are served together, or `None` without any: where all of
+    /// them are delays, which each model can have for itself, the longest, and otherwise that of
+    /// the first.
     pub fn joint(all: impl Iterator<Item = PolicyKind>) -> Option<PolicyKind> {
         let all: Vec<PolicyKind> = all.collect();
-        let delays =
-            |policy: &PolicyKind| matches!(policy, PolicyKind::NoWait | PolicyKind::OptWait { .. });
-        match all.iter().all(delays) {
-            true => all.into_iter().min_by_key(|policy| policy.wait()),
+        match all.iter().all(|policy| policy.is_delay()) {
+            true => all.into_iter().max_by_key(|policy| policy.wait()),
             false => all.first().copied(),
         }
     }

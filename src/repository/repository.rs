@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::config::ModelConfig;
 use crate::described::DescribedModel;
@@ -188,15 +189,16 @@ pub(crate) fn with_brought(mut names: Vec<String>, overrides: &Overrides) -> Vec
     names
 }
 
-/// Notes for models whose requests would wait longer for others than those of another: a server has
-/// one delay, the shortest.
+/// Notes for models whose delays do not count: beside one whose policy is no delay, one policy counts
+/// for all.
 fn note_delays(models: &mut [Arc<LoadedModel>]) {
-    let own = models.iter().filter(|model| model.uses.is_empty());
-    let Some(shortest) = own.map(|model| model.ensemble.policy.wait()).min() else {
+    let mut own = models.iter().filter(|model| model.uses.is_empty());
+    if own.all(|model| model.ensemble.policy.is_delay()) {
         return;
-    };
+    }
     for model in models.iter_mut() {
-        if model.uses.is_empty() && model.ensemble.policy.wait() > shortest {
+        let policy = model.ensemble.policy;
+        if model.uses.is_empty() && policy.is_delay() && policy.wait() > Duration::ZERO {
             let field = "dynamic_batching.max_queue_delay_microseconds";
             Arc::make_mut(model).not_honoured.push(field.into());
         }

@@ -51,6 +51,8 @@ pub struct Snapshot {
     pub matrix: Matrix,
     /// The policy by which batches are formed.
     pub policy: PolicyKind,
+    /// Whether some models wait by delays of their own, which are shorter.
+    pub own_policies: bool,
     /// How members are combined.
     pub combination: Combination,
     /// Samples in a segment at most, under `segment`.

@@ -70,6 +70,10 @@ impl Simulation {
             pipelines: pipelines(&scene.demand),
             segment,
             policy,
+            own_policies: match policy == ensemble.policy {
+                true => scene.demand.catalogue().own_policies(),
+                false => Vec::new(),
+            },
         });
         add_workers(scene, &mut core)?;
         core.door().set(DoorState::Open);

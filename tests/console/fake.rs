@@ -445,6 +445,7 @@ pub fn snapshot() -> Snapshot {
         health: Health::Serving,
         matrix: matrix(),
         policy: PolicyKind::NoWait,
+        own_policies: false,
         combination: Combination::even(RuleKind::Average, 6),
         segment_size: 128,
         target: None,

@@ -87,6 +87,7 @@ impl Drive {
             }],
             segment: SLOTS,
             policy,
+            own_policies: Vec::new(),
         });
         core.door().set(DoorState::Open);
         for device in 0..2 {
@@ -481,6 +482,7 @@ fn two_pipelines_share_a_model_and_its_batches() {
         pipelines: vec![pipeline(&alone), pipeline(&after)],
         segment: SLOTS,
         policy: PolicyKind::NoWait,
+        own_policies: Vec::new(),
     });
     core.door().set(DoorState::Open);
     let spec = WorkerSpec {

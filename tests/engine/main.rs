@@ -19,6 +19,7 @@ mod common;
 mod compute;
 mod core;
 mod dataflow;
+mod delays;
 mod deployment;
 mod device;
 mod documents;

@@ -57,6 +57,7 @@ fn core(queueing: Queueing, discipline: Discipline, policy: PolicyKind, size: u3
         pipelines: vec![pipeline(Some(Arc::new(queueing))), pipeline(None)],
         segment: 4,
         policy,
+        own_policies: Vec::new(),
     });
     core.door().set(DoorState::Open);
     let spec = WorkerSpec {

@@ -61,6 +61,8 @@ pub struct CoreConfig {
     pub segment: usize,
     /// The policy, at first.
     pub policy: PolicyKind,
+    /// The members' own policies, in force beside that one; empty where none has its own.
+    pub own_policies: Vec<Option<PolicyKind>>,
 }
 
 /// A pipeline as a core serves it.
@@ -96,6 +98,7 @@ impl CoreConfig {
             }],
             segment,
             policy,
+            own_policies: Vec::new(),
         }
     }
 }
@@ -186,7 +189,8 @@ impl<T: Clone> Core<T> {
                 config.members,
                 config.policy,
                 config.segment,
-            ),
+            )
+            .with_own(config.own_policies),
             requests: KeyMap::default(),
             deadlines: BTreeSet::new(),
             patience: BTreeSet::new(),
@@ -270,6 +274,11 @@ impl<T: Clone> Core<T> {
     /// The policy in force.
     pub fn policy(&self) -> PolicyKind {
         self.scheduler.policy()
+    }
+
+    /// Whether some members have policies of their own beside it.
+    pub fn has_own_policies(&self) -> bool {
+        self.scheduler.has_own_policies()
     }
 
     /// Another policy from now on.

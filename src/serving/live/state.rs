@@ -218,6 +218,7 @@ fn core(
         pipelines: entries.zip(pools).map(pipeline).collect(),
         segment: models.segment_size,
         policy: models.policy,
+        own_policies: catalogue.own_policies(),
     });
     let keepers = DeviceIndex::enumerate(&capabilities);
     for (device, _) in keepers.filter(|(_, c)| c.keeps_samples) {

@@ -50,6 +50,8 @@ pub struct Observed {
     pub in_flight: usize,
     /// The policy in force.
     pub policy: PolicyKind,
+    /// Whether some models wait by delays of their own, which are shorter.
+    pub own_policies: bool,
     /// Each worker.
     pub workers: Vec<WorkerStats>,
     /// Each device.
@@ -260,6 +262,7 @@ impl<'a> Telemetry<'a> {
             answered,
             in_flight: core.in_flight(),
             policy: core.policy(),
+            own_policies: core.has_own_policies(),
             segment_size: core.segment(),
             oldest_waiting: core.oldest_waiting(now),
             latencies: core.latencies(now, limit),

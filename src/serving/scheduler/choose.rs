@@ -185,7 +185,12 @@ impl Scheduler {
             oldest: oldest.filter(|_| worker.ready > 0),
             room,
         };
-        decide(self.policy, worker.spec.size, state, now)
+        decide(
+            self.policy_of(worker.spec.member),
+            worker.spec.size,
+            state,
+            now,
+        )
     }
 
     /// Asks the policy about the queue of a worker's member.
@@ -196,7 +201,12 @@ impl Scheduler {
             oldest: queue.oldest().map(|(arrived, _)| arrived),
             room: row.room(self.policy),
         };
-        decide(self.policy, worker.spec.size, state, now)
+        decide(
+            self.policy_of(worker.spec.member),
+            worker.spec.size,
+            state,
+            now,
+        )
     }
 
     fn start(&mut self, now: Duration, device: DeviceIndex, index: usize) -> Pick {
@@ -261,6 +271,8 @@ impl Scheduler {
     ) -> Start {
         let id = BatchId(self.next_batch);
         self.next_batch += 1;
+        let member = self.rows[device].workers[index].spec.member;
+        let waits = self.policy_of(member).wait() > Duration::ZERO;
         let row = &mut self.rows[device];
         let side_by_side = row.discipline == Discipline::SideBySide;
         let worker = &mut row.workers[index];
@@ -281,7 +293,7 @@ impl Scheduler {
             alive: worker.lanes.alive(),
             ranges: ranges.iter().map(|r| (*r, copied_for(r))).collect(),
             rows,
-            held_since: (self.policy.wait() > Duration::ZERO).then_some(idle_since),
+            held_since: waits.then_some(idle_since),
             in_pool,
         }
     }

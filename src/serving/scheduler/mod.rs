@@ -14,6 +14,7 @@
 mod ahead;
 mod choose;
 mod device;
+mod own;
 mod pool;
 
 use std::num::NonZeroU32;
@@ -29,6 +30,7 @@ use super::queue::{MemberQueue, Segmenter, StepFilter};
 pub use choose::{Pick, Start, Want};
 pub use device::{Discipline, FinishedBatch, Left, WorkerSpec};
 use device::{ScheduledDevice, ScheduledWorker};
+use own::OwnPolicies;
 
 /// The work of one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,7 @@ pub struct Duty {
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     policy: PolicyKind,
+    own: OwnPolicies,
     queues: Vec<MemberQueue>,
     /// Of each member.
     segmenters: Vec<Segmenter>,
@@ -59,11 +62,21 @@ impl Scheduler {
     pub fn new(devices: &[Discipline], members: usize, policy: PolicyKind, segment: usize) -> Self {
         Scheduler {
             policy,
+            own: OwnPolicies::new(policy, Vec::new()),
             queues: vec![MemberQueue::default(); members],
             segmenters: vec![Segmenter::new(segment); members],
             rows: devices.iter().map(|&d| ScheduledDevice::new(d)).collect(),
             next_batch: 0,
             looked_at: 0,
+        }
+    }
+
+    /// The same, where some members have policies of their own.
+    #[must_use]
+    pub fn with_own(self, by_member: Vec<Option<PolicyKind>>) -> Self {
+        Scheduler {
+            own: OwnPolicies::new(self.policy, by_member),
+            ..self
         }
     }
 
@@ -159,6 +172,16 @@ impl Scheduler {
     /// The policy in force.
     pub fn policy(&self) -> PolicyKind {
         self.policy
+    }
+
+    /// Whether the policy in force is that of some members alone: others have their own.
+    pub fn has_own_policies(&self) -> bool {
+        self.own.any(self.policy)
+    }
+
+    /// The policy of a member.
+    fn policy_of(&self, member: MemberIndex) -> PolicyKind {
+        self.own.of(member, self.policy)
     }
 
     /// Another policy from now on; an open segment closes as it is, what was taken but

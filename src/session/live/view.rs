@@ -67,6 +67,7 @@ impl EngineSession {
             precision: self.precision(),
             health: self.health(&seen),
             policy: seen.policy,
+            own_policies: seen.own_policies,
             combination: self.engine.settings().combination(),
             segment_size: seen.segment_size,
             target: self.target,

@@ -125,7 +125,7 @@ sections! {
     whole {
         0: generation can_load ensemble answers pipeline synthetic simulated precision;
         1: health can_undo can_redo;
-        2: matrix policy combination segment_size target;
+        2: matrix policy own_policies combination segment_size target;
         3: latency;
         4: latency_before;
         5: throughput oldest_waiting;

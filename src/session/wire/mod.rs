@@ -129,10 +129,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // The door to the network and changes of the models are known since 9.
-            Format::Recording => 9,
+            // Whether models have delays of their own is known since 10.
+            Format::Recording => 10,
             // Likewise.
-            Format::Connection => 9,
+            Format::Connection => 10,
         }
     }
 

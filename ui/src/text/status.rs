@@ -180,6 +180,12 @@ pub(crate) fn cell(shown: &Snapshot, cell: Cell) -> String {
     format!("{device} × {member}")
 }
 
+/// The policy in force.
+pub(crate) fn policy(shown: &Snapshot) -> String {
+    let most = if shown.own_policies { " at most" } else { "" };
+    format!("{}{most}", shown.policy)
+}
+
 fn precision(shown: &Snapshot) -> String {
     let precision = shown.precision;
     precision.map_or_else(String::new, |p| format!("; GPUs compute in {p}"))
@@ -205,7 +211,7 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
             condition(Condition::of(shown)),
             summary(shown)
         ),
-        format!("policy {}; load {load}{}", shown.policy, precision(shown)),
+        format!("policy {}; load {load}{}", policy(shown), precision(shown)),
     ];
     lines.extend(probation(shown));
     lines.extend(door(shown));

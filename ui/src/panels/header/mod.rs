@@ -12,7 +12,7 @@ use divisi::words::counted;
 
 use crate::look::{Painter, Role};
 use crate::model::Model;
-use crate::text::{Condition, Severity, format, load_words};
+use crate::text::{Condition, Severity, format, load_words, status};
 use signs::HeaderPiece;
 
 /// Pieces that are shown together or not at all.
@@ -192,7 +192,7 @@ fn settings(model: &Model) -> Vec<HeaderPiece> {
         format!("{name} {text} so far")
     });
     vec![
-        (format!("policy {}", shown.policy), Role::Text),
+        (format!("policy {}", status::policy(shown)), Role::Text),
         (precision(model), Role::Text),
         (load, Role::Text),
         (layout(model), Role::Dim),

@@ -1,0 +1,34 @@
+//! The policies of members that have their own: models that are served together, each with its own
+//! delay.
+
+use crate::device::MemberIndex;
+use crate::ensemble::PolicyKind;
+
+/// The members' own policies, and that of all beside which they are in force. Any other was chosen
+/// for all of them.
+#[derive(Clone, Debug)]
+pub(super) struct OwnPolicies {
+    beside: PolicyKind,
+    by_member: Vec<Option<PolicyKind>>,
+}
+
+impl OwnPolicies {
+    /// Creates those of members in their order; no member has its own where there are none.
+    pub(super) fn new(beside: PolicyKind, by_member: Vec<Option<PolicyKind>>) -> Self {
+        OwnPolicies { beside, by_member }
+    }
+
+    /// Whether any member has its own while that of all is `common`.
+    pub(super) fn any(&self, common: PolicyKind) -> bool {
+        common == self.beside && self.by_member.iter().any(Option::is_some)
+    }
+
+    /// Returns the policy of a member while that of all is `common`.
+    pub(super) fn of(&self, member: MemberIndex, common: PolicyKind) -> PolicyKind {
+        let own = self.by_member.get(member.get()).copied().flatten();
+        match own {
+            Some(own) if common == self.beside => own,
+            _ => common,
+        }
+    }
+}
