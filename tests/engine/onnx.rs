@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 use divisi::compute::gpu::{self, Emulated, Precision};
-use divisi::compute::{Lowered, NetworkOp};
+use divisi::compute::{Lowered, NetworkOp, footprint};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::network::{Activation, Graph, Op, Shape, WeightsError};
 use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
@@ -59,7 +59,9 @@ fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
 
 #[test]
 fn a_model_answers_as_onnx_runtime_does() {
-    for name in ["image", "before", "vectors", "gates", "last", "curves"] {
+    for name in [
+        "image", "before", "vectors", "gates", "last", "curves", "tied",
+    ] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: Answers = serde_json::from_str(&text).expect("answers");
         let network = network(&format!("{name}.onnx"), None).expect(name);
@@ -68,6 +70,20 @@ fn a_model_answers_as_onnx_runtime_does() {
         let ours = answers(&network, &expected.x);
         assert_near(name, &ours, &expected.y.concat());
     }
+}
+
+#[test]
+fn layers_of_one_matrix_hold_it_once() {
+    let network = network("tied.onnx", None).expect("tied");
+    let (matrix, bias, out) = (32 * 32, 32, 32 * 4);
+    let learned = matrix + 2 * bias + out;
+    assert_eq!(network.graph.parameter_count(), learned as u64);
+    // Three layers are folded as one; the one with another bias is folded with it.
+    let folded = 4 * (2 * matrix + out) as u64;
+    let planned = footprint(&network.graph, 1, 1).weight_bytes;
+    assert!((folded..2 * folded).contains(&planned), "{planned} bytes");
+    let apart = 4 * (4 * matrix + out) as u64;
+    assert!(planned < apart, "{planned} bytes of {apart}");
 }
 
 fn assert_near(name: &str, ours: &[f32], theirs: &[f32]) {

@@ -43,10 +43,10 @@ const WORTH_A_THREAD: usize = 4 << 20;
 /// # Errors
 /// As for `fold`.
 pub(super) fn fold_all(
-    steps: &[PlannedStep],
+    steps: &[&PlannedStep],
     fold: impl Fn(&PlannedStep) -> Result<Arc<StepWeights>, ComputeError> + Sync,
 ) -> Result<Vec<Arc<StepWeights>>, ComputeError> {
-    let all: usize = steps.iter().map(floats).sum();
+    let all: usize = steps.iter().map(|step| floats(step)).sum();
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = (all / WORTH_A_THREAD).clamp(1, cores);
     let next = AtomicUsize::new(0);

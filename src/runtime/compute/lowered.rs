@@ -12,7 +12,7 @@ use super::family::Family;
 use super::fold::fold_all;
 use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape};
 use super::plan::ArenaPlan;
-use super::shared::KnownWeights;
+use super::shared::{KnownWeights, with_twins};
 use super::team::PhaseBarrier;
 use crate::lock::lock;
 use crate::network::{Graph, Shape, Weights};
@@ -74,7 +74,9 @@ impl Lowered {
             Family::Plain
         };
         let plan = ArenaPlan::new(graph, TileShape::of(family));
-        let weights = fold_all(&plan.steps, |step| known.fold(graph, weights, step))?;
+        let own: Vec<_> = plan.own_steps().collect();
+        let own = fold_all(&own, |step| known.fold(graph, weights, step))?;
+        let weights = with_twins(own, &plan.twins);
         Ok(Lowered {
             plan,
             weights,

@@ -10,12 +10,15 @@
 use super::buffers::{Slots, TensorView, ValueBuffers};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{ArenaLayout, LINE, PlacedStep, PlannedStep, Scratch, StepMethod, TileShape};
+use super::shared::twins;
 use crate::network::{Graph, Shape};
 
 /// The plan of one network, independent of the batch.
 #[derive(Clone, Debug)]
 pub(super) struct ArenaPlan {
     pub steps: Vec<PlannedStep>,
+    /// Of each step, the earlier one whose folded weights are its own.
+    pub twins: Vec<Option<usize>>,
     /// Floats per sample of each slot.
     pub slots: Vec<usize>,
     /// Whether each slot is used before the cut alone.
@@ -61,6 +64,7 @@ impl ArenaPlan {
             .collect();
         ArenaPlan {
             zeros: planned.iter().map(|s| s.method.zeros()).max().unwrap_or(0),
+            twins: twins(graph, &planned),
             steps: planned,
             answer: view(answer),
             slots: slots.sizes,
@@ -127,7 +131,15 @@ impl ArenaPlan {
 
     /// Returns the floats of all weights once they are folded and laid out.
     pub(super) fn weight_floats(&self) -> usize {
-        self.steps.iter().map(super::fold::floats).sum()
+        self.own_steps().map(super::fold::floats).sum()
+    }
+
+    /// Returns the steps whose folded weights are no other's.
+    pub(super) fn own_steps(&self) -> impl Iterator<Item = &PlannedStep> {
+        let steps = self.steps.iter().zip(&self.twins);
+        steps
+            .filter(|(_, twin)| twin.is_none())
+            .map(|(step, _)| step)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Folded weights that the networks of several lengths share.
+//! Folded weights that the networks of several lengths share, and steps of one network.
 //!
-//! A step shares those of a step of the known network that has the same operation, the same
+//! Of several lengths, a step shares those of a step of the known network that has the same operation, the same
 //! parameters at the same place of memory, and a method that packs them alike. So memory does not
 //! grow with the number of lengths, but for what depends on them, as rows of position tables do.
 
@@ -12,7 +12,61 @@ use super::fold::fold;
 use super::kernels::{PlannedStep, StepWeights};
 use super::lowered::Lowered;
 use super::tensors::TensorForm;
-use crate::network::{Graph, Weights};
+use crate::network::{Graph, ParameterOrigin, Weights};
+
+/// Returns, for each step, the earlier one whose folded weights are its own, if there is one: layers
+/// of one operation whose parameters are the same tensors, packed alike.
+pub(super) fn twins(graph: &Graph, steps: &[PlannedStep]) -> Vec<Option<usize>> {
+    let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+    let twin = |(at, step): (usize, &PlannedStep)| {
+        let tensor = graph
+            .node_parameters(step.placed.fused.weights?)
+            .into_iter()
+            .next()?;
+        let alike = known.entry(tensor.name).or_default();
+        let twin = alike
+            .iter()
+            .copied()
+            .find(|&other| folds_as(graph, step, &steps[other]));
+        if twin.is_none() {
+            alike.push(at);
+        }
+        twin
+    };
+    steps.iter().enumerate().map(twin).collect()
+}
+
+/// Whether the folded weights of two steps are the same.
+fn folds_as(graph: &Graph, step: &PlannedStep, other: &PlannedStep) -> bool {
+    let [a, b] = [&step.placed.fused, &other.placed.fused];
+    let same = |pair| match pair {
+        (Some(a), Some(b)) => has_parameters_of(graph, a, b),
+        (a, b) => a == b,
+    };
+    let layers = [(a.weights, b.weights), (a.norm, b.norm)];
+    layers.into_iter().all(same)
+        && is_packed_as(step, other)
+        && a.tensors.is_none()
+        && b.tensors.is_none()
+}
+
+/// Whether two layers have one operation and the same tensors, from which nothing else is made.
+fn has_parameters_of(graph: &Graph, a: usize, b: usize) -> bool {
+    let [one, other] = [a, b].map(|node| &graph.nodes()[node]);
+    let as_they_are =
+        |(_, origin): &(_, ParameterOrigin)| matches!(origin, ParameterOrigin::Tensor { .. });
+    let origins = one.origins.iter().chain(&other.origins);
+    one.op == other.op
+        && graph.node_parameters(a) == graph.node_parameters(b)
+        && origins.clone().all(as_they_are)
+}
+
+/// Whether a step lays weights out as another one does.
+fn is_packed_as(step: &PlannedStep, other: &PlannedStep) -> bool {
+    step.placed.fused.scale == other.placed.fused.scale
+        && step.placed.output.channels == other.placed.output.channels
+        && step.method.packs_as(&other.method)
+}
 
 /// The folded weights of a network, by the layers that they are of.
 #[derive(Debug, Default)]
@@ -68,10 +122,7 @@ impl<'a> KnownWeights<'a> {
         });
         // Scores have masks and factors of other layers.
         let is_attention = matches!(fused.tensors.as_deref(), Some(TensorForm::Attention(_)));
-        let alike = fused.scale == other.scale
-            && step.placed.output.channels == known.placed.output.channels
-            && step.method.packs_as(&known.method);
-        (same_layers && alike && !is_attention).then_some(*folded)
+        (same_layers && is_packed_as(step, known) && !is_attention).then_some(*folded)
     }
 }
 
@@ -84,4 +135,18 @@ fn same(
     let parameters = graph.node_parameters(node);
     let shared = parameters.iter().all(|p| weights.share(held, &p.name));
     own.name == known.name && own.op == known.op && shared
+}
+
+/// Returns the weights of all steps, of those of the steps that have no twin.
+pub(super) fn with_twins(
+    own: Vec<Arc<StepWeights>>,
+    twins: &[Option<usize>],
+) -> Vec<Arc<StepWeights>> {
+    let mut own = own.into_iter();
+    let mut all: Vec<Arc<StepWeights>> = Vec::with_capacity(twins.len());
+    for twin in twins {
+        let known = twin.and_then(|at| all.get(at).map(Arc::clone));
+        all.extend(known.or_else(|| own.next()));
+    }
+    all
 }

@@ -336,6 +336,14 @@ impl GraphBuilder {
         Ok(id)
     }
 
+    /// Returns where a layer of operation `op` finds the tensors of the layer called `name`, by the
+    /// last parts of their names; nowhere if that one is of another operation.
+    pub(crate) fn origins_in(&self, name: &str, op: Op) -> Vec<(&'static str, ParameterOrigin)> {
+        let number = self.find(name).and_then(|id| id.0.checked_sub(1));
+        let alike = number.filter(|&index| self.graph.nodes[index].op == op);
+        alike.map_or_else(Vec::new, |index| self.graph.origins_in(index))
+    }
+
     /// Adds a convolution named `conv`, its batch norm named `bn`, and the norm's activation,
     /// if it has one, named `bn.relu`. Returns the last value.
     ///

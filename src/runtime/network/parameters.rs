@@ -1,8 +1,11 @@
 //! The trained tensors of a network by name and shape, and its floating-point operations, from
 //! the graph alone.
 
+use std::collections::HashSet;
+
 use super::graph::{Graph, Node};
 use super::op::Op;
+use super::origin::ParameterOrigin;
 use super::shape::Shape;
 
 /// The role of a parameter in its layer.
@@ -70,18 +73,31 @@ impl Graph {
             .collect()
     }
 
+    /// Returns where another layer of the same operation finds the tensors of node number `index`, by
+    /// the last parts of their names.
+    pub(crate) fn origins_in(&self, index: usize) -> Vec<(&'static str, ParameterOrigin)> {
+        let node = &self.nodes()[index];
+        let operands = self.operation_parameters(index).into_iter();
+        let origin = |operand: OperationParameter| {
+            let name = format!("{}.{}", node.name, operand.suffix);
+            let shape = operand.shape;
+            (operand.suffix, ParameterOrigin::Tensor { name, shape })
+        };
+        operands.map(origin).collect()
+    }
+
     /// Returns what the operation of node number `index` takes beside its inputs.
     pub(crate) fn operation_parameters(&self, index: usize) -> Vec<OperationParameter> {
         let node = &self.nodes()[index];
         operands(node.op, self.shape(node.inputs[0]))
     }
 
-    /// Returns the tensors of weights that the network needs, in the order of its layers.
+    /// Returns the tensors of weights that the network needs, in the order of its layers, each once.
     pub fn parameters(&self) -> Vec<Parameter> {
         let nodes = 0..self.nodes().len();
-        nodes
-            .flat_map(|index| self.node_parameters(index))
-            .collect()
+        let all = nodes.flat_map(|index| self.node_parameters(index));
+        let mut known = HashSet::new();
+        all.filter(|p| known.insert(p.name.clone())).collect()
     }
 
     /// Returns the number of learned values, as papers count them: without running

@@ -17,7 +17,10 @@ use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
 use super::tensor::{Constant, are_finite};
-use crate::network::{EncodedValues, GraphBuilder, GraphError, NodeId, Op, Shape, Weights};
+use crate::network::{
+    EncodedPlace, EncodedValues, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,
+    Weights,
+};
 
 /// The reason why a node makes no operation.
 #[derive(Debug)]
@@ -69,6 +72,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
     /// Weights that stay in the model's file until a network is lowered.
     pub(super) encoded: BTreeMap<String, EncodedValues>,
+    /// The layers that they are of.
+    places: HashMap<EncodedPlace, String>,
     /// The weights of the same file at another length; those that are equal are shared.
     pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
@@ -101,6 +106,7 @@ impl<'a> PartialNetwork<'a> {
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
             encoded: BTreeMap::new(),
+            places: HashMap::new(),
             known: None,
             unsupported: Vec::new(),
         }
@@ -200,9 +206,20 @@ impl<'a> PartialNetwork<'a> {
         encoded: Option<EncodedValues>,
     ) -> Result<NodeId, Refusal> {
         let name = self.free_name(node.name());
-        let id = self.builder.add(name.as_str(), op, inputs)?;
-        let encoded = encoded.map(|values| (format!("{name}.weight"), values));
-        self.encoded.extend(encoded);
+        let origins = self.origins(op, &weights, encoded.as_ref());
+        let is_known = |last: &str| origins.iter().any(|(of, _)| *of == last);
+        let weights: Vec<_> = weights
+            .into_iter()
+            .filter(|(last, _)| !is_known(last))
+            .collect();
+        let encoded = encoded.filter(|_| !is_known("weight"));
+        let id = self.builder.add_from(name.as_str(), op, inputs, origins)?;
+        if let Some(values) = encoded {
+            self.places
+                .entry(values.place())
+                .or_insert_with(|| name.clone());
+            self.encoded.insert(format!("{name}.weight"), values);
+        }
         for (last, values) in weights {
             let operand = matches!(op, Op::Tensor(_));
             if !(operand || are_finite(&values)) {
@@ -217,13 +234,32 @@ impl<'a> PartialNetwork<'a> {
         Ok(id)
     }
 
+    /// Returns the tensors of a layer that an earlier one of the same operation has: the weights that
+    /// stay in the file, and with them those that are equal.
+    fn origins(
+        &self,
+        op: Op,
+        weights: &[(&str, Vec<f32>)],
+        encoded: Option<&EncodedValues>,
+    ) -> Vec<(&'static str, ParameterOrigin)> {
+        let Some(other) = encoded.and_then(|values| self.places.get(&values.place())) else {
+            return Vec::new();
+        };
+        let mut origins = self.builder.origins_in(other, op);
+        origins.retain(|(last, _)| {
+            let own = weights.iter().find(|(of, _)| of == last);
+            own.is_none_or(|(_, values)| {
+                let held = self.weights.get(&format!("{other}.{last}"));
+                held.is_some_and(|held| are_same(held, values))
+            })
+        });
+        origins
+    }
+
     /// Returns the known values of that name where they are the same, bit by bit.
     fn shared(&self, name: &str, values: Vec<f32>) -> Arc<Vec<f32>> {
         let known = self.known.and_then(|known| known.shared(name));
-        let same = known.filter(|known| {
-            let [known, found] = [known, &values].map(|v| bytemuck::cast_slice::<f32, u32>(v));
-            known == found
-        });
+        let same = known.filter(|known| are_same(known, &values));
         same.unwrap_or_else(|| Arc::new(values))
     }
 
@@ -288,4 +324,10 @@ impl<'a> PartialNetwork<'a> {
             self.set(next, vec![activation.clone().into()]);
         }
     }
+}
+
+/// Whether two lists of values are the same, bit by bit.
+fn are_same(one: &[f32], other: &[f32]) -> bool {
+    let bits = |values| bytemuck::cast_slice::<f32, u32>(values);
+    bits(one) == bits(other)
 }

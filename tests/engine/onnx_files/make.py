@@ -849,6 +849,20 @@ def mistyped():
     onnx.save(made, listed)
 
 
+def tied():
+    """Layers over one matrix, as of encoders whose layers share their weights; one of them with another bias."""
+    constants = [constant("w", values(32, 32)), constant("b", values(32)), constant("c", values(32)),
+                 constant("out", values(32, 4))]
+    nodes, last = [], "x"
+    for number, bias in enumerate("bbcb"):
+        nodes += [node("MatMul", [last, "w"], f"m{number}"), node("Add", [f"m{number}", bias], f"a{number}"),
+                  node("Tanh", [f"a{number}"], f"t{number}")]
+        last = f"t{number}"
+    nodes.append(node("MatMul", [last, "out"], "y"))
+    asked(model("tied", nodes, constants, [32], 4), [32])
+
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -881,3 +895,4 @@ looked_up()
 mistyped()
 scalars()
 affine()
+tied()

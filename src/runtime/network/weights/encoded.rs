@@ -9,6 +9,14 @@ use prost::bytes::Bytes;
 /// The bytes of a float32.
 type FloatBytes = [u8; 4];
 
+/// Where values lie in a file that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EncodedPlace {
+    address: usize,
+    len: usize,
+    columns: Option<usize>,
+}
+
 /// The values of a parameter as a file holds them.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedValues {
@@ -39,8 +47,17 @@ impl EncodedValues {
 
     /// Whether these are the same values of one file.
     pub(super) fn is_at_place_of(&self, other: &EncodedValues) -> bool {
-        let place = |of: &EncodedValues| (of.bytes.as_ptr(), of.bytes.len(), of.columns);
-        place(self) == place(other)
+        self.place() == other.place()
+    }
+
+    /// Returns where the values lie, and whether they are turned: equal for the same values of one
+    /// file.
+    pub(crate) fn place(&self) -> EncodedPlace {
+        EncodedPlace {
+            address: self.bytes.as_ptr().addr(),
+            len: self.bytes.len(),
+            columns: self.columns,
+        }
     }
 
     /// Returns the number of values.

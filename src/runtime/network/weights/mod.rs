@@ -25,7 +25,7 @@ use source::ByteSource;
 use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
 
-pub(crate) use encoded::{EncodedValues, transposed};
+pub(crate) use encoded::{EncodedPlace, EncodedValues, transposed};
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
