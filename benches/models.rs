@@ -49,6 +49,7 @@ impl Shelf {
             interface: Interface::default(),
             warmup: Arc::default(),
             instances: Vec::new(),
+            first_batch: None,
         };
         self.0.lock().expect("no panic").insert(name.into(), entry);
     }

@@ -15,7 +15,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, Member, PolicyKind};
+use crate::ensemble::{BatchSize, Ensemble, Member, PolicyKind};
 
 pub use demand::{Demand, StepShare};
 pub use error::CatalogueError;
@@ -34,6 +34,7 @@ pub struct CatalogueEntry {
     columns: Arc<[MemberIndex]>,
     warmup: Arc<[WarmupRequest]>,
     instances: Vec<InstanceGroup>,
+    first_batch: Option<BatchSize>,
 }
 
 /// Where instances of a model are wished for.
@@ -143,6 +144,11 @@ impl CatalogueEntry {
         &self.instances
     }
 
+    /// Returns the batch size that its workers are to begin with, or `None` for the smallest.
+    pub fn first_batch(&self) -> Option<BatchSize> {
+        self.first_batch
+    }
+
     /// Returns its member of a column, or `None` if it has no such column.
     pub fn member_at(&self, column: MemberIndex) -> Option<MemberIndex> {
         let position = self.columns.iter().position(|of| *of == column);
@@ -177,6 +183,8 @@ pub struct NewEntry {
     pub warmup: Arc<[WarmupRequest]>,
     /// Where it is wished to run; nowhere in particular if empty.
     pub instances: Vec<InstanceGroup>,
+    /// The batch size that its workers are to begin with, if it is a model alone.
+    pub first_batch: Option<BatchSize>,
 }
 
 impl NewEntry {
@@ -189,6 +197,7 @@ impl NewEntry {
             interface,
             warmup: Arc::default(),
             instances: Vec::new(),
+            first_batch: None,
         }
     }
 }
@@ -202,6 +211,7 @@ impl From<&CatalogueEntry> for NewEntry {
             interface: entry.interface.clone(),
             warmup: Arc::clone(&entry.warmup),
             instances: entry.instances.clone(),
+            first_batch: entry.first_batch,
         }
     }
 }
@@ -223,6 +233,7 @@ impl Catalogue {
             interface: entry.interface,
             warmup: entry.warmup,
             instances: entry.instances,
+            first_batch: entry.first_batch,
         };
         Catalogue {
             entries: vec![entry],
@@ -264,6 +275,7 @@ impl Catalogue {
                 interface: new.interface,
                 warmup: new.warmup,
                 instances: new.instances,
+                first_batch: new.first_batch,
             });
         }
         let Some(first) = all.first() else {

@@ -10,7 +10,7 @@ use crate::serving::EngineOptions;
 use super::DeploymentError;
 use super::generation::Generation;
 use super::preview::MemoryChange;
-use super::wish::wished;
+use super::wish::{grown, wished};
 
 /// Returns a matrix for a catalogue: models where they are wished, others by worst-fit decreasing.
 pub(super) fn first(
@@ -27,7 +27,7 @@ pub(super) fn first(
         false => complete(&frame, &wished, &[], devices, &footprints)
             .or_else(|_| worst_fit(&frame, devices, &footprints)),
     };
-    Ok(found?)
+    Ok(grown(found?, catalogue, devices, &footprints, |_| true))
 }
 
 /// Where the models of a catalogue would run, and whether that fits beside what runs.
@@ -109,13 +109,14 @@ fn placed(
         .filter(|(cell, size)| !lost.contains(&cell.device) && new.batch_sizes.contains(*size))
         .collect();
     let is_new = |member| kept.iter().all(|(cell, _)| cell.member != member);
-    let wishes = wished(catalogue, &frame, devices, is_new).into_iter();
+    let wishes = wished(catalogue, &frame, devices, &is_new).into_iter();
     let wishes = wishes.filter(|(cell, _)| !lost.contains(&cell.device));
     let all: Vec<_> = kept.iter().copied().chain(wishes).collect();
     let found = complete(&frame, &all, lost, devices, footprints);
     let found = found.or_else(|_| complete(&frame, &kept, lost, devices, footprints));
     // A version that outgrew the place of the last one is placed anew, with all others.
-    Ok(found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?)
+    let found = found.or_else(|_| complete(&frame, &[], lost, devices, footprints))?;
+    Ok(grown(found, catalogue, devices, footprints, is_new))
 }
 
 /// Returns the memory of each device now, while both engines are there, and after.

@@ -1,7 +1,7 @@
-//! Where models are wished to run, as far as a matrix says it: at most one worker of a model on each
-//! device, of the smallest batch size.
+//! Where models are wished to run and with which batch size, as far as a matrix says it: at most one
+//! worker of a model on each device.
 
-use crate::allocation::{Cell, Frame};
+use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::catalogue::{Catalogue, CatalogueEntry, InstanceGroup, InstancePlace};
 use crate::device::{Device, DeviceIndex, DeviceKind, Devices, MemberIndex};
 use crate::ensemble::BatchSize;
@@ -23,6 +23,52 @@ pub(super) fn wished(
         }
     }
     cells
+}
+
+/// Returns a matrix with workers of the members that `is_free` is true of grown from the smallest batch size
+/// towards the one that their entry begins with.
+///
+/// They leave half of each device's memory free: the engine that follows this one starts beside it.
+pub(super) fn grown(
+    mut matrix: Matrix,
+    catalogue: &Catalogue,
+    devices: &Devices,
+    footprints: &Footprints,
+    is_free: impl Fn(MemberIndex) -> bool,
+) -> Matrix {
+    for (entry, member) in single(catalogue).filter(|(_, member)| is_free(*member)) {
+        let Some(wanted) = entry.first_batch() else {
+            continue;
+        };
+        let column: Vec<_> = matrix.column(member).collect();
+        for (device, _) in column.into_iter().filter(|(_, size)| size.is_some()) {
+            let larger = larger(&matrix, Cell { device, member }, wanted);
+            let found = larger
+                .filter(|matrix| leaves_half(matrix, device, devices, footprints))
+                .next();
+            matrix = found.unwrap_or(matrix);
+        }
+    }
+    matrix
+}
+
+/// Returns a matrix with each larger batch size up to `wanted` at a place, the largest first.
+fn larger(matrix: &Matrix, cell: Cell, wanted: BatchSize) -> impl Iterator<Item = Matrix> + '_ {
+    let sizes: Vec<BatchSize> = matrix.frame().batch_sizes.iter().collect();
+    let now = matrix.get(cell);
+    let sizes = sizes.into_iter().rev();
+    let larger = sizes.filter(move |size| *size <= wanted && Some(*size) > now);
+    larger.filter_map(move |size| matrix.with(cell, Some(size)).ok())
+}
+
+fn leaves_half(
+    matrix: &Matrix,
+    device: DeviceIndex,
+    devices: &Devices,
+    footprints: &Footprints,
+) -> bool {
+    let booked = footprints.book(matrix, devices);
+    booked.is_ok_and(|ledger| ledger.booked(device) <= devices.memory_bytes(device) / 2)
 }
 
 /// Returns remarks on wishes of the entry that cannot be.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
+use divisi::ensemble::BatchSize;
 use divisi::deployment::{ModelOverride, ModelSource, ModelsRead, TakeBack};
 use divisi::lock::Leaf;
 
@@ -243,6 +244,18 @@ fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
     steps.collect()
 }
 
+/// Returns the largest batch size that a configuration prefers, else that it allows, or `None` where it
+/// sets no bound.
+fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
+    let ModelRows::UpTo(most) = model.batch else {
+        return None;
+    };
+    let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
+    let wanted = preferred.copied().filter(|size| *size <= most).max();
+    let offered = model.ensemble.batch_sizes.iter();
+    offered.filter(|size| size.get() <= wanted.unwrap_or(most)).max()
+}
+
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.
 fn entry(model: &LoadedModel) -> Option<NewEntry> {
     let labels = model.labels.iter();
@@ -264,5 +277,6 @@ fn entry(model: &LoadedModel) -> Option<NewEntry> {
         },
         warmup: Arc::clone(&model.warmup),
         instances: model.config.instances.clone(),
+        first_batch: first_batch(model),
     })
 }

@@ -46,6 +46,7 @@ fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
         interface: Interface::default(),
         warmup: Arc::default(),
         instances: Vec::new(),
+        first_batch: None,
     }
 }
 

@@ -17,6 +17,12 @@ const MOST_SIDE: usize = 1 << 15;
 /// The most pixels of an image: 134 million, as PIL warns of decompression bombs at.
 const MOST_PIXELS: usize = 1 << 27;
 
+/// The pixels that any file may have, however short it is.
+const FREE_PIXELS: usize = 1 << 22;
+
+/// The most pixels for each byte of a file, beyond those: what DEFLATE packs 1-bit pixels to.
+const MOST_PIXELS_A_BYTE: usize = 1 << 13;
+
 /// The most bytes that a decoder takes beside the image.
 pub(super) const MOST_WORK: usize = 64 << 20;
 
@@ -62,6 +68,7 @@ fn png(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     decoder.set_ignore_iccp_chunk(true);
     let (width, height) = decoder.read_header_info().map_err(wrong)?.size();
     check_size(width as usize, height as usize)?;
+    check_claim(width as usize * height as usize, bytes)?;
     let mut reader = decoder.read_info().map_err(wrong)?;
     let mut pixels = zeros(reader.output_buffer_size().unwrap_or(usize::MAX))?;
     let info = reader.next_frame(&mut pixels).map_err(wrong)?;
@@ -81,6 +88,7 @@ fn jpeg(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     decoder.decode_headers().map_err(wrong)?;
     let size = decoder.dimensions().unwrap_or_default();
     check_size(size.0, size.1)?;
+    check_claim(size.0 * size.1, bytes)?;
     if !has_end(bytes) {
         return Err(ImageError::Truncated("JPEG"));
     }
@@ -126,6 +134,7 @@ fn webp(bytes: &[u8]) -> Result<DecodedImage, ImageError> {
     let (width, height) = decoder.dimensions();
     let (width, height) = (width as usize, height as usize);
     check_size(width, height)?;
+    check_claim(width * height, bytes)?;
     decoder.set_memory_limit(MOST_WORK);
     let mut pixels = zeros(decoder.output_buffer_size().unwrap_or(usize::MAX))?;
     decoder.read_image(&mut pixels).map_err(wrong)?;
@@ -146,6 +155,15 @@ pub(super) fn check_size(width: usize, height: usize) -> Result<(), ImageError> 
         width,
         height,
     })
+}
+
+/// Checks that a file is long enough to hold the pixels that it claims: the memory for them is taken before
+/// they are read.
+pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ImageError> {
+    let most = (file.len() * MOST_PIXELS_A_BYTE).max(FREE_PIXELS);
+    let bytes = file.len();
+    let small = pixels <= most;
+    small.then_some(()).ok_or(ImageError::Claim { bytes, pixels })
 }
 
 pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {

@@ -31,6 +31,14 @@ pub enum ImageError {
         /// Its height in pixels.
         height: usize,
     },
+    /// It claims more pixels than a file of its length can hold.
+    #[error("expected a longer file for {pixels} pixels, found {bytes} bytes")]
+    Claim {
+        /// The length of the file in bytes.
+        bytes: usize,
+        /// The pixels that it claims.
+        pixels: usize,
+    },
     /// There is no memory to decode it.
     #[error("no memory for its {0} bytes")]
     Memory(usize),

@@ -12,7 +12,7 @@ use crate::ensemble::samples::targets::{TargetColumns, TargetNumbers, Targets};
 use crate::network::Shape;
 use crate::reading;
 
-use super::decode::{MOST_WORK, check_size, damaged, zeros};
+use super::decode::{MOST_WORK, check_claim, check_size, damaged, zeros};
 use super::error::ImageError;
 use super::fit::{ImageFit, ImageWindow};
 use super::folder::{ImageFile, plain_images};
@@ -146,6 +146,7 @@ impl ClassImage {
         let (width, height) = decoder.read_header_info().map_err(wrong)?.size();
         let (width, height) = (width as usize, height as usize);
         check_size(width, height)?;
+        check_claim(width * height, bytes)?;
         let mut reader = decoder.read_info().map_err(wrong)?;
         let mut packed = zeros(reader.output_buffer_size().unwrap_or(usize::MAX))?;
         let info = reader.next_frame(&mut packed).map_err(wrong)?;
