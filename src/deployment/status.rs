@@ -55,21 +55,29 @@ pub(super) fn all(
     all
 }
 
-/// Returns the names of the entries that use a member of the model called `name`, without the model.
+/// Returns the names of the entries that use the model called `name`, themselves or through others.
 pub(super) fn users_of(catalogue: &Catalogue, name: &str) -> Vec<String> {
-    let entries = catalogue.entries();
-    let models = entries.iter().filter(|entry| entry.name() == name);
-    let columns: Vec<_> = models.flat_map(|m| m.columns().iter().copied()).collect();
-    let uses = |entry: &&CatalogueEntry| {
-        entry.name() != name && entry.columns().iter().any(|c| columns.contains(c))
-    };
-    let is_larger = |entry: &&CatalogueEntry| entry.columns().len() > 1;
-    let mut users: Vec<String> = entries
-        .iter()
-        .filter(uses)
-        .filter(is_larger)
-        .map(|entry| entry.name().to_owned())
-        .collect();
-    users.dedup();
-    users
+    let mut used = vec![name];
+    let mut next = 0;
+    while let Some(of) = used.get(next).copied() {
+        let entries = catalogue.entries().iter();
+        for user in entries.filter(|entry| uses(catalogue, entry, of)) {
+            if !used.contains(&user.name()) {
+                used.push(user.name());
+            }
+        }
+        next += 1;
+    }
+    used.into_iter().skip(1).map(str::to_owned).collect()
+}
+
+/// Whether a step of an entry is the model called `name`: as it says, else by the member that both hold.
+fn uses(catalogue: &Catalogue, entry: &CatalogueEntry, name: &str) -> bool {
+    let steps = &entry.interface().composing;
+    if !steps.is_empty() || entry.columns().len() < 2 {
+        return steps.iter().any(|step| step.model == name);
+    }
+    let entries = catalogue.entries().iter();
+    let mut models = entries.filter(|of| of.name() == name && of.columns().len() == 1);
+    models.any(|model| entry.columns().contains(&model.columns()[0]))
 }

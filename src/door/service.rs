@@ -67,6 +67,8 @@ pub struct ModelDescription {
     pub signature: Signature,
     /// The most samples of a request; `None` where tensors have no dimension of a batch.
     pub batch: Option<usize>,
+    /// The samples that each request has, where that is always the same number.
+    pub exactly: Option<usize>,
     /// The names of the values of an output, by its name.
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Whether its answers may be kept and given again to equal requests.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
-use divisi::ensemble::BatchSize;
 use divisi::deployment::{ModelOverride, ModelSource, ModelsRead, TakeBack};
+use divisi::ensemble::BatchSize;
 use divisi::lock::Leaf;
 
 use crate::batch::ModelRows;
@@ -253,7 +253,9 @@ fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
     let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
     let wanted = preferred.copied().filter(|size| *size <= most).max();
     let offered = model.ensemble.batch_sizes.iter();
-    offered.filter(|size| size.get() <= wanted.unwrap_or(most)).max()
+    offered
+        .filter(|size| size.get() <= wanted.unwrap_or(most))
+        .max()
 }
 
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.

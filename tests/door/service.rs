@@ -70,6 +70,7 @@ impl ModelService for Echo {
                 lengths: None,
             },
             batch: Some(64),
+            exactly: None,
             labels: vec![("x".into(), labels)],
             cached: model.name != "slow",
             batch_sizes: vec![1, 4],

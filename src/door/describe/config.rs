@@ -9,25 +9,36 @@ use crate::proto::inference::model_config::SchedulingChoice;
 use crate::proto::inference::model_queue_policy::TimeoutAction as TimeoutActionMessage;
 use crate::service::ModelDescription;
 
-use super::{PLATFORM, platform, shape};
+use super::{PLATFORM, fixed_rows, platform, shape};
 
 /// Returns the configuration of a model.
 pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
-    let most = model.batch.unwrap_or(0);
+    let fixed = fixed_rows(model);
+    let most = model.batch.filter(|_| fixed.is_none());
     let composed = !model.composing.is_empty();
     proto::ModelConfig {
         name: model.name.clone(),
         platform: platform(model).to_owned(),
         backend: if composed { "" } else { PLATFORM }.to_owned(),
-        max_batch_size: i32::try_from(most).unwrap_or(i32::MAX),
-        input: model.signature.inputs.iter().map(input).collect(),
-        output: model.signature.outputs.iter().map(output).collect(),
+        max_batch_size: i32::try_from(most.unwrap_or(0)).unwrap_or(i32::MAX),
+        input: model
+            .signature
+            .inputs
+            .iter()
+            .map(|spec| input(spec, fixed))
+            .collect(),
+        output: model
+            .signature
+            .outputs
+            .iter()
+            .map(|spec| output(spec, fixed))
+            .collect(),
         scheduling_choice: match composed {
             true => Some(SchedulingChoice::EnsembleScheduling(ensemble(
                 &model.composing,
             ))),
             false => {
-                let batching = model.batch.map(|_| batching(model));
+                let batching = most.map(|_| batching(model));
                 batching.map(SchedulingChoice::DynamicBatching)
             }
         },
@@ -40,20 +51,20 @@ fn data_type(spec: &TensorSpec) -> i32 {
     known.unwrap_or(proto::DataType::TypeInvalid).into()
 }
 
-fn input(spec: &TensorSpec) -> proto::ModelInput {
+fn input(spec: &TensorSpec, rows: Option<i64>) -> proto::ModelInput {
     proto::ModelInput {
         name: spec.name.clone(),
         data_type: data_type(spec),
-        dims: shape(spec, false),
+        dims: shape(spec, rows),
         ..proto::ModelInput::default()
     }
 }
 
-fn output(spec: &TensorSpec) -> proto::ModelOutput {
+fn output(spec: &TensorSpec, rows: Option<i64>) -> proto::ModelOutput {
     proto::ModelOutput {
         name: spec.name.clone(),
         data_type: data_type(spec),
-        dims: shape(spec, false),
+        dims: shape(spec, rows),
         ..proto::ModelOutput::default()
     }
 }

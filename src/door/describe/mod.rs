@@ -33,10 +33,22 @@ pub(crate) fn platform(model: &ModelDescription) -> &'static str {
     }
 }
 
-/// Returns the dimensions of a tensor, that of the batch first where there is one.
-pub(crate) fn shape(spec: &TensorSpec, batched: bool) -> Vec<i64> {
+/// Returns the first dimension of a model's tensors: -1 for that of a batch.
+pub(crate) fn rows(model: &ModelDescription) -> Option<i64> {
+    let any = model.batch.map(|_| -1);
+    fixed_rows(model).or(any)
+}
+
+/// Returns the first dimension where it is always the same.
+fn fixed_rows(model: &ModelDescription) -> Option<i64> {
+    let fixed = model.exactly;
+    fixed.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX))
+}
+
+/// Returns the dimensions of a tensor behind those `rows`.
+pub(crate) fn shape(spec: &TensorSpec, rows: Option<i64>) -> Vec<i64> {
     let dims = spec.dims.iter().map(|dim| i64::from(*dim));
-    batched.then_some(-1).into_iter().chain(dims).collect()
+    rows.into_iter().chain(dims).collect()
 }
 
 /// Returns the name of a tensor's type in configurations.

@@ -29,8 +29,6 @@ pub(super) struct ServedModel {
     form: Arc<AnswerForm>,
     /// Its tensors have no dimension of a batch: a request is one sample.
     single: bool,
-    /// The samples that a request always has.
-    exactly: Option<usize>,
 }
 
 /// A request that the engine did not take.
@@ -81,6 +79,10 @@ impl ServedModel {
                 }
                 BatchDimension::None => None,
             },
+            exactly: match interface.batch {
+                BatchDimension::Exactly(size) => Some(size),
+                BatchDimension::Any | BatchDimension::AtMost(_) | BatchDimension::None => None,
+            },
             labels,
             cached: !interface.uncached && !has_quorum(ensemble),
             batch_sizes: ensemble.batch_sizes.iter().map(|size| size.get()).collect(),
@@ -92,10 +94,6 @@ impl ServedModel {
         };
         ServedModel {
             single: description.batch.is_none(),
-            exactly: match interface.batch {
-                BatchDimension::Exactly(size) => Some(size),
-                BatchDimension::Any | BatchDimension::AtMost(_) | BatchDimension::None => None,
-            },
             description: Arc::new(description),
             form: Arc::new(form),
             pipeline,
@@ -104,7 +102,7 @@ impl ServedModel {
 
     /// Refuses a request of other than so many samples, where a model always takes as many.
     fn check_batch(&self, tensors: &[NamedTensor]) -> Result<(), ServiceError> {
-        let Some(size) = self.exactly else {
+        let Some(size) = self.description.exactly else {
             return Ok(());
         };
         let is_other = |input: &&NamedTensor| input.tensor.dims().first() != Some(&size);

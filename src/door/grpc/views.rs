@@ -2,7 +2,7 @@
 
 use divisi::tensor::TensorSpec;
 
-use crate::describe::{platform, shape};
+use crate::describe::{platform, rows, shape};
 use crate::metrics::{ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
@@ -15,7 +15,7 @@ pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse
         let view = |spec: &TensorSpec| TensorMetadata {
             name: spec.name.clone(),
             datatype: spec.data_type.name().to_owned(),
-            shape: shape(spec, model.batch.is_some()),
+            shape: shape(spec, rows(model)),
         };
         specs.iter().map(view).collect()
     };

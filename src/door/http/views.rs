@@ -3,7 +3,7 @@
 use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
-use crate::describe::{EXTENSIONS, VERSION, platform, shape};
+use crate::describe::{EXTENSIONS, VERSION, platform, rows, shape};
 use crate::metrics::{ModelStatistics, TimedCount};
 use crate::regions::RegionStatus;
 use crate::service::{ListedModel, ModelDescription};
@@ -47,9 +47,9 @@ struct TensorMetadataView<'a> {
     shape: Vec<i64>,
 }
 
-fn tensors(specs: &[TensorSpec], batched: bool) -> Vec<TensorMetadataView<'_>> {
+fn tensors(specs: &[TensorSpec], rows: Option<i64>) -> Vec<TensorMetadataView<'_>> {
     let view = |spec: &'_ TensorSpec| -> (Vec<i64>, &'static str) {
-        (shape(spec, batched), spec.data_type.name())
+        (shape(spec, rows), spec.data_type.name())
     };
     let named = specs.iter().map(|spec| (&*spec.name, view(spec)));
     let views = named.map(|(name, (shape, datatype))| TensorMetadataView {
@@ -71,13 +71,13 @@ pub(super) struct ModelView<'a> {
 
 impl<'a> ModelView<'a> {
     pub(super) fn of(model: &'a ModelDescription) -> Self {
-        let batched = model.batch.is_some();
+        let rows = rows(model);
         ModelView {
             name: &model.name,
             versions: &model.versions,
             platform: platform(model),
-            inputs: tensors(&model.signature.inputs, batched),
-            outputs: tensors(&model.signature.outputs, batched),
+            inputs: tensors(&model.signature.inputs, rows),
+            outputs: tensors(&model.signature.outputs, rows),
         }
     }
 }

@@ -163,7 +163,9 @@ pub(super) fn check_claim(pixels: usize, file: &[u8]) -> Result<(), ImageError> 
     let most = (file.len() * MOST_PIXELS_A_BYTE).max(FREE_PIXELS);
     let bytes = file.len();
     let small = pixels <= most;
-    small.then_some(()).ok_or(ImageError::Claim { bytes, pixels })
+    small
+        .then_some(())
+        .ok_or(ImageError::Claim { bytes, pixels })
 }
 
 pub(super) fn zeros(bytes: usize) -> Result<Vec<u8>, ImageError> {
