@@ -6,12 +6,12 @@ use super::{Catalogue, CatalogueEntry};
 
 /// Returns the policy of all entries together, or `None` without any.
 pub(super) fn joint(all: &[CatalogueEntry]) -> Option<PolicyKind> {
-    PolicyKind::joint(with_policies(all).map(|e| e.ensemble.policy))
+    PolicyKind::joint(with_policies(all).map(|e| e.ensemble().policy))
 }
 
 /// Returns the entries whose policies count: steps over other models wait as these do.
 fn with_policies(all: &[CatalogueEntry]) -> impl Iterator<Item = &CatalogueEntry> {
-    all.iter().filter(|e| e.interface.composing.is_empty())
+    all.iter().filter(|e| e.interface().composing.is_empty())
 }
 
 impl Catalogue {
@@ -19,13 +19,13 @@ impl Catalogue {
     /// delays, the shortest of the entries that hold a member. There are none where all are alike.
     pub fn own_policies(&self) -> Vec<Option<PolicyKind>> {
         let common = self.models.policy;
-        let policies = || with_policies(&self.entries).map(|e| e.ensemble.policy);
+        let policies = || with_policies(&self.entries).map(|e| e.ensemble().policy);
         if !policies().all(PolicyKind::is_delay) || policies().all(|policy| policy == common) {
             return Vec::new();
         }
         let mut own = vec![None; self.models.members.len()];
         for entry in with_policies(&self.entries) {
-            let policy = entry.ensemble.policy;
+            let policy = entry.ensemble().policy;
             for column in entry.columns.iter() {
                 let known: &mut Option<PolicyKind> = &mut own[column.get()];
                 let both = known.iter().copied().chain([policy]);

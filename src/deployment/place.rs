@@ -109,7 +109,7 @@ fn placed(
         .filter(|(cell, size)| !lost.contains(&cell.device) && new.batch_sizes.contains(*size))
         .collect();
     let is_new = |member| kept.iter().all(|(cell, _)| cell.member != member);
-    let wishes = wished(catalogue, &frame, devices, &is_new).into_iter();
+    let wishes = wished(catalogue, &frame, devices, is_new).into_iter();
     let wishes = wishes.filter(|(cell, _)| !lost.contains(&cell.device));
     let all: Vec<_> = kept.iter().copied().chain(wishes).collect();
     let found = complete(&frame, &all, lost, devices, footprints);

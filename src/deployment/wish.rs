@@ -42,10 +42,9 @@ pub(super) fn grown(
         };
         let column: Vec<_> = matrix.column(member).collect();
         for (device, _) in column.into_iter().filter(|(_, size)| size.is_some()) {
-            let larger = larger(&matrix, Cell { device, member }, wanted);
-            let found = larger
-                .filter(|matrix| leaves_half(matrix, device, devices, footprints))
-                .next();
+            let mut larger = larger(&matrix, Cell { device, member }, wanted);
+            let found = larger.find(|m| leaves_half(m, device, devices, footprints));
+            drop(larger);
             matrix = found.unwrap_or(matrix);
         }
     }

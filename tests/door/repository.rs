@@ -163,9 +163,9 @@ fn what_goes_through_an_ensemble_counts_for_the_models_that_compose_it() {
     }
     assert_eq!(served.infer("a", "x", 1).status, 200);
     assert_eq!(served.counts("e"), [3, 6, 3]);
-    // A request of two rows is two batches where a batch is one row.
-    assert_eq!(served.counts("a"), [4, 7, 7]);
-    assert_eq!(served.counts("b"), [3, 6, 6]);
+    // A request of two rows is one batch: the workers begin with the four rows that are allowed.
+    assert_eq!(served.counts("a"), [4, 7, 4]);
+    assert_eq!(served.counts("b"), [3, 6, 3]);
     let stats = served.get("/v2/models/b/stats").json();
     let stats = &stats["model_stats"][0]["inference_stats"];
     for part in ["queue", "compute_input", "compute_infer", "compute_output"] {
