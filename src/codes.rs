@@ -112,6 +112,8 @@ codes! {
     RulePanicked = "rule_panicked", Internal;
     /// A step of a pipeline that the host runs failed.
     StepFailed = "step_failed", Internal;
+    /// A model made integers that are too large to be exact.
+    AnswerInexact = "answer_inexact", Unimplemented;
     /// The engine dropped a request by a fault of its own.
     RequestDropped = "request_dropped", Internal;
     /// A member answered NaN or infinities.

@@ -61,6 +61,9 @@ pub struct Interface {
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Its answers are not kept for equal requests.
     pub uncached: bool,
+    /// Its samples may have NaN and infinities, and its answers are what its networks make of them:
+    /// nothing combines them. Of others such samples are refused, and such answers fail.
+    pub non_finite: bool,
     /// The other entries that do its steps, as its clients are told.
     pub composing: Vec<ComposingStep>,
 }

@@ -42,6 +42,16 @@ pub enum DeploymentError {
         /// The pipeline's.
         by: String,
     },
+    /// A pipeline uses a model that is to be loaded, and could not be served with it.
+    #[error("model `{name}`: `{by}`, which uses it, cannot be served with it: {reason}")]
+    Breaks {
+        /// The model's name.
+        name: String,
+        /// The pipeline's.
+        by: String,
+        /// Why not.
+        reason: String,
+    },
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     Fixed,
@@ -148,7 +158,9 @@ impl Coded for DeploymentError {
     fn code(&self) -> Code {
         match self {
             DeploymentError::Unknown(_) => Code::ModelUnknown,
-            DeploymentError::Failed { .. } | DeploymentError::Unreadable(_) => Code::ModelInvalid,
+            DeploymentError::Failed { .. }
+            | DeploymentError::Breaks { .. }
+            | DeploymentError::Unreadable(_) => Code::ModelInvalid,
             DeploymentError::Overridden(_) => Code::ModelUnsupported,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,

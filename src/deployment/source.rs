@@ -1,6 +1,7 @@
 //! Where models come from.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::catalogue::NewEntry;
 
@@ -74,23 +75,29 @@ pub struct ModelsRead {
 impl ModelsRead {
     /// Lets models of `names` that could not be read now, and were served before, be served on.
     pub(super) fn keep_served(&mut self, names: &BTreeSet<String>, before: &[NewEntry]) {
-        let failures = &self.failures;
-        let kept = before
-            .iter()
-            .filter(|e| names.contains(&e.name) && failures.contains_key(&e.name));
-        let kept: Vec<NewEntry> = kept.cloned().collect();
-        self.entries.retain(|e| !failures.contains_key(&e.name));
-        self.entries.extend(kept);
+        let failed = |entry: &NewEntry| self.failures.contains_key(&entry.name);
+        self.entries
+            .retain(|entry| !failed(entry) || is_among(entry, before));
+        let is_wanted = |entry: &&NewEntry| names.contains(&entry.name) && failed(entry);
+        let wanted = before.iter().filter(is_wanted);
+        let missing = wanted.filter(|entry| !is_among(entry, &self.entries));
+        let missing: Vec<NewEntry> = missing.cloned().collect();
+        self.entries.extend(missing);
     }
 
-    /// Whether these are the entries that were served before.
+    /// Whether these are the entries that were served before, in any order.
     pub(super) fn is_same(&self, before: &[NewEntry]) -> bool {
-        let same = |(a, b): (&NewEntry, &NewEntry)| {
-            a.name == b.name
-                && a.version == b.version
-                && std::sync::Arc::ptr_eq(&a.ensemble, &b.ensemble)
-                && a.interface == b.interface
-        };
-        self.entries.len() == before.len() && self.entries.iter().zip(before).all(same)
+        let mut entries = self.entries.iter();
+        self.entries.len() == before.len() && entries.all(|entry| is_among(entry, before))
     }
+}
+
+/// Whether an entry is one of some others.
+fn is_among(entry: &NewEntry, others: &[NewEntry]) -> bool {
+    others.iter().any(|other| {
+        entry.name == other.name
+            && entry.version == other.version
+            && Arc::ptr_eq(&entry.ensemble, &other.ensemble)
+            && entry.interface == other.interface
+    })
 }

@@ -44,6 +44,30 @@ pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
     entries.iter().map(Into::into).collect()
 }
 
+/// Checks that models that use one that is loaded, and are served, can be with it.
+fn check_users(
+    wanted: &WantedNames,
+    running: &Generation,
+    name: &str,
+    read: &ModelsRead,
+) -> Result<(), DeploymentError> {
+    if read.failures.contains_key(name) {
+        // It says itself why it cannot be.
+        return Ok(());
+    }
+    let users = status::users_of(&running.catalogue, name).into_iter();
+    let mut sound = users.filter(|user| !wanted.failures.contains_key(user));
+    let broken = sound.find_map(|user| Some((read.failures.get(&user)?.clone(), user)));
+    match broken {
+        None => Ok(()),
+        Some((reason, by)) => Err(DeploymentError::Breaks {
+            name: name.to_owned(),
+            by,
+            reason,
+        }),
+    }
+}
+
 impl Deployment {
     /// Works out a change while nothing else changes.
     pub(super) fn plan_for(
@@ -92,6 +116,9 @@ impl Deployment {
             }
         };
         let read = self.read(wanted, running, &names)?;
+        if let CatalogueChange::Load(name) = change {
+            check_users(wanted, running, name, &read)?;
+        }
         Ok(ModelsAskedFor {
             names,
             read,

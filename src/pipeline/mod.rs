@@ -145,11 +145,12 @@ pub enum PlaneRows {
 }
 
 impl PipelineStep {
-    /// Whether a row of its result has an integer that need not be the one that was computed: it is
-    /// so large that float32 does not hold all of its neighbours.
-    pub fn is_inexact(&self, row: &[f32]) -> bool {
+    /// Returns the place of a tensor that has, in a row of its result, an integer that need not be
+    /// the one that was computed, or `None` if there is none: it is so large that float32 does not
+    /// hold all of its neighbours.
+    pub fn inexact(&self, row: &[f32]) -> Option<usize> {
         let mut first = 0;
-        self.tensors.iter().any(|spec| {
+        self.tensors.iter().position(|spec| {
             let run = first..first + spec.elements().unwrap_or(0);
             first = run.end;
             let values = row.get(run).unwrap_or_default();

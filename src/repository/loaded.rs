@@ -1,5 +1,6 @@
 //! Models that were loaded, and why others were not.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -132,4 +133,21 @@ pub struct LoadReport {
     pub models: Vec<Arc<LoadedModel>>,
     /// Those that were not.
     pub failures: Vec<LoadFailure>,
+}
+
+/// Returns models and the loaded ones that use them, directly or through others.
+pub(crate) fn with_users(named: &[String], loaded: &[Arc<LoadedModel>]) -> BTreeSet<String> {
+    let mut all: BTreeSet<String> = named.iter().cloned().collect();
+    loop {
+        let uses = |model: &&Arc<LoadedModel>| {
+            let mut used = model.uses.iter();
+            used.any(|used: &ModelVersion| all.contains(&used.name))
+        };
+        let users = loaded.iter().filter(uses).map(|model| model.name.clone());
+        let more: Vec<String> = users.filter(|name| !all.contains(name)).collect();
+        if more.is_empty() {
+            return all;
+        }
+        all.extend(more);
+    }
 }

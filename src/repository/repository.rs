@@ -9,7 +9,7 @@ use crate::config::ModelConfig;
 use crate::described::DescribedModel;
 use crate::error::{LoadFault, RepositoryError};
 use crate::folder::Root;
-use crate::loaded::{LoadFailure, LoadReport, LoadedModel, ModelVersion};
+use crate::loaded::{LoadFailure, LoadReport, LoadedModel, with_users};
 use crate::order::{Uses, order};
 use crate::overrides::Overrides;
 use crate::versions::{KnownModels, load_versions};
@@ -207,20 +207,3 @@ fn note_delays(models: &mut [Arc<LoadedModel>]) {
 
 /// The most names that an error lists.
 const SHOWN: usize = 16;
-
-/// Returns models and the loaded ones that use them, directly or through others.
-fn with_users(named: &[String], loaded: &[Arc<LoadedModel>]) -> BTreeSet<String> {
-    let mut all: BTreeSet<String> = named.iter().cloned().collect();
-    loop {
-        let uses = |model: &&Arc<LoadedModel>| {
-            let mut used = model.uses.iter();
-            used.any(|used: &ModelVersion| all.contains(&used.name))
-        };
-        let users = loaded.iter().filter(uses).map(|model| model.name.clone());
-        let more: Vec<String> = users.filter(|name| !all.contains(name)).collect();
-        if more.is_empty() {
-            return all;
-        }
-        all.extend(more);
-    }
-}

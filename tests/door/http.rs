@@ -147,7 +147,7 @@ fn data_may_be_nested_and_may_come_before_its_type() {
     let server = TestServer::start();
     let bodies = [
         r#"{"inputs":[{"name":"x","datatype":"INT32","shape":[2,2],"data":[[1,2],[3,4]]}]}"#,
-        r#"{"inputs":[{"data":[[1],[2,3],4],"shape":[2,2],"name":"x","datatype":"INT32"}]}"#,
+        r#"{"inputs":[{"data":[[1,2],[3,4]],"shape":[2,2],"name":"x","datatype":"INT32"}]}"#,
         r#"{"more":{"x":[1]},"inputs":[{"unknown":null,"name":"x","datatype":"INT32","shape":[2,2],"data":[1,2,3,4]}]}"#,
     ];
     for body in bodies {

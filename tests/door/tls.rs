@@ -188,6 +188,42 @@ fn the_client_of_the_program_trusts_whom_it_is_told_to() {
     assert!(asks("second.pem").is_err());
 }
 
+/// Asks a server whose certificate is one of those that are shipped, trusting another file of them.
+fn asked(host: &str, own: &str, trusted: &str) -> Result<(), String> {
+    let pair = Pair::new();
+    pair.becomes(own);
+    let server = pair.serve();
+    let port = server.addresses().http.unwrap().port();
+    let address = format!("https://{host}:{port}");
+    let address: ServerAddress = address.parse().expect("an address");
+    let options = ClientOptions {
+        trusted: Some(shipped(trusted)),
+        ..ClientOptions::default()
+    };
+    let mut client = HttpClient::connect(&address, &options).map_err(|e| e.to_string())?;
+    let answer = client.infer("echo", &[]);
+    answer.map(drop).map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_certificate_that_is_an_authority_s_is_trusted_where_it_is_the_one_that_was_named() {
+    assert_eq!(asked("localhost", "authority", "authority.pem"), Ok(()));
+    for (host, own, trusted, words) in [
+        ("localhost", "authority", "first.pem", "CaUsedAsEndEntity"),
+        ("localhost", "first", "authority.pem", "UnknownIssuer"),
+        ("localhost", "expired", "expired.pem", "expired"),
+        (
+            "127.0.0.1",
+            "authority",
+            "authority.pem",
+            "not valid for name",
+        ),
+    ] {
+        let refused = asked(host, own, trusted).expect_err("no trust");
+        assert!(refused.contains(words), "{host} {own} {trusted}: {refused}");
+    }
+}
+
 #[test]
 fn tls_alone_lets_other_machines_be_listened_to() {
     let pair = Pair::new();

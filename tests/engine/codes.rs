@@ -101,6 +101,7 @@ no_door 501 12
 door_open 409 9
 door_not_open 409 9
 address_not_listened 409 9
+answer_inexact 501 12
 ";
 
 fn text() -> String {
@@ -167,6 +168,10 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             step: text(),
             reason: text(),
         }),
+        Box::new(Failure::Inexact {
+            model: text(),
+            output: text(),
+        }),
         Box::new(Failure::Dropped),
         Box::new(Failure::NotFinite(Vec::new())),
     ]
@@ -208,6 +213,11 @@ fn of_models() -> Vec<Box<dyn Coded>> {
         Box::new(DeploymentError::Unknown(text())),
         Box::new(DeploymentError::Failed {
             name: text(),
+            reason: text(),
+        }),
+        Box::new(DeploymentError::Breaks {
+            name: text(),
+            by: text(),
             reason: text(),
         }),
         Box::new(DeploymentError::Used {

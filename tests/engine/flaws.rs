@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use divisi::catalogue::{Catalogue, Interface, NewEntry};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, Ensemble, OutputKind, RuleKind, label_of};
-use divisi::serving::{Detail, Engine, Failure, Flaw, FlawKind, Flaws, Request};
+use divisi::serving::{
+    Detail, Engine, EngineOptions, Failure, Flaw, FlawKind, Flaws, Refused, Request,
+};
 use divisi::session::{LiveSession, LogLevel};
 
-use crate::common::{networks, set_combination, start, until};
+use crate::common::{everywhere, networks, set_combination, start, two_devices, until};
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 fn spoilt() -> (Spoilt, Arc<Ensemble>) {
@@ -157,6 +160,41 @@ fn a_member_that_does_not_vote_spoils_nothing_and_is_counted() {
         engine.telemetry().observe().flaws[1].not_finite,
         RuleKind::OF_CLASSES.len() as u64
     );
+}
+
+#[test]
+fn an_entry_that_may_have_them_takes_and_answers_them_and_others_do_neither() {
+    let (_folder, ensemble) = spoilt();
+    for non_finite in [true, false] {
+        let interface = Interface {
+            non_finite,
+            ..Interface::default()
+        };
+        let entry = NewEntry::of(Arc::clone(&ensemble), interface);
+        let devices = two_devices();
+        let matrix = everywhere(&ensemble, &devices);
+        let engine = Engine::start_catalogue(
+            Arc::new(Catalogue::alone(entry)),
+            devices,
+            &matrix,
+            networks(&ensemble),
+            EngineOptions::default(),
+        );
+        let engine = engine.expect("starts");
+        let sample = [f32::NAN, f32::INFINITY, 0.0, 1.0];
+        match (engine.predict(Request::new(&sample)), non_finite) {
+            (Ok(Ok(answer)), true) => assert_eq!(answer.classes().next(), Some(None)),
+            (Err(refused), false) => {
+                let (sample, value) = (0, 0);
+                assert_eq!(refused, Refused::NotFinite { sample, value });
+            }
+            other => panic!("{other:?}"),
+        }
+        let outcome = engine.predict(Request::new(&BAD)).expect("let in");
+        assert_eq!(outcome.is_ok(), non_finite, "{outcome:?}");
+        // They are counted all the same.
+        assert_ne!(engine.telemetry().observe().flaws[1], Flaws::default());
+    }
 }
 
 #[test]

@@ -52,8 +52,8 @@ const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["labels", "manifest_files", "model", "overrides"],
     &["described", "loaded"],
     &["steps", "warmup"],
-    &["versions"],
-    &["repository"],
+    &["entry", "versions"],
+    &["known", "repository"],
     &["convert", "source"],
     &["lib"],
 ];

@@ -733,7 +733,7 @@ fn integers_are_exact_or_refused() {
             .find(|found| found.name == step)
             .expect("the step");
         assert_eq!(
-            found.is_inexact(&vec![row; found.width]),
+            found.inexact(&vec![row; found.width]).is_some(),
             expected,
             "{step}: {row}"
         );

@@ -83,29 +83,65 @@ fn links_are_followed_within_a_repository_and_not_out_of_it() {
     }
 }
 
+/// A pipeline of one model, whose network is a file.
+fn pipeline(file: &str) -> String {
+    format!(
+        "name = \"p\"\nanswers = {{ values = 4 }}\noutputs = [\"y\"]\n[[input.tensors]]\nname = \"x\"\ndatatype = \"FP32\"\n\
+         shape = [4]\n[[members]]\nname = \"a\"\nnetwork = {{ file = \"{file}\" }}\n\
+         [[steps]]\nmodel = \"a\"\n"
+    )
+}
+
+/// An ensemble of one member, whose weights are a file.
+fn ensemble(file: &str) -> String {
+    format!(
+        "name = \"m\"\nclasses = 2\n[input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
+         network = {{ builder = \"perceptron\", hidden = [8] }}\nweights = \"{file}\"\n"
+    )
+}
+
 #[test]
-fn the_files_of_a_manifest_lie_in_the_repository() {
+fn the_files_of_a_manifest_lie_in_its_folder() {
     let outside = Written::new();
-    outside.file("labels.csv", "x\n");
-    let weights = outside.path().join("labels.csv");
+    outside.network_at("a.onnx", "affine.onnx");
+    let elsewhere = outside.path().join("a.onnx").display().to_string();
+    let written = Written::new();
+    written.network("other", "affine.onnx");
     for file in [
-        weights.display().to_string(),
-        format!("../..{}", weights.display()),
+        elsewhere.clone(),
+        format!("../../../../../../../../../../..{elsewhere}"),
+        "../other/1/model.onnx".to_owned(),
+        "../none.onnx".to_owned(),
     ] {
-        let written = Written::new();
-        written.file(
-            "m/ensemble.toml",
-            format!(
-                "name = \"m\"\nclasses = 2\n[input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
-                 network = {{ builder = \"perceptron\", hidden = [8] }}\nweights = \"{file}\"\n"
-            ),
-        );
-        let failure = written.failure("m");
-        assert!(
-            !failure.is_empty() && !failure.contains("csv: expected"),
-            "{failure}"
-        );
+        written.file("m/ensemble.toml", ensemble(&file));
+        written.file("p/pipeline.toml", pipeline(&file));
+        for model in ["m", "p"] {
+            let expected = format!("{model}/{file}: it leads out of the repository");
+            assert_eq!(written.failure(model), expected);
+        }
     }
+    symlink(
+        outside.path().join("a.onnx"),
+        written.path().join("p/a.onnx"),
+    )
+    .expect("a link");
+    written.file("p/pipeline.toml", pipeline("a.onnx"));
+    assert_eq!(
+        written.failure("p"),
+        "p/a.onnx: it leads out of the repository"
+    );
+}
+
+#[test]
+fn the_files_of_a_manifest_may_be_links_within_the_repository() {
+    let written = Written::new();
+    written
+        .network("other", "affine.onnx")
+        .file("p/pipeline.toml", pipeline("a.onnx"));
+    let model = written.path().join("other/1/model.onnx");
+    symlink(model, written.path().join("p/a.onnx")).expect("a link");
+    let report = written.load();
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::tls::chain;
 
 use super::address::ServerAddress;
+use super::trust::NamedCertificates;
 
 /// The bytes that go to a server and come from it.
 pub(super) trait Connection: Read + Write + Send {}
@@ -51,17 +52,21 @@ fn reach(address: &ServerAddress, patience: Duration) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Returns how a server is known to be who it says it is.
+/// Returns how a server is known to be who it says it is: by the certificates of a file, or by those
+/// that this machine trusts.
 pub(crate) fn client_config(trusted: Option<&PathBuf>) -> io::Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    let certificates = match trusted {
-        Some(path) => chain(path).map_err(io::Error::other)?,
-        None => rustls_native_certs::load_native_certs().certs,
-    };
-    roots.add_parsable_certificates(certificates);
     let provider = Arc::new(ring::default_provider());
-    let versions =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let versions = versions.map_err(io::Error::other)?;
-    Ok(versions.with_root_certificates(roots).with_no_client_auth())
+    let versions = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?;
+    let Some(path) = trusted else {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(versions.with_root_certificates(roots).with_no_client_auth());
+    };
+    let named = chain(path).map_err(io::Error::other)?;
+    let verifier = NamedCertificates::new(named, provider).map_err(io::Error::other)?;
+    let verified = versions.dangerous();
+    let verified = verified.with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(verified.with_no_client_auth())
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+mod trust;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ mod model;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use divisi::deployment::{self, Deployment, ModelOverride, ModelStatus};
+use divisi::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
 use tokio::sync::oneshot;
@@ -255,8 +255,11 @@ impl ModelService for EnsembleService {
     }
 
     fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
-        let unloaded = self.0.deployment()?.unload(name, dependents);
-        unloaded.map_err(|error| ServiceError::coded(&error))
+        match self.0.deployment()?.unload(name, dependents) {
+            // As Triton does: a model that is not there is unloaded already.
+            Ok(()) | Err(DeploymentError::Unknown(_)) => Ok(()),
+            Err(error) => Err(ServiceError::coded(&error)),
+        }
     }
 
     fn epoch(&self) -> u64 {

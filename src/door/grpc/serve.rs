@@ -96,6 +96,7 @@ async fn serve_on(
         let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
         let allowed = gateway.authorize(header, role(call), &record);
         request.extensions_mut().insert(record.clone());
+        request.extensions_mut().insert(Arc::clone(&held));
         let is_stream = request.uri().path() == STREAM;
         if is_stream {
             let key = request.headers().get(AUTHORIZATION);

@@ -19,6 +19,7 @@ use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
+use super::body::HeldBytes;
 use super::infer::{read_call, write_reply};
 use super::status::deadline;
 use super::stream::{AnswerStream, SentKey};
@@ -203,9 +204,10 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<proto::RepositoryModelLoadRequest>,
     ) -> Answered<proto::RepositoryModelLoadResponse> {
+        let held = request.extensions().get::<HeldBytes>().cloned();
         let asked = request.into_inner();
         let by = load(asked.parameters, self.0.load_files)?;
-        self.0.load(asked.model_name, by, ()).await?;
+        self.0.load(asked.model_name, by, held).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 

@@ -11,13 +11,14 @@ use crate::calls::CallRecord;
 use crate::describe;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
-use crate::protocol::{LoadParameter, load_parameters};
+use crate::protocol::{CallParameters, LoadParameter, ParameterValue, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::config::config;
 use super::infer::infer;
+use super::object::JsonObject;
 use super::route::Route;
 use super::views::{
     ErrorView, IndexView, LiveView, ModelView, ReadyView, RegionView, ServerView, StatisticsView,
@@ -50,7 +51,7 @@ pub(super) async fn answer(
         }
         Route::Unload(name) => {
             let wanted: UnloadRequest = control(gateway, request).await?;
-            let dependents = wanted.parameters.unload_dependents;
+            let dependents = wanted.parameters.0.unload_dependents;
             gateway.unload(name, dependents).await.map(|()| empty())
         }
         other => at_once(gateway, other),
@@ -123,7 +124,8 @@ async fn read<T: Default + for<'de> Deserialize<'de>>(
         return Ok((T::default(), body));
     }
     let read = serde_json::from_slice(&body.bytes);
-    let read = read.map_err(|e| ServiceError::bad(format!("the request's JSON: {e}")))?;
+    let malformed = |e| ServiceError::bad(format!("the request's JSON: {e}"));
+    let JsonObject(read) = read.map_err(malformed)?;
     Ok((read, body))
 }
 
@@ -136,13 +138,13 @@ struct IndexRequest {
 #[derive(Default, Deserialize)]
 struct LoadRequest {
     #[serde(default)]
-    parameters: serde_json::Map<String, serde_json::Value>,
+    parameters: CallParameters,
 }
 
 #[derive(Default, Deserialize)]
 struct UnloadRequest {
     #[serde(default)]
-    parameters: UnloadParameters,
+    parameters: JsonObject<UnloadParameters>,
 }
 
 #[derive(Default, Deserialize)]
@@ -162,9 +164,9 @@ async fn load(
         false => CONTROL,
     };
     let (wanted, held): (LoadRequest, _) = read(gateway, request, most).await?;
-    let parameters = wanted.parameters.into_iter().map(|(name, value)| {
+    let parameters = wanted.parameters.values.into_iter().map(|(name, value)| {
         let value = match value {
-            serde_json::Value::String(text) => LoadParameter::Text(text),
+            ParameterValue::Text(text) => LoadParameter::Text(text),
             _ => LoadParameter::Other,
         };
         (name, value)

@@ -5,6 +5,7 @@ mod body;
 mod config;
 mod encoding;
 mod infer;
+mod object;
 mod route;
 mod serve;
 mod views;

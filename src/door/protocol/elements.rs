@@ -162,6 +162,34 @@ impl Serialize for WrittenElements<'_> {
     }
 }
 
+/// Returns the values of a tensor that are no finite numbers, in order, as RapidJSON and Python write
+/// them: JSON itself has no words for them.
+pub(super) fn non_finite(tensor: &WireTensor) -> Box<dyn Iterator<Item = &'static str> + '_> {
+    /// Finds them among values of a type.
+    macro_rules! words {
+        ($type:ty) => {{
+            let (values, _) = tensor.bytes().as_chunks::<{ size_of::<$type>() }>();
+            let values = values.iter().map(|v| <$type>::from_le_bytes(*v));
+            Box::new(values.filter_map(|value| word(value.into())))
+        }};
+    }
+    match tensor.data_type() {
+        DataType::Fp16 => words!(f16),
+        DataType::Bf16 => words!(bf16),
+        DataType::Fp32 => words!(f32),
+        DataType::Fp64 => words!(f64),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+fn word(value: f64) -> Option<&'static str> {
+    match value {
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        value => value.is_nan().then_some("NaN"),
+    }
+}
+
 impl WrittenElements<'_> {
     fn strings<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(Some(self.0.elements()))?;

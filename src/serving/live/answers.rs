@@ -10,8 +10,8 @@ use crate::metrics::Reading;
 use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
-use crate::tensor::MOST_EXACT;
 
+use super::graph::PipelineRows;
 use super::promise::{Failure, RulePanicked};
 use super::request::{LiveBatch, LiveOwed, RequestData};
 use super::state::EngineState;
@@ -202,11 +202,11 @@ impl EngineState {
         if !data.is_flawed() || is_marked {
             return None;
         }
-        if let Some(step) = data.graph.as_ref().and_then(|graph| graph.inexact()) {
-            return Some(Failure::Step {
-                step: step.to_owned(),
-                reason: format!("integers of {MOST_EXACT} and more, which are not exact"),
-            });
+        if let Some(inexact) = data.graph.as_ref().and_then(PipelineRows::inexact) {
+            return Some(inexact);
+        }
+        if data.served.non_finite {
+            return None;
         }
         let of_members = flaws(data);
         let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));

@@ -9,6 +9,7 @@ use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
 
 use super::locks::Leaf;
+use super::promise::Failure;
 use super::samples::RequestSamples;
 
 /// The results of a request's steps, part by part.
@@ -20,8 +21,9 @@ pub(crate) struct PipelineRows {
     /// Of each combination that did without some of its inputs, whether these could not have
     /// changed the class; `None` where that is not known.
     certain: Leaf<Vec<Option<bool>>>,
-    /// A step whose integers are too large to be exact.
-    inexact: OnceLock<StepIndex>,
+    /// A model and its output whose integers are too large to be exact, as a step and the place
+    /// among its tensors.
+    inexact: OnceLock<(StepIndex, usize)>,
 }
 
 struct PartRows {
@@ -82,20 +84,27 @@ impl PipelineRows {
     pub(super) fn keep(&self, range: &Range, rows: &[f32]) -> bool {
         let (part, step) = (&self.parts[range.part], self.pipeline.step(range.step));
         let width = step.width;
-        let is_inexact = |row: &[f32]| step.is_inexact(row);
-        if step.has_integers() && rows.chunks_exact(width.max(1)).any(is_inexact) {
+        let mut each = rows.chunks_exact(width.max(1));
+        if step.has_integers()
+            && let Some(output) = each.find_map(|row| step.inexact(row))
+        {
             // The first that is found is told.
-            let _ = self.inexact.set(range.step);
+            let _ = self.inexact.set((range.step, output));
         }
         let values = part.slice.len * width;
         part.steps[range.step.get()].write(values, range.first * width, rows);
         self.inexact.get().is_none()
     }
 
-    /// Returns the name of a step whose integers are too large to be exact, if there is one.
-    pub(super) fn inexact(&self) -> Option<&str> {
-        let step = self.inexact.get()?;
-        Some(&self.pipeline.step(*step).name)
+    /// Returns the failure of a request for which a model made integers that are too large to be
+    /// exact, if one did.
+    pub(super) fn inexact(&self) -> Option<Failure> {
+        let (step, output) = self.inexact.get()?;
+        let step = self.pipeline.step(*step);
+        Some(Failure::Inexact {
+            model: step.name.clone(),
+            output: step.tensors.get(*output)?.name.clone(),
+        })
     }
 
     /// Whether a plane is made of results of steps, so that it does not lie in the pool.

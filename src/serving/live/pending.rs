@@ -11,7 +11,6 @@ use crate::serving::batch::RequestKey;
 use crate::serving::core::Arrival;
 use crate::serving::door::Refused;
 use crate::serving::flaws::Detail;
-use crate::tensor::RowCheck;
 
 use super::drivers::spin;
 use super::graph::PipelineRows;
@@ -20,6 +19,7 @@ use super::promise::{Failure, Outcome, Promise, Reply};
 use super::request::{Request, RequestData};
 use super::run_log::RunLog;
 use super::samples::HeldSamples;
+use super::served::ServedEnsemble;
 use super::state::EngineState;
 
 /// A request under way. Dropped before its answer, it is cancelled.
@@ -185,7 +185,8 @@ impl EngineState {
         let ensemble = &served.ensemble;
         let width = ensemble.input.shape.elements();
         let pipeline = ensemble.pipeline.as_ref();
-        let checked = check(request.values, width, &ensemble.row_check)
+        let checked = check(request.values, width)
+            .and_then(|()| check_values(request.values, width, served))
             .and_then(|()| check_outputs(request.outputs, pipeline.map(|p| p.outputs().len())));
         if let Err(refused) = checked {
             self.core().door().count_refusal(&refused);
@@ -267,7 +268,8 @@ impl EngineState {
     }
 }
 
-fn check(values: SampleValues<'_>, width: usize, rows: &RowCheck) -> Result<(), Refused> {
+/// Checks that values are whole samples.
+fn check(values: SampleValues<'_>, width: usize) -> Result<(), Refused> {
     if values.is_empty() {
         return Err(Refused::Empty);
     }
@@ -277,13 +279,26 @@ fn check(values: SampleValues<'_>, width: usize, rows: &RowCheck) -> Result<(), 
             found: values.len(),
         });
     }
-    match values.first_not_finite() {
-        None if rows.is_empty() => Ok(()),
-        None => Ok(rows.check(&values.floats())?),
-        Some(at) => Err(Refused::NotFinite {
+    Ok(())
+}
+
+/// Checks that values are finite, where an entry needs that, and that ids have rows.
+fn check_values(
+    values: SampleValues<'_>,
+    width: usize,
+    served: &ServedEnsemble,
+) -> Result<(), Refused> {
+    let finite = !served.non_finite;
+    if let Some(at) = finite.then(|| values.first_not_finite()).flatten() {
+        return Err(Refused::NotFinite {
             sample: at / width,
             value: at % width,
-        }),
+        });
+    }
+    let rows = &served.ensemble.row_check;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => Ok(rows.check(&values.floats())?),
     }
 }
 

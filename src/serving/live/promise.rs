@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::codes::{Code, Coded};
 use crate::serving::answer::Answer;
+use crate::tensor::MOST_EXACT;
 
 use super::locks::Leaf;
 
@@ -40,6 +41,17 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
+    /// A model made integers that float32, in which it computes, need not hold exactly.
+    #[error(
+        "model `{model}`: output `{output}` has integers of {MOST_EXACT} and more, which are not \
+         exact here"
+    )]
+    Inexact {
+        /// The model, by the name of its step.
+        model: String,
+        /// The model's output.
+        output: String,
+    },
     /// The request was dropped by a fault of the system's own.
     #[error("the system dropped the request; this is a fault of the system")]
     Dropped,
@@ -58,6 +70,7 @@ impl Coded for Failure {
             Failure::Worker(_) => Code::WorkerFailed,
             Failure::RulePanicked(_) => Code::RulePanicked,
             Failure::Step { .. } => Code::StepFailed,
+            Failure::Inexact { .. } => Code::AnswerInexact,
             Failure::Dropped => Code::RequestDropped,
             Failure::NotFinite(_) => Code::MemberNotFinite,
         }

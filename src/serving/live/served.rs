@@ -17,6 +17,8 @@ use super::member_sampler::MemberSampler;
 pub(crate) struct ServedEnsemble {
     pub ensemble: Arc<Ensemble>,
     columns: Arc<[MemberIndex]>,
+    /// Whether its samples and answers may have NaN and infinities.
+    pub non_finite: bool,
     /// The samples that wait.
     pub storage: Storage,
     in_force: SharedLeaf<RuleInForce>,
@@ -57,6 +59,7 @@ impl ServedEnsemble {
             sampler: MemberSampler::new(weighed, by, rule, &ensemble),
             in_force: SharedLeaf::new(in_force),
             columns: Arc::clone(entry.columns()),
+            non_finite: entry.interface().non_finite,
             tally: Leaf::default(),
             storage,
             ensemble,

@@ -792,6 +792,15 @@ def affine():
     model("affine", nodes, constants, (4,), 4)
 
 
+def counted():
+    """Four values for four, and the integers of those that came."""
+    nodes = [node("Add", ["x", "b"], "y"), node("Cast", ["x"], "n", to=INTS)]
+    outputs = [floats("y", ["N", 4]), helper.make_tensor_value_info("n", INTS, ["N", 4])]
+    constants = [constant("b", np.array([1, 0, -1, 0.25], np.float32))]
+    graph = helper.make_graph(nodes, "counted", [floats("x", ["N", 4])], outputs, constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), HERE / "counted.onnx")
+
+
 def unmasked():
     """The mean over tokens, which a mask that is added to them leaves dependent on padding."""
     dims = ["batch", "tokens"]
@@ -895,4 +904,5 @@ looked_up()
 mistyped()
 scalars()
 affine()
+counted()
 tied()

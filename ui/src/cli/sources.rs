@@ -65,8 +65,10 @@ impl FileSource {
         if let Some(precision) = self.precision {
             ensemble.precision = precision;
         }
+        let network = matches!(files, Files::Network { .. });
         let interface = Interface {
-            network: matches!(files, Files::Network { .. }),
+            network,
+            non_finite: network,
             ..Interface::default()
         };
         Ok(NewEntry::of(Arc::new(ensemble), interface))

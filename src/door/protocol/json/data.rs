@@ -10,6 +10,8 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::limits::ServerLimits;
 use crate::protocol::elements::{ElementFault, ElementSink};
 
+use super::lists::ListLengths;
+
 /// All that the reading of a request needs to know, and what it finds on its way.
 pub(super) struct JsonReading<'l> {
     /// The bounds.
@@ -52,6 +54,8 @@ pub(super) struct DataSeed<'a, 'l> {
     pub reading: &'a JsonReading<'l>,
     /// The tensor.
     pub sink: &'a mut ElementSink,
+    /// The lists that were read.
+    pub lists: &'a mut ListLengths,
     /// The lists around it.
     pub depth: usize,
 }
@@ -92,26 +96,31 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.lists.value(self.depth);
         let put = self.sink.bool(value);
         put.map_err(|fault| self.fault(fault, &value))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.lists.value(self.depth);
         let put = self.sink.integer(value.into());
         put.map_err(|fault| self.fault(fault, &value))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.lists.value(self.depth);
         let put = self.sink.integer(value.into());
         put.map_err(|fault| self.fault(fault, &value))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.lists.value(self.depth);
         let put = self.sink.float(value);
         put.map_err(|fault| self.fault(fault, &value))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.lists.value(self.depth);
         let put = self.sink.string(value.as_bytes());
         put.map_err(|fault| self.fault(fault, &"a string"))
     }
@@ -123,15 +132,19 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
                 "expected at most {most} lists within each other"
             )));
         }
+        let mut length = 0;
         loop {
             let inner = DataSeed {
                 reading: self.reading,
                 sink: &mut *self.sink,
+                lists: &mut *self.lists,
                 depth: self.depth + 1,
             };
             if all.next_element_seed(inner)?.is_none() {
+                self.lists.list(self.depth, length);
                 return Ok(());
             }
+            length += 1;
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::protocol::parameters::CallParameters;
 
 use super::data::{DataSeed, JsonReading};
 use super::fields::SeenFields;
+use super::lists::ListLengths;
 
 /// A tensor as it is written: an input, or an output that is wanted.
 #[derive(Debug, Default)]
@@ -25,8 +26,19 @@ pub(super) struct JsonTensor {
     pub shape: Option<Vec<usize>>,
     /// Its parameters.
     pub parameters: CallParameters,
-    /// Its values, and how many there are.
-    pub data: Option<(Bytes, usize)>,
+    /// Its values.
+    pub data: Option<JsonData>,
+}
+
+/// The values of a tensor as they are written.
+#[derive(Debug)]
+pub(super) struct JsonData {
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// How many there are.
+    pub count: usize,
+    /// The lists that they are in.
+    pub lists: ListLengths,
 }
 
 /// The fields of a tensor; others are passed over.
@@ -144,15 +156,20 @@ impl TensorSeed<'_, '_> {
         let most = dims.and_then(|dims| dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d)));
         let bound = self.reading.limits.elements;
         let mut sink = ElementSink::new(data_type, most.map_or(bound, |most| most.min(bound)));
+        let mut lists = ListLengths::default();
         let seed = DataSeed {
             reading: self.reading,
             sink: &mut sink,
+            lists: &mut lists,
             depth: 0,
         };
         let read = fields.next_value_seed(seed);
         read.map_err(|e| A::Error::custom(format_args!("tensor `{}`: {e}", tensor.name)))?;
-        let count = sink.count();
-        tensor.data = Some((sink.into_bytes(), count));
+        tensor.data = Some(JsonData {
+            count: sink.count(),
+            bytes: sink.into_bytes(),
+            lists,
+        });
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod data;
 mod fields;
 mod input;
+mod lists;
 mod parameters;
 mod request;
 mod response;

@@ -26,9 +26,14 @@ impl<'de> Visitor<'de> for ParametersVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<CallParameters, A::Error> {
-        let mut values = Vec::new();
-        while let Some(entry) = all.next_entry()? {
-            values.push(entry);
+        let mut values: Vec<(String, ParameterValue)> = Vec::new();
+        while let Some((name, value)) = all.next_entry()? {
+            if values.iter().any(|(known, _)| *known == name) {
+                return Err(A::Error::custom(format_args!(
+                    "parameter `{name}` is there twice"
+                )));
+            }
+            values.push((name, value));
             if values.len() > MOST_PARAMETERS {
                 return Err(A::Error::invalid_length(values.len(), &self));
             }

@@ -15,7 +15,7 @@ use crate::protocol::parameters::CallParameters;
 
 use super::data::JsonReading;
 use super::fields::SeenFields;
-use super::input::{JsonTensor, TensorsSeed};
+use super::input::{JsonData, JsonTensor, TensorsSeed};
 
 /// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
 /// another.
@@ -87,15 +87,16 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
             "input `{name}`: `shape` is missing"
         )));
     };
-    let expected = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
-    let shape = format!("{dims:?}");
+    if data.is_some() && parameters.get("shared_memory_region").is_some() {
+        return Err(ServiceError::bad(format!(
+            "input `{name}`: expected `data` or the parameter `shared_memory_region`, found both"
+        )));
+    }
+    let shape = dims.clone();
     CallInput::new((name, data_type, dims), &parameters, |of| {
         match (parameters.size("binary_data_size", of)?, data) {
             (Some(size), None) => tail.take(size, of),
-            (None, Some((_, count))) if expected != Some(count) => Err(ServiceError::bad(format!(
-                "{of}: {count} values for the shape {shape}"
-            ))),
-            (None, Some((bytes, _))) => Ok(bytes),
+            (None, Some(data)) => values(data, &shape, of),
             (None, None) => Err(ServiceError::bad(format!(
                 "{of}: expected `data`, or the parameter `binary_data_size`, or one of shared \
                  memory"
@@ -105,6 +106,22 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
             ))),
         }
     })
+}
+
+/// Returns the values of a tensor of a shape.
+///
+/// # Errors
+/// They are others than those of the shape, by number or by their lists.
+fn values(data: JsonData, shape: &[usize], of: &str) -> Result<Bytes, ServiceError> {
+    let expected = shape.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
+    if expected != Some(data.count) {
+        let count = data.count;
+        let why = format!("{of}: {count} values for the shape {shape:?}");
+        return Err(ServiceError::bad(why));
+    }
+    let lists = data.lists.check(shape);
+    lists.map_err(|why| ServiceError::bad(format!("{of}: {why}")))?;
+    Ok(data.bytes)
 }
 
 /// The bytes behind the JSON, as far as no input has taken them.

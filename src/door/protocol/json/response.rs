@@ -1,12 +1,15 @@
 //! An answer in JSON, with outputs as binary data behind it.
 
+use std::io::{self, Write};
+
 use bytes::Bytes;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::ser::Formatter;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::call::{InferenceReply, ReplyOutput, ReplyPlace};
-use crate::protocol::elements::WrittenElements;
+use crate::protocol::elements::{WrittenElements, non_finite};
 use crate::protocol::parameters::ParameterValue;
 
 /// An answer: its JSON, and what lies behind it.
@@ -23,8 +26,12 @@ pub struct JsonReply {
 /// # Errors
 /// A string is no text, which JSON cannot say.
 pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
-    let head = serde_json::to_vec(&WrittenReply(reply));
-    let head = head.map_err(|e| {
+    let outputs = reply.outputs.iter();
+    let written = outputs.filter(|output| output.place == ReplyPlace::Written);
+    let words = NonFiniteWords(written.flat_map(|output| non_finite(&output.tensor)));
+    let mut head = Vec::new();
+    let mut json = serde_json::Serializer::with_formatter(&mut head, words);
+    WrittenReply(reply).serialize(&mut json).map_err(|e| {
         let message = format!("the answer cannot be written as JSON ({e}); ask for binary data");
         ServiceError::new(ErrorKind::BadInput, message)
     })?;
@@ -36,6 +43,16 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
         head: head.into(),
         tail: binary.map(|output| output.tensor.bytes().clone()).collect(),
     })
+}
+
+/// Writes the values that are no finite numbers, which come in order: `serde_json` calls each null, and
+/// an answer has no other one.
+struct NonFiniteWords<I>(I);
+
+impl<I: Iterator<Item = &'static str>> Formatter for NonFiniteWords<I> {
+    fn write_null<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(self.0.next().unwrap_or("null").as_bytes())
+    }
 }
 
 struct WrittenReply<'a>(&'a InferenceReply);

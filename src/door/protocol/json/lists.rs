@@ -1,0 +1,48 @@
+//! The lists in which the values of a tensor come: one of all values, or one for each dimension.
+
+/// The lengths of the lists, from the outermost on.
+#[derive(Debug, Default)]
+pub(super) struct ListLengths {
+    lengths: Vec<Option<usize>>,
+    /// How many lists are around each value.
+    depth: Option<usize>,
+    is_uneven: bool,
+}
+
+impl ListLengths {
+    /// Notes a value within so many lists.
+    pub(super) fn value(&mut self, depth: usize) {
+        self.is_uneven |= *self.depth.get_or_insert(depth) != depth;
+    }
+
+    /// Notes a list of so many values or lists, within `depth` others.
+    pub(super) fn list(&mut self, depth: usize, length: usize) {
+        if self.lengths.len() <= depth {
+            self.lengths.resize(depth + 1, None);
+        }
+        self.is_uneven |= *self.lengths[depth].get_or_insert(length) != length;
+    }
+
+    /// Checks the lists against the dimensions of the tensor; one list, or none, has values of any.
+    ///
+    /// # Errors
+    /// They are those of other dimensions, or of none; in words.
+    pub(super) fn check(&self, dims: &[usize]) -> Result<(), String> {
+        let lengths: Vec<usize> = self.lengths.iter().copied().flatten().collect();
+        if self.is_uneven || self.depth.is_some_and(|depth| depth != lengths.len()) {
+            return Err(format!(
+                "lists that are not alike for the shape {dims:?}; expected one list, or one for each \
+                 dimension"
+            ));
+        }
+        // What is empty has no lists within it.
+        let empty = dims.iter().position(|size| *size == 0);
+        let own = empty.map_or(dims, |at| &dims[..=at]);
+        match lengths.len() < 2 || lengths == own {
+            true => Ok(()),
+            false => Err(format!(
+                "lists of the lengths {lengths:?} for the shape {dims:?}"
+            )),
+        }
+    }
+}

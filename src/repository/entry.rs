@@ -1,0 +1,61 @@
+//! A model that was loaded as what is served.
+
+use std::sync::Arc;
+
+use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
+use divisi::ensemble::BatchSize;
+
+use crate::batch::ModelRows;
+use crate::loaded::{LoadedModel, ModelOrigin};
+
+/// Returns the models that do the steps of an ensemble.
+fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
+    let steps = model.config.steps.iter().flatten();
+    let steps = steps.map(|step| ComposingStep {
+        model: step.model.clone(),
+        version: step.version.and_then(Version::new),
+        inputs: step.inputs.clone(),
+        outputs: step.outputs.clone(),
+    });
+    steps.collect()
+}
+
+/// Returns the largest batch size that a configuration prefers, else that it allows, or `None` where it
+/// sets no bound.
+fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
+    let ModelRows::UpTo(most) = model.batch else {
+        return None;
+    };
+    let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
+    let wanted = preferred.copied().filter(|size| *size <= most).max();
+    let offered = model.ensemble.batch_sizes.iter();
+    offered
+        .filter(|size| size.get() <= wanted.unwrap_or(most))
+        .max()
+}
+
+/// Returns a model as what is served, or `None` for a version 0, which there is none of.
+pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
+    let labels = model.labels.iter();
+    Some(NewEntry {
+        name: model.name.clone(),
+        version: Version::new(model.version)?,
+        ensemble: Arc::clone(&model.ensemble),
+        interface: Interface {
+            network: model.answers_itself(),
+            batch: match model.batch {
+                ModelRows::Absent => BatchDimension::None,
+                ModelRows::Exactly(size) => BatchDimension::Exactly(size),
+                ModelRows::UpTo(most) => BatchDimension::AtMost(most),
+                ModelRows::Open => BatchDimension::Any,
+            },
+            labels: labels.cloned().collect(),
+            uncached: !model.config.cached,
+            non_finite: !matches!(model.source, ModelOrigin::Manifest(_)),
+            composing: composing(model),
+        },
+        warmup: Arc::clone(&model.warmup),
+        instances: model.config.instances.clone(),
+        first_batch: first_batch(model),
+    })
+}

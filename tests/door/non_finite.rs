@@ -1,0 +1,142 @@
+//! NaN and infinities: networks answer them as Triton's do, what Divisi combines does not.
+
+use divisi_door::InferenceServer;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, ask_with};
+use crate::repository::{Models, Served, chain, network};
+
+/// A sample that is none of finite numbers.
+const SAMPLE: [f32; 4] = [f32::NAN, f32::INFINITY, 1.0, f32::NEG_INFINITY];
+
+/// Asks a model for a sample as binary data.
+fn infer(
+    server: &InferenceServer,
+    model: &str,
+    input: &str,
+    sample: &[f32],
+    binary: bool,
+) -> Answer {
+    let bytes: Vec<u8> = sample
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    let head = json!({"inputs": [{"name": input, "datatype": "FP32", "shape": [1, sample.len()],
+        "parameters": {"binary_data_size": bytes.len()}}],
+        "parameters": {"binary_data_output": binary}})
+    .to_string();
+    let length = ("Inference-Header-Content-Length", head.len().to_string());
+    let address = server.addresses().http.expect("an address");
+    let path = format!("/v2/models/{model}/infer");
+    ask_with(
+        address,
+        "POST",
+        &path,
+        &[length],
+        &[head.as_bytes(), &bytes].concat(),
+    )
+}
+
+/// The values behind the JSON of an answer.
+fn values(answer: &Answer) -> Vec<f32> {
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let head = answer.header("Inference-Header-Content-Length");
+    let head: usize = head.expect("a length").parse().expect("a number");
+    let (values, _) = answer.body[head..].as_chunks::<4>();
+    values
+        .iter()
+        .map(|bytes| f32::from_le_bytes(*bytes))
+        .collect()
+}
+
+fn same(found: &[f32], expected: &[f32]) -> bool {
+    let is_same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
+    found.len() == expected.len() && found.iter().zip(expected).all(is_same)
+}
+
+fn served(models: Models) -> Served {
+    models.serve(false)
+}
+
+#[test]
+fn a_model_takes_them_and_its_answer_is_what_its_network_makes_of_them() {
+    let served = served(chain());
+    // x · (0.5, -1, 2, 1.5) + (1, 0, -1, 0.25), once or twice.
+    let inf = f32::INFINITY;
+    for (model, input, expected) in [
+        ("a", "x", [f32::NAN, -inf, 1.0, -inf]),
+        ("e", "in", [f32::NAN, inf, 1.0, -inf]),
+    ] {
+        let answer = infer(&served.server, model, input, &SAMPLE, true);
+        let found = values(&answer);
+        assert!(same(&found, &expected), "{model}: {found:?}");
+    }
+    assert_eq!(served.counts("a")[0], 2);
+}
+
+#[test]
+fn an_answer_in_json_has_them_in_the_words_that_triton_writes() {
+    let served = served(chain());
+    let answer = infer(&served.server, "a", "x", &SAMPLE, false);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let text = String::from_utf8(answer.body).expect("text");
+    assert!(
+        text.contains("\"data\":[NaN,-Infinity,1.0,-Infinity]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_classification_of_an_answer_with_them_is_told() {
+    let served = served(chain());
+    let body = json!({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4],
+        "data": [1e300, 0, 0, 0]}], "outputs": [{"name": "y", "parameters": {"classification": 1}}]});
+    let answer = served.post("/v2/models/a/infer", &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["outputs"][0]["data"], json!(["inf:0"]));
+}
+
+/// Members whose answers Divisi combines, in a repository.
+const MANIFEST: &str = r#"
+name = "both"
+[input]
+shape = [4]
+[calibration]
+synthetic = 8
+[[members]]
+name = "one"
+network = { file = "one.onnx" }
+outputs = "values"
+"#;
+
+#[test]
+fn an_ensemble_of_divisi_s_own_refuses_them() {
+    let manifest = format!("answers = {{ values = 4 }}\n{MANIFEST}");
+    let models = Models::new().file("both/ensemble.toml", manifest);
+    let served = served(models.file("both/one.onnx", network("affine.onnx")));
+    let refused = infer(&served.server, "both", "input", &SAMPLE, false);
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let error = refused.error();
+    assert!(error.contains("value 0 is not a finite number"), "{error}");
+}
+
+#[test]
+fn integers_that_need_not_be_exact_are_not_answered_and_the_model_and_output_are_named() {
+    let models = Models::new().network("n", "max_batch_size: 4");
+    let served = served(models.file("n/1/model.onnx", network("counted.onnx")));
+    let infer = |value: f32| -> Answer {
+        let body = json!({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 4],
+            "data": [value, 0, 0, 0]}]});
+        served.post("/v2/models/n/infer", &body)
+    };
+    let answer = infer(16_777_215.0).json();
+    let outputs = answer["outputs"].as_array().expect("a list");
+    let counted: Vec<&Value> = outputs.iter().filter(|o| o["name"] == "n").collect();
+    assert_eq!(counted[0]["data"], json!([16_777_215, 0, 0, 0]));
+    let refused = infer(16_777_216.0);
+    assert_eq!(refused.status, 501, "{refused:?}");
+    assert_eq!(
+        refused.error(),
+        "model `n`: output `n` has integers of 16777216 and more, which are not exact here"
+    );
+}

@@ -1,0 +1,124 @@
+//! Models that ensembles use, while their files change: an ensemble goes on as it was, or is said not to.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::repository::{Served, chain, network};
+
+/// Refreshes as a poll does. Returns whether another engine serves since.
+fn polled(served: &Served) -> bool {
+    let before = served.deployment.running().number;
+    served.deployment.refresh().expect("goes on");
+    served.deployment.running().number != before
+}
+
+fn path(served: &Served, file: &str) -> PathBuf {
+    served.models.folder.path().join(file)
+}
+
+fn told(served: &Served) -> String {
+    served.deployment.take_notices().join("\n")
+}
+
+fn serves(served: &Served) -> bool {
+    served.infer("a", "x", 1).status == 200 && served.infer("e", "in", 4).status == 200
+}
+
+#[test]
+fn a_broken_model_that_an_ensemble_uses_starts_no_engine_however_often_it_is_looked_at() {
+    let served = chain().serve(false);
+    for (file, broken, mended) in [
+        (
+            "a/config.pbtxt",
+            "nonsense".into(),
+            b"max_batch_size: 4".to_vec(),
+        ),
+        ("a/1/model.onnx", b"broken".to_vec(), network("affine.onnx")),
+        ("a/2/model.onnx", b"broken".to_vec(), network("affine.onnx")),
+    ] {
+        let all = "max_batch_size: 4 version_policy { all {} }";
+        if file.starts_with("a/2") {
+            fs::write(path(&served, "a/config.pbtxt"), all).expect("writes");
+            fs::create_dir(path(&served, "a/2")).expect("a folder");
+        }
+        fs::write(path(&served, file), broken).expect("writes");
+        let mut before = String::new();
+        for look in 0..4 {
+            assert!(!polled(&served), "{file}: look {look}");
+            let reason = served.reason("a");
+            assert!(look == 0 || reason == before, "{file}: {reason}");
+            before = reason;
+            assert!(!before.is_empty() && serves(&served), "{file}");
+            assert!(served.reason("e").contains("model `a`"), "{file}");
+            let told = told(&served);
+            assert_eq!(
+                told.contains("`a` is served as before"),
+                look == 0,
+                "{told}"
+            );
+        }
+        fs::write(path(&served, file), mended).expect("writes");
+        assert!(polled(&served) && !polled(&served), "{file}");
+        assert_eq!((served.reason("a"), served.reason("e")), Default::default());
+        assert!(serves(&served), "{file}");
+    }
+}
+
+#[test]
+fn a_deleted_model_that_an_ensemble_uses_goes_on_with_it_and_that_is_said() {
+    let served = chain().serve(false);
+    let aside = tempfile::tempdir().expect("a folder");
+    let kept = aside.path().join("a");
+    fs::rename(path(&served, "a"), &kept).expect("renames");
+    for look in 0..3 {
+        assert!(!polled(&served), "look {look}");
+        assert_eq!(served.reason("a"), "its folder is gone; `e` uses it still");
+        assert_eq!(served.reason("e"), "");
+        assert!(serves(&served));
+        let told = told(&served);
+        assert_eq!(told.contains("its folder is gone"), look == 0, "{told}");
+    }
+    fs::rename(&kept, path(&served, "a")).expect("renames");
+    served.deployment.refresh().expect("it is back");
+    assert_eq!(served.reason("a"), "");
+    fs::rename(path(&served, "a"), &kept).expect("renames");
+    fs::remove_dir_all(path(&served, "e")).expect("is removed");
+    assert!(polled(&served));
+    assert_eq!(served.infer("a", "x", 1).status, 404, "nothing uses it");
+    assert_eq!(served.infer("b", "x", 1).status, 200);
+}
+
+#[test]
+fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() {
+    let served = chain().serve(true);
+    let before = served.deployment.running().number;
+    let most = |model: &str| {
+        let config = served.get(&format!("/v2/models/{model}/config")).json();
+        config["max_batch_size"].clone()
+    };
+    let config = json!({"max_batch_size": 2}).to_string();
+    for _ in 0..2 {
+        let refused = served.load("a", &json!({"config": config}));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        let expected = "model `a`: `e`, which uses it, cannot be served with it: ";
+        assert!(refused.error().starts_with(expected), "{refused:?}");
+        assert!(
+            refused.error().contains("expected at most 2"),
+            "{refused:?}"
+        );
+        assert!(!polled(&served), "nothing has changed");
+        assert_eq!((most("a"), most("e")), (json!(4), json!(4)));
+        assert!(serves(&served));
+        assert_eq!(served.reason("e"), "");
+    }
+    assert_eq!(served.deployment.running().number, before);
+    let loaded = served.load(
+        "a",
+        &json!({"config": json!({"max_batch_size": 8}).to_string()}),
+    );
+    assert_eq!(loaded.status, 200, "{loaded:?}");
+    assert_eq!(most("a"), 8);
+    assert!(serves(&served));
+}
