@@ -42,6 +42,7 @@ cancelled 499 1
 worker_failed 500 13
 rule_panicked 500 13
 step_failed 500 13
+answer_inexact 501 12
 request_dropped 500 13
 member_not_finite 500 13
 setup_invalid 400 3
@@ -101,7 +102,6 @@ no_door 501 12
 door_open 409 9
 door_not_open 409 9
 address_not_listened 409 9
-answer_inexact 501 12
 ";
 
 fn text() -> String {

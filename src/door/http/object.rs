@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-/// What is read of an object: a list of the values of its fields, which derived types take as well, is
-/// refused.
+/// A value that is read of an object: a list of the values of its fields, which derived types take as
+/// well, is refused.
 #[derive(Default)]
 pub(super) struct JsonObject<T>(pub T);
 

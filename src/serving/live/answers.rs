@@ -202,8 +202,9 @@ impl EngineState {
         if !data.is_flawed() || is_marked {
             return None;
         }
-        if let Some(inexact) = data.graph.as_ref().and_then(PipelineRows::inexact) {
-            return Some(inexact);
+        if let Some((model, output)) = data.graph.as_ref().and_then(PipelineRows::inexact) {
+            let (model, output) = (model.to_owned(), output.to_owned());
+            return Some(Failure::Inexact { model, output });
         }
         if data.served.non_finite {
             return None;

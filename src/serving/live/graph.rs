@@ -9,7 +9,6 @@ use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
 
 use super::locks::Leaf;
-use super::promise::Failure;
 use super::samples::RequestSamples;
 
 /// The results of a request's steps, part by part.
@@ -96,15 +95,12 @@ impl PipelineRows {
         self.inexact.get().is_none()
     }
 
-    /// Returns the failure of a request for which a model made integers that are too large to be
-    /// exact, if one did.
-    pub(super) fn inexact(&self) -> Option<Failure> {
+    /// Returns the names of a model and of its output whose integers are too large to be exact, or
+    /// `None` if there are none.
+    pub(super) fn inexact(&self) -> Option<(&str, &str)> {
         let (step, output) = self.inexact.get()?;
         let step = self.pipeline.step(*step);
-        Some(Failure::Inexact {
-            model: step.name.clone(),
-            output: step.tensors.get(*output)?.name.clone(),
-        })
+        Some((&step.name, &step.tensors.get(*output)?.name))
     }
 
     /// Whether a plane is made of results of steps, so that it does not lie in the pool.
