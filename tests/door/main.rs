@@ -26,6 +26,7 @@ mod queueing;
 mod repository;
 mod service;
 mod shared_memory;
+mod statistics;
 mod tls;
 mod traces;
 #[path = "../support/wait.rs"]
