@@ -21,6 +21,7 @@ mod heads;
 mod http;
 mod keys;
 mod limits;
+mod model_calls;
 mod pipelines;
 mod queueing;
 mod repository;

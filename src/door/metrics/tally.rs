@@ -32,7 +32,7 @@ pub(crate) struct ModelStatistics {
     pub success: TimedCount,
     /// Requests that failed, or were refused.
     pub fail: TimedCount,
-    /// Requests that failed, by reason.
+    /// The same by reason.
     pub reasons: Vec<(&'static str, u64)>,
     /// Their waiting.
     pub queue: TimedCount,
@@ -127,6 +127,11 @@ impl ModelTally {
         let batches = self.batches.count(all);
         self.executions.fetch_add(batches, Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
+    }
+
+    /// Counts a request that was refused while it was read.
+    pub(crate) fn refuse(&self, kind: ErrorKind) {
+        self.failed(Duration::ZERO, kind);
     }
 
     fn failed(&self, took: Duration, kind: ErrorKind) {
