@@ -21,11 +21,13 @@ mod heads;
 mod http;
 mod keys;
 mod limits;
+mod model_calls;
 mod pipelines;
 mod queueing;
 mod repository;
 mod service;
 mod shared_memory;
+mod statistics;
 mod tls;
 mod traces;
 #[path = "../support/wait.rs"]

@@ -20,6 +20,7 @@ use super::promise::{Failure, Outcome, Promise, Reply};
 use super::request::{Request, RequestData};
 use super::run_log::RunLog;
 use super::samples::HeldSamples;
+use super::served::ServedEnsemble;
 use super::state::EngineState;
 
 /// A request under way. Dropped before its answer, it is cancelled.
@@ -182,6 +183,16 @@ impl EngineState {
         let served = self.served(request.pipeline);
         let served =
             served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
+        let staged = self.stage_for(served, request, reply);
+        staged.inspect_err(|_| served.refused())
+    }
+
+    fn stage_for(
+        &self,
+        served: &Arc<ServedEnsemble>,
+        request: Request<'_>,
+        reply: Reply,
+    ) -> Result<RequestKey, Refused> {
         let ensemble = &served.ensemble;
         let width = ensemble.input.shape.elements();
         let pipeline = ensemble.pipeline.as_ref();
