@@ -133,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Whether models have delays of their own is known since 10.
-            Format::Recording => 10,
+            // Who asks which model, and what was refused of each, is known since 11.
+            Format::Recording => 11,
             // Likewise.
-            Format::Connection => 10,
+            Format::Connection => 11,
         }
     }
 
