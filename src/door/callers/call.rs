@@ -21,7 +21,7 @@ enum CallEnd {
     Failed(ErrorKind),
 }
 
-/// What is known of a call.
+/// The facts of a call so far.
 #[derive(Clone)]
 struct CallState {
     who: CallerName,

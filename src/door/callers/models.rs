@@ -48,7 +48,7 @@ pub struct ModelSeen {
     pub callers: Vec<(CallerName, CallFigures)>,
     /// The calls of all others together, and how many of them are known; `None` if there are none.
     pub others: Option<(usize, CallFigures)>,
-    /// What was refused or failed, by its kind, the most frequent first.
+    /// The refusals and failures by kind, the most frequent first.
     pub refusals: Vec<(ErrorKind, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What was refused or failed, by its reason.
+//! Refusals and failures by their reason.
 
 use std::collections::HashMap;
 use std::time::Duration;
