@@ -38,7 +38,7 @@ pub(super) struct Tile {
     pub activation: Option<Activation>,
 }
 
-/// What comes into the second-level cache while a tile multiplies: a share of the panel that follows.
+/// The share of the panel that follows which a tile brings into the second-level cache.
 /// Nothing is read, so it may lie outside of any memory.
 #[derive(Clone, Copy)]
 pub(super) struct Prefetch {
