@@ -9,7 +9,7 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::callers::CallersSeen;
+use crate::callers::{CallersSeen, ModelSeen};
 use crate::calls::CallRecorder;
 use crate::calls::access::AccessLog;
 use crate::calls::traces::TraceExporter;
@@ -192,6 +192,11 @@ impl InferenceServer {
             grpc: self.connections.grpc.held(),
             seen: self.calls.callers.seen(),
         }
+    }
+
+    /// Returns who asked each version of a model lately.
+    pub fn models_seen(&self) -> Vec<ModelSeen> {
+        self.calls.callers.models_seen()
     }
 }
 

@@ -204,6 +204,12 @@ pub trait ModelService: Send + Sync + 'static {
     /// Asks a model. What cannot be answered is refused before anything waits.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
 
+    /// Counts a request to a model that was refused before the model was asked. What
+    /// [`infer`](Self::infer) refuses it counts by itself.
+    fn count_refusal(&self, model: &ModelId) {
+        let _ = model;
+    }
+
     /// Loads a model, or its newest version, as `by` wants it. It may take as long as reading and
     /// starting do.
     ///

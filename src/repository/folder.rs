@@ -100,6 +100,16 @@ pub(crate) struct ModelFolder<'r> {
 }
 
 impl ModelFolder<'_> {
+    /// Returns the repository's folder.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root.0
+    }
+
+    /// Returns the model's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns how messages call a file of the model.
     pub(crate) fn shown(&self, file: &str) -> String {
         match file {

@@ -1,4 +1,6 @@
-//! The files that a manifest of ours names: those of its folder, as of any configuration.
+//! The files that a manifest of ours names: none of them outside of the repository.
+
+use std::path::Path;
 
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
@@ -36,13 +38,17 @@ fn collect(value: &toml::Value, named: &mut Vec<String>) {
 }
 
 impl ModelFolder<'_> {
-    /// Checks that a path that a manifest names lies in the model's folder, by its names and by where
-    /// links lead. One that is not there is for whoever reads it to tell.
+    /// Checks that a path that may lead to other folders stays in the repository. One that is not
+    /// there does.
     fn check_path(&self, file: &str) -> Result<(), LoadFault> {
-        let file = file.strip_prefix("./").unwrap_or(file);
-        self.check_plain(file)?;
-        match self.inside(file) {
-            Err(outside @ LoadFault::Outside { .. }) => Err(outside),
+        let outside = || LoadFault::Outside {
+            file: self.shown(file),
+        };
+        if Path::new(file).is_absolute() {
+            return Err(outside());
+        }
+        match self.root().join(self.name()).join(file).canonicalize() {
+            Ok(real) if !real.starts_with(self.root()) => Err(outside()),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,7 @@
 //! Numbers, sizes and messages of parsers, in words for those who read and write them.
 
+use std::borrow::Cow;
+
 use thiserror::Error;
 
 /// Returns a number as a person would write it: `1e300`, not three hundred digits.
@@ -29,6 +31,22 @@ pub fn grouped(n: u64) -> String {
 pub fn counted(number: usize, what: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {what}{ending}")
+}
+
+/// Returns a text as one line: line breaks and other control characters, which could forge lines of a
+/// log or steer a terminal, as their escapes (`\n`).
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_debug()),
+            false => line.push(c),
+        }
+    }
+    Cow::Owned(line)
 }
 
 /// Returns a message of TOML's parser that says what to write in place of the names of Rust's

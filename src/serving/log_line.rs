@@ -1,5 +1,7 @@
 //! Lines that a session writes to its own log, as events of `tracing`.
 
+use crate::words::one_line;
+
 use super::events::{LogLevel, at_level};
 
 /// The part of a session that a line of its log comes from.
@@ -30,7 +32,7 @@ impl UntracedLine {
         UntracedLine {
             target,
             level,
-            text: text.to_owned(),
+            text: one_line(text).into_owned(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! was refused. Who answers there is nothing that a session knows: whoever does implements
 //! [`ClientDoor`].
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -13,6 +14,12 @@ use super::Refusal;
 pub trait ClientDoor: Send + Sync {
     /// Returns how it stands now.
     fn view(&self) -> DoorView;
+
+    /// Returns who asks each version of a model that was asked within the window, by the names of the
+    /// model and of the version.
+    fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
+        BTreeMap::new()
+    }
 
     /// Begins to listen.
     ///
@@ -132,6 +139,17 @@ pub struct CallerFigures {
     pub calls: u64,
     /// Those of them that were refused or failed.
     pub failed: u64,
+}
+
+/// Who asks a version of a model within the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelCallers {
+    /// The busiest callers, busiest first.
+    pub callers: Vec<CallerView>,
+    /// The callers that are not listed, all together, and how many they are.
+    pub others: Option<(usize, CallerFigures)>,
+    /// The calls that were refused or failed, by reason, in a few words, the most frequent first.
+    pub refusals: Vec<(String, u64)>,
 }
 
 /// Calls and connections that were refused or failed for one reason.

@@ -29,7 +29,8 @@ pub use crate::serving::{LogLevel, SettingChange, Setup};
 pub use arrange::{Arranged, Arrangement, arrange};
 pub use command::{Command, EditPreview, Prediction, Slowdown, Target};
 pub use door_view::{
-    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, RefusalCount,
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
+    RefusalCount,
 };
 pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView, Proposal};
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};

@@ -6,6 +6,8 @@ use crate::catalogue::Version;
 use crate::device::MemberIndex;
 use crate::metrics::LatencySummary;
 
+use super::door_view::ModelCallers;
+
 /// A version of a model, a pipeline or an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CatalogueView {
@@ -23,6 +25,8 @@ pub struct CatalogueView {
     pub failure: Option<String>,
     /// The outcomes of its requests.
     pub figures: ModelFigures,
+    /// Who asks it over the network, or `None` where nobody did lately.
+    pub asked: Option<ModelCallers>,
 }
 
 /// The kinds of what is served.
@@ -56,6 +60,8 @@ pub struct ModelFigures {
     pub samples: u64,
     /// Requests that were let in and failed.
     pub failed: u64,
+    /// Requests that were not let in: wrong, too late, or no room for them.
+    pub refused: u64,
     /// Requests answered a second, over the last second.
     pub requests_per_s: f64,
     /// Samples answered a second, over the last second.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use divisi::session::wire::{Format, hello};
 use serde_json::Value;
 
 pub(crate) fn divisi(arguments: &[&str]) -> Output {
@@ -457,4 +458,28 @@ fn the_amount_that_is_logged_is_one_of_five() {
         error.contains("DIVISI_LOG: expected error, warn"),
         "{error}"
     );
+}
+
+#[test]
+fn a_recording_of_another_version_says_which_and_which_is_read() {
+    let file = scratch("recorded").with_extension("divisi");
+    let read = Format::Recording.version();
+    for (version, by) in [(read - 1, "an older"), (read + 1, "a newer")] {
+        let mut bytes = hello(Format::Recording);
+        bytes[8..].copy_from_slice(&version.to_le_bytes());
+        fs::write(&file, [&bytes[..], b"whatever it has"].concat()).expect("written");
+        let path = file.to_str().expect("text");
+        for command in [&["report", path][..], &["replay", path, "--linear"]] {
+            let (code, error) = fails(command);
+            assert_eq!(code, Some(1));
+            let expected = format!(
+                "divisi: {path}: recorded by {by} Divisi: it has version {version}, and version \
+                 {read} is read here\n"
+            );
+            assert_eq!(error, expected);
+        }
+        let (_, error) = fails(&["check", path]);
+        let expected = format!("found a recording; `divisi replay {path}` plays it\n");
+        assert!(error.ends_with(&expected), "{error}");
+    }
 }

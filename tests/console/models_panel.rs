@@ -9,11 +9,14 @@ use divisi::deployment::{CatalogueChange, CataloguePreview, Handover, MemoryChan
 use divisi::device::MemberIndex;
 use divisi::metrics::LatencySummary;
 use divisi::session::{
-    CatalogueView, Command, ModelChangeState, ModelChangeView, ModelFigures, ModelKind,
-    ModelsChanged, Refusal,
+    CallerFigures, CallerView, CatalogueView, Command, DoorAddress, DoorProtocol, DoorView,
+    ModelCallers, ModelChangeState, ModelChangeView, ModelFigures, ModelKind, ModelsChanged,
+    Refusal,
 };
+use divisi_console::config::Config;
+use divisi_console::linear::LineDesk;
 
-use crate::fake::Bench;
+use crate::fake::{Bench, FakeSession};
 
 fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> CatalogueView {
     CatalogueView {
@@ -27,6 +30,7 @@ fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> Catalogu
             answered: 48_000,
             samples: 96_000,
             failed: 3,
+            refused: 412,
             requests_per_s: 812.0,
             samples_per_s: 1_624.0,
             latency: LatencySummary {
@@ -36,7 +40,51 @@ fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> Catalogu
                 ..LatencySummary::default()
             },
         },
+        asked: None,
     }
+}
+
+fn caller(name: &str, has_key: bool, per_second: f64, failed: u64) -> CallerView {
+    CallerView {
+        name: name.into(),
+        has_key,
+        figures: CallerFigures {
+            per_second,
+            calls: (per_second * 60.0) as u64,
+            failed,
+        },
+    }
+}
+
+/// Who asks a model: somebody with a key, one whose input is wrong, and others.
+fn asked() -> ModelCallers {
+    ModelCallers {
+        callers: vec![
+            caller("alice", true, 712.0, 0),
+            caller("10.0.3.17", false, 96.4, 16),
+        ],
+        others: Some((4, caller("", false, 3.6, 0).figures)),
+        refusals: vec![("bad input".into(), 12), ("no room".into(), 4)],
+    }
+}
+
+/// A door that is open, with `digits` version 2 asked over it.
+fn listens(bench: &mut Bench) {
+    bench.show(|shown| {
+        shown.door = Some(DoorView {
+            addresses: vec![DoorAddress {
+                protocol: DoorProtocol::Http,
+                address: ([127, 0, 0, 1], 8000).into(),
+                tls: false,
+                keys: true,
+            }],
+            window: Duration::from_secs(60),
+            rate_window: Duration::from_secs(10),
+            moment: Duration::from_secs(1),
+            ..DoorView::default()
+        });
+        shown.models[0].asked = Some(asked());
+    });
 }
 
 fn unserved(name: &str, reason: &str, failure: Option<&str>) -> CatalogueView {
@@ -84,6 +132,39 @@ fn models_are_listed_with_their_figures_or_why_they_are_not_served() {
         let bench = models(width, height);
         screen!(format!("models_{width}x{height}"), bench);
     }
+}
+
+#[test]
+fn who_asks_the_model_under_the_cursor_is_shown_with_what_was_refused() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        let mut bench = models(width, height);
+        listens(&mut bench);
+        screen!(format!("models_asked_{width}x{height}"), bench);
+        bench.keys("j");
+        assert!(!bench.text().contains("alice"), "{}", bench.text());
+    }
+}
+
+#[test]
+fn where_there_is_no_room_for_rows_who_asks_stands_on_a_line() {
+    let mut bench = models(80, 24);
+    listens(&mut bench);
+    bench.keys("\rLLLLLL");
+    let said = "asked by alice 712/s, 10.0.3.17 96/s, 4 others 3.6/s";
+    assert!(bench.text().contains(said), "{}", bench.text());
+}
+
+#[test]
+fn lines_tell_who_asks_which_model() {
+    let mut bench = models(80, 24);
+    listens(&mut bench);
+    let mut session = FakeSession::at(bench.desk.clone());
+    let mut desk = LineDesk::new(false, Config::default().terms);
+    let said = desk.line("status", &mut session).lines;
+    let expected = "asked digits version 2 in 60 s: alice 42720 calls, 0 failed; \
+                    10.0.3.17 5784 calls, 16 failed; 4 others 216 calls, 0 failed; \
+                    12 bad input; 4 no room";
+    assert!(said.iter().any(|line| line == expected), "{said:#?}");
 }
 
 #[test]
@@ -215,6 +296,28 @@ fn a_change_that_was_refused_is_told_in_the_message_and_at_the_model() {
     bench.show(|shown| shown.model_change = Some(refused("nobody")));
     let text = bench.text();
     assert!(text.contains("load `nobody`: it is too large"), "{text}");
+}
+
+#[test]
+fn the_sign_of_a_refused_change_goes_with_esc_or_after_a_minute_and_comes_with_the_next() {
+    let refused = |number: u64| ModelChangeView {
+        number,
+        change: load(),
+        state: ModelChangeState::Refused(Refusal::new(Code::DoesNotFit, "it is too large")),
+    };
+    let is_told = |bench: &mut Bench| bench.text().contains("load `digits` was refused");
+    let mut bench = models(80, 24);
+    bench.show(|shown| shown.model_change = Some(refused(7)));
+    assert!(is_told(&mut bench));
+    bench.press(KeyCode::Esc);
+    assert!(!is_told(&mut bench), "{}", bench.text());
+    assert!(bench.text().contains("9 models"), "nothing else was left");
+    bench.show(|shown| shown.model_change = Some(refused(8)));
+    assert!(is_told(&mut bench));
+    bench.show(|shown| shown.now += Duration::from_secs(59));
+    assert!(is_told(&mut bench));
+    bench.show(|shown| shown.now += Duration::from_secs(1));
+    assert!(!is_told(&mut bench), "{}", bench.text());
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn unloaded(name: &str) -> CatalogueView {
         unserved: Some("unloaded".into()),
         failure: None,
         figures: ModelFigures::default(),
+        asked: None,
     }
 }
 

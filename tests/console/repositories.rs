@@ -114,3 +114,92 @@ fn what_cannot_be_converted_says_so() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn commands_that_take_one_ensemble_say_so_of_a_repository_in_a_line() {
+    let models = Models::new(false);
+    let good = models.join("good/1/model.onnx");
+    for arguments in [
+        &["predict", models.path(), "--input", "none.csv"][..],
+        &["accuracy", models.path()],
+        &["plan", models.path(), "--rate", "10"],
+    ] {
+        let (code, error) = fails(arguments);
+        assert_eq!(code, Some(1));
+        let expected = format!(
+            "divisi: {}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), \
+             found a repository of models; name one of them, such as {}\n",
+            models.path(),
+            good.display()
+        );
+        assert_eq!(error, expected);
+    }
+    let report = divisi(&[
+        "report",
+        models.path(),
+        "--for",
+        "0.2",
+        "--devices",
+        "cpu:0",
+    ]);
+    let text = String::from_utf8(report.stdout).expect("text");
+    assert!(text.starts_with("good · serving · "), "{text}");
+}
+
+#[test]
+fn a_folder_that_is_no_ensemble_is_refused_with_what_was_looked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("text");
+    for arguments in [
+        &["predict", path, "--input", "none.csv"][..],
+        &["accuracy", path],
+        &["plan", path, "--rate", "10"],
+    ] {
+        let (_, error) = fails(arguments);
+        let expected = format!(
+            "divisi: {path}: expected an ensemble (a folder, its ensemble.toml, or an .onnx \
+             file), found a folder without ensemble.toml or pipeline.toml\n"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn names_of_folders_forge_no_lines_and_steer_no_terminal() {
+    let models = Models::new(false);
+    let forged = models.join("x\ndivisi: all is well\u{1b}[2J");
+    fs::create_dir_all(forged.join("1")).expect("a folder");
+    let name = "x\\ndivisi: all is well\\u{1b}[2J";
+    let checked = divisi(&["check", models.path()]);
+    let said = String::from_utf8(checked.stdout).expect("text");
+    assert!(
+        said.contains(&format!("\n{name}: {name}: expected a name")),
+        "{said}"
+    );
+    let report = divisi(&[
+        "report",
+        models.path(),
+        "--for",
+        "0.2",
+        "--devices",
+        "cpu:0",
+    ]);
+    let allocated = divisi(&["allocate", models.path(), "--devices", "cpu:0"]);
+    let told = format!("divisi: model `{name}` is not served: {name}: expected a name");
+    let notices = String::from_utf8(allocated.stderr).expect("text");
+    assert!(
+        notices.lines().any(|line| line.starts_with(&told)),
+        "{notices}"
+    );
+    for output in [
+        report.stdout,
+        report.stderr,
+        notices.into_bytes(),
+        said.into_bytes(),
+    ] {
+        let text = String::from_utf8(output).expect("text");
+        let forged = text.lines().find(|line| line.starts_with("divisi: all"));
+        assert_eq!(forged, None, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}

@@ -17,22 +17,22 @@ use crate::service::{SHORT, TestServer};
 use divisi_door::limits::ServerLimits;
 
 /// An answer: its messages, its status, and the words of an error.
-struct Answer {
+pub struct Answer {
     messages: Vec<Bytes>,
-    status: String,
+    pub status: String,
     words: String,
 }
 
 impl Answer {
     #[track_caller]
-    fn only<M: Message + Default>(&self) -> M {
+    pub fn only<M: Message + Default>(&self) -> M {
         assert_eq!(self.status, "0", "{}", self.words);
         M::decode(self.messages[0].clone()).expect("a message")
     }
 }
 
 /// Sends messages of a call, and reads all of the answer.
-fn ask(address: SocketAddr, path: &str, messages: &[Vec<u8>]) -> Answer {
+pub fn ask(address: SocketAddr, path: &str, messages: &[Vec<u8>]) -> Answer {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -82,7 +82,7 @@ async fn call(address: SocketAddr, path: &str, messages: &[Vec<u8>]) -> Answer {
     }
 }
 
-const INFERENCE: &str = "inference.GRPCInferenceService";
+pub const INFERENCE: &str = "inference.GRPCInferenceService";
 
 fn infer_all(server: &TestServer, method: &str, requests: &[proto::ModelInferRequest]) -> Answer {
     let messages: Vec<Vec<u8>> = requests.iter().map(Message::encode_to_vec).collect();

@@ -1,5 +1,6 @@
 //! A live session: what a console asks for happens, and shows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,11 +9,12 @@ use divisi::codes::Code;
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
 use divisi::ensemble::{BatchSize, Measure, PolicyKind};
 use divisi::search::Bounds;
-use divisi::serving::{Engine, EngineOptions};
+use divisi::serving::{Engine, EngineOptions, PipelineIndex, Request};
+use divisi::session::wire::{Delta, decode, encode};
 use divisi::session::{
-    ClientDoor, Command, DoorAddress, DoorProtocol, DoorView, EditPreview, LiveSession,
-    LoadPattern, LogLevel, Refusal, ReloadState, SearchKind, SearchOrder, SearchState, Session,
-    SessionRefusal, Setup, Snapshot,
+    CallerFigures, CallerView, ClientDoor, Command, DoorAddress, DoorProtocol, DoorView,
+    EditPreview, LiveSession, LoadPattern, LogLevel, ModelCallers, Refusal, ReloadState,
+    SearchKind, SearchOrder, SearchState, Session, SessionRefusal, Setup, Snapshot,
 };
 
 use crate::common::{apply, digits, everywhere, fakes, start, until};
@@ -208,7 +210,25 @@ fn where_both_matrices_do_not_fit_old_workers_drain_first_and_nothing_is_lost() 
     assert_eq!((later.counters.failed, later.counters.cancelled), (0, 0));
 }
 
-/// A door that is open or not, and nothing else.
+/// Somebody who asks, and is refused now and then.
+fn callers() -> ModelCallers {
+    let alice = CallerView {
+        name: "alice".into(),
+        has_key: true,
+        figures: CallerFigures {
+            per_second: 2.0,
+            calls: 120,
+            failed: 3,
+        },
+    };
+    ModelCallers {
+        callers: vec![alice],
+        others: None,
+        refusals: vec![("bad input".into(), 3)],
+    }
+}
+
+/// A door that is open or not, and who asks.
 #[derive(Default)]
 struct PaintedDoor(AtomicBool);
 
@@ -227,6 +247,11 @@ impl ClientDoor for PaintedDoor {
                 .collect(),
             ..DoorView::default()
         }
+    }
+
+    fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
+        let of = |name: &str| ((name.to_owned(), "1".to_owned()), callers());
+        [of("digits"), of("unloaded long ago")].into()
     }
 
     fn open(&self) -> Result<(), Refusal> {
@@ -264,6 +289,45 @@ fn a_door_is_shown_opened_and_closed_and_what_an_address_lacks_is_logged() {
     );
     session.command(Command::Listen(false)).expect("it closes");
     assert!(!is_open(&mut session));
+}
+
+#[test]
+fn who_asks_a_model_is_shown_at_the_model_here_and_in_other_consoles() {
+    let mut alone = session();
+    assert_eq!(alone.snapshot().models[0].asked, None);
+    let mut session = session().with_door(Arc::new(PaintedDoor::default()));
+    let shown = session.snapshot();
+    assert_eq!(shown.models.len(), 1);
+    assert_eq!(shown.models[0].asked, Some(callers()));
+    let mut other = alone.snapshot();
+    let delta = Delta::between(&other, &shown).expect("a difference");
+    let sent: Delta = decode(&encode(&delta).expect("bytes")).expect("a difference");
+    sent.apply(&mut other).expect("it fits");
+    assert_eq!(other.models, shown.models);
+}
+
+#[test]
+fn a_request_that_is_refused_before_the_engine_is_asked_counts_for_its_entry() {
+    let ensemble = digits();
+    let engine = Arc::new(start(&ensemble, fakes(&ensemble)));
+    let mut session = LiveSession::new(Arc::clone(&engine), fakes(&ensemble), None);
+    engine.telemetry().count_refusal(PipelineIndex(0));
+    engine.telemetry().count_refusal(PipelineIndex(7));
+    assert!(engine.predict(Request::new(&[])).is_err());
+    let shown = session.snapshot();
+    let figures = shown.models[0].figures;
+    assert_eq!((figures.refused, figures.failed), (2, 0));
+    assert_eq!(shown.counters.refused, 1, "of all, what the engine refused");
+}
+
+#[test]
+fn a_line_of_the_log_is_one_line_whatever_it_tells_of() {
+    let mut session = session();
+    session.warn("model `x\n12.0 s: all is well\u{1b}[2J` is not served");
+    let log = session.snapshot().log;
+    let last = log.last().map(|line| line.text.clone());
+    let escaped = r"model `x\n12.0 s: all is well\u{1b}[2J` is not served";
+    assert_eq!(last.as_deref(), Some(escaped));
 }
 
 #[test]

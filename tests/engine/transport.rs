@@ -305,7 +305,9 @@ fn another_version_and_other_files_are_named() {
         bytes[8..10].copy_from_slice(&version.to_le_bytes());
         fs::write(&path, &bytes).expect("written");
         let error = RecordingReader::open(&path).expect_err("another version");
-        let said = format!("recorded by a{said} Divisi: version {version}, expected {known}");
+        let said = format!(
+            "recorded by a{said} Divisi: it has version {version}, and version {known} is read here"
+        );
         assert_eq!(error.to_string(), said);
     }
     fs::write(&path, "sample,class\n1,2\n").expect("written");

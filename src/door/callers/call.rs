@@ -6,6 +6,7 @@ use std::sync::Arc;
 use divisi::lock::Leaf;
 
 use crate::error::ErrorKind;
+use crate::service::ModelDescription;
 
 use super::Callers;
 use super::who::CallerName;
@@ -20,10 +21,19 @@ enum CallEnd {
     Failed(ErrorKind),
 }
 
+/// The facts of a call so far.
+#[derive(Clone)]
+struct CallState {
+    who: CallerName,
+    /// The model that it asks, where it is known.
+    model: Option<Arc<ModelDescription>>,
+    end: CallEnd,
+}
+
 /// A call that is counted once it is dropped.
 pub(crate) struct CountedCall {
     callers: Arc<Callers>,
-    state: Leaf<(CallerName, CallEnd)>,
+    state: Leaf<CallState>,
 }
 
 impl CountedCall {
@@ -35,45 +45,55 @@ impl CountedCall {
     fn of(callers: &Arc<Callers>, who: CallerName) -> Self {
         CountedCall {
             callers: Arc::clone(callers),
-            state: Leaf::new((who, CallEnd::default())),
+            state: Leaf::new(CallState {
+                who,
+                model: None,
+                end: CallEnd::default(),
+            }),
         }
     }
 
     /// Begins a call within this one, by the same caller.
     pub(crate) fn within(&self) -> Self {
-        CountedCall::of(&self.callers, self.state.lock().0.clone())
+        CountedCall::of(&self.callers, self.state.lock().who.clone())
     }
 
     /// Notes whose key came with it.
     pub(crate) fn is_by(&self, key: Arc<str>) {
-        self.state.lock().0 = CallerName::Key(key);
+        self.state.lock().who = CallerName::Key(key);
+    }
+
+    /// Notes the model that it asks.
+    pub(crate) fn asks(&self, model: &Arc<ModelDescription>) {
+        self.state.lock().model = Some(Arc::clone(model));
     }
 
     /// Notes that it is answered, unless it failed before.
     pub(crate) fn is_answered(&self) {
         let mut state = self.state.lock();
-        if state.1 == CallEnd::GivenUp {
-            state.1 = CallEnd::Answered;
+        if state.end == CallEnd::GivenUp {
+            state.end = CallEnd::Answered;
         }
     }
 
     /// Notes how it failed. The first note is the one that knows best.
     pub(crate) fn fails(&self, kind: ErrorKind) {
         let mut state = self.state.lock();
-        if !matches!(state.1, CallEnd::Failed(_)) {
-            state.1 = CallEnd::Failed(kind);
+        if !matches!(state.end, CallEnd::Failed(_)) {
+            state.end = CallEnd::Failed(kind);
         }
     }
 }
 
 impl Drop for CountedCall {
     fn drop(&mut self) {
-        let (who, end) = self.state.lock().clone();
-        let failed = match end {
+        let state = self.state.lock().clone();
+        let failed = match state.end {
             CallEnd::Answered => None,
             CallEnd::Failed(kind) => Some(kind),
             CallEnd::GivenUp => Some(ErrorKind::Cancelled),
         };
-        self.callers.count(&who, failed);
+        let model = state.model.as_deref();
+        self.callers.count(&state.who, model, failed);
     }
 }

@@ -1,13 +1,19 @@
-//! Who asks: the calls of each client over the last minute, and what was refused or failed by its
-//! reason, for an operator who watches.
+//! Who asks: the calls of each client over the last minute, to all models and to each, and what was
+//! refused or failed by its reason, for an operator who watches.
 
 mod call;
+mod counts;
 mod ledger;
+mod models;
 mod moments;
+mod refusals;
+mod table;
 mod who;
 
 pub(crate) use call::CountedCall;
-pub use ledger::{CallFigures, CallerLedger, CallersSeen};
+pub use counts::CallFigures;
+pub use ledger::{CallerLedger, CallersSeen};
+pub use models::ModelSeen;
 pub use moments::{MOMENT, MOMENTS};
 pub use who::{CallerName, RATE_MOMENTS};
 
@@ -17,6 +23,7 @@ use std::time::Instant;
 use divisi::lock::Leaf;
 
 use crate::error::ErrorKind;
+use crate::service::ModelDescription;
 
 /// Counts the calls of a server, from all its threads.
 pub(crate) struct Callers {
@@ -34,10 +41,17 @@ impl Default for Callers {
 }
 
 impl Callers {
-    /// Counts a call that is over; `failed` says how, where it did.
-    fn count(&self, who: &CallerName, failed: Option<ErrorKind>) {
+    /// Counts a call that is over, and the model that it asked; `failed` says how, where it did.
+    fn count(&self, who: &CallerName, model: Option<&ModelDescription>, failed: Option<ErrorKind>) {
         let now = self.began.elapsed();
-        self.ledger.lock().count(now, who, failed);
+        let mut ledger = self.ledger.lock();
+        match model {
+            None => ledger.count(now, who, failed),
+            Some(model) => {
+                let model = (&*model.name, &*model.version);
+                ledger.count_of_model(now, model, who, failed);
+            }
+        }
     }
 
     /// Counts something that was refused before it was a call of anybody, such as a connection.
@@ -50,5 +64,11 @@ impl Callers {
     pub(crate) fn seen(self: &Arc<Self>) -> CallersSeen {
         let now = self.began.elapsed();
         self.ledger.lock().seen(now)
+    }
+
+    /// Returns what was counted by now of each version of a model that was asked lately.
+    pub(crate) fn models_seen(&self) -> Vec<ModelSeen> {
+        let now = self.began.elapsed();
+        self.ledger.lock().models_seen(now)
     }
 }

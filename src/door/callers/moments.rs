@@ -61,9 +61,9 @@ impl MomentCounts {
     /// Returns how often it happened a second in the last `moments` that are over.
     pub(super) fn rate(&self, moments: usize) -> f64 {
         let moments = moments.clamp(1, MOMENTS - 1);
-        let series = self.series();
-        let over = series.iter().rev().skip(1).take(moments);
-        let sum: u64 = over.map(|count| u64::from(*count)).sum();
+        let over = (1..=moments as u64).filter_map(|at| self.newest.checked_sub(at));
+        let counts = over.filter_map(|moment| self.counts.get(self.place(moment)));
+        let sum: u64 = counts.map(|count| u64::from(*count)).sum();
         sum as f64 / (MOMENT.as_secs_f64() * moments as f64)
     }
 

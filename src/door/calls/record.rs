@@ -8,7 +8,7 @@ use divisi::lock::Leaf;
 
 use crate::callers::CountedCall;
 use crate::error::{ErrorKind, ServiceError};
-use crate::service::InferenceTimes;
+use crate::service::{InferenceTimes, ModelDescription};
 
 use super::finished::{FinishedCall, HTTP};
 use super::recorder::CallRecorder;
@@ -132,12 +132,15 @@ impl CallRecord {
     }
 
     /// Notes that a model is asked now.
-    pub(crate) fn asks(&self, model: &str, version: &str, id: &str) {
+    pub(crate) fn asks(&self, model: &Arc<ModelDescription>, id: &str) {
+        if let Some(counted) = &self.counted {
+            counted.asks(model);
+        }
         if let Some(open) = &self.open {
             let mut facts = open.facts.lock();
             facts.asked = open.began.elapsed();
-            facts.model = model.to_owned();
-            facts.version = version.to_owned();
+            facts.model = model.name.clone();
+            facts.version = model.version.clone();
             facts.id = id.to_owned();
         }
     }

@@ -249,6 +249,13 @@ impl ModelService for EnsembleService {
         }
     }
 
+    fn count_refusal(&self, model: &ModelId) {
+        let served = self.0.served();
+        if let Ok(model) = served.find(model) {
+            model.count_refusal(&served.engine);
+        }
+    }
+
     fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
         let loaded = self.0.deployment()?.load_as(name, by);
         loaded.map_err(|error| ServiceError::coded(&error))

@@ -19,7 +19,7 @@ use crate::service::{
 };
 
 use super::answers::AnswerForm;
-use super::inputs::{self, sample_rows};
+use super::inputs::{self, SampleRows, sample_rows};
 
 /// See the module's text.
 pub(super) struct ServedModel {
@@ -100,6 +100,11 @@ impl ServedModel {
         }
     }
 
+    /// Counts a request that was refused before the engine was asked.
+    pub(super) fn count_refusal(&self, engine: &Engine) {
+        engine.telemetry().count_refusal(self.pipeline);
+    }
+
     /// Refuses a request of other than so many samples, where a model always takes as many.
     fn check_batch(&self, tensors: &[NamedTensor]) -> Result<(), ServiceError> {
         let Some(size) = self.description.exactly else {
@@ -117,12 +122,8 @@ impl ServedModel {
         }
     }
 
-    /// Sends a request to the engine; what it returns waits for the answer.
-    pub(super) fn ask(
-        &self,
-        engine: &Arc<Engine>,
-        asked: &InferenceRequest,
-    ) -> Result<InferenceFuture, NotTaken> {
+    /// Returns the outputs that a request wants, and its samples.
+    fn read(&self, asked: &InferenceRequest) -> Result<(Vec<usize>, SampleRows), ServiceError> {
         let wanted = self.form.wanted(&asked.outputs, &self.description.name)?;
         let batched: Vec<NamedTensor>;
         let tensors = match self.single {
@@ -134,6 +135,18 @@ impl ServedModel {
         };
         self.check_batch(tensors)?;
         let rows = sample_rows(&self.description.signature, tensors)?;
+        Ok((wanted, rows))
+    }
+
+    /// Sends a request to the engine; what it returns waits for the answer.
+    pub(super) fn ask(
+        &self,
+        engine: &Arc<Engine>,
+        asked: &InferenceRequest,
+    ) -> Result<InferenceFuture, NotTaken> {
+        // What the engine refuses it counts by itself.
+        let read = self.read(asked);
+        let (wanted, rows) = read.inspect_err(|_| self.count_refusal(engine))?;
         let computed = self.form.computed(&wanted);
         let request = Request {
             deadline: asked.deadline,

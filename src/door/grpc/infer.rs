@@ -19,6 +19,11 @@ use crate::protocol::{
 
 use super::contents::bytes_of;
 
+/// Returns the model that a request names.
+pub(super) fn asked_model(request: &ModelInferRequest) -> ModelId {
+    ModelId::new(&*request.model_name, &*request.model_version)
+}
+
 /// Reads a request. Raw contents stay in the buffer that they arrived in.
 ///
 /// # Errors

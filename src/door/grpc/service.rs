@@ -20,7 +20,7 @@ use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
 use super::body::HeldBytes;
-use super::infer::{read_call, write_reply};
+use super::infer::{asked_model, read_call, write_reply};
 use super::status::deadline;
 use super::stream::{AnswerStream, SentKey};
 use super::views;
@@ -141,10 +141,13 @@ impl GrpcInferenceService for GrpcService {
         &self,
         request: Request<proto::ModelInferRequest>,
     ) -> Answered<proto::ModelInferResponse> {
-        let within = deadline(request.metadata())?;
         let record = record(&request);
-        let call = read_call(request.into_inner(), &self.0.limits)
-            .inspect_err(|error| record.fails_by(error.kind()))?;
+        let within = deadline(request.metadata());
+        let request = request.into_inner();
+        let model = asked_model(&request);
+        let read = within.and_then(|within| Ok((within, read_call(request, &self.0.limits)?)));
+        let (within, call) =
+            read.inspect_err(|error| self.0.count_refusal(&model, error, &record))?;
         let reply = self.0.infer(call, within, &record).await?;
         Ok(Response::new(write_reply(reply)))
     }

@@ -19,7 +19,7 @@ use crate::limits::no_memory;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
 use crate::protocol::ParameterValue;
 
-use super::infer::{parameter, read_call, write_reply};
+use super::infer::{asked_model, parameter, read_call, write_reply};
 
 /// The name of a request of a stream, in records.
 const REQUEST: &str = "ModelStreamInfer request";
@@ -144,11 +144,13 @@ async fn answered(
     request: ModelInferRequest,
     record: &CallRecord,
 ) -> Result<ModelInferResponse, ServiceError> {
+    let model = asked_model(&request);
     let mut held = gateway.bodies.share();
-    if !held.take(request.encoded_len()) {
-        return Err(no_memory());
-    }
-    let call = read_call(request, &gateway.limits)?;
+    let read = match held.take(request.encoded_len()) {
+        true => read_call(request, &gateway.limits),
+        false => Err(no_memory()),
+    };
+    let call = read.inspect_err(|error| gateway.count_refusal(&model, error, record))?;
     Ok(write_reply(gateway.infer(call, None, record).await?))
 }
 

@@ -3,7 +3,7 @@
 use divisi::tensor::TensorSpec;
 
 use crate::describe::{platform, rows, shape};
-use crate::metrics::{ModelStatistics, TimedCount};
+use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
 use crate::regions::RegionStatus;
@@ -28,9 +28,22 @@ pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse
     }
 }
 
+fn duration(TimedCount { count, ns }: TimedCount) -> Option<proto::StatisticDuration> {
+    Some(proto::StatisticDuration { count, ns })
+}
+
+fn batches(of: &BatchStatistics) -> proto::InferBatchStatistics {
+    proto::InferBatchStatistics {
+        batch_size: of.size,
+        compute_input: duration(of.input),
+        compute_infer: duration(of.compute),
+        compute_output: duration(of.output),
+    }
+}
+
 /// Returns the statistics of a model.
 pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
-    let of = |TimedCount { count, ns }: TimedCount| Some(proto::StatisticDuration { count, ns });
+    let of = duration;
     proto::ModelStatistics {
         name: model.name.clone(),
         version: model.version.clone(),
@@ -47,6 +60,7 @@ pub(super) fn statistics(model: &ModelStatistics) -> proto::ModelStatistics {
             cache_hit: of(model.hits),
             cache_miss: of(model.misses),
         }),
+        batch_stats: model.batches.iter().map(batches).collect(),
         ..proto::ModelStatistics::default()
     }
 }

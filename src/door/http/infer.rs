@@ -26,14 +26,26 @@ pub(super) async fn infer(
     record: &CallRecord,
 ) -> Result<Response<ChunkedBody>, ServiceError> {
     let (parts, body) = request.into_parts();
-    let encoding = Encoding::of_request(&parts.headers)?;
+    let received = received(gateway, model.clone(), &parts.headers, body).await;
+    let (call, _held) =
+        received.inspect_err(|error| gateway.count_refusal(&model, error, record))?;
+    let reply = gateway.infer(call, None, record).await?;
+    Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
+}
+
+/// Receives and reads a request.
+async fn received(
+    gateway: &Gateway,
+    model: ModelId,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
+    let encoding = Encoding::of_request(headers)?;
     let mut body = gather(gateway, body, gateway.limits.body).await?;
     if let Some(encoding) = encoding {
         body = unpacked(gateway, body, encoding, gateway.limits.body).await?;
     }
-    let (call, _held) = read(gateway, model, &parts.headers, body)?;
-    let reply = gateway.infer(call, None, record).await?;
-    Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
+    read(gateway, model, headers, body)
 }
 
 /// Reads a request. What it holds of memory is counted from then on: of JSON, the tensors that were

@@ -4,7 +4,7 @@ use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
 use crate::describe::{EXTENSIONS, VERSION, platform, rows, shape};
-use crate::metrics::{ModelStatistics, TimedCount};
+use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
 use crate::regions::RegionStatus;
 use crate::service::{ListedModel, ModelDescription};
 
@@ -148,9 +148,28 @@ struct ModelStatisticsView<'a> {
     inference_count: u64,
     execution_count: u64,
     inference_stats: InferenceStatisticsView,
-    batch_stats: [(); 0],
+    batch_stats: Vec<BatchStatisticsView>,
     memory_usage: [(); 0],
     response_stats: Empty,
+}
+
+#[derive(Serialize)]
+struct BatchStatisticsView {
+    batch_size: u64,
+    compute_input: TimedCountView,
+    compute_infer: TimedCountView,
+    compute_output: TimedCountView,
+}
+
+impl From<&BatchStatistics> for BatchStatisticsView {
+    fn from(of: &BatchStatistics) -> Self {
+        BatchStatisticsView {
+            batch_size: of.size,
+            compute_input: of.input.into(),
+            compute_infer: of.compute.into(),
+            compute_output: of.output.into(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -174,7 +193,7 @@ impl<'a> StatisticsView<'a> {
             inference_count: model.samples,
             execution_count: model.executions,
             inference_stats: InferenceStatisticsView::of(model),
-            batch_stats: [],
+            batch_stats: model.batches.iter().map(Into::into).collect(),
             memory_usage: [],
             response_stats: Empty {},
         };

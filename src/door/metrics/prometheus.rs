@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::service::Gauge;
 
-use super::tally::{ModelStatistics, TimedCount};
+use super::tally::ModelStatistics;
+use super::timed::TimedCount;
 
 /// A metric of models: its name, help, whether it counts, and its value.
 type ModelMetric = (

@@ -12,14 +12,8 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::ModelId;
 use crate::service::{InferenceAnswer, ModelDescription};
 
-/// How often something happened, and how long it took in all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TimedCount {
-    /// How often.
-    pub count: u64,
-    /// Nanoseconds in all.
-    pub ns: u64,
-}
+use super::batches::{BatchStatistics, BatchTally};
+use super::timed::{Counter, TimedCount};
 
 /// The statistics of a version of a model since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +32,7 @@ pub(crate) struct ModelStatistics {
     pub success: TimedCount,
     /// Requests that failed, or were refused.
     pub fail: TimedCount,
-    /// Requests that failed, by reason.
+    /// The same by reason.
     pub reasons: Vec<(&'static str, u64)>,
     /// Their waiting.
     pub queue: TimedCount,
@@ -52,6 +46,9 @@ pub(crate) struct ModelStatistics {
     pub hits: TimedCount,
     /// Requests whose answers were looked for and not there.
     pub misses: TimedCount,
+    /// The batches that ran, by their sizes: its own, and those of its members that are no models
+    /// by themselves.
+    pub batches: Vec<BatchStatistics>,
     /// Requests under way.
     pub pending: u64,
 }
@@ -65,28 +62,6 @@ pub(crate) enum CacheUse {
     Hit(Duration),
     /// It was not.
     Miss(Duration),
-}
-
-/// A [`TimedCount`] that is counted from any thread.
-#[derive(Debug, Default)]
-struct Counter {
-    count: AtomicU64,
-    ns: AtomicU64,
-}
-
-impl Counter {
-    fn add(&self, time: Duration) {
-        self.count.fetch_add(1, Ordering::Relaxed);
-        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.ns.fetch_add(ns, Ordering::Relaxed);
-    }
-
-    fn read(&self) -> TimedCount {
-        TimedCount {
-            count: self.count.load(Ordering::Relaxed),
-            ns: self.ns.load(Ordering::Relaxed),
-        }
-    }
 }
 
 /// The reasons of failures, as Triton names them.
@@ -107,6 +82,7 @@ pub(crate) struct ModelTally {
     output: Counter,
     hits: Counter,
     misses: Counter,
+    batches: BatchTally,
     pending: AtomicI64,
 }
 
@@ -148,9 +124,14 @@ impl ModelTally {
         }
         let rows: usize = all.clone().map(|run| run.rows).sum();
         self.samples.fetch_add(rows as u64, Ordering::Relaxed);
-        self.executions
-            .fetch_add(batches_begun(all), Ordering::Relaxed);
+        let batches = self.batches.count(all);
+        self.executions.fetch_add(batches, Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
+    }
+
+    /// Counts a request that was refused while it was read.
+    pub(crate) fn refuse(&self, kind: ErrorKind) {
+        self.failed(Duration::ZERO, kind);
     }
 
     fn failed(&self, took: Duration, kind: ErrorKind) {
@@ -180,15 +161,10 @@ impl ModelTally {
             output: self.output.read(),
             hits: self.hits.read(),
             misses: self.misses.read(),
+            batches: self.batches.read(),
             pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
         }
     }
-}
-
-/// Returns the batches whose first rows are those of runs: so each is counted once, whoever shares it.
-fn batches_begun<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
-    let begun = runs.filter(|run| run.batch.is_some_and(|batch| batch.is_first));
-    begun.count() as u64
 }
 
 /// Returns the milliseconds of Unix time.
@@ -252,19 +228,23 @@ impl Tallies {
         Arc::clone(self.by_model.write().entry(key).or_default())
     }
 
-    /// Counts the runs of a model's steps that are those of other models. Returns the batches that
+    /// Counts the runs of a model's steps, each at the model that does it. Returns the batches that
     /// are its own: those that it began, or one where it is no single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
         let mut own = None;
+        let tally = self.of(model);
         for (number, step) in model.steps.iter().enumerate() {
-            let Some(doer) = &step.model else {
-                continue;
-            };
             let of_step = runs.iter().filter(|run| run.step.get() == number);
-            if model.is(doer) {
-                own = Some(batches_begun(of_step));
-            } else if let Some(last) = of_step.clone().next_back() {
-                self.of_other(doer).ran(last, of_step);
+            match &step.model {
+                None => {
+                    tally.batches.count(of_step);
+                }
+                Some(doer) if model.is(doer) => own = Some(tally.batches.count(of_step)),
+                Some(doer) => {
+                    if let Some(last) = of_step.clone().next_back() {
+                        self.of_other(doer).ran(last, of_step);
+                    }
+                }
             }
         }
         own.unwrap_or(1)

@@ -42,6 +42,8 @@ pub(crate) struct EngineCounters {
 pub(crate) struct EntryTally {
     /// Requests that failed.
     pub failed: u64,
+    /// Requests that were not let in.
+    pub refused: u64,
     requests: RateRing,
     samples: RateRing,
     latency: LatencyTally,
@@ -51,6 +53,7 @@ impl Default for EntryTally {
     fn default() -> Self {
         EntryTally {
             failed: 0,
+            refused: 0,
             requests: RateRing::new(MOMENT, MOMENTS),
             samples: RateRing::new(MOMENT, MOMENTS),
             latency: LatencyTally::default(),
@@ -67,6 +70,8 @@ pub struct EntryStats {
     pub samples: u64,
     /// Requests that were let in and failed.
     pub failed: u64,
+    /// Requests that were not let in, be it by the engine or by whoever reads them for it.
+    pub refused: u64,
     /// Requests answered a second, over the last second.
     pub requests_per_s: f64,
     /// Samples answered a second, over the last second.
@@ -91,6 +96,7 @@ impl EntryTally {
             answered: self.requests.total() as u64,
             samples: self.samples.total() as u64,
             failed: self.failed,
+            refused: self.refused,
             requests_per_s: self.requests.rate(now, lately),
             samples_per_s: self.samples.rate(now, lately),
             latency: self.latency.view(now, None),

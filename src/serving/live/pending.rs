@@ -182,6 +182,16 @@ impl EngineState {
         let served = self.served(request.pipeline);
         let served =
             served.ok_or_else(|| Refused::Closed("nothing of that number is served".into()))?;
+        let staged = self.stage_for(served, request, reply);
+        staged.inspect_err(|_| served.refused())
+    }
+
+    fn stage_for(
+        &self,
+        served: &Arc<ServedEnsemble>,
+        request: Request<'_>,
+        reply: Reply,
+    ) -> Result<RequestKey, Refused> {
         let ensemble = &served.ensemble;
         let width = ensemble.input.shape.elements();
         let pipeline = ensemble.pipeline.as_ref();

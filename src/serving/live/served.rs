@@ -138,4 +138,9 @@ impl ServedEnsemble {
     pub(super) fn failed(&self) {
         self.tally.lock().failed += 1;
     }
+
+    /// Counts a request that was not let in.
+    pub(super) fn refused(&self) {
+        self.tally.lock().refused += 1;
+    }
 }

@@ -133,6 +133,13 @@ impl<'a> Telemetry<'a> {
         served.map(|entry| entry.tally.lock().stats(now)).collect()
     }
 
+    /// Counts a request to an entry of the catalogue that was refused before the engine was asked.
+    pub fn count_refusal(&self, pipeline: PipelineIndex) {
+        if let Some(served) = self.state.served(pipeline) {
+            served.refused();
+        }
+    }
+
     /// Returns the shares of samples that the entries of the catalogue have answered since the start, or
     /// `None` if there are none.
     pub fn seen_mix(&self) -> Option<Mix> {

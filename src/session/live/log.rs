@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::serving::{EngineEvent, Leaf, LogTarget, UntracedLine};
 use crate::session::{LogEntry, LogLevel};
+use crate::words::one_line;
 
 /// Older lines are forgotten.
 const LOG_LINES: usize = 500;
@@ -46,6 +47,7 @@ impl Log {
 
     /// Keeps a line that is traced elsewhere; the oldest one goes where the log is full.
     pub(super) fn keep(&self, at: Duration, level: LogLevel, text: String) {
+        let text = one_line(&text).into_owned();
         let mut lines = self.lines.lock();
         if lines.len() >= LOG_LINES {
             lines.pop_front();

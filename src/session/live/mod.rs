@@ -195,7 +195,11 @@ impl LiveSession {
         let figures = self.session.engine.telemetry().entries();
         let deployment = self.deployment.as_ref();
         let statuses = deployment.map(|(deployment, _)| deployment.models());
-        models::views(catalogue, &figures, statuses.unwrap_or_default())
+        let mut views = models::views(catalogue, &figures, statuses.unwrap_or_default());
+        if let Some(door) = &self.door {
+            models::add_callers(&mut views, door.callers_of_models());
+        }
+        views
     }
 }
 

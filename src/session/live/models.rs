@@ -1,12 +1,13 @@
 //! The models of a catalogue as a console shows them, and what became of them as lines of the log.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::deployment::{CatalogueChange, LoadState, ModelStatus};
 use crate::serving::EntryStats;
 use crate::session::{
-    CatalogueView, LogLevel, ModelChangeState, ModelFigures, ModelKind, ModelsChanged,
+    CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind, ModelsChanged,
 };
 
 /// Returns the models that are served, then those that are not.
@@ -28,6 +29,7 @@ pub(super) fn views(
         unserved: None,
         failure: failure_of(entry),
         figures: figures_of(stats),
+        asked: None,
     });
     // A change may be under way that the statuses do not know of yet.
     let is_served = |name: &str| catalogue.find(name, None).is_some();
@@ -42,9 +44,22 @@ pub(super) fn views(
             unserved: Some(reason.clone()),
             failure: status.failure.clone(),
             figures: ModelFigures::default(),
+            asked: None,
         }),
     });
     served.chain(others).collect()
+}
+
+/// Adds who asks each model over the network.
+pub(super) fn add_callers(
+    models: &mut [CatalogueView],
+    mut callers: BTreeMap<(String, String), ModelCallers>,
+) {
+    for model in models {
+        let version = model.version.map(|version| version.to_string());
+        let key = (model.name.clone(), version.unwrap_or_default());
+        model.asked = callers.remove(&key);
+    }
 }
 
 fn kind_of(entry: &CatalogueEntry) -> ModelKind {
@@ -63,6 +78,7 @@ fn figures_of(stats: &EntryStats) -> ModelFigures {
         answered: stats.answered,
         samples: stats.samples,
         failed: stats.failed,
+        refused: stats.refused,
         requests_per_s: stats.requests_per_s,
         samples_per_s: stats.samples_per_s,
         latency: *lately,

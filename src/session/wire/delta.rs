@@ -259,6 +259,10 @@ fn check(shown: &Snapshot) -> Result<(), WireError> {
         bounded("callers", door.callers.len())?;
         bounded("reasons of refusals", door.refusals.len())?;
     }
+    for asked in shown.models.iter().filter_map(|m| m.asked.as_ref()) {
+        bounded("callers", asked.callers.len())?;
+        bounded("reasons of refusals", asked.refusals.len())?;
+    }
     bounded("models", shown.graphs.len())?;
     for graph in &shown.graphs {
         bounded("steps", graph.steps.len())?;

@@ -34,7 +34,9 @@ pub enum WireError {
     #[error("not {0}: it begins otherwise")]
     Foreign(&'static str),
     /// The version is newer than this one.
-    #[error("{what} by a newer Divisi: version {found}, expected {expected}")]
+    #[error(
+        "{what} by a newer Divisi: it has version {found}, and version {expected} is read here"
+    )]
     Newer {
         /// The kind of format.
         what: &'static str,
@@ -44,7 +46,9 @@ pub enum WireError {
         expected: u16,
     },
     /// The version is older than this one.
-    #[error("{what} by an older Divisi: version {found}, expected {expected}")]
+    #[error(
+        "{what} by an older Divisi: it has version {found}, and version {expected} is read here"
+    )]
     Older {
         /// The kind of format.
         what: &'static str,
@@ -129,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Whether models have delays of their own is known since 10.
-            Format::Recording => 10,
+            // Who asks which model, and what was refused of each, is known since 11.
+            Format::Recording => 11,
             // Likewise.
-            Format::Connection => 10,
+            Format::Connection => 11,
         }
     }
 

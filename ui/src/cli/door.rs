@@ -1,16 +1,19 @@
 //! The door to the network as a session steers it: a server of the protocol that is started and ended
 //! while models are served.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{mem, thread};
 
 use anyhow::Result;
 use divisi::deployment::Deployment;
 use divisi::session::{
-    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, Refusal,
-    RefusalCount, SessionRefusal,
+    CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
+    Refusal, RefusalCount, SessionRefusal,
 };
-use divisi_door::callers::{CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, RATE_MOMENTS};
+use divisi_door::callers::{
+    CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, ModelSeen, RATE_MOMENTS,
+};
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::error::ErrorKind;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
@@ -93,6 +96,13 @@ impl ClientDoor for OperatedDoor {
         }
     }
 
+    fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
+        match &*self.state() {
+            Listening::Open(server) => server.models_seen().into_iter().map(of_model).collect(),
+            Listening::Shut | Listening::Ending(_) => BTreeMap::new(),
+        }
+    }
+
     fn open(&self) -> Result<(), Refusal> {
         let mut state = self.state();
         match mem::take(&mut *state) {
@@ -155,6 +165,18 @@ fn of_server(server: &InferenceServer, counted: DoorView) -> DoorView {
             .collect(),
         ..counted
     }
+}
+
+fn of_model(seen: ModelSeen) -> ((String, String), ModelCallers) {
+    let refusals = seen.refusals.into_iter();
+    let callers = ModelCallers {
+        callers: seen.callers.into_iter().map(caller).collect(),
+        others: seen.others.map(|(count, all)| (count, figures(all))),
+        refusals: refusals
+            .map(|(kind, count)| (reason(kind).to_owned(), count))
+            .collect(),
+    };
+    ((seen.name, seen.version), callers)
 }
 
 fn addresses(at: Addresses) -> Vec<DoorAddress> {

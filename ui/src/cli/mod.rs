@@ -42,6 +42,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use divisi::compute::Family;
+use divisi::words::one_line;
 
 use accuracy::AccuracyArgs;
 use allocate::AllocateArgs;
@@ -210,7 +211,10 @@ pub fn main() -> ExitCode {
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // Nothing is left to do where even the error cannot be written.
-            let _ = writeln!(io::stderr(), "divisi: {error:#}");
+            let text = format!("divisi: {error:#}");
+            let _ = text
+                .lines()
+                .try_for_each(|line| writeln!(io::stderr(), "{}", one_line(line)));
             ExitCode::FAILURE
         }
     }

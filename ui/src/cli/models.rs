@@ -15,6 +15,7 @@ use divisi::device::Devices;
 use divisi::ensemble::PolicyKind;
 use divisi::load::{LoadPattern, usual_load};
 use divisi::serving::EngineOptions;
+use divisi::words::one_line;
 use divisi_repository::{Repository, RepositorySource};
 
 use super::args::{MoreModels, ServingTarget};
@@ -313,6 +314,6 @@ fn folder_name(path: &Path) -> String {
 /// Returns why no model is served.
 fn none_served(read: &ModelsRead) -> String {
     let failures = read.failures.iter();
-    let lines = failures.map(|(name, why)| format!("\n  model `{name}`: {why}"));
+    let lines = failures.map(|(name, why)| format!("\n  model `{}`: {why}", one_line(name)));
     format!("no model can be served{}", lines.collect::<String>())
 }

@@ -1,7 +1,7 @@
 //! Opens what the command line names: an ensemble, its devices, a matrix, an engine.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +14,8 @@ use divisi::ensemble::{Ensemble, Files, SampleForm, Samples};
 use divisi::reading;
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
+use divisi::session::record::RecordingReader;
+use divisi::words::one_line;
 use divisi_repository::Repository;
 
 use super::args::{SampleFiles, ServingTarget};
@@ -85,7 +87,7 @@ pub(super) fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Resu
 /// Prints notices on standard error.
 pub(super) fn say(notices: &[String]) {
     for notice in notices {
-        let _ = writeln!(io::stderr(), "divisi: {notice}");
+        let _ = writeln!(io::stderr(), "divisi: {}", one_line(notice));
     }
 }
 
@@ -108,12 +110,35 @@ pub(crate) fn files(path: &Path) -> Result<Files> {
             "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
              file of samples; `divisi predict ENSEMBLE --input {name}` answers them"
         ),
+        _ if path.is_file() && RecordingReader::is_one(path) => bail!(
+            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
+             recording; `divisi replay {name}` plays it"
+        ),
         _ if Repository::is_at(path) => bail!(
             "{name}: expected one ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
-             repository of models; name the file of one of them, such as MODEL/1/model.onnx"
+             repository of models; name one of them, such as {}",
+            one_of(path).display()
+        ),
+        _ if path.is_dir() && !MANIFESTS.iter().any(|m| path.join(m).exists()) => bail!(
+            "{name}: expected an ensemble (a folder, its ensemble.toml, or an .onnx file), found a \
+             folder without {}",
+            MANIFESTS.join(" or ")
         ),
         _ => Ok(Files::at(path)),
     }
+}
+
+/// The manifests of which a folder of an ensemble has one.
+const MANIFESTS: [&str; 2] = ["ensemble.toml", "pipeline.toml"];
+
+/// Returns what names one model of a repository by itself.
+fn one_of(repository: &Path) -> PathBuf {
+    let opened = Repository::open(repository);
+    let names = opened.and_then(|repository| repository.names());
+    let folders = names.unwrap_or_default().into_iter();
+    let files = folders.map(|name| repository.join(name).join("1").join("model.onnx"));
+    let mut files = files.filter(|file| file.is_file());
+    files.next().unwrap_or_else(|| "MODEL/1/model.onnx".into())
 }
 
 impl OpenedEnsemble {

@@ -10,6 +10,7 @@ use divisi::session::remote::{
     self, BoundSocket, Hub, LogSink, RemoteSession, ServerName, Viewer, names, path_of,
 };
 
+use divisi::words::one_line;
 use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
@@ -82,7 +83,7 @@ fn tell(notice: &str) {
 }
 
 fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "divisi: {text}");
+    let _ = writeln!(io::stderr(), "divisi: {}", one_line(text));
 }
 
 /// Returns a sink that prints log lines on standard error, with the seconds since the start.
@@ -95,8 +96,7 @@ pub(crate) fn log_to_stderr() -> LogSink {
     Box::new(|line| {
         let level = format!("{:?}", line.level).to_lowercase();
         let at = line.at.as_secs_f64();
-        // Text of others must not steer a terminal.
-        let text: String = line.text.chars().filter(|c| !c.is_control()).collect();
+        let text = one_line(&line.text);
         let _ = writeln!(io::stderr(), "{at:>10.3} {level:<5} {text}");
     })
 }

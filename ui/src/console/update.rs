@@ -138,6 +138,9 @@ fn back_out(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     if key.code != KeyCode::Esc {
         return Vec::new();
     }
+    if model.focus == Panel::Models && model.refusal_sign.hide(&model.snapshot) {
+        return Vec::new();
+    }
     if model.focus == Panel::Streams && actions::streams::back(model) {
         return Vec::new();
     }
@@ -270,6 +273,7 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
         return;
     };
     state.dialogs.retain(|d| !matches!(d, Dialog::Models(_)));
+    state.model.refusal_sign.show(&state.model.snapshot);
     let what = &change.change;
     match &change.state {
         ModelChangeState::Planned(_) if is_editor(&state.model) => {

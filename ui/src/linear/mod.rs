@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use divisi::allocation::Matrix;
 use divisi::session::{Command, Session, Terms};
+use divisi::words::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
@@ -105,7 +106,9 @@ fn drop_spans(session: &mut dyn Session) {
 /// Writes lines at once; false where nobody reads any more.
 fn say(lines: &[String]) -> Result<bool> {
     let mut out = io::stdout().lock();
-    let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
+    let written = lines
+        .iter()
+        .try_for_each(|line| writeln!(out, "{}", one_line(line)));
     match written.and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -3,12 +3,14 @@
 mod demo;
 mod effect;
 mod figures;
+mod refusal_sign;
 
 pub(crate) use demo::DemoState;
 pub use demo::{DemoStage, Wanted};
 pub(crate) use effect::SessionNews;
 pub use effect::{ConsoleEvent, Effect};
 pub(crate) use figures::{APART, Comparison, CounterLook, Figure, FigureNote, rate};
+pub(crate) use refusal_sign::RefusalSign;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -91,6 +93,8 @@ pub struct Model {
     pub change: Remembered,
     /// The demonstration under way.
     pub demo: Option<DemoState>,
+    /// Where a change of the models was refused.
+    pub refusal_sign: RefusalSign,
     /// A line over the footer.
     pub message: Option<FooterMessage>,
     /// No command may change anything.
@@ -131,6 +135,7 @@ impl Model {
             edit: None,
             change: Remembered::default(),
             demo: None,
+            refusal_sign: RefusalSign::default(),
             message: None,
             read_only: options.read_only,
             mouse: options.mouse,

@@ -1,6 +1,7 @@
 //! Numbers and states of the engine in words. Nothing here knows a screen.
 
 pub(crate) mod checks;
+mod clients;
 pub mod format;
 pub(crate) mod status;
 

@@ -12,7 +12,7 @@ use divisi::session::{
     DeviceView, GpuView, LoadView, ModelChangeView, ProbationState, SettingChange, Snapshot,
 };
 
-use super::{Condition, Severity, checks, format};
+use super::{Condition, Severity, checks, clients, format};
 
 /// How it goes, on one line.
 pub(crate) fn summary(shown: &Snapshot) -> String {
@@ -50,44 +50,6 @@ fn latencies(shown: &Snapshot) -> String {
         text += &format!("; the oldest request waits {}", format::duration(oldest));
     }
     text
-}
-
-/// Where clients over the network are listened to, who asks and what was refused, a line each.
-fn door(shown: &Snapshot) -> Vec<String> {
-    let Some(door) = &shown.door else {
-        return Vec::new();
-    };
-    if !door.is_open() {
-        return vec!["clients: nobody is listened to; listen on opens the door".into()];
-    }
-    let (window, rate) = (
-        format::counted_over(door.window),
-        format::counted_over(door.rate_window),
-    );
-    let addresses = door.addresses.iter().map(|at| {
-        let lack = at
-            .lacks()
-            .map_or(String::new(), |lack| format!(" ({lack})"));
-        format!("{} {}{lack}", at.protocol.name(), at.address)
-    });
-    let (http, grpc) = (door.http_connections, door.grpc_connections);
-    let mut lines = vec![format!(
-        "clients: {}; {http} connected by HTTP, {grpc} by gRPC",
-        addresses.collect::<Vec<_>>().join(", ")
-    )];
-    lines.extend(door.callers.iter().map(|caller| {
-        let figures = &caller.figures;
-        format!(
-            "caller {}: {:.1} calls/s in {rate}; {} calls and {} failed in {window}",
-            caller.name, figures.per_second, figures.calls, figures.failed
-        )
-    }));
-    lines.extend(door.refusals.iter().map(|refused| {
-        let (reason, lately) = (&refused.reason, refused.lately());
-        let total = refused.total;
-        format!("refused, {reason}: {lately} in {window}, {total} since the door was opened")
-    }));
-    lines
 }
 
 /// A change of the models that was worked out, a line each.
@@ -214,7 +176,8 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
         format!("policy {}; load {load}{}", policy(shown), precision(shown)),
     ];
     lines.extend(probation(shown));
-    lines.extend(door(shown));
+    lines.extend(clients::door(shown));
+    lines.extend(clients::of_models(shown));
     for (i, device) in DeviceIndex::enumerate(&shown.devices) {
         let workers = shown.matrix.workers().filter(|(c, _)| c.device == i);
         let workers = workers.map(|(c, size)| format!("{} {size}", shown.members[c.member].name));

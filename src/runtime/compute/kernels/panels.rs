@@ -124,7 +124,7 @@ impl Panels {
 }
 
 /// Splits `rows` into tiles of at most `most` rows, as even as possible.
-pub(super) fn even_tiles(rows: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn even_tiles(rows: usize, most: usize) -> impl ExactSizeIterator<Item = Range<usize>> {
     let tiles = rows.div_ceil(most).max(1);
     (0..tiles).map(move |i| i * rows / tiles..(i + 1) * rows / tiles)
 }

@@ -24,6 +24,7 @@ pub(super) struct Tile {
     pub depth: usize,
     /// `[taps · depth, vectors · LANES]`.
     pub panel: *const f32,
+    pub prefetch: Prefetch,
     /// One value a column, or null.
     pub bias: *const f32,
     /// First of the rows to add, or null.
@@ -37,7 +38,38 @@ pub(super) struct Tile {
     pub activation: Option<Activation>,
 }
 
+/// The share of the panel that follows which a tile brings into the second-level cache.
+/// Nothing is read, so it may lie outside of any memory.
+#[derive(Clone, Copy)]
+pub(super) struct Prefetch {
+    at: *const f32,
+    /// Floats further on with each line of the tile's panel; 0 for nothing.
+    step: usize,
+}
+
+impl Prefetch {
+    /// Nothing: the panel that follows is in cache.
+    pub(super) const NOTHING: Prefetch = Prefetch {
+        at: std::ptr::null(),
+        step: 0,
+    };
+}
+
 impl Tile {
+    /// Returns the tile as number `at` of `tiles` that multiply its panel, behind which the panel
+    /// lies that is read next: each prefetches its share of that, and where it will write.
+    ///
+    /// Weights of late layers are read once a batch, from beyond the second-level cache.
+    pub(super) fn prefetching(mut self, at: usize, tiles: usize, lanes: usize) -> Tile {
+        let (lines, width) = (self.taps * self.depth, self.vectors * lanes);
+        let step = width.div_ceil(tiles);
+        self.prefetch = Prefetch {
+            at: self.panel.wrapping_add(lines * (width + at * step)),
+            step,
+        };
+        self
+    }
+
     /// Returns the tile for the values `part` of each row alone, of a tile with a single tap. Sums
     /// are written and go on from there; the last part's get the activation.
     pub(super) fn part(mut self, part: Range<usize>, lanes: usize) -> Tile {
@@ -188,8 +220,25 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
     // SAFETY: as `TileFn` says.
     unsafe {
         let mut sums = start::<V, M, N>(tile);
+        if tile.prefetch.step > 0 {
+            prefetch_rows::<V, M, N>(tile.out, tile.out_stride);
+            if !tile.residual.is_null() {
+                prefetch_rows::<V, M, N>(tile.residual, tile.residual_stride);
+            }
+        }
         multiply(tile, &mut sums);
         finish(tile, sums);
+    }
+}
+
+/// Brings the rows of a tile into cache, which are needed when it has multiplied.
+#[inline(always)]
+unsafe fn prefetch_rows<V: Vector, const M: usize, const N: usize>(at: *const f32, stride: usize) {
+    for row in 0..M {
+        for n in 0..N {
+            // SAFETY: nothing is read.
+            unsafe { V::prefetch_l1(at.wrapping_add(row * stride + n * V::LANES)) };
+        }
     }
 }
 
@@ -216,6 +265,7 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
     // SAFETY: `depth` floats at each row of each tap, and `taps · depth` lines of the panel.
     unsafe {
         let mut line = tile.panel;
+        let mut ahead = tile.prefetch.at;
         for tap in 0..tile.taps {
             let mut rows = [tile.base; M];
             for (m, row) in rows.iter_mut().enumerate() {
@@ -230,6 +280,8 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
                     *w = V::load(line.add(n * V::LANES));
                 }
                 line = line.add(N * V::LANES);
+                V::prefetch_l2(ahead);
+                ahead = ahead.wrapping_add(tile.prefetch.step);
                 for m in 0..M {
                     let value = V::splat(*rows[m].add(k));
                     for n in 0..N {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use divisi::tensor::TensorSpec;
-use divisi::words::counted;
+use divisi::words::{counted, one_line};
 use divisi_repository::{
     LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, WantedModels,
 };
@@ -142,7 +142,7 @@ impl FailureSummary {
 
     fn line(&self) -> String {
         let version = self.version.map(|version| format!(":{version}"));
-        let (name, version) = (&self.name, version.unwrap_or_default());
+        let (name, version) = (one_line(&self.name), version.unwrap_or_default());
         format!("{name}{version}: {}\n", self.reason)
     }
 }

@@ -1,11 +1,11 @@
 //! Clients over the network: where they are listened to, how many are connected, who asks how much,
 //! and what was refused, by its reason, over the last minute.
 
-mod callers;
 mod refusals;
 
 use divisi::session::{DoorAddress, DoorView};
 
+use super::callers::CallerRows;
 use super::frame::headed;
 use super::keys;
 use crate::commands::LISTEN;
@@ -37,12 +37,12 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let (width, height) = (inside.width(), inside.height().saturating_sub(ABOVE));
     if width >= WIDE {
         let half = width / 2;
-        callers::draw(&mut inside.part(0, ABOVE, half - 2, height), door, model);
+        callers(&mut inside.part(0, ABOVE, half - 2, height), door, model);
         refusals::draw(&mut inside.part(half, ABOVE, width - half, height), door);
         return;
     }
     let below = refusals::rows_needed(door).min(height / 2);
-    callers::draw(
+    callers(
         &mut inside.part(0, ABOVE, width, height - below),
         door,
         model,
@@ -51,6 +51,16 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         &mut inside.part(0, ABOVE + height - below, width, below),
         door,
     );
+}
+
+fn callers(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
+    let rows = CallerRows {
+        callers: &door.callers,
+        others: door.other_callers.as_ref(),
+        window: door.window,
+        rate_window: door.rate_window,
+    };
+    rows.draw(inside, "caller", model.clients_down);
 }
 
 /// Returns how many callers there are to scroll through.

@@ -14,7 +14,7 @@ use super::memory::{InputPixels, OutputPixels};
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
-use super::tile::{Tile, tile_fn};
+use super::tile::{Prefetch, Tile, tile_fn};
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
 use reads::{Reads, copied_lines, copy_lines, padded};
@@ -236,23 +236,22 @@ impl Convolution {
             vectors: panel.vectors,
             last: panel.last,
         };
-        let parts = self.parts();
+        let (parts, shape) = (self.parts(), self.panels.shape);
         for part in (0..parts.tasks()).map(|i| parts.range(i)) {
             let is_last = part.end == self.reads.depth;
-            for rows in even_tiles(block.rows.len(), self.panels.shape.rows(panel.vectors)) {
+            let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
+            let count = tiles.len();
+            for (at, rows) in tiles.enumerate() {
                 let run = tile_fn(call.family, panel.vectors, rows.len());
                 let whole = self.tile(call, block, rows.start, columns);
-                let tile = whole.part(part.clone(), self.panels.shape.lanes);
+                let tile = whole.part(part.clone(), shape.lanes);
+                let tile = tile.prefetching(at, count, shape.lanes);
                 // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
                 // panel and the bias have their full width, and the rows of the residual and of
                 // the output exist for all pixels of the block.
                 unsafe {
                     run(&tile);
-                    tile.pass(
-                        block.pass.filter(|_| is_last),
-                        rows.len(),
-                        self.panels.shape.lanes,
-                    );
+                    tile.pass(block.pass.filter(|_| is_last), rows.len(), shape.lanes);
                 }
             }
         }
@@ -320,6 +319,7 @@ impl Convolution {
             taps: self.reads.taps,
             depth: self.reads.depth,
             panel: call.weights.packed.values()[columns.weights..].as_ptr(),
+            prefetch: Prefetch::NOTHING,
             bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
             residual: residual.unwrap_or(std::ptr::null()),
             residual_stride: block.residual.map_or(0, |r| r.view.pitch),

@@ -6,7 +6,7 @@ use super::super::memory::OutputFloats;
 use super::super::norms::{exponentials, largest, sum};
 use super::super::panels::{Panels, even_tiles};
 use super::super::task::Call;
-use super::super::tile::{Tile, tile_fn};
+use super::super::tile::{Prefetch, Tile, tile_fn};
 use super::super::vector::{self, Vector, Vectorised};
 use super::attention::{Attention, MOST_QUERIES, QUERIES};
 use super::operands::{Source, output};
@@ -135,6 +135,7 @@ impl<'a> HeadRows<'a> {
                     taps: 1,
                     depth: panels.depth,
                     panel: self.packed[panel.at..].as_ptr(),
+                    prefetch: Prefetch::NOTHING,
                     bias: std::ptr::null(),
                     residual: mask.map_or(std::ptr::null(), |m| m.data.as_ptr()),
                     residual_stride: mask.map_or(0, |m| m.line),
@@ -221,6 +222,7 @@ impl<'a> HeadRows<'a> {
                     taps: 1,
                     depth: panels.depth,
                     panel: self.values[panel.at..].as_ptr(),
+                    prefetch: Prefetch::NOTHING,
                     bias: std::ptr::null(),
                     residual: if keys.start > 0 {
                         out

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::memory::{LINE, OutputFloats};
 use super::super::panels::{Panels, TileShape, even_tiles};
 use super::super::task::{Call, Scratch, Split};
-use super::super::tile::{Tile, tile_fn};
+use super::super::tile::{Prefetch, Tile, tile_fn};
 use super::operands::{PlacedOperands, Source, output};
 use super::tiles::StridedMatrix;
 use super::walk::Walk;
@@ -214,6 +214,7 @@ impl ActivationProduct {
                 taps: 1,
                 depth: self.panels.depth,
                 panel: call.memory.ptr(packed),
+                prefetch: Prefetch::NOTHING,
                 bias: std::ptr::null(),
                 residual: std::ptr::null(),
                 residual_stride: 0,

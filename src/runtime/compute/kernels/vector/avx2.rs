@@ -41,6 +41,14 @@ impl Vector for Avx2 {
     const TILE_ROWS: [usize; 5] = [0, 8, 6, 0, 0];
 
     #[inline(always)]
+    unsafe fn prefetch_l1(at: *const f32) {
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[inline(always)]
+    unsafe fn prefetch_l2(at: *const f32) {
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         Avx2(_mm256_set1_ps(value))
     }

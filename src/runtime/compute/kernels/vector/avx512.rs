@@ -30,6 +30,14 @@ impl Vector for Avx512 {
     const TILE_ROWS: [usize; 5] = [0, 12, 12, 8, 6];
 
     #[inline(always)]
+    unsafe fn prefetch_l1(at: *const f32) {
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[inline(always)]
+    unsafe fn prefetch_l2(at: *const f32) {
+        _mm_prefetch::<_MM_HINT_T1>(at.cast());
+    }
+    #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         Avx512(_mm512_set1_ps(value))
     }

@@ -62,6 +62,14 @@ pub(in crate::compute) trait Vector: Copy {
     /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of
     /// the run.
     unsafe fn spread(self, width: usize, i: usize) -> Self;
+    /// Brings the line of memory at an address into the first-level cache, where there is an
+    /// instruction for it. Any address will do: nothing is read.
+    #[inline(always)]
+    unsafe fn prefetch_l1(_at: *const f32) {}
+    /// Brings the line of memory at an address into the second-level cache, as
+    /// [`Vector::prefetch_l1`] into the first.
+    #[inline(always)]
+    unsafe fn prefetch_l2(_at: *const f32) {}
 }
 
 /// Code over vectors of any family. `run` must be `#[inline(always)]`, since a family's

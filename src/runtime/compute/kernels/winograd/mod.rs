@@ -17,7 +17,7 @@ use super::activations::RowActivation;
 use super::memory::LINE;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::task::{Call, MAX_PHASES, Scratch, Split};
-use super::tile::{Tile, tile_fn};
+use super::tile::{Prefetch, Tile, tile_fn};
 use super::vector::dispatch;
 use crate::compute::buffers::TensorView;
 use crate::network::Conv2d;
@@ -262,7 +262,9 @@ impl<'a> TileBlock<'a> {
             let (point, index) = (product / panels.count(), product % panels.count());
             let panel = panels.panel(index);
             let weights = &call.weights.packed.values()[point * panels.floats() + panel.at..];
-            for rows in even_tiles(self.tiles.len(), panels.shape.rows(panel.vectors)) {
+            let tiles = even_tiles(self.tiles.len(), panels.shape.rows(panel.vectors));
+            let count = tiles.len();
+            for (at, rows) in tiles.enumerate() {
                 let tile = Tile {
                     base: before.start.wrapping_add(point * before.point),
                     rows: call.offsets[rows.start..].as_ptr(),
@@ -270,6 +272,7 @@ impl<'a> TileBlock<'a> {
                     taps: 1,
                     depth: depths[0],
                     panel: weights.as_ptr(),
+                    prefetch: Prefetch::NOTHING,
                     bias: std::ptr::null(),
                     residual: std::ptr::null(),
                     residual_stride: 0,
@@ -281,6 +284,7 @@ impl<'a> TileBlock<'a> {
                     last: panels.shape.lanes,
                     activation: None,
                 };
+                let tile = tile.prefetching(at, count, panels.shape.lanes);
                 let run = tile_fn(call.family, panel.vectors, rows.len());
                 // SAFETY: rows are tiles of the block, whose points have whole vectors.
                 unsafe { run(&tile) };

@@ -1,7 +1,9 @@
-//! The catalogue: models, pipelines and ensembles by name and version, how often they are asked and how
-//! they answer; those that are not served with the reason.
+//! The catalogue: models, pipelines and ensembles by name and version, how often they are asked, by whom
+//! and how they answer; those that are not served with the reason.
 
-use divisi::metrics::LatencySummary;
+mod asked;
+mod columns;
+
 use divisi::session::{CatalogueView, ModelChangeView, ModelKind, Refusal};
 
 use super::frame::headed;
@@ -12,82 +14,67 @@ use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
 
-/// A column: its head, the columns of the screen that it takes with the gap before it, and its text.
-struct ModelColumn {
-    name: &'static str,
-    width: u16,
-    text: fn(&CatalogueView, &Model) -> String,
-}
+use asked::AskedModel;
+use columns::{ModelColumn, fitting};
 
-/// In the order of the screen; where not all fit, the first ones are shown.
-static COLUMNS: [ModelColumn; 8] = [
-    ModelColumn {
-        name: "req/s",
-        width: 8,
-        text: |m, _| format::short(m.figures.requests_per_s),
-    },
-    ModelColumn {
-        name: "p50 ms",
-        width: 9,
-        text: |m, _| latency(m, |l| l.p50),
-    },
-    ModelColumn {
-        name: "p99 ms",
-        width: 9,
-        text: |m, _| latency(m, |l| l.p99),
-    },
-    ModelColumn {
-        name: "failed",
-        width: 8,
-        text: |m, _| format::grouped(m.figures.failed),
-    },
-    ModelColumn {
-        name: "smp/s",
-        width: 8,
-        text: |m, _| format::short(m.figures.samples_per_s),
-    },
-    ModelColumn {
-        name: "run/s",
-        width: 8,
-        text: |m, model| run(m, model).map_or("–".into(), format::short),
-    },
-    ModelColumn {
-        name: "answered",
-        width: 12,
-        text: |m, _| format::grouped(m.figures.answered),
-    },
-    ModelColumn {
-        name: "members",
-        width: 9,
-        text: |m, _| m.members.len().to_string(),
-    },
-];
+/// The rows that callers of a model have at least, with a gap and a head.
+const LEAST_BELOW: u16 = 3;
 
 /// Columns for the signs before a name.
 const SIGNS: u16 = 3;
 /// Columns of a version and of a kind, each with the gap before it.
 const VERSION: u16 = 4;
-const KIND: u16 = 10;
+const KIND: u16 = 9;
 
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let mut inside = headed(painter, Panel::Models, &note(model), model);
+    let view = model.snapshot.models.get(cursor(model));
+    let asked = AskedModel::of(model, view);
+    let (width, height) = (inside.width(), inside.height());
+    let under = u16::from(height > 3) * 2;
+    let below = rows_below(model, asked.as_ref(), height.saturating_sub(1 + under));
+    list(&mut inside.part(0, 0, width, height - under - below), model);
+    if under == 0 {
+        return;
+    }
+    match asked {
+        Some(asked) if below > 0 => {
+            let y = height - under - below;
+            asked.draw(&mut inside.part(0, y, width, below));
+        }
+        Some(asked) => asked.draw_line(&mut inside, height - under),
+        None => {}
+    }
+    words(&mut inside, height - 1, model, view);
+}
+
+/// Returns the rows that callers have of those below the heads: what models leave, or up to half; 0
+/// where that is too little.
+fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
+    let models = u16::try_from(model.snapshot.models.len()).unwrap_or(u16::MAX);
+    let needed = asked.map_or(0, AskedModel::needed);
+    let needed = u16::try_from(needed).unwrap_or(u16::MAX);
+    match needed.min(rows.saturating_sub(models).max(rows / 2)) {
+        0..LEAST_BELOW => 0,
+        rows => rows,
+    }
+}
+
+/// The models, a row each, with the one under the cursor among them.
+fn list(inside: &mut Painter<'_>, model: &Model) {
     let models = &model.snapshot.models;
     let label = label(models, inside.width());
-    let columns = fitting(
-        inside
-            .width()
-            .saturating_sub(SIGNS + label + VERSION + KIND),
-    );
-    heads(&mut inside, label, columns);
-    let under = u16::from(inside.height() > 3) * 2;
-    let room = usize::from(inside.height().saturating_sub(1 + under)).max(1);
+    let before = SIGNS + label + VERSION + KIND;
+    let columns = fitting(inside.width().saturating_sub(before));
+    heads(inside, label, columns);
+    let room = usize::from(inside.height().saturating_sub(1)).max(1);
     let at = cursor(model);
     let first = (at + 1).saturating_sub(room);
     let rows = models.iter().enumerate().skip(first).take(room);
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
-        one(&mut inside, y, (view, model), label, columns);
+        one(inside, y, (view, model), label, columns);
         if refusal_of(model, view).is_some() {
             inside.text(1, y, "✗", Role::Bad);
         }
@@ -95,10 +82,6 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
             inside.text(0, y, "▸", Role::Accent);
             inside.restyle(SIGNS, y, label, Role::Cursor);
         }
-    }
-    if under > 0 {
-        let y = inside.height().saturating_sub(1);
-        words(&mut inside, y, model, models.get(at));
     }
 }
 
@@ -108,9 +91,14 @@ pub(crate) fn cursor(model: &Model) -> usize {
     model.model_at.min(last)
 }
 
-/// Rows that show all models.
+/// Rows that show all models, and who asks any of them.
 pub(super) fn rows_needed(model: &Model) -> usize {
-    model.snapshot.models.len() + 5
+    let models = &model.snapshot.models;
+    let asked = models
+        .iter()
+        .filter_map(|view| AskedModel::of(model, Some(view)));
+    let callers = asked.map(|asked| asked.needed()).max();
+    models.len() + callers.unwrap_or(0) + 5
 }
 
 fn note(model: &Model) -> String {
@@ -122,38 +110,10 @@ fn note(model: &Model) -> String {
     }
 }
 
-/// Returns a latency of the last seconds, if there was any.
-fn latency(view: &CatalogueView, of: fn(&LatencySummary) -> u64) -> String {
-    match view.figures.latency.count {
-        0 => "–".into(),
-        _ => format::millis(of(&view.figures.latency)),
-    }
-}
-
-/// Returns the samples that the network of a model ran a second, for whoever asked: also those of
-/// pipelines that use it. Several networks have no rate in common.
-fn run(view: &CatalogueView, model: &Model) -> Option<f64> {
-    let &[member] = &view.members[..] else {
-        return None;
-    };
-    let member = model.snapshot.members.get(member.get())?;
-    Some(member.samples_per_s)
-}
-
 /// Columns for names.
 fn label(models: &[CatalogueView], width: u16) -> u16 {
     let names = models.iter().map(|m| format::width(&m.name));
     names.max().unwrap_or(0).clamp(6, (width / 3).max(6))
-}
-
-fn fitting(mut room: u16) -> &'static [ModelColumn] {
-    let fits = |column: &&ModelColumn| {
-        let fits = column.width <= room;
-        room = room.saturating_sub(column.width);
-        fits
-    };
-    let count = COLUMNS.iter().take_while(fits).count();
-    &COLUMNS[..count]
 }
 
 fn heads(inside: &mut Painter<'_>, label: u16, columns: &[ModelColumn]) {
@@ -204,10 +164,9 @@ fn one(
     }
 }
 
-/// Returns the last change of the models, where it was refused and is about this one.
+/// Returns the last change of the models, where it was refused, is about this one and is still told.
 fn refusal_of<'a>(model: &'a Model, view: &CatalogueView) -> Option<&'a ModelChangeView> {
-    let change = model.snapshot.model_change.as_ref();
-    let refused = change.filter(|change| change.refusal().is_some());
+    let refused = model.refusal_sign.change(&model.snapshot);
     refused.filter(|change| change.change.model() == Some(view.name.as_str()))
 }
 
@@ -219,7 +178,7 @@ fn words(inside: &mut Painter<'_>, y: u16, model: &Model, view: Option<&Catalogu
     if let Some(change) = refusal_of(model, view) {
         let why = change.refusal().map_or("", Refusal::text);
         let room = inside.width().saturating_sub(1);
-        let text = format!("{} was refused: {why}", change.change);
+        let text = format!("{} was refused: {why} · Esc hides this", change.change);
         inside.text(1, y, &format::fit(&text, room), Role::Bad);
         return;
     }

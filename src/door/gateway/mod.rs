@@ -1,5 +1,7 @@
 //! The way of a request from a protocol to the models and back: what HTTP and gRPC have in common.
 
+mod ready;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,14 +15,16 @@ use crate::limits::{Allowance, ServerLimits};
 use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition};
 use crate::options::ServerOptions;
 use crate::protocol::{
-    CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, ModelId, NamedTensor,
-    ReplyOutput, ReplyPlace, WireTensor, classified,
+    CallOutput, InferenceCall, InferenceReply, ModelId, NamedTensor, ReplyOutput, ReplyPlace,
+    classified,
 };
 use crate::regions::{RegionStatus, Regions, ReservedPart};
 use crate::service::{
     InferenceAnswer, InferenceRequest, InferenceTimes, ModelDescription, ModelService,
 };
 use crate::tls::TlsFiles;
+
+use ready::ReadyRequest;
 
 /// The models, and all that is kept between requests.
 pub(crate) struct Gateway {
@@ -98,7 +102,7 @@ impl Gateway {
     ) -> Result<InferenceReply, ServiceError> {
         let model = self.service.describe(&call.model);
         let model = model.inspect_err(|error| record.fails_by(error.kind()))?;
-        record.asks(&model.name, &model.version, &call.id);
+        record.asks(&model, &call.id);
         let tally = self.tallies.of(&model).begin();
         match self.answer(&call, &model, within).await {
             Ok((answer, cache, reply)) => {
@@ -124,33 +128,30 @@ impl Gateway {
         }
     }
 
+    /// Counts a request that was refused while it was read, where there is the model that it names.
+    pub(crate) fn count_refusal(&self, model: &ModelId, error: &ServiceError, record: &CallRecord) {
+        record.fails_by(error.kind());
+        if let Ok(described) = self.service.describe(model) {
+            record.asks(&described, "");
+            self.tallies.of(&described).refuse(error.kind());
+            self.service.count_refusal(model);
+        }
+    }
+
     async fn answer(
         &self,
         call: &InferenceCall,
         model: &ModelDescription,
         within: Option<Duration>,
     ) -> Result<(InferenceAnswer, CacheUse, InferenceReply), ServiceError> {
-        let most = self.limits.requests;
-        let _one = self.requests.one().ok_or_else(|| {
-            let message = format!("{most} requests are under way, which is the bound");
-            ServiceError::new(ErrorKind::TooMany, message)
-        })?;
-        let (deadline, patience) = timeouts(call, model, within);
-        let inputs = call.inputs.iter().map(|input| self.input(input));
-        let request = InferenceRequest {
-            model: call.model.clone(),
-            inputs: inputs.collect::<Result<_, _>>()?,
-            outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
-            deadline,
-            priority: call.priority,
-            patience,
-        };
-        // What cannot be written is refused before anything is computed for it.
-        let regions = call.outputs.iter().map(|output| {
-            let part = output.region.as_ref();
-            part.map(|part| self.regions.reserve(part)).transpose()
-        });
-        let regions: Vec<_> = regions.collect::<Result<_, _>>()?;
+        // What the model refuses it counts by itself.
+        let ready = self.ready(call, model, within);
+        let ready = ready.inspect_err(|_| self.service.count_refusal(&call.model))?;
+        let ReadyRequest {
+            request,
+            regions,
+            _place,
+        } = ready;
         let (mut answer, cache) = self.answer_within(request, model).await?;
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| {
@@ -203,16 +204,6 @@ impl Gateway {
                 Ok((answer, CacheUse::Miss(looked + began.elapsed())))
             }
         }
-    }
-
-    fn input(&self, input: &CallInput) -> Result<NamedTensor, ServiceError> {
-        let bytes = match &input.source {
-            InputSource::Here(bytes) => bytes.clone(),
-            InputSource::Region(part) => self.regions.read(part, self.limits.body)?,
-        };
-        let (name, dims) = (input.name.clone(), input.dims.clone());
-        let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;
-        Ok(NamedTensor { name, tensor })
     }
 
     /// Returns the statistics of a model, or of all.
@@ -309,20 +300,6 @@ fn written(
         tensor,
         place,
     })
-}
-
-/// Returns the deadline of a request, and how long it may wait in its model's queue: where that lets
-/// requests say so, its `timeout` means the queue alone.
-fn timeouts(
-    call: &InferenceCall,
-    model: &ModelDescription,
-    within: Option<Duration>,
-) -> (Option<Duration>, Option<Duration>) {
-    let queueing = model.queueing.as_ref();
-    match queueing.is_some_and(|queueing| queueing.may_be_shorter(call.priority)) {
-        true => (within, call.timeout),
-        false => (call.timeout.into_iter().chain(within).min(), None),
-    }
 }
 
 /// Does what takes its time away from the threads that answer clients.

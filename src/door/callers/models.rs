@@ -1,0 +1,142 @@
+//! The calls to each version of a model: who asks it, and what was refused or failed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use crate::error::ErrorKind;
+
+use super::counts::CallFigures;
+use super::moments::MOMENT;
+use super::refusals::RefusalCounts;
+use super::table::CallerTable;
+use super::who::CallerName;
+
+/// The versions of models that are told apart. Calls to more are counted among those of all models
+/// alone.
+const MOST_MODELS: usize = 256;
+
+/// The callers of a version that are told apart; calls of more are counted together.
+const MOST_CALLERS: usize = 32;
+
+/// The callers of a version that are shown one by one.
+const SHOWN: usize = 8;
+
+/// The calls to one version of a model.
+#[derive(Clone, Debug)]
+struct ModelCounts {
+    callers: CallerTable,
+    refusals: RefusalCounts,
+}
+
+impl Default for ModelCounts {
+    fn default() -> Self {
+        ModelCounts {
+            callers: CallerTable::of(MOST_CALLERS),
+            refusals: RefusalCounts::default(),
+        }
+    }
+}
+
+/// The calls to a version of a model within the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelSeen {
+    /// The model's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its busiest callers, busiest first.
+    pub callers: Vec<(CallerName, CallFigures)>,
+    /// The calls of all others together, and how many of them are known; `None` if there are none.
+    pub others: Option<(usize, CallFigures)>,
+    /// The refusals and failures by kind, the most frequent first.
+    pub refusals: Vec<(ErrorKind, u64)>,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ModelLedger {
+    /// By name, then by version.
+    models: HashMap<String, BTreeMap<String, ModelCounts>>,
+    /// When it was last looked for models that nobody asks any more.
+    looked: Duration,
+}
+
+impl ModelLedger {
+    /// Counts a call to a version of a model that was over at `now`; `failed` says how, where it did.
+    pub(super) fn count(
+        &mut self,
+        now: Duration,
+        (name, version): (&str, &str),
+        who: &CallerName,
+        failed: Option<ErrorKind>,
+    ) {
+        let Some(counts) = self.counts_of(now, name, version) else {
+            return;
+        };
+        counts.callers.count(now, who, failed.is_some());
+        if let Some(kind) = failed {
+            counts.refusals.add(now, kind);
+        }
+    }
+
+    /// Returns the counts of a version, or `None` where there is no room for them.
+    fn counts_of(&mut self, now: Duration, name: &str, version: &str) -> Option<&mut ModelCounts> {
+        if !self.has(name, version) {
+            self.make_room(now)?;
+            let versions = self.models.entry(name.to_owned()).or_default();
+            versions.insert(version.to_owned(), ModelCounts::default());
+        }
+        self.models.get_mut(name)?.get_mut(version)
+    }
+
+    fn has(&self, name: &str, version: &str) -> bool {
+        let versions = self.models.get(name);
+        versions.is_some_and(|versions| versions.contains_key(version))
+    }
+
+    fn make_room(&mut self, now: Duration) -> Option<()> {
+        let is_full = |models: &Self| models.versions() >= MOST_MODELS;
+        // No model becomes idle between two moments.
+        if is_full(self) && now >= self.looked + MOMENT {
+            self.looked = now;
+            self.forget_idle(now);
+        }
+        (!is_full(self)).then_some(())
+    }
+
+    fn versions(&self) -> usize {
+        self.models.values().map(BTreeMap::len).sum()
+    }
+
+    fn forget_idle(&mut self, now: Duration) {
+        self.models.retain(|_, versions| {
+            versions.retain(|_, counts| !counts.callers.is_idle(now));
+            !versions.is_empty()
+        });
+    }
+
+    /// Returns the calls of the window before `now`, of each version that was asked, in no order.
+    pub(super) fn seen(&mut self, now: Duration) -> Vec<ModelSeen> {
+        self.forget_idle(now);
+        let models = self.models.iter_mut();
+        let versions = models.flat_map(|(name, versions)| {
+            versions
+                .iter_mut()
+                .map(move |(version, counts)| counts.seen(now, name, version))
+        });
+        versions.collect()
+    }
+}
+
+impl ModelCounts {
+    fn seen(&mut self, now: Duration, name: &str, version: &str) -> ModelSeen {
+        let (callers, others) = self.callers.listed(now, SHOWN);
+        ModelSeen {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            callers,
+            others,
+            refusals: self.refusals.lately(now),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Refusals and failures by their reason.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::error::ErrorKind;
+
+use super::moments::MomentCounts;
+
+/// A reason with how often it was since the start, and in each moment of the window.
+pub(super) type RefusalSeries = (ErrorKind, u64, Vec<u32>);
+
+/// See the module's text. There are as many counts as there are reasons.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RefusalCounts(HashMap<ErrorKind, (u64, MomentCounts)>);
+
+impl RefusalCounts {
+    /// Counts a refusal at `now`.
+    pub(super) fn add(&mut self, now: Duration, kind: ErrorKind) {
+        let (total, moments) = self.0.entry(kind).or_default();
+        *total += 1;
+        moments.add(now);
+    }
+
+    /// Returns the counts as of `now`, the most frequent of the window first.
+    pub(super) fn listed(&mut self, now: Duration) -> Vec<RefusalSeries> {
+        let kinds = ErrorKind::ALL.into_iter();
+        let mut refusals: Vec<RefusalSeries> = kinds
+            .filter_map(|kind| {
+                let (total, moments) = self.0.get_mut(&kind)?;
+                moments.advance(now);
+                Some((kind, *total, moments.series()))
+            })
+            .collect();
+        refusals.sort_by_key(|(_, total, series)| std::cmp::Reverse((sum(series), *total)));
+        refusals
+    }
+
+    /// Returns how often each reason was within the window before `now`, likewise; none that was not.
+    pub(super) fn lately(&mut self, now: Duration) -> Vec<(ErrorKind, u64)> {
+        let listed = self.listed(now).into_iter();
+        let sums = listed.map(|(kind, _, series)| (kind, sum(&series)));
+        sums.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+fn sum(series: &[u32]) -> u64 {
+    series.iter().map(|count| u64::from(*count)).sum()
+}

@@ -1,0 +1,83 @@
+//! A request as its model is asked: its tensors read, and room found for it and for its answer.
+
+use std::time::Duration;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::limits::AllowanceShare;
+use crate::protocol::{CallInput, InferenceCall, InputSource, NamedTensor, WireTensor};
+use crate::regions::ReservedPart;
+use crate::service::{InferenceRequest, ModelDescription};
+
+use super::Gateway;
+
+/// A request as its model is asked.
+pub(super) struct ReadyRequest {
+    pub(super) request: InferenceRequest,
+    /// Where outputs are written, one for each that is wanted by name.
+    pub(super) regions: Vec<Option<ReservedPart>>,
+    /// Its place among those that may be under way.
+    pub(super) _place: AllowanceShare,
+}
+
+impl Gateway {
+    /// Reads what a model is asked, and finds room for the request and its answer.
+    ///
+    /// # Errors
+    /// An input is wrong, or there is no room.
+    pub(super) fn ready(
+        &self,
+        call: &InferenceCall,
+        model: &ModelDescription,
+        within: Option<Duration>,
+    ) -> Result<ReadyRequest, ServiceError> {
+        let most = self.limits.requests;
+        let _place = self.requests.one().ok_or_else(|| {
+            let message = format!("{most} requests are under way, which is the bound");
+            ServiceError::new(ErrorKind::TooMany, message)
+        })?;
+        let (deadline, patience) = timeouts(call, model, within);
+        let inputs = call.inputs.iter().map(|input| self.input(input));
+        let request = InferenceRequest {
+            model: call.model.clone(),
+            inputs: inputs.collect::<Result<_, _>>()?,
+            outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
+            deadline,
+            priority: call.priority,
+            patience,
+        };
+        // What cannot be written is refused before anything is computed for it.
+        let regions = call.outputs.iter().map(|output| {
+            let part = output.region.as_ref();
+            part.map(|part| self.regions.reserve(part)).transpose()
+        });
+        Ok(ReadyRequest {
+            request,
+            regions: regions.collect::<Result<_, _>>()?,
+            _place,
+        })
+    }
+
+    fn input(&self, input: &CallInput) -> Result<NamedTensor, ServiceError> {
+        let bytes = match &input.source {
+            InputSource::Here(bytes) => bytes.clone(),
+            InputSource::Region(part) => self.regions.read(part, self.limits.body)?,
+        };
+        let (name, dims) = (input.name.clone(), input.dims.clone());
+        let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;
+        Ok(NamedTensor { name, tensor })
+    }
+}
+
+/// Returns the deadline of a request, and how long it may wait in its model's queue: where that lets
+/// requests say so, its `timeout` means the queue alone.
+fn timeouts(
+    call: &InferenceCall,
+    model: &ModelDescription,
+    within: Option<Duration>,
+) -> (Option<Duration>, Option<Duration>) {
+    let queueing = model.queueing.as_ref();
+    match queueing.is_some_and(|queueing| queueing.may_be_shorter(call.priority)) {
+        true => (within, call.timeout),
+        false => (call.timeout.into_iter().chain(within).min(), None),
+    }
+}

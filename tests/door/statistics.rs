@@ -1,0 +1,160 @@
+//! The statistics of models: the batches that ran, by their sizes.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use divisi::dataflow::StepIndex;
+use divisi::device::DeviceIndex;
+use divisi::serving::{BatchOfRun, StepRun};
+use divisi_door::InferenceServer;
+use divisi_door::error::ServiceError;
+use divisi_door::limits::ServerLimits;
+use divisi_door::proto::inference as proto;
+use divisi_door::protocol::ModelId;
+use divisi_door::service::{
+    DescribedStep, InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService,
+    ModelState,
+};
+use prost::Message;
+use serde_json::{Value, json};
+
+use crate::client::ask;
+use crate::ensemble::{engine, infer, serve};
+use crate::grpc;
+use crate::service::{Echo, options};
+
+fn rows(input: &str, shape: &[usize]) -> Value {
+    let data = vec![0.5; shape.iter().product()];
+    json!({"inputs": [{"name": input, "datatype": "FP32", "shape": shape, "data": data}]})
+}
+
+fn statistics(server: &InferenceServer, model: &str) -> Value {
+    let address = server.addresses().http.expect("an address");
+    let path = format!("/v2/models/{model}/stats");
+    ask(address, "GET", &path, b"").json()["model_stats"][0].clone()
+}
+
+/// The sizes of batches, each with how many there were.
+fn sizes(statistics: &Value) -> Vec<(u64, u64)> {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let batches = statistics["batch_stats"].as_array().expect("a list");
+    let size = |batch: &Value| {
+        let count = |part: &str| number(&batch[part]["count"]);
+        let parts = ["compute_input", "compute_infer", "compute_output"].map(count);
+        assert_eq!(parts, [parts[0]; 3], "each part once a batch");
+        assert!(number(&batch["compute_infer"]["ns"]) > 0);
+        (number(&batch["batch_size"]), parts[0])
+    };
+    batches.iter().map(size).collect()
+}
+
+#[test]
+fn each_size_of_the_batches_that_ran_has_its_times() {
+    let engine = engine("sample_ensembles/digits-onnx/mlp.onnx");
+    let server = serve(&engine, true);
+    let input = engine.ensemble().members[0].graph.signature().inputs[0]
+        .name
+        .clone();
+    assert_eq!(sizes(&statistics(&server, "mlp")), []);
+    for count in [1, 1, 5] {
+        assert_eq!(
+            infer(&server, "mlp", &rows(&input, &[count, 1, 8, 8])).status,
+            200
+        );
+    }
+    let statistics = statistics(&server, "mlp");
+    assert_eq!(sizes(&statistics), [(1, 2), (5, 1)]);
+    assert_eq!(statistics["execution_count"], 3);
+    assert_eq!(statistics["inference_count"], 7);
+
+    let address = server.addresses().grpc.expect("an address");
+    let path = format!("{}/ModelStatistics", grpc::INFERENCE);
+    let all = proto::ModelStatisticsRequest::default();
+    let all: proto::ModelStatisticsResponse =
+        grpc::ask(address, &path, &[all.encode_to_vec()]).only();
+    let batches = all.model_stats[0].batch_stats.iter();
+    let batches = batches.map(|batch| {
+        let infer = batch.compute_infer.as_ref().expect("times");
+        assert!(infer.ns > 0);
+        (batch.batch_size, infer.count)
+    });
+    assert_eq!(batches.collect::<Vec<_>>(), [(1, 2), (5, 1)]);
+}
+
+#[test]
+fn an_ensemble_has_the_batches_of_its_members_where_these_are_no_models() {
+    let engine = engine("sample_ensembles/digits");
+    let server = serve(&engine, false);
+    assert_eq!(
+        infer(&server, "digits", &rows("input", &[4, 1, 8, 8])).status,
+        200
+    );
+    let members = engine.ensemble().members.len() as u64;
+    assert_eq!(sizes(&statistics(&server, "digits")), [(4, members)]);
+}
+
+/// Answers as [`Echo`] does, each request by a batch that is larger than that of the one before.
+#[derive(Default)]
+struct Growing(Echo);
+
+fn batch(samples: usize) -> StepRun {
+    StepRun {
+        step: StepIndex::new(0),
+        rows: 1,
+        arrived: Duration::ZERO,
+        queued: Duration::ZERO,
+        input: Duration::from_nanos(1),
+        computed: Duration::from_nanos(1),
+        output: Duration::from_nanos(1),
+        batch: Some(BatchOfRun {
+            number: samples as u64,
+            device: DeviceIndex::new(0),
+            samples,
+            is_first: true,
+        }),
+    }
+}
+
+impl ModelService for Growing {
+    fn index(&self) -> Vec<ListedModel> {
+        self.0.index()
+    }
+
+    fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        let mut description = ModelDescription::clone(&*self.0.describe(model)?);
+        description.steps = vec![DescribedStep {
+            name: "only".into(),
+            model: Some(ModelId::new(&*description.name, "1")),
+        }];
+        Ok(Arc::new(description))
+    }
+
+    fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
+        self.0.state(model)
+    }
+
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        let answer = self.0.infer(request);
+        let samples = self.0.asked.load(Ordering::SeqCst);
+        Box::pin(async move {
+            let mut answer = answer.await?;
+            answer.runs = vec![batch(samples)];
+            Ok(answer)
+        })
+    }
+}
+
+#[test]
+fn of_very_many_sizes_the_first_are_told_and_every_batch_is_an_execution() {
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(Arc::new(Growing::default()), &options).expect("starts");
+    for _ in 0..300 {
+        assert_eq!(infer(&server, "echo", &rows("x", &[1, 3])).status, 200);
+    }
+    let statistics = statistics(&server, "echo");
+    let sizes = sizes(&statistics);
+    assert_eq!(sizes.len(), 256);
+    assert_eq!((sizes[0], sizes[255]), ((1, 1), (256, 1)));
+    assert_eq!(statistics["execution_count"], 300);
+}

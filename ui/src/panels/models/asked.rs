@@ -1,0 +1,99 @@
+//! Who asks the model under the cursor over the network, and what of that was refused or failed: as
+//! rows, or on one line where there is no room for them.
+
+use std::time::Duration;
+
+use divisi::session::{CatalogueView, DoorView, ModelCallers};
+
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::panels::callers::{CallerRows, others_name, per_second};
+use crate::text::format;
+
+/// The calls to a model, and where they are counted.
+pub(super) struct AskedModel<'a> {
+    model: &'a CatalogueView,
+    asked: &'a ModelCallers,
+    door: &'a DoorView,
+}
+
+impl<'a> AskedModel<'a> {
+    /// Returns the calls to the model that is looked at, or `None` where nobody asked it lately.
+    pub(super) fn of(model: &'a Model, view: Option<&'a CatalogueView>) -> Option<Self> {
+        let door = model.snapshot.door.as_ref()?;
+        let view = view?;
+        Some(AskedModel {
+            model: view,
+            asked: view.asked.as_ref()?,
+            door,
+        })
+    }
+
+    fn rows(&self) -> CallerRows<'_> {
+        CallerRows {
+            callers: &self.asked.callers,
+            others: self.asked.others.as_ref(),
+            window: self.door.window,
+            rate_window: self.door.rate_window,
+        }
+    }
+
+    /// Rows that show all, with a gap above.
+    pub(super) fn needed(&self) -> usize {
+        1 + self.rows().needed() + usize::from(!self.asked.refusals.is_empty())
+    }
+
+    /// Draws the callers, and below them what was refused or failed.
+    pub(super) fn draw(&self, part: &mut Painter<'_>) {
+        let below = u16::from(!self.asked.refusals.is_empty());
+        let (width, height) = (part.width(), part.height());
+        let version = self.model.version.map(|version| format!(" {version}"));
+        let head = format!(
+            "caller of {}{}",
+            self.model.name,
+            version.unwrap_or_default()
+        );
+        let rows = height.saturating_sub(1 + below);
+        self.rows()
+            .draw(&mut part.part(0, 1, width, rows), &head, 0);
+        if below > 0 {
+            let y = height.saturating_sub(1);
+            let text = refusals(self.asked, self.door.window);
+            part.text(
+                1,
+                y,
+                &format::fit(&text, width.saturating_sub(1)),
+                Role::Warn,
+            );
+        }
+    }
+
+    /// Draws the busiest callers, as many as fit on a line.
+    pub(super) fn draw_line(&self, inside: &mut Painter<'_>, y: u16) {
+        let callers = self.asked.callers.iter().map(|caller| {
+            let rate = per_second(caller.figures.per_second);
+            format!("{} {rate}/s", caller.name)
+        });
+        let others = self.asked.others.as_ref();
+        let others = others.map(|(count, figures)| {
+            format!(
+                "{} {}/s",
+                others_name(*count),
+                per_second(figures.per_second)
+            )
+        });
+        let all: Vec<String> = callers.chain(others).collect();
+        let text = format!("asked by {}", all.join(", "));
+        let room = inside.width().saturating_sub(1);
+        inside.text(1, y, &format::fit(&text, room), Role::Dim);
+    }
+}
+
+/// Returns what was refused or failed within the window, in words.
+fn refusals(asked: &ModelCallers, window: Duration) -> String {
+    let counts = asked.refusals.iter();
+    let counts = counts.map(|(reason, count)| format!("{} {reason}", format::grouped(*count)));
+    let counts: Vec<String> = counts.collect();
+    let window = format::counted_over(window);
+    format!("refused or failed in {window}: {}", counts.join(" · "))
+}
