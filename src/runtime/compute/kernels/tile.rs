@@ -42,17 +42,15 @@ pub(super) struct Tile {
 /// Nothing is read, so it may lie outside of any memory.
 #[derive(Clone, Copy)]
 pub(super) struct Prefetch {
-    at: *const f32,
+    /// Floats from the start of the tile's panel to where it begins.
+    from: usize,
     /// Floats further on with each line of the tile's panel; 0 for nothing.
     step: usize,
 }
 
 impl Prefetch {
     /// Nothing: the panel that follows is in cache.
-    pub(super) const NOTHING: Prefetch = Prefetch {
-        at: std::ptr::null(),
-        step: 0,
-    };
+    pub(super) const NOTHING: Prefetch = Prefetch { from: 0, step: 0 };
 }
 
 impl Tile {
@@ -64,7 +62,7 @@ impl Tile {
         let (lines, width) = (self.taps * self.depth, self.vectors * lanes);
         let step = width.div_ceil(tiles);
         self.prefetch = Prefetch {
-            at: self.panel.wrapping_add(lines * (width + at * step)),
+            from: lines * (width + at * step),
             step,
         };
         self
@@ -265,7 +263,7 @@ unsafe fn multiply<V: Vector, const M: usize, const N: usize>(tile: &Tile, sums:
     // SAFETY: `depth` floats at each row of each tap, and `taps · depth` lines of the panel.
     unsafe {
         let mut line = tile.panel;
-        let mut ahead = tile.prefetch.at;
+        let mut ahead = line.wrapping_add(tile.prefetch.from);
         for tap in 0..tile.taps {
             let mut rows = [tile.base; M];
             for (m, row) in rows.iter_mut().enumerate() {
