@@ -231,6 +231,9 @@ impl Tallies {
     /// Counts the runs of a model's steps, each at the model that does it. Returns the batches that
     /// are its own: those that it began, or one where it is no single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
+        if model.steps.is_empty() {
+            return 1;
+        }
         let mut own = None;
         let tally = self.of(model);
         for (number, step) in model.steps.iter().enumerate() {
