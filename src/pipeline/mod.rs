@@ -146,16 +146,16 @@ pub enum PlaneRows {
 
 impl PipelineStep {
     /// Returns the place of a tensor that has, in a row of its result, an integer that need not be
-    /// the one that was computed, or `None` if there is none: it is so large that float32 does not
-    /// hold all of its neighbours.
+    /// the one that was computed, or `None` if there is none: it is NaN, which no integer is, or so
+    /// large that float32 does not hold all of its neighbours.
     pub fn inexact(&self, row: &[f32]) -> Option<usize> {
         let mut first = 0;
         self.tensors.iter().position(|spec| {
             let run = first..first + spec.elements().unwrap_or(0);
             first = run.end;
             let values = row.get(run).unwrap_or_default();
-            let rounded = |value: &f32| value.abs() >= MOST_EXACT as f32;
-            spec.data_type.is_integer() && values.iter().any(rounded)
+            let is_exact = |value: &f32| value.abs() < MOST_EXACT as f32;
+            spec.data_type.is_integer() && !values.iter().all(is_exact)
         })
     }
 

@@ -727,6 +727,8 @@ fn integers_are_exact_or_refused() {
         ("arg-max", 16_777_215.0, false),
         ("arg-max", 16_777_216.0, true),
         ("arg-max", -16_777_216.0, true),
+        ("arg-max", f32::NAN, true),
+        ("softmax", f32::NAN, false),
     ] {
         let found = steps
             .iter()

@@ -41,10 +41,11 @@ pub enum Failure {
         /// Why.
         reason: String,
     },
-    /// A model made integers that float32, in which it computes, need not hold exactly.
+    /// A model made integers that float32, in which it computes, need not hold exactly, or NaN in
+    /// their place.
     #[error(
-        "model `{model}`: output `{output}` has integers of {MOST_EXACT} and more, which are not \
-         exact here"
+        "model `{model}`: output `{output}` has integers of {MOST_EXACT} and more, or NaN among \
+         them, which are not exact here"
     )]
     Inexact {
         /// The model, by the name of its step.
