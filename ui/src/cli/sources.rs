@@ -66,9 +66,11 @@ impl FileSource {
             ensemble.precision = precision;
         }
         let network = matches!(files, Files::Network { .. });
+        let mut members = ensemble.members.iter();
         let interface = Interface {
             network,
-            non_finite: network,
+            // NaN is no integer: whoever answers such fails instead.
+            non_finite: network && members.all(|m| m.graph.signature().answers_floats()),
             ..Interface::default()
         };
         Ok(NewEntry::of(Arc::new(ensemble), interface))
