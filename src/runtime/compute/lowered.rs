@@ -172,7 +172,7 @@ impl Lowered {
         share: ThreadShare<'_>,
     ) -> bool {
         phases.iter().enumerate().all(|(at, phase)| {
-            progress.run(at, phase.tasks, |task| {
+            progress.run(share.thread, at, phase.tasks, |task| {
                 let step = &self.plan.steps[phase.step];
                 let mut call = Call {
                     step: &step.placed,
@@ -329,7 +329,7 @@ impl Arena {
         let pool = pool.filter(|_| !small);
         let threads = pool.map_or(1, |_| self.threads);
         network.phases(samples, threads, &mut self.phases);
-        self.progress.begin(self.phases.len());
+        self.progress.begin(self.phases.len(), threads);
         self.compute(network, pool, threads, input);
         self.answer(network, samples, output);
     }

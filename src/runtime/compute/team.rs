@@ -1,62 +1,72 @@
 //! Threads that run the phases of a network together.
 //!
-//! Each thread goes through all phases in order. It takes tasks of a phase while there are
-//! any, then waits for those that other threads still run. No thread waits for one that has
-//! not begun, so a thread that the system suspends delays a batch by one task at most, and two
-//! batches on one pool cannot wait for each other.
+//! Each thread goes through all phases in order. It takes its own share of a phase's tasks, one
+//! after another, then those that are left of the others' shares, and waits for tasks that other
+//! threads still run. Shares of one phase and the next are about the same part of an image, so
+//! that a thread mostly reads what it wrote itself, which is still in its core's cache.
+//!
+//! No thread waits for one that has not begun, so a thread that the system suspends delays a
+//! batch by one task at most, and two batches on one pool cannot wait for each other.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The progress of the threads, and the barrier between phases.
 #[derive(Debug, Default)]
 pub(super) struct PhaseBarrier {
-    phases: Vec<PhaseCounters>,
+    threads: usize,
+    /// Tasks taken of each thread's share, phase by phase.
+    taken: Vec<AtomicUsize>,
+    /// Tasks done of each phase.
+    done: Vec<AtomicUsize>,
     /// Set by a thread that panics, so that no thread waits for its tasks.
     broken: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct PhaseCounters {
-    taken: AtomicUsize,
-    done: AtomicUsize,
 }
 
 /// Rounds of spinning before a waiting thread yields to others.
 const SPINS: usize = 2_000;
 
 impl PhaseBarrier {
-    /// Begins a run of `phases` phases.
-    pub(super) fn begin(&mut self, phases: usize) {
-        if self.phases.len() < phases {
-            self.phases.resize_with(phases, PhaseCounters::default);
-        }
-        for counters in &mut self.phases[..phases] {
-            *counters.taken.get_mut() = 0;
-            *counters.done.get_mut() = 0;
-        }
+    /// Begins a run of `phases` phases on `threads` threads.
+    pub(super) fn begin(&mut self, phases: usize, threads: usize) {
+        self.threads = threads;
+        self.taken.clear();
+        self.taken.resize_with(phases * threads, AtomicUsize::default);
+        self.done.clear();
+        self.done.resize_with(phases, AtomicUsize::default);
         *self.broken.get_mut() = false;
     }
 
-    /// Runs tasks of phase `phase` until none of its `tasks` is left, and returns once all are
-    /// done. Returns `false` if another thread panicked.
-    pub(super) fn run(&self, phase: usize, tasks: usize, mut task: impl FnMut(usize)) -> bool {
-        let counters = &self.phases[phase];
+    /// Runs tasks of phase `phase` as thread `thread` until none of its `tasks` is left, and
+    /// returns once all are done. Returns `false` if another thread panicked.
+    pub(super) fn run(
+        &self,
+        thread: usize,
+        phase: usize,
+        tasks: usize,
+        mut task: impl FnMut(usize),
+    ) -> bool {
+        let done = &self.done[phase];
         let alarm = PanicAlarm(&self.broken);
-        loop {
-            let next = counters.taken.fetch_add(1, Ordering::Relaxed);
-            if next >= tasks {
-                break;
+        for share in (thread..self.threads).chain(0..thread) {
+            while let Some(next) = self.take(share, phase, tasks) {
+                task(next);
+                done.fetch_add(1, Ordering::Release);
             }
-            task(next);
-            counters.done.fetch_add(1, Ordering::Release);
         }
         std::mem::forget(alarm);
-        self.wait(counters, tasks)
+        self.wait(done, tasks)
     }
 
-    fn wait(&self, counters: &PhaseCounters, tasks: usize) -> bool {
+    /// Takes the next task of a share, or `None` if none is left.
+    fn take(&self, share: usize, phase: usize, tasks: usize) -> Option<usize> {
+        let taken = &self.taken[phase * self.threads + share];
+        let next = share * tasks / self.threads + taken.fetch_add(1, Ordering::Relaxed);
+        (next < (share + 1) * tasks / self.threads).then_some(next)
+    }
+
+    fn wait(&self, done: &AtomicUsize, tasks: usize) -> bool {
         let mut spins = 0;
-        while counters.done.load(Ordering::Acquire) < tasks {
+        while done.load(Ordering::Acquire) < tasks {
             if self.broken.load(Ordering::Relaxed) {
                 return false;
             }
@@ -91,10 +101,11 @@ mod tests {
     use crate::lock::lock;
 
     /// Returns the result of `run` on each of `threads` threads, `None` if it panics.
-    fn together(threads: usize, run: impl Fn() -> bool + Sync) -> Vec<Option<bool>> {
+    fn together(threads: usize, run: impl Fn(usize) -> bool + Sync) -> Vec<Option<bool>> {
+        let run = &run;
         thread::scope(|scope| {
             let each = (0..threads)
-                .map(|_| scope.spawn(|| catch_unwind(AssertUnwindSafe(&run)).ok()))
+                .map(|i| scope.spawn(move || catch_unwind(AssertUnwindSafe(|| run(i))).ok()))
                 .collect::<Vec<_>>();
             each.into_iter().filter_map(|t| t.join().ok()).collect()
         })
@@ -105,11 +116,13 @@ mod tests {
         let tasks = [3, 1, 7, 2, 12];
         let mut progress = PhaseBarrier::default();
         for threads in [1, 2, 5] {
-            progress.begin(tasks.len());
+            progress.begin(tasks.len(), threads);
             let ran = Mutex::new(Vec::new());
-            let ends = together(threads, || {
+            let ends = together(threads, |thread| {
                 let mut phases = tasks.iter().enumerate();
-                phases.all(|(phase, &tasks)| progress.run(phase, tasks, |_| lock(&ran).push(phase)))
+                phases.all(|(phase, &tasks)| {
+                    progress.run(thread, phase, tasks, |_| lock(&ran).push(phase))
+                })
             });
             assert_eq!(ends, vec![Some(true); threads]);
             let expected = (0..tasks.len()).flat_map(|phase| vec![phase; tasks[phase]]);
@@ -118,13 +131,22 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_takes_its_own_share_and_then_what_others_left() {
+        let mut progress = PhaseBarrier::default();
+        progress.begin(1, 3);
+        let mut ran = Vec::new();
+        progress.run(1, 0, 7, |task| ran.push(task));
+        assert_eq!(ran, [2, 3, 4, 5, 6, 0, 1]);
+    }
+
+    #[test]
     fn a_panic_in_a_task_ends_the_run_of_every_thread() {
         let mut progress = PhaseBarrier::default();
         for threads in [1, 2, 5] {
-            progress.begin(2);
-            let mut ends = together(threads, || {
-                let one = progress.run(0, 9, |task| assert!(task != 4, "task 4"));
-                one && progress.run(1, 9, |_| panic!("a phase after one that broke"))
+            progress.begin(2, threads);
+            let mut ends = together(threads, |thread| {
+                let one = progress.run(thread, 0, 9, |task| assert!(task != 4, "task 4"));
+                one && progress.run(thread, 1, 9, |_| panic!("a phase after one that broke"))
             });
             ends.sort();
             let mut expected = vec![Some(false); threads];
