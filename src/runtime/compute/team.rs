@@ -30,7 +30,8 @@ impl PhaseBarrier {
     pub(super) fn begin(&mut self, phases: usize, threads: usize) {
         self.threads = threads;
         self.taken.clear();
-        self.taken.resize_with(phases * threads, AtomicUsize::default);
+        self.taken
+            .resize_with(phases * threads, AtomicUsize::default);
         self.done.clear();
         self.done.resize_with(phases, AtomicUsize::default);
         *self.broken.get_mut() = false;

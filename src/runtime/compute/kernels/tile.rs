@@ -51,23 +51,25 @@ pub(super) struct Prefetch {
 impl Prefetch {
     /// Nothing: the panel that follows is in cache.
     pub(super) const NOTHING: Prefetch = Prefetch { from: 0, step: 0 };
+
+    /// Returns the shares of `tiles` tiles that multiply one panel of `lines` lines, `width` wide,
+    /// behind which the panel lies that is read next. Each also prefetches where it will write.
+    ///
+    /// Weights of late layers are read once a batch, from beyond the second-level cache.
+    pub(super) fn shares(
+        lines: usize,
+        width: usize,
+        tiles: usize,
+    ) -> impl Iterator<Item = Prefetch> {
+        let step = width.div_ceil(tiles.max(1));
+        (0..tiles).map(move |tile| Prefetch {
+            from: lines * (width + tile * step),
+            step,
+        })
+    }
 }
 
 impl Tile {
-    /// Returns the tile as number `at` of `tiles` that multiply its panel, behind which the panel
-    /// lies that is read next: each prefetches its share of that, and where it will write.
-    ///
-    /// Weights of late layers are read once a batch, from beyond the second-level cache.
-    pub(super) fn prefetching(mut self, at: usize, tiles: usize, lanes: usize) -> Tile {
-        let (lines, width) = (self.taps * self.depth, self.vectors * lanes);
-        let step = width.div_ceil(tiles);
-        self.prefetch = Prefetch {
-            from: lines * (width + at * step),
-            step,
-        };
-        self
-    }
-
     /// Returns the tile for the values `part` of each row alone, of a tile with a single tap. Sums
     /// are written and go on from there; the last part's get the activation.
     pub(super) fn part(mut self, part: Range<usize>, lanes: usize) -> Tile {

@@ -240,12 +240,15 @@ impl Convolution {
         for part in (0..parts.tasks()).map(|i| parts.range(i)) {
             let is_last = part.end == self.reads.depth;
             let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
-            let count = tiles.len();
-            for (at, rows) in tiles.enumerate() {
+            let lines = self.reads.taps * part.len();
+            let shares = Prefetch::shares(lines, panel.vectors * shape.lanes, tiles.len());
+            for (rows, prefetch) in tiles.zip(shares) {
                 let run = tile_fn(call.family, panel.vectors, rows.len());
                 let whole = self.tile(call, block, rows.start, columns);
-                let tile = whole.part(part.clone(), shape.lanes);
-                let tile = tile.prefetching(at, count, shape.lanes);
+                let tile = Tile {
+                    prefetch,
+                    ..whole.part(part.clone(), shape.lanes)
+                };
                 // SAFETY: the offsets are those of pixels of the input (or of the zeros), the
                 // panel and the bias have their full width, and the rows of the residual and of
                 // the output exist for all pixels of the block.

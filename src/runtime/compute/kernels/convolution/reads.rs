@@ -58,6 +58,10 @@ impl Reads {
     /// from the slot's start; `zeros` for taps outside of the image.
     pub(super) fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
         offsets.clear();
+        if self.is_pixelwise() {
+            let (first, pitch) = (self.from.first, self.from.pitch);
+            return offsets.extend(rows.map(|pixel| first + pixel * pitch));
+        }
         let columns = if self.by_line {
             1
         } else {
@@ -66,6 +70,13 @@ impl Reads {
         for tap in 0..self.taps {
             self.list_tap(tap / columns, tap % columns, rows.clone(), zeros, offsets);
         }
+    }
+
+    /// Whether an output pixel reads the input pixel of the same number alone.
+    fn is_pixelwise(&self) -> bool {
+        let same = |of: fn(&TensorView) -> usize| of(&self.from) == of(&self.to);
+        let (kernel, stride) = (self.conv.kernel.area(), self.conv.stride);
+        kernel == 1 && stride == 1 && same(|v| v.width) && same(|v| v.height)
     }
 
     /// Lists one tap of all rows, one line of the output after the other.

@@ -263,8 +263,9 @@ impl<'a> TileBlock<'a> {
             let panel = panels.panel(index);
             let weights = &call.weights.packed.values()[point * panels.floats() + panel.at..];
             let tiles = even_tiles(self.tiles.len(), panels.shape.rows(panel.vectors));
-            let count = tiles.len();
-            for (at, rows) in tiles.enumerate() {
+            let width = panel.vectors * panels.shape.lanes;
+            let shares = Prefetch::shares(depths[0], width, tiles.len());
+            for (rows, prefetch) in tiles.zip(shares) {
                 let tile = Tile {
                     base: before.start.wrapping_add(point * before.point),
                     rows: call.offsets[rows.start..].as_ptr(),
@@ -272,7 +273,7 @@ impl<'a> TileBlock<'a> {
                     taps: 1,
                     depth: depths[0],
                     panel: weights.as_ptr(),
-                    prefetch: Prefetch::NOTHING,
+                    prefetch,
                     bias: std::ptr::null(),
                     residual: std::ptr::null(),
                     residual_stride: 0,
@@ -284,7 +285,6 @@ impl<'a> TileBlock<'a> {
                     last: panels.shape.lanes,
                     activation: None,
                 };
-                let tile = tile.prefetching(at, count, panels.shape.lanes);
                 let run = tile_fn(call.family, panel.vectors, rows.len());
                 // SAFETY: rows are tiles of the block, whose points have whole vectors.
                 unsafe { run(&tile) };
