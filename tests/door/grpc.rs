@@ -143,6 +143,27 @@ fn typed_contents_are_values_of_their_type() {
 }
 
 #[test]
+fn values_beside_a_region_of_shared_memory_are_refused() {
+    let server = TestServer::start();
+    let mut input = tensor("INT8", &[1]);
+    input.contents = Some(proto::InferTensorContents {
+        int_contents: vec![1],
+        ..proto::InferTensorContents::default()
+    });
+    for (name, value) in [
+        ("shared_memory_region", ParameterChoice::StringParam("r".into())),
+        ("shared_memory_byte_size", ParameterChoice::Int64Param(1)),
+    ] {
+        let parameter_choice = Some(value);
+        let parameter = proto::InferParameter { parameter_choice };
+        input.parameters.insert(name.into(), parameter);
+    }
+    let answer = infer_all(&server, "ModelInfer", &[request("echo", vec![input], &[])]);
+    assert_eq!(answer.status, "3", "{}", answer.words);
+    assert!(answer.words.contains("`contents` beside"), "{}", answer.words);
+}
+
+#[test]
 fn errors_have_the_status_of_their_kind() {
     let server = TestServer::start();
     let one = || vec![tensor("UINT8", &[1])];

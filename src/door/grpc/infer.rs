@@ -86,6 +86,9 @@ fn input(
         wrong(format!("expected a shape of sizes, found {shape:?}"))
     })?;
     let parameters = parameters(tensor.parameters);
+    if contents.is_some() && parameters.get("shared_memory_region").is_some() {
+        return Err(wrong("`contents` beside `shared_memory_region`".to_owned()));
+    }
     let here = |of: &str| match (contents, raw.there) {
         (None, _) => raw.left.next().ok_or_else(|| {
             ServiceError::bad(format!("{of}: it has neither `contents` nor raw contents"))
