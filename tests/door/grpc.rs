@@ -151,7 +151,10 @@ fn values_beside_a_region_of_shared_memory_are_refused() {
         ..proto::InferTensorContents::default()
     });
     for (name, value) in [
-        ("shared_memory_region", ParameterChoice::StringParam("r".into())),
+        (
+            "shared_memory_region",
+            ParameterChoice::StringParam("r".into()),
+        ),
         ("shared_memory_byte_size", ParameterChoice::Int64Param(1)),
     ] {
         let parameter_choice = Some(value);
@@ -160,7 +163,11 @@ fn values_beside_a_region_of_shared_memory_are_refused() {
     }
     let answer = infer_all(&server, "ModelInfer", &[request("echo", vec![input], &[])]);
     assert_eq!(answer.status, "3", "{}", answer.words);
-    assert!(answer.words.contains("`contents` beside"), "{}", answer.words);
+    assert!(
+        answer.words.contains("`contents` beside"),
+        "{}",
+        answer.words
+    );
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "scattered",
         "integers",
         "fused",
+        "rounded",
         "rows",
         "whole",
         "looked_up",
@@ -230,12 +231,19 @@ fn an_image_seen_channels_last_is_the_same_image() {
 
 #[test]
 fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
-    let error = network("doubled.onnx", None).expect_err("2 TiB of constants");
-    let text = error.to_string();
-    assert!(
-        text.contains("Concat") && text.contains("more values are made of constants"),
-        "{text}"
-    );
+    let budget = "more values are made of constants";
+    for (name, node, why) in [
+        ("doubled", "Concat", budget),
+        ("expanded", "Expand_e", budget),
+        ("resized", "Resize", budget),
+        ("padded", "Conv_c", "padding of 30000"),
+        ("padded_far", "Conv_c", "padding of 2147483646"),
+        ("directions", "LSTM", "expected 1 or 2 directions"),
+    ] {
+        let error = network(&format!("{name}.onnx"), None).expect_err(name);
+        let text = error.to_string();
+        assert!(text.contains(node) && text.contains(why), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -94,6 +94,12 @@ pub enum OpError {
         /// Padding at both ends of the side.
         padding: usize,
     },
+    /// An image that would have too many values with its padding.
+    #[error("padding of {padding} makes the image larger than a sample may be")]
+    TooMuchPadding {
+        /// Padding at both ends of each side.
+        padding: Sides,
+    },
     /// A tensor of weights with more values than is taken for a network's.
     #[error("its weights {shape:?} would be too many")]
     TooManyWeights {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::OpError;
-use super::shape::{Shape, Sides};
+use super::shape::{MAX_ELEMENTS, Shape, Sides};
 
 /// A two-dimensional convolution, weights
 /// `[channels, in / groups, kernel.height, kernel.width]`.
@@ -94,6 +94,7 @@ impl Conv2d {
         let (k, p) = (self.kernel, self.padding);
         let height = window(h, k.height, self.stride, p.height, self.dilation)?;
         let width = window(w, k.width, self.stride, p.width, self.dilation)?;
+        padding_is_reasonable([c, h, w], p)?;
         weights_are_reasonable(&[self.channels, c / self.groups, k.height, k.width])?;
         Ok(Shape::image(self.channels, height, width))
     }
@@ -235,6 +236,20 @@ fn window(
             side,
             padding,
         }),
+    }
+}
+
+/// Checks that an image with its padding, which kernels may copy, is no larger than a sample may
+/// be.
+fn padding_is_reasonable([c, h, w]: [usize; 3], padding: Sides) -> Result<(), OpError> {
+    let side = |side: usize, padding: usize| padding.checked_mul(2)?.checked_add(side);
+    let values = || {
+        let pixels = side(h, padding.height)?.checked_mul(side(w, padding.width)?)?;
+        pixels.checked_mul(c)
+    };
+    match values() {
+        Some(values) if values <= MAX_ELEMENTS => Ok(()),
+        _ => Err(OpError::TooMuchPadding { padding }),
     }
 }
 

@@ -55,17 +55,26 @@ impl<'a> FoldBudget<'a> {
         }
     }
 
+    /// Checks that a node may make so many values, before it makes them.
+    ///
+    /// # Errors
+    /// They are more than the file may make.
+    pub(super) fn check(&self, values: usize) -> Result<(), NodeFault> {
+        match values <= self.left {
+            true => Ok(()),
+            false => Err(NodeFault::Shapes(format!(
+                "{values} more values are made of constants than such a file may ask for"
+            ))),
+        }
+    }
+
     /// Takes values that a node makes.
     ///
     /// # Errors
     /// They are more than the file may make.
     pub(super) fn spend(&mut self, values: usize) -> Result<(), NodeFault> {
-        let left = self.left.checked_sub(values);
-        self.left = left.ok_or_else(|| {
-            NodeFault::Shapes(format!(
-                "{values} more values are made of constants than such a file may ask for"
-            ))
-        })?;
+        self.check(values)?;
+        self.left -= values;
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Nodes whose answers depend on constants and dimensions alone.
 
-use super::activation::Value;
+use super::activation::{NumberType, Value};
 use super::error::{NodeFault, OnnxError};
 use super::fold::{eye, fold};
 use super::node::Node;
@@ -40,7 +40,12 @@ pub(super) fn folded(
                 values: Values::Integers(vec![count]),
             }]));
         }
-        ("EyeLike", Some(dims)) => return Some(eye(node, dims).map(|c| vec![c])),
+        ("EyeLike", Some(dims)) => {
+            let like = inputs
+                .first()
+                .is_some_and(|x| x.as_ref().is_some_and(is_integers));
+            return Some(eye(node, dims, like).map(|c| vec![c]));
+        }
         _ => {}
     }
     let constants = inputs.iter().map(|value| match value {
@@ -50,6 +55,15 @@ pub(super) fn folded(
     });
     let constants: Vec<Option<&Constant>> = constants.collect::<Option<_>>()?;
     fold(node, &constants)
+}
+
+/// Whether a value is of integers or booleans.
+fn is_integers(value: &Value) -> bool {
+    match value {
+        Value::Constant(constant) => !matches!(constant.values, Values::Floats(_)),
+        Value::Activation(activation) => activation.numbers != NumberType::Floats,
+        Value::Unknown => false,
+    }
 }
 
 /// Returns dimensions as a vector, from `start` to `end` where the node says so.

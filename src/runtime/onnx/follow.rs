@@ -76,6 +76,7 @@ impl<'a> PartialNetwork<'a> {
             },
         );
         let of_all: Vec<Option<Value>> = of_all.collect();
+        self.growth_is_bounded(node, &of_all)?;
         let found = match folded(node, &of_all) {
             Some(Ok(constants)) => {
                 let count = constants.iter().map(|c| c.values.len()).sum();

@@ -6,6 +6,7 @@ use super::activation::{Activation, Value};
 use super::constants::{failed, folded, shapes};
 use super::ends::{FLOAT, OnnxTensor, name_of, signature, size, type_of, written};
 use super::error::{ModelFault, NodeFault, OnnxError, Unsupported};
+use super::fold::growth;
 use super::model::OnnxModel;
 use super::node::Node;
 use super::open_dims::{example, open_dims};
@@ -222,10 +223,10 @@ impl<'a> PartialNetwork<'a> {
             self.follow_branch(node, holds != 0.0, &inputs);
             return self.branch(node, holds != 0.0);
         }
+        self.growth_is_bounded(node, &inputs)?;
         if let Some(folded) = folded(node, &inputs) {
             let constants = folded.map_err(|fault| failed(node, fault))?;
             let made = constants.iter().map(|c| c.values.len()).sum();
-            self.count_initialisers(node, &inputs);
             match (node.operator(), node.outputs().first()) {
                 // Its values are the file's own.
                 (Some("Constant"), Some(name)) => self.fold_budget.count(name, made),
@@ -248,6 +249,21 @@ impl<'a> PartialNetwork<'a> {
         Ok(())
     }
 
+    /// Checks that what a node of constants alone makes of them is within the file's budget.
+    pub(super) fn growth_is_bounded(
+        &mut self,
+        node: Node<'a>,
+        inputs: &[Option<Value>],
+    ) -> Result<(), OnnxError> {
+        let is_constant = |value: &Value| matches!(value, Value::Constant(_));
+        if !inputs.iter().flatten().all(is_constant) {
+            return Ok(());
+        }
+        self.count_initialisers(node, inputs);
+        let growth = growth(node, inputs).and_then(|values| self.fold_budget.check(values));
+        growth.map_err(|fault| failed(node, fault))
+    }
+
     fn count_initialisers(&mut self, node: Node<'a>, inputs: &[Option<Value>]) {
         for (name, value) in node.inputs().iter().zip(inputs) {
             if let Some(Value::Constant(constant)) = value
@@ -265,9 +281,13 @@ impl<'a> PartialNetwork<'a> {
             let expected = "a graph".into();
             return Err(failed(node, NodeFault::Attribute { name, expected }));
         };
-        let initialisers = graph.initializer.iter();
-        self.initialisers
-            .extend(initialisers.filter_map(|t| Some((t.name.as_deref()?, t))));
+        for tensor in &graph.initializer {
+            let name = tensor.name.as_deref().unwrap_or_default();
+            // A branch that was taken before may have made a value of that name.
+            self.values.remove(name);
+            self.types.remove(name);
+            self.initialisers.insert(name, tensor);
+        }
         for proto in &graph.node {
             let inner = Node::new(proto, node.opset);
             match self.is_typed(inner) {

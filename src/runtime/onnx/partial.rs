@@ -69,6 +69,8 @@ pub(super) struct PartialNetwork<'a> {
     /// The values that may still be made of constants.
     pub(super) fold_budget: FoldBudget<'a>,
     pub(super) builder: GraphBuilder,
+    /// The last number behind a node's name, of nodes that make several layers.
+    numbers: HashMap<String, usize>,
     pub(super) weights: BTreeMap<String, Arc<Vec<f32>>>,
     /// Weights that stay in the model's file until a network is lowered.
     pub(super) encoded: BTreeMap<String, EncodedValues>,
@@ -107,6 +109,7 @@ impl<'a> PartialNetwork<'a> {
             weights: BTreeMap::new(),
             encoded: BTreeMap::new(),
             places: HashMap::new(),
+            numbers: HashMap::new(),
             known: None,
             unsupported: Vec::new(),
         }
@@ -264,13 +267,15 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns a name that no layer has: `written`, or that with a number.
-    fn free_name(&self, written: &str) -> String {
+    fn free_name(&mut self, written: &str) -> String {
         let mut name = written.to_owned();
-        let mut number = 1;
+        // A node may make thousands of layers: the numbers given before are not tried again.
+        let mut number = self.numbers.get(written).copied().unwrap_or(1);
         while self.builder.find(&name).is_some() || name.is_empty() {
             number += 1;
             name = format!("{written}.{number}");
         }
+        self.numbers.insert(written.to_owned(), number);
         name
     }
 
@@ -306,6 +311,12 @@ impl<'a> PartialNetwork<'a> {
         }
         self.absorbed.insert(at);
         Some(bias)
+    }
+
+    /// Iterates over the nodes that read a value.
+    pub(super) fn readers_of(&self, name: &str) -> impl Iterator<Item = Node<'a>> {
+        let at = self.readers.get(name).into_iter().flatten();
+        at.filter_map(|at| self.model.nodes().nth(*at))
     }
 
     /// Returns the only node that reads a value, and its position.

@@ -84,7 +84,7 @@ pub(super) fn unsqueeze_dims(dims: &[usize], axes: &[i64]) -> Result<Vec<usize>,
 /// # Errors
 /// Other dimensions differ.
 pub(super) fn concat_dims(parts: &[&[usize]], along: usize) -> Result<Vec<usize>, NodeFault> {
-    let first = parts[0];
+    let first = parts.first().ok_or(NodeFault::NoInput(0))?;
     let alike = |p: &&[usize]| {
         p.len() == first.len() && (0..p.len()).all(|a| a == along || p[a] == first[a])
     };

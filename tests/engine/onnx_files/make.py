@@ -872,6 +872,49 @@ def tied():
 
 
 
+def rounded():
+    """Quotients that become integers, a forget gate that follows the input's, a line that padding makes several."""
+    whole = lambda dims: random.integers(1, 12, dims).astype(np.float32) * 41
+    weights = {"w": values(1, 12, 4), "r": values(1, 12, 3), "b": values(1, 24)}
+    nodes = [
+        node("Div", ["x", "41"], "x.d"), node("Floor", ["x.d"], "x.f"),
+        node("Div", ["x", "columns"], "x.e"), node("Cast", ["x.e"], "x.i", to=INTS),
+        node("Transpose", ["s"], "s.t", perm=[1, 0, 2]),
+        node("LSTM", ["s.t", "w", "r", "b"], ["", "", "c"], hidden_size=3, input_forget=1),
+        node("Transpose", ["c"], "c.t", perm=[1, 0, 2]),
+        node("Conv", ["line", "kernel"], "lines", pads=[1, 0, 1, 0], strides=[1, 2]),
+        node("EyeLike", ["square"], "eye"), node("Add", ["eye", "ids"], "eyes"),
+    ]
+    constants = [constant("41", np.float32(41)), constant("columns", np.array([47, 41, 83, 41], np.float32)),
+                 constant("kernel", values(1, 1, 1, 3)), constant("square", np.ones((3, 3), np.int64)),
+                 *(constant(name, made) for name, made in weights.items())]
+    inputs = {"x": (FLOATS, [4], whole), "s": (FLOATS, [5, 4], some), "line": (FLOATS, [1, 1, 8], some),
+              "ids": (INTS, [3, 3], ids(5))}
+    outputs = {"x.f": FLOATS, "x.i": INTS, "c.t": FLOATS, "lines": FLOATS, "eyes": INTS}
+    tensors("rounded", nodes, constants, inputs, outputs)
+
+
+def hostile():
+    """Small files that ask for much memory, or whose sizes are none."""
+    far = 2**31 - 2
+    one = constant("w", values(1, 1, 2, 2))
+    flat = node("Flatten", ["c"], "y")
+    model("padded", [node("Conv", ["x", "w"], "c", pads=[30000] * 4, strides=[30000] * 2), flat], [one], (1, 4, 4), 9)
+    model("padded_far", [node("Conv", ["x", "w"], "c", pads=[far] * 4, strides=[2**31] * 2), flat], [one], (1, 4, 4), 4)
+    model("expanded", [node("Expand", ["one", "many"], "e"), node("Gather", ["e", "first"], "f"),
+                       node("Cast", ["f"], "g", to=FLOATS), node("Add", ["x", "g"], "y")],
+          [constant("one", np.int64(1)), constant("many", np.array([2**28])), constant("first", np.array([0]))], (4,), 4)
+    nodes, last = [], "x"
+    for number, size in enumerate([8192, 8191, 8192, 8191]):
+        nodes.append(node("Resize", [last, "", "", f"size{number}"], f"r{number}", mode="linear"))
+        last = f"r{number}"
+    sizes = [constant(f"size{n}", np.array([1, 1, 1, s])) for n, s in enumerate([8192, 8191, 8192, 8191])]
+    model("resized", [*nodes, node("Flatten", [last], "y")], sizes, (1, 1, 8190), 8191)
+    model("directions", [node("Transpose", ["x"], "s", perm=[1, 0, 2]), node("LSTM", ["s", "w", "r"], ["", "h"], hidden_size=1),
+                         node("Flatten", ["h"], "y")],
+          [constant("w", values(0, 4, 4)), constant("r", values(0, 4, 1))], (2, 4), 1)
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -906,3 +949,5 @@ scalars()
 affine()
 counted()
 tied()
+rounded()
+hostile()

@@ -152,8 +152,12 @@ pub(super) fn triangle(
     Ok(Constant { dims, values })
 }
 
-/// Folds `EyeLike` of a matrix of `dims`.
-pub(in crate::onnx) fn eye(node: Node<'_>, dims: &[usize]) -> FoldedConstant {
+/// Folds `EyeLike` of a matrix of `dims`, of the input's type where the node names none.
+pub(in crate::onnx) fn eye(
+    node: Node<'_>,
+    dims: &[usize],
+    is_like_integers: bool,
+) -> FoldedConstant {
     let &[rows, columns] = dims else {
         return Err(NodeFault::Shapes(format!("{dims:?} is no matrix")));
     };
@@ -162,7 +166,8 @@ pub(in crate::onnx) fn eye(node: Node<'_>, dims: &[usize]) -> FoldedConstant {
     let one = |i: usize| (i % columns) as i64 == ((i / columns) as i64).saturating_add(shift);
     let ones = (0..rows * columns).map(|i| i64::from(one(i)));
     let dims = dims.to_vec();
-    let values = match node.integer("dtype").unwrap_or(1) {
+    let like = if is_like_integers { 7 } else { 1 };
+    let values = match node.integer("dtype").unwrap_or(like) {
         2..=7 | 12 | 13 => Values::Integers(ones.collect()),
         _ => Values::Floats(ones.map(|v| v as f32).collect()),
     };

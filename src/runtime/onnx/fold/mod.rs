@@ -2,6 +2,7 @@
 //! weights. Integers stay exact.
 
 mod elementwise;
+mod growth;
 mod made;
 mod reduce;
 mod select;
@@ -17,6 +18,7 @@ use super::tensor::Constant;
 use select::{gathered, joined, picked, run, sliced, transposed};
 
 pub(super) use elementwise::by_zero;
+pub(super) use growth::growth;
 pub(super) use made::{eye, kept};
 pub(super) use select::{order, permuted, taken};
 

@@ -197,7 +197,7 @@ impl<'a> PartialNetwork<'a> {
             (Binary::Div | Binary::Pow, false) if by == 1.0 => return Ok(x.clone()),
             (Binary::Mul, _) if by == 1.0 => return Ok(x.clone()),
             (Binary::Mul, _) => by,
-            (Binary::Div, false) if is_float => by.recip(),
+            (Binary::Div, false) if is_float && !self.is_rounded(node) => by.recip(),
             (Binary::Pow, false) if by == 2.0 => return self.pair(node, Binary::Mul, x, x),
             (Binary::Pow, false) if by == 0.5 => return self.unary(node, Unary::Sqrt, x),
             _ => f32::NAN,
@@ -222,6 +222,18 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
+    /// Whether quotients of a node become integers: a product with the reciprocal, which may be a
+    /// last digit off, would make another integer of some.
+    fn is_rounded(&self, node: Node<'_>) -> bool {
+        let rounds = |operator: &str| {
+            matches!(operator, "Floor" | "Ceil" | "Round" | "Cast" | "Mod")
+                || operator.contains("Quantize")
+        };
+        let mut readers = node.outputs().iter().flat_map(|name| self.readers_of(name));
+        node.operator().is_some_and(rounds)
+            || readers.any(|reader| reader.operator().is_some_and(rounds))
+    }
+
     /// Adds a sum or a product with a constant for each channel of an image or feature of a
     /// vector, as a norm that other operations take up; `None` where it is something else.
     fn of_channels(
@@ -244,7 +256,7 @@ impl<'a> PartialNetwork<'a> {
             (Binary::Add, _) => (ones(), each(|v| v)),
             (Binary::Sub, false) => (ones(), each(|v| -v)),
             (Binary::Mul, _) => (each(|v| v), zeros()),
-            (Binary::Div, false) => (each(f32::recip), zeros()),
+            (Binary::Div, false) if !self.is_rounded(node) => (each(f32::recip), zeros()),
             _ => return Ok(None),
         };
         if !scale.iter().all(|v| v.is_finite()) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::inputs::{Added, Inputs, unsupported};
-use super::select::{place, replaced, spread};
+use super::select::{exact_positions, place, replaced, spread};
 use crate::network::{Binary, Op, Reduction, TensorOp};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
@@ -12,7 +12,6 @@ use crate::onnx::indices;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::PartialNetwork;
-use crate::onnx::shapes::bounded;
 use crate::onnx::tensor::{Constant, Values};
 
 pub(super) fn gather<'a>(
@@ -188,6 +187,7 @@ pub(super) fn computed_elements<'a>(
     along: usize,
 ) -> Added {
     let dims = data.dims().unwrap_or_default().to_vec();
+    exact_positions(dims.iter().product())?;
     // Where constant indices of 0 would lie is where the others are counted from.
     let count: usize = which.dims().iter().product();
     let zeros = integers(which.dims().to_vec(), std::iter::repeat_n(0, count));
@@ -237,6 +237,7 @@ fn computed_rows<'a>(
         .map(|p| p / features.max(1));
     let at = network.with(node, Binary::Add, &at, &integers(before, starts), false)?;
     let rows = dims.iter().product::<usize>() / features.max(1);
+    exact_positions(rows)?;
     let values = rows_at(network, node, data, &at, [rows, features])?;
     network.reshaped(node, &values, &made)
 }
@@ -250,7 +251,9 @@ pub(super) fn one_hot<'a>(
     let which = network.input(node, inputs, 0)?;
     let depth = inputs.number(1)?.filter(|d| *d >= 1.0);
     let depth = depth.ok_or(NodeFault::NoInput(1))? as i64;
-    bounded(usize::try_from(depth).unwrap_or(usize::MAX), 1)?;
+    network
+        .fold_budget
+        .spend(usize::try_from(depth).unwrap_or(usize::MAX))?;
     let Some([off, on]) = inputs
         .constant(2)?
         .map(Constant::to_floats)

@@ -130,7 +130,10 @@ pub(super) fn product<'a>(
     for n in [0, 1] {
         let x = Value::from(network.input(node, inputs, n)?.typed(NumberType::Floats));
         let x = match inputs.has(n + 2) {
-            true => network.binary(node, Binary::Sub, &x, inputs.value(n + 2)?)?,
+            true => {
+                let zero = for_lines(network, node, inputs.value(n + 2)?, n == 0)?;
+                network.binary(node, Binary::Sub, &x, &zero)?
+            }
             false => network.operand(node, &x)?,
         };
         operands.push(x);

@@ -8,7 +8,6 @@ use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
-use crate::onnx::shapes::bounded;
 use crate::onnx::tensor::Constant;
 
 /// The size of an axis in the answer, and how many positions of it are one of the input.
@@ -58,6 +57,8 @@ pub(super) fn resize<'a>(
                 network.take(node, &all, axis, &Constant::integers(at))?
             }
             _ => {
+                let values = size.saturating_mul(target.size);
+                network.fold_budget.spend(values)?;
                 let weights = attributes.weights(size, *target)?;
                 mixed(network, node, &all, axis, (weights, target.size))?
             }
@@ -247,7 +248,6 @@ impl<'a> Attributes<'a> {
 
     /// Returns how much each position counts for each one of the answer, `[answer, input]`.
     fn weights(&self, from: usize, to: AxisSize) -> Result<Vec<f32>, Refusal> {
-        bounded(from, to.size)?;
         let mut all = vec![0.0f32; from * to.size];
         let narrow = match self.antialias {
             true => to.scale.min(1.0),

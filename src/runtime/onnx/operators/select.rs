@@ -112,6 +112,7 @@ impl<'a> PartialNetwork<'a> {
         if listed.is_empty() {
             return unsupported("an answer without a value");
         }
+        exact_positions(size)?;
         let axes = x.layout.axes_with(&[along]);
         let from = self.stored(node, x, &axes)?;
         let op = Op::Tensor(TensorOp::Take {
@@ -131,6 +132,7 @@ impl<'a> PartialNetwork<'a> {
     pub(super) fn at(&mut self, node: Node<'a>, x: &Activation, (dims, at): Positions) -> Added {
         let count = x.dims().iter().product();
         let flat = self.reshaped(node, x, &[count])?;
+        self.fold_budget.spend(at.len())?;
         let which = Constant::integers(at.into_iter().map(|i| i as i64).collect());
         let made = self.take(node, &flat, 0, &which)?;
         self.reshaped(node, &made, &dims)
@@ -219,5 +221,16 @@ pub(super) fn concat<'a>(
     match parts.as_slice() {
         [one] => Ok(one.clone()),
         _ => network.join(node, &parts, along),
+    }
+}
+
+/// The most positions that float32, in which kernels read them, tells apart.
+const EXACT: usize = 1 << 24;
+
+/// Refuses positions among so many that float32 does not tell them apart.
+pub(super) fn exact_positions(among: usize) -> Result<(), Refusal> {
+    match among <= EXACT {
+        true => Ok(()),
+        false => unsupported(format!("positions among more than {EXACT} values")),
     }
 }

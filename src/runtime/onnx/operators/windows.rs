@@ -60,7 +60,9 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
     }
     let (picture, padding) = padded(network, node, picture, window.pads)?;
     let [stride, across] = window.strides;
-    let alike = stride == across || size[0] == 1;
+    let reach = (kernel.height - 1).saturating_mul(window.dilation) + 1;
+    let is_one_line = size[0] + window.pads[0] + window.pads[2] == reach;
+    let alike = stride == across || is_one_line;
     let op = Conv2d {
         channels,
         kernel,

@@ -129,9 +129,15 @@ impl RecurrentLayer<'_, '_> {
         let new = self.apply(by.functions[1], &new)?;
         let mut cell = self.pair(Binary::Mul, &input, &new)?;
         if let Some(before) = &state.cell {
-            let forget = self.gate(&all, 2, 1)?;
-            let forget = self.seen(&forget, Some(before), by, 2)?;
-            let forget = self.apply(by.functions[0], &forget)?;
+            let forget = match self.node.integer("input_forget") {
+                // What is not taken from the input is kept.
+                Some(1) => self.network.by(self.node, Binary::Sub, &input, 1.0, true)?,
+                _ => {
+                    let forget = self.gate(&all, 2, 1)?;
+                    let forget = self.seen(&forget, Some(before), by, 2)?;
+                    self.apply(by.functions[0], &forget)?
+                }
+            };
             let kept = self.pair(Binary::Mul, &forget, before)?;
             cell = self.pair(Binary::Add, &kept, &cell)?;
         }

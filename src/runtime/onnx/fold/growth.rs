@@ -1,0 +1,55 @@
+//! How many values a folded node would make, to be checked before it makes them.
+
+use crate::onnx::activation::Value;
+use crate::onnx::error::NodeFault;
+use crate::onnx::kinds;
+use crate::onnx::node::{Node, axis};
+use crate::onnx::shapes::{broadcast_dims, sizes};
+use crate::onnx::tensor::Constant;
+
+/// Returns the number of values that a node makes of constants, or 0 where its answer is no larger
+/// than an input.
+///
+/// # Errors
+/// The dimensions do not fit.
+pub(in crate::onnx) fn growth(
+    node: Node<'_>,
+    inputs: &[Option<Value>],
+) -> Result<usize, NodeFault> {
+    let constant = |n: usize| match inputs.get(n) {
+        Some(Some(Value::Constant(constant))) => Some(constant),
+        _ => None,
+    };
+    let count = |n: usize| constant(n).map_or(0, |c| c.values.len());
+    let operator = node.operator().unwrap_or_default();
+    let product = |sizes: &[usize]| sizes.iter().fold(1usize, |all, s| all.saturating_mul(*s));
+    Ok(match (operator, constant(1)) {
+        ("Expand", Some(target)) => {
+            let own = constant(0).map_or(&[][..], |x| &x.dims);
+            product(&broadcast_dims(own, &sizes(target)?)?)
+        }
+        ("Tile", Some(repeats)) => product(&sizes(repeats)?).saturating_mul(count(0)),
+        ("OneHot", Some(depth)) => {
+            let depth = depth.as_scalar().unwrap_or(0.0).max(0.0) as usize;
+            depth.saturating_mul(count(0))
+        }
+        ("Gather", Some(which)) => {
+            let own = constant(0).map_or(&[][..], |x| &x.dims);
+            let along = axis(node.integer("axis").unwrap_or(0), own.len())?;
+            (count(0) / own[along].max(1)).saturating_mul(which.values.len())
+        }
+        ("Where", _) => product(&broadcast(inputs)?),
+        _ if kinds::binary(operator).is_some() => product(&broadcast(inputs)?),
+        _ => 0,
+    })
+}
+
+/// Returns the dimensions that all constants are repeated to.
+fn broadcast(inputs: &[Option<Value>]) -> Result<Vec<usize>, NodeFault> {
+    let constants = inputs.iter().flatten().filter_map(|value| match value {
+        Value::Constant(constant) => Some(constant),
+        _ => None,
+    });
+    let dims = |all: Vec<usize>, c: &Constant| broadcast_dims(&all, &c.dims);
+    constants.fold(Ok(Vec::new()), |all, c| dims(all?, c))
+}
