@@ -108,6 +108,8 @@ codes! {
     Cancelled = "cancelled", Cancelled;
     /// A worker failed while it ran a request, or none was left to.
     WorkerFailed = "worker_failed", Internal;
+    /// The engine ended before a request was answered: another one may answer it.
+    EngineStopped = "engine_stopped", Unavailable;
     /// The combination rule panicked.
     RulePanicked = "rule_panicked", Internal;
     /// A step of a pipeline that the host runs failed.

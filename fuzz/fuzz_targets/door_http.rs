@@ -11,8 +11,8 @@ use divisi::tensor::{DataType, Signature, TensorSpec};
 use divisi_door::error::ServiceError;
 use divisi_door::protocol::ModelId;
 use divisi_door::service::{
-    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
-    ModelService, ModelState,
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ListedModel,
+    ModelDescription, ModelService, ModelState,
 };
 use divisi_door::{InferenceServer, ServerOptions};
 use libfuzzer_sys::fuzz_target;
@@ -21,8 +21,12 @@ use libfuzzer_sys::fuzz_target;
 struct Echo;
 
 impl ModelService for Echo {
-    fn index(&self) -> Vec<(ModelId, ModelState)> {
-        vec![(ModelId::new("m", "1"), ModelState::Ready)]
+    fn index(&self) -> Vec<ListedModel> {
+        vec![ListedModel {
+            model: ModelId::new("m", "1"),
+            state: ModelState::Ready,
+            failure: None,
+        }]
     }
 
     fn describe(&self, _: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
@@ -37,6 +41,9 @@ impl ModelService for Echo {
                 lengths: None,
             },
             batch: Some(8),
+            exactly: None,
+            batch_sizes: Vec::new(),
+            delay: std::time::Duration::ZERO,
             labels: Vec::new(),
             cached: true,
             queueing: None,
@@ -51,7 +58,9 @@ impl ModelService for Echo {
     }
 
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
-        Box::pin(std::future::ready(Ok(InferenceAnswer {
+        let model = self.describe(&request.model);
+        Box::pin(std::future::ready(model.map(|model| InferenceAnswer {
+            model,
             outputs: request.inputs,
             samples: 1,
             times: InferenceTimes::default(),

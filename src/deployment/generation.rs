@@ -1,7 +1,10 @@
 //! An engine for one catalogue, among those that follow each other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::allocation::Matrix;
 use crate::catalogue::Catalogue;
@@ -98,28 +101,61 @@ impl Generation {
     }
 }
 
-/// A generation that ends what it began. Dropping this waits for it.
-pub(super) struct Retiring(Option<JoinHandle<()>>);
+/// The time after which somebody is told that a generation has not ended yet.
+const SOON: Duration = Duration::from_secs(1);
 
-/// Ends a generation once its requests are answered.
-pub(super) fn retire(generation: Arc<Generation>) -> Retiring {
+/// A generation that ends what it began. Dropping this hurries it and waits for it: nobody follows any
+/// more.
+pub(super) struct Retiring {
+    thread: Option<JoinHandle<()>>,
+    /// Nothing is ever sent: it is disconnected once the generation has ended.
+    over: Receiver<()>,
+    hurried: Arc<AtomicBool>,
+}
+
+/// Ends a generation once its requests are answered, or soon once `hurried` is true.
+pub(super) fn retire(generation: Arc<Generation>, hurried: &Arc<AtomicBool>) -> Retiring {
     let engine = Arc::clone(&generation.engine);
-    let work = move || generation.engine.shutdown();
-    match thread::Builder::new().name("retire".into()).spawn(work) {
-        Ok(thread) => Retiring(Some(thread)),
-        Err(_) => {
-            // Without a thread the caller waits itself.
-            engine.shutdown();
-            Retiring(None)
+    let (alive, over) = channel::<()>();
+    let hurry = Arc::clone(hurried);
+    let work = move || {
+        let _alive = alive;
+        generation.engine.retire(&hurry);
+    };
+    let thread = thread::Builder::new().name("retire".into()).spawn(work);
+    if thread.is_err() {
+        // Without a thread the caller waits itself.
+        engine.retire(hurried);
+    }
+    Retiring {
+        thread: thread.ok(),
+        over,
+        hurried: Arc::clone(hurried),
+    }
+}
+
+impl Retiring {
+    /// Waits for its end, and calls `late` if that does not come soon.
+    pub(super) fn wait(mut self, late: impl FnOnce()) {
+        if self.over.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+            late();
+        }
+        self.join();
+    }
+
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and there would be nothing to do about it.
+            let _ = thread.join();
         }
     }
 }
 
 impl Drop for Retiring {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            // It does not panic, and there would be nothing to do about it.
-            let _ = thread.join();
+        if self.thread.is_some() {
+            self.hurried.store(true, Ordering::Release);
         }
+        self.join();
     }
 }

@@ -3,7 +3,8 @@
 //! They are a [`Catalogue`]. A change of it starts an engine for the new one beside the
 //! engine that runs; networks that both serve are there once. Requests that come from one moment on go
 //! to the new engine, those under way end on the version that they began with, and then the old engine
-//! stops. Where both do not fit beside each other, the old one may end first: requests wait meanwhile.
+//! stops: it waits for them as long as they go on ([`DrainLimits`](crate::serving::DrainLimits)), and so
+//! does the next change. Where both do not fit beside each other, the old one may end first: requests wait meanwhile.
 //! A change can be planned before it is applied, and undone. Models that stay keep their places and
 //! batch sizes in the matrix, and so does a new version of one that was there.
 
@@ -25,7 +26,7 @@ mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
 
 use crate::allocation::{Matrix, UndoHistory};
@@ -69,6 +70,8 @@ pub struct Deployment {
     notices: Leaf<Vec<String>>,
     /// Whether there is something to undo, and to redo.
     undoable: AtomicU8,
+    /// Whether engines that end what they began are to hurry.
+    leaving: Arc<AtomicBool>,
 }
 
 /// The bits of what can be undone and redone.
@@ -175,6 +178,7 @@ impl Deployment {
             known: SharedLeaf::new(Vec::new()),
             notices: Leaf::new(read.notices),
             undoable: AtomicU8::new(0),
+            leaving: Arc::default(),
             changing: Ranked::new(wanted),
         };
         deployment.tell(&deployment.changing.lock());
@@ -293,6 +297,12 @@ impl Deployment {
     /// Whether the last undo can be redone.
     pub fn can_redo(&self) -> bool {
         self.undoable.load(Ordering::Relaxed) & REDO != 0
+    }
+
+    /// Lets engines that end what they began take no longer from now on than one that is shut down: its
+    /// operator leaves.
+    pub fn leave(&self) {
+        self.leaving.store(true, Ordering::Release);
     }
 
     /// Tells `waiter` once the next engine takes requests, or none ever will. Returns `false` if there

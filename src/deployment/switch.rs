@@ -19,6 +19,9 @@ use super::{
 /// Why models are not served as their files are, by their names.
 type Failures = BTreeMap<String, String>;
 
+/// Told where a change waits for the one before it.
+const LATE: &str = "the models of before still answer requests: the change waits for them";
+
 /// The outcome of an attempt to switch.
 enum Switched {
     /// The next engine serves.
@@ -96,7 +99,9 @@ impl Deployment {
         (handover, why): (Handover, String),
     ) -> Result<Switched, DeploymentError> {
         // Two generations beside each other, never three.
-        drop(wanted.retiring.take());
+        if let Some(retiring) = wanted.retiring.take() {
+            retiring.wait(|| self.note(LATE.to_owned()));
+        }
         match (handover, &next.not_beside) {
             (Handover::OldFirst, _) => {
                 let applied = self.switch_old_first((running, why), &next);
@@ -115,7 +120,7 @@ impl Deployment {
                 }
                 self.remark_on_wishes(&started, &before);
                 *self.running.write() = Arc::new(started);
-                wanted.retiring = Some(retire(Arc::clone(running)));
+                wanted.retiring = Some(retire(Arc::clone(running), &self.leaving));
                 Ok(Switched::To(Applied::default()))
             }
         }
@@ -160,7 +165,7 @@ impl Deployment {
         let ran = running.engine.setup();
         let waiting = self.gap.begin();
         let began = Instant::now();
-        running.engine.shutdown();
+        running.engine.retire(&self.leaving);
         let warm = |started: Generation| {
             let cold = warmup::warm_up(&started, &entries_of(running));
             let Some((name, reason)) = cold.iter().next() else {

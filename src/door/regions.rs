@@ -15,6 +15,7 @@ use divisi::lock::Leaf;
 use rustix::fs::{Mode, OFlags};
 
 use crate::error::{ErrorKind, ServiceError};
+use crate::limits::AllowanceShare;
 use crate::protocol::RegionPart;
 
 /// Where POSIX shared memory lies.
@@ -47,6 +48,18 @@ pub(crate) struct ReservedPart {
     region: Arc<Region>,
     first: u64,
     size: usize,
+}
+
+/// A copy of a part of a region. The room that was taken for it goes back with its last reader.
+struct RegionCopy {
+    bytes: Vec<u8>,
+    _held: AllowanceShare,
+}
+
+impl AsRef<[u8]> for RegionCopy {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// The regions that are registered.
@@ -110,24 +123,21 @@ impl Regions {
         })
     }
 
-    /// Reads a part of a region; at most `most` bytes.
+    /// Reads a part of a region, for which `held` has the room.
     ///
     /// # Errors
     /// It is not inside of its region, or no longer there.
-    pub(crate) fn read(&self, part: &RegionPart, most: usize) -> Result<Bytes, ServiceError> {
-        if part.size > most {
-            let message = format!(
-                "shared memory region `{}`: expected at most {most} bytes, found {}",
-                part.region, part.size
-            );
-            return Err(ServiceError::new(ErrorKind::TooLarge, message));
-        }
+    pub(crate) fn read(
+        &self,
+        part: &RegionPart,
+        held: AllowanceShare,
+    ) -> Result<Bytes, ServiceError> {
         let region = self.region(&part.region)?;
         let first = region.check(part.offset as u64, part.size as u64)?;
         let mut bytes = vec![0; part.size];
         let read = region.file.read_exact_at(&mut bytes, first);
         read.map_err(|e| region.wrong(format_args!("cannot be read: {e}")))?;
-        Ok(bytes.into())
+        Ok(Bytes::from_owner(RegionCopy { bytes, _held: held }))
     }
 
     /// Returns a part of a region to write to later.

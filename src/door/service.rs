@@ -142,6 +142,9 @@ pub struct InferenceTimes {
 /// An answer.
 #[derive(Clone, Debug)]
 pub struct InferenceAnswer {
+    /// The model that answered: another version than was there when it was asked, where models
+    /// changed meanwhile.
+    pub model: Arc<ModelDescription>,
     /// The outputs that were wanted, in that order.
     pub outputs: Vec<NamedTensor>,
     /// The samples that were answered.
@@ -180,7 +183,7 @@ pub trait ModelService: Send + Sync + 'static {
         "divisi".into()
     }
 
-    /// Whether every model answers.
+    /// Whether every model answers that should. Those that were unloaded should not.
     fn is_ready(&self) -> bool {
         let all = self.index();
         all.iter().all(|listed| listed.state == ModelState::Ready)
@@ -203,6 +206,13 @@ pub trait ModelService: Send + Sync + 'static {
 
     /// Asks a model. What cannot be answered is refused before anything waits.
     fn infer(&self, request: InferenceRequest) -> InferenceFuture;
+
+    /// Returns how many requests to a version of a model wait for their first batch, or `None` if
+    /// nobody knows.
+    fn waiting(&self, model: &ModelDescription) -> Option<usize> {
+        let _ = model;
+        None
+    }
 
     /// Counts a request to a model that was refused before the model was asked. What
     /// [`infer`](Self::infer) refuses it counts by itself.

@@ -8,6 +8,7 @@ mod answer;
 mod batch;
 mod core;
 mod door;
+mod drain;
 mod events;
 mod flaws;
 mod keys;
@@ -32,6 +33,7 @@ pub use core::{
     batch_spans, transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
+pub use drain::{Drain, DrainLimits, WorkLeft};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{

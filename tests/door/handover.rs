@@ -14,21 +14,26 @@ use divisi::deployment::{
 };
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
-use divisi::serving::EngineOptions;
+use divisi::serving::{EngineOptions, Request};
 use divisi_door::InferenceServer;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::ask;
 use crate::service::options;
 use crate::wait::wait_until;
 
 fn version(number: u64, answers: usize) -> NewEntry {
+    network("a", number, answers)
+}
+
+/// A version of a model that answers so many numbers.
+pub fn network(name: &str, number: u64, answers: usize) -> NewEntry {
     let folder = tempfile::tempdir().expect("a folder");
     let manifest = format!(
-        "name = \"a\"\nanswers = {{ values = {answers} }}\nsegment_size = 8\nbatch_sizes = [1, 4]\n\
-         [input]\nshape = [4]\n[[members]]\nname = \"a\"\n\
+        "name = \"{name}\"\nanswers = {{ values = {answers} }}\nsegment_size = 8\n\
+         batch_sizes = [1, 4]\n[input]\nshape = [4]\n[[members]]\nname = \"{name}\"\n\
          network = {{ builder = \"perceptron\", hidden = [64] }}\n"
     );
     fs::write(folder.path().join("ensemble.toml"), manifest).expect("is written");
@@ -77,6 +82,11 @@ fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
 
 /// Asks the model; returns how many numbers it answers.
 fn infer(address: SocketAddr) -> usize {
+    let json = answer(address);
+    json["outputs"][0]["data"].as_array().map_or(0, Vec::len)
+}
+
+fn answer(address: SocketAddr) -> Value {
     let input = json!({"name": "input", "datatype": "FP32", "shape": [1, 4], "data": [1, 2, 3, 4]});
     let body = json!({ "inputs": [input] }).to_string();
     let answer = ask(address, "POST", "/v2/models/a/infer", body.as_bytes());
@@ -86,8 +96,7 @@ fn infer(address: SocketAddr) -> usize {
         "{}",
         String::from_utf8_lossy(&answer.body)
     );
-    let json = answer.json();
-    json["outputs"][0]["data"].as_array().map_or(0, Vec::len)
+    answer.json()
 }
 
 #[test]
@@ -124,4 +133,44 @@ fn no_client_is_lost_where_the_old_engine_ends_before_the_new_one_starts() {
         client.join().expect("nothing was lost");
     }
     assert_eq!(infer(address), 3, "the last version");
+}
+
+/// Returns how many requests to version 1 wait, as the metrics say.
+fn pending(address: SocketAddr) -> u64 {
+    let metrics = ask(address, "GET", "/metrics", b"");
+    let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+    let name = "nv_inference_pending_request_count{model=\"a\",version=\"1\"} ";
+    let mut lines = metrics.lines();
+    let line = lines.find_map(|line| line.strip_prefix(name));
+    line.expect("is told").parse().expect("a number")
+}
+
+#[test]
+fn an_answer_names_the_version_that_answered_and_counts_there() {
+    let source = Arc::new(OneModel(Mutex::new(version(1, 3))));
+    let (deployment, server) = serve(&source);
+    let address = server.addresses().http.expect("an address");
+    *source.0.lock().expect("no panic") = version(2, 4);
+    let plan = deployment.plan(CatalogueChange::Load("a".into()));
+    let plan = plan.expect("it fits");
+    // The old engine does not end before this does.
+    let begun = deployment.running().engine.stage(Request::new(&[0.5; 4]));
+    let begun = begun.expect("let in");
+    let changed = Arc::clone(&deployment);
+    let change = thread::spawn(move || changed.apply(plan, Handover::OldFirst));
+    wait_until("the old engine ends", || deployment.is_between());
+    assert_eq!(pending(address), 1);
+    let client = thread::spawn(move || answer(address));
+    wait_until("the client waits", || pending(address) == 2);
+    begun.release().wait().expect("is answered");
+    change.join().expect("no panic").expect("applies");
+    let answer = client.join().expect("no panic");
+    assert_eq!(
+        answer["outputs"][0]["data"].as_array().map(Vec::len),
+        Some(4)
+    );
+    assert_eq!(answer["model_version"], "2");
+    let stats = ask(address, "GET", "/v2/models/a/versions/2/stats", b"").json();
+    let stats = &stats["model_stats"][0];
+    assert_eq!(stats["inference_stats"]["success"]["count"], 1);
 }

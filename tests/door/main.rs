@@ -26,6 +26,7 @@ mod model_calls;
 mod non_finite;
 mod pipelines;
 mod queueing;
+mod readiness;
 mod repository;
 mod service;
 mod shared_memory;

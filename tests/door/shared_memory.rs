@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::net::SocketAddr;
 
+use divisi_door::limits::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::client::ask;
@@ -149,4 +150,72 @@ fn a_key_is_a_name_and_leads_nowhere_else() {
     let (status, said) = register(address, link.trim_start_matches("/dev/shm"), 8);
     std::fs::remove_file(&link).expect("is removed");
     assert_eq!(status, 400, "{said}");
+}
+
+/// A region of so many bytes, and a server that holds bodies of so many at once.
+fn serve(bodies: usize, region: usize) -> (TestServer, SocketAddr, SharedFile) {
+    let limits = ServerLimits {
+        bodies,
+        ..ServerLimits::default()
+    };
+    let server = TestServer::within(limits);
+    let address = server.server.addresses().http.expect("an address");
+    let file = SharedFile::of(&vec![7; region]);
+    assert_eq!(register(address, &file.key(), region).0, 200);
+    (server, address, file)
+}
+
+/// Asks `model` for nothing of inputs that are each a part of the region of so many bytes.
+fn read_parts(address: SocketAddr, model: &str, parts: usize, size: usize) -> (u16, String) {
+    let place = json!({"shared_memory_region": "r", "shared_memory_byte_size": size});
+    let input = |number| {
+        json!({"name": format!("x{number}"), "datatype": "UINT8", "shape": [size],
+            "parameters": place})
+    };
+    let inputs: Vec<Value> = (0..parts).map(input).collect();
+    let body = json!({"inputs": inputs, "outputs": [{"name": "none"}]});
+    post(address, &format!("/v2/models/{model}/infer"), &body)
+}
+
+#[test]
+fn a_small_request_cannot_name_more_of_a_region_than_all_requests_may_hold() {
+    let (_server, address, _file) = serve(1 << 20, 512 << 10);
+    let (status, said) = read_parts(address, "echo", 256, 512 << 10);
+    assert_eq!(status, 413, "{said}");
+    assert!(
+        said.contains("expected at most 1048576 bytes in all"),
+        "{said}"
+    );
+    assert_eq!(read_parts(address, "echo", 1, 512 << 10).0, 200);
+}
+
+#[test]
+fn a_copy_of_a_region_is_counted_as_long_as_it_is_there() {
+    let (server, address, _file) = serve(1 << 20, 600 << 10);
+    let ask = move || read_parts(address, "never", 1, 600 << 10);
+    let under_way = std::thread::spawn(ask);
+    wait_until("the request waits", || server.waits(1));
+    let (status, said) = read_parts(address, "echo", 1, 600 << 10);
+    assert_eq!(status, 503, "{said}");
+    assert!(said.contains("as much memory as they may"), "{said}");
+    server.release.notify_one();
+    assert_eq!(under_way.join().expect("no panic").0, 200);
+    wait_until("its room is free", || {
+        read_parts(address, "echo", 1, 600 << 10).0 == 200
+    });
+}
+
+#[test]
+fn a_part_of_another_size_than_its_shape_takes_no_room() {
+    let (server, address, _file) = serve(1 << 20, 600 << 10);
+    let under_way = std::thread::spawn(move || read_parts(address, "never", 1, 600 << 10));
+    wait_until("the request waits", || server.waits(1));
+    let place = json!({"shared_memory_region": "r", "shared_memory_byte_size": 600 << 10});
+    let input = json!({"name": "x", "datatype": "FP32", "shape": [3], "parameters": place});
+    let body = json!({"inputs": [input]});
+    let (status, said) = post(address, "/v2/models/echo/infer", &body);
+    assert_eq!(status, 400, "{said}");
+    assert!(said.contains("has 12 bytes, found 614400"), "{said}");
+    server.release.notify_one();
+    assert_eq!(under_way.join().expect("no panic").0, 200);
 }

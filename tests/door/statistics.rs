@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::client::ask;
 use crate::ensemble::{engine, infer, serve};
 use crate::grpc;
+use crate::repository::{Models, network};
 use crate::service::{Echo, options};
 
 fn rows(input: &str, shape: &[usize]) -> Value {
@@ -157,4 +158,37 @@ fn of_very_many_sizes_the_first_are_told_and_every_batch_is_an_execution() {
     assert_eq!(sizes.len(), 256);
     assert_eq!((sizes[0], sizes[255]), ((1, 1), (256, 1)));
     assert_eq!(statistics["execution_count"], 300);
+}
+
+#[test]
+fn a_model_without_a_version_has_the_statistics_of_all_of_them() {
+    let models = Models::new().network("a", "max_batch_size: 4 version_policy { all {} }");
+    let served = models
+        .file("a/2/model.onnx", network("affine.onnx"))
+        .serve(false);
+    let path = "/v2/models/a/versions/1/infer";
+    assert_eq!(served.post(path, &rows("x", &[1, 4])).status, 200);
+    let counted = |path: &str| {
+        let statistics = served.get(path).json();
+        let all = statistics["model_stats"].as_array().expect("a list").iter();
+        let count = |of: &Value| of["inference_stats"]["success"]["count"].as_u64();
+        let each = all.map(|of| (of["version"].as_str().map(str::to_owned), count(of)));
+        each.collect::<Vec<_>>()
+    };
+    let version = |number: &str, count| (Some(number.to_owned()), Some(count));
+    let both = [version("1", 1), version("2", 0)];
+    assert_eq!(counted("/v2/models/a/stats"), both);
+    assert_eq!(counted("/v2/models/stats"), both);
+    assert_eq!(counted("/v2/models/a/versions/2/stats"), both[1..]);
+
+    let address = served.server.addresses().grpc.expect("an address");
+    let path = format!("{}/ModelStatistics", grpc::INFERENCE);
+    let asked = proto::ModelStatisticsRequest {
+        name: "a".into(),
+        version: String::new(),
+    };
+    let told: proto::ModelStatisticsResponse =
+        grpc::ask(address, &path, &[asked.encode_to_vec()]).only();
+    let versions = told.model_stats.iter().map(|of| &*of.version);
+    assert_eq!(versions.collect::<Vec<_>>(), ["1", "2"]);
 }

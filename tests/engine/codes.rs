@@ -40,6 +40,7 @@ door_closed 503 14
 deadline 504 4
 cancelled 499 1
 worker_failed 500 13
+engine_stopped 503 14
 rule_panicked 500 13
 step_failed 500 13
 answer_inexact 501 12
@@ -163,6 +164,7 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
         Box::new(Failure::QueueTimeout),
         Box::new(Failure::Cancelled),
         Box::new(Failure::Worker(text())),
+        Box::new(Failure::Stopped(text())),
         Box::new(Failure::RulePanicked(text())),
         Box::new(Failure::Step {
             step: text(),

@@ -74,6 +74,15 @@ impl ModelSource for Bookcase {
 }
 
 pub fn start(case: &Arc<Bookcase>, names: &[&str], memory_bytes: u64) -> Arc<Deployment> {
+    start_with(case, names, memory_bytes, EngineOptions::default())
+}
+
+pub fn start_with(
+    case: &Arc<Bookcase>,
+    names: &[&str],
+    memory_bytes: u64,
+    options: EngineOptions,
+) -> Arc<Deployment> {
     let host = Host {
         cores: vec![0, 1],
         memory_bytes,
@@ -82,7 +91,7 @@ pub fn start(case: &Arc<Bookcase>, names: &[&str], memory_bytes: u64) -> Arc<Dep
     let start = DeploymentStart {
         name: "case".into(),
         devices: Devices::default_of(&host),
-        options: EngineOptions::default(),
+        options,
         matrix: None,
     };
     let source = Arc::<Bookcase>::clone(case);

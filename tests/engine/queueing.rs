@@ -117,6 +117,37 @@ fn drain(core: &mut Core<u64>, now: Duration) -> Vec<RequestKey> {
 }
 
 #[test]
+fn requests_wait_until_their_first_batch_begins_whatever_bounds_that() {
+    let mut core = alone(8);
+    for pipeline in [PipelineIndex(0), PipelineIndex(1)] {
+        let let_in = |core: &mut Core<u64>| {
+            let arrival = Arrival {
+                pipeline,
+                ..Arrival::of(2)
+            };
+            let admission = core.admit(ms(0), arrival, |_| 0).expect("let in");
+            admission.request
+        };
+        let (first, given_up, staged) = (let_in(&mut core), let_in(&mut core), let_in(&mut core));
+        core.enqueue(ms(0), first);
+        core.enqueue(ms(0), given_up);
+        assert_eq!(core.waiting(pipeline), 3);
+        let batch = begin(&mut core, ms(1)).expect("a batch");
+        assert_eq!(core.waiting(pipeline), 2, "one of its two samples runs");
+        assert_eq!(end(&mut core, ms(2), &batch), 0);
+        let batch = begin(&mut core, ms(2)).expect("a batch");
+        assert_eq!(core.waiting(pipeline), 2, "it is counted once");
+        assert_eq!(end(&mut core, ms(3), &batch), 1);
+        core.fail(ms(3), given_up).pay(drop);
+        assert_eq!(core.waiting(pipeline), 1);
+        core.fail(ms(3), staged).pay(drop);
+        core.abandon(staged);
+        assert_eq!((core.waiting(pipeline), core.pooled()), (0, 0));
+    }
+    assert_eq!(core.waiting(PipelineIndex(2)), 0, "there is none");
+}
+
+#[test]
 fn the_most_urgent_goes_first_and_of_one_priority_the_oldest() {
     let mut core = alone(9);
     let priorities = [3, 2, 0, 1, 3, 7, 1];

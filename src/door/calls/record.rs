@@ -145,6 +145,14 @@ impl CallRecord {
         }
     }
 
+    /// Notes that another version of the model answers, one that came while the call waited.
+    pub(crate) fn asks_again(&self, model: &Arc<ModelDescription>) {
+        if let Some(counted) = &self.counted {
+            counted.asks(model);
+        }
+        self.note(|facts| facts.version = model.version.clone());
+    }
+
     /// Notes that the call is answered.
     pub(crate) fn is_answered(&self, status: u16) {
         if let Some(counted) = &self.counted {

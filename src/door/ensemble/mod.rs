@@ -2,6 +2,7 @@
 //! models.
 
 mod answers;
+mod between;
 mod gauges;
 mod inputs;
 mod model;
@@ -21,6 +22,7 @@ use crate::service::{
     ModelState,
 };
 
+use between::WaitingBetween;
 use model::{NotTaken, ServedModel};
 
 /// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
@@ -32,6 +34,8 @@ struct FollowedModels {
     /// Where engines follow one another.
     deployment: Option<Arc<Deployment>>,
     served: SharedLeaf<Arc<ServedModels>>,
+    /// Requests that wait for the next engine.
+    between: Arc<WaitingBetween>,
 }
 
 /// The models of one engine.
@@ -69,9 +73,17 @@ impl ServedModels {
         found.ok_or_else(|| asked.unknown())
     }
 
-    /// Whether any model answers.
-    fn is_open(&self) -> bool {
-        self.engine.telemetry().door() == DoorState::Open
+    /// Whether all models answer. Where there is none, the engine waits for the first.
+    fn is_ready(&self) -> bool {
+        let mut models = self.models.iter();
+        let is_open = self.engine.telemetry().door() == DoorState::Open;
+        is_open && models.all(|model| self.state_of(model) == ModelState::Ready)
+    }
+
+    /// Whether a version of a model is served.
+    fn has(&self, name: &str) -> bool {
+        let mut models = self.models.iter();
+        models.any(|model| model.description.name == name)
     }
 
     fn state_of(&self, model: &ServedModel) -> ModelState {
@@ -89,6 +101,7 @@ impl EnsembleService {
     pub fn new(engine: Arc<Engine>, network: bool) -> Self {
         EnsembleService(Arc::new(FollowedModels {
             deployment: None,
+            between: Arc::default(),
             served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
         }))
     }
@@ -99,6 +112,7 @@ impl EnsembleService {
         let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
         EnsembleService(Arc::new(FollowedModels {
             deployment: Some(deployment),
+            between: Arc::default(),
             served: SharedLeaf::new(Arc::new(served)),
         }))
     }
@@ -155,6 +169,7 @@ impl FollowedModels {
             return None;
         }
         let (models, asked, began) = (Arc::clone(self), asked.clone(), Instant::now());
+        let waits = self.between.enter(&asked.model);
         Some(Box::pin(async move {
             // Nobody left to tell it is the end of the gap, too.
             let is_told = async { drop(told.await) };
@@ -164,6 +179,7 @@ impl FollowedModels {
                 let message = "the models were being changed until the request's deadline";
                 ServiceError::new(ErrorKind::TimedOut, message)
             })?;
+            drop(waits);
             let left = InferenceRequest {
                 deadline: deadline.map(|limit| limit.saturating_sub(began.elapsed())),
                 ..asked
@@ -175,6 +191,21 @@ impl FollowedModels {
     fn statuses(&self) -> Vec<ModelStatus> {
         let deployment = self.deployment.as_ref();
         deployment.map(|d| d.models()).unwrap_or_default()
+    }
+
+    /// Returns the models that are not served, with the reasons. Of one that was just loaded the
+    /// statuses may not know yet.
+    fn unloaded(&self, served: &ServedModels) -> Vec<(ModelStatus, String)> {
+        let statuses = self.statuses().into_iter();
+        let others = statuses.filter(|status| !served.has(&status.name));
+        let unloaded = others.filter_map(|status| match &status.state {
+            deployment::LoadState::Loaded => None,
+            deployment::LoadState::Unloaded(reason) => {
+                let reason = reason.clone();
+                Some((status, reason))
+            }
+        });
+        unloaded.collect()
     }
 
     fn deployment(&self) -> Result<&Deployment, ServiceError> {
@@ -204,22 +235,23 @@ impl ModelService for EnsembleService {
                 failure: failure_of(&description.name),
             }
         });
-        let others = statuses.iter().filter_map(|status| match &status.state {
-            deployment::LoadState::Loaded => None,
-            deployment::LoadState::Unloaded(reason) => {
-                let version = status.version.map(|v| v.to_string()).unwrap_or_default();
-                Some(ListedModel {
-                    model: ModelId::new(status.name.clone(), version),
-                    state: ModelState::Unavailable(reason.clone()),
-                    failure: None,
-                })
+        let unloaded = self.0.unloaded(&served).into_iter();
+        let others = unloaded.map(|(status, reason)| {
+            let version = status.version.map(|v| v.to_string()).unwrap_or_default();
+            ListedModel {
+                model: ModelId::new(status.name, version),
+                state: ModelState::Unavailable(reason),
+                failure: None,
             }
         });
         loaded.chain(others).collect()
     }
 
     fn is_ready(&self) -> bool {
-        self.0.served().is_open()
+        let served = self.0.served();
+        // As Triton does: one that was unloaded, or that nobody asked for, is none that is missing.
+        let mut unloaded = self.0.unloaded(&served).into_iter();
+        served.is_ready() && unloaded.all(|(status, _)| status.failure.is_none())
     }
 
     fn describe(&self, asked: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
@@ -247,6 +279,21 @@ impl ModelService for EnsembleService {
             Ok(answer) => answer,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
+    }
+
+    fn waiting(&self, model: &ModelDescription) -> Option<usize> {
+        let served = self.0.served();
+        let (name, version) = (&*model.name, &*model.version);
+        let found = served.find(&ModelId::new(name, version)).ok()?;
+        let newest = served.find(&ModelId::new(name, "")).ok()?;
+        let between = &self.0.between;
+        // Those that name no version want the newest.
+        let unnamed = match std::ptr::eq(found, newest) {
+            true => between.of(name, None),
+            false => 0,
+        };
+        let queued = served.engine.telemetry().waiting_of(found.pipeline);
+        Some(queued + unnamed + between.of(name, Some(version)))
     }
 
     fn count_refusal(&self, model: &ModelId) {

@@ -172,6 +172,7 @@ impl ServedModel {
                 }
             })?;
         let (form, length, single) = (Arc::clone(&self.form), rows.length, self.single);
+        let model = Arc::clone(&self.description);
         // What runs stays until this is answered.
         let engine = Arc::clone(engine);
         Ok(Box::pin(async move {
@@ -186,6 +187,7 @@ impl ServedModel {
                 outputs.iter_mut().for_each(without_batch);
             }
             Ok(InferenceAnswer {
+                model,
                 outputs,
                 samples: answer.len() as u64,
                 times: times(&answer),

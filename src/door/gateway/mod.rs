@@ -103,20 +103,16 @@ impl Gateway {
         let model = self.service.describe(&call.model);
         let model = model.inspect_err(|error| record.fails_by(error.kind()))?;
         record.asks(&model, &call.id);
-        let tally = self.tallies.of(&model).begin();
+        let mut tally = self.tallies.of(&model).begin();
         match self.answer(&call, &model, within).await {
             Ok((answer, cache, reply)) => {
-                record.note(|facts| {
-                    facts.ran(&model, &answer.runs);
-                    facts.samples = answer.samples;
-                    facts.cached = matches!(cache, CacheUse::Hit(_));
-                    facts.times = if facts.cached {
-                        InferenceTimes::default()
-                    } else {
-                        answer.times
-                    };
-                });
-                let batches = self.tallies.count_runs(&model, &answer.runs);
+                // Models may have changed while it waited.
+                if answer.model.version != model.version {
+                    record.asks_again(&answer.model);
+                    tally.goes_to(self.tallies.of(&answer.model));
+                }
+                note(record, &answer, cache);
+                let batches = self.tallies.count_runs(&answer.model, &answer.runs);
                 tally.end(Ok((&answer, cache, batches)));
                 Ok(reply)
             }
@@ -156,14 +152,14 @@ impl Gateway {
         let outputs = std::mem::take(&mut answer.outputs).into_iter().enumerate();
         let outputs = outputs.map(|(at, output)| {
             let region = regions.get(at).and_then(Option::as_ref);
-            written(call, model, (at, output), region)
+            written(call, &answer.model, (at, output), region)
         });
         let reply = InferenceReply {
-            model: model.name.clone(),
-            version: model.version.clone(),
+            model: answer.model.name.clone(),
+            version: answer.model.version.clone(),
             id: call.id.clone(),
-            parameters: std::mem::take(&mut answer.parameters),
             outputs: outputs.collect::<Result<_, _>>()?,
+            parameters: std::mem::take(&mut answer.parameters),
         };
         Ok((answer, cache, reply))
     }
@@ -206,7 +202,8 @@ impl Gateway {
         }
     }
 
-    /// Returns the statistics of a model, or of all.
+    /// Returns the statistics of a version of a model, of all versions where none is named, or of all
+    /// models.
     ///
     /// # Errors
     /// There is none of that name and version.
@@ -214,12 +211,31 @@ impl Gateway {
         &self,
         of: Option<&ModelId>,
     ) -> Result<Vec<ModelStatistics>, ServiceError> {
-        if let Some(model) = of {
-            return Ok(vec![self.tallies.read(&*self.service.describe(model)?)]);
+        let Some(model) = of else {
+            let all = self.service.index().into_iter();
+            return Ok(self.statistics_of(all.map(|listed| listed.model)));
+        };
+        let described = self.service.describe(model)?;
+        if model.version.is_some() {
+            return Ok(vec![self.read_tally(&described)]);
         }
-        let all = self.service.index().into_iter();
-        let described = all.filter_map(|listed| self.service.describe(&listed.model).ok());
-        Ok(described.map(|model| self.tallies.read(&model)).collect())
+        let versions = described.versions.iter();
+        let versions = versions.map(|version| ModelId::new(&*model.name, &**version));
+        Ok(self.statistics_of(versions))
+    }
+
+    fn statistics_of(&self, models: impl Iterator<Item = ModelId>) -> Vec<ModelStatistics> {
+        let described = models.filter_map(|model| self.service.describe(&model).ok());
+        described.map(|model| self.read_tally(&model)).collect()
+    }
+
+    fn read_tally(&self, model: &ModelDescription) -> ModelStatistics {
+        let counted = self.tallies.read(model);
+        let waiting = self.service.waiting(model);
+        ModelStatistics {
+            pending: waiting.map_or(counted.pending, |waiting| waiting as u64),
+            ..counted
+        }
     }
 
     /// Returns all metrics in Prometheus' text format.
@@ -271,6 +287,19 @@ impl Gateway {
     pub(crate) fn regions(&self) -> &Regions {
         &self.regions
     }
+}
+
+/// Notes an answer in the record of its call.
+fn note(record: &CallRecord, answer: &InferenceAnswer, cache: CacheUse) {
+    record.note(|facts| {
+        facts.ran(&answer.model, &answer.runs);
+        facts.samples = answer.samples;
+        facts.cached = matches!(cache, CacheUse::Hit(_));
+        facts.times = match facts.cached {
+            true => InferenceTimes::default(),
+            false => answer.times,
+        };
+    });
 }
 
 /// Returns an output as it was wanted, written to its region where it has one.

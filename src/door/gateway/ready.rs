@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::AllowanceShare;
+use crate::limits::{AllowanceShare, no_memory};
 use crate::protocol::{CallInput, InferenceCall, InputSource, NamedTensor, WireTensor};
 use crate::regions::ReservedPart;
 use crate::service::{InferenceRequest, ModelDescription};
@@ -36,10 +36,9 @@ impl Gateway {
             ServiceError::new(ErrorKind::TooMany, message)
         })?;
         let (deadline, patience) = timeouts(call, model, within);
-        let inputs = call.inputs.iter().map(|input| self.input(input));
         let request = InferenceRequest {
             model: call.model.clone(),
-            inputs: inputs.collect::<Result<_, _>>()?,
+            inputs: self.inputs(call)?,
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,
             priority: call.priority,
@@ -57,10 +56,50 @@ impl Gateway {
         })
     }
 
-    fn input(&self, input: &CallInput) -> Result<NamedTensor, ServiceError> {
+    /// Returns the inputs of a request. What is in shared memory is copied once there is room for all
+    /// of it: a small request can name much.
+    fn inputs(&self, call: &InferenceCall) -> Result<Vec<NamedTensor>, ServiceError> {
+        let (most, found) = (self.limits.bodies, call.region_bytes());
+        if found > most {
+            let message = format!(
+                "inputs in shared memory: expected at most {most} bytes in all, found {found}"
+            );
+            return Err(ServiceError::new(ErrorKind::TooLarge, message));
+        }
+        let rooms = call.inputs.iter().map(|input| self.room_for(input));
+        let rooms = rooms.collect::<Result<Vec<_>, _>>()?;
+        let inputs = call.inputs.iter().zip(rooms);
+        inputs
+            .map(|(input, room)| self.input(input, room))
+            .collect()
+    }
+
+    /// Finds room for the copy of an input. Of one that lies in the request there is none.
+    fn room_for(&self, input: &CallInput) -> Result<AllowanceShare, ServiceError> {
+        let mut room = self.bodies.share();
+        let Some(part) = input.region() else {
+            return Ok(room);
+        };
+        if part.size > self.limits.body {
+            let (most, found) = (self.limits.body, part.size);
+            let message = format!(
+                "shared memory region `{}`: expected at most {most} bytes, found {found}",
+                part.region
+            );
+            return Err(ServiceError::new(ErrorKind::TooLarge, message));
+        }
+        let (name, dims) = (&input.name, &input.dims);
+        WireTensor::check(name, input.data_type, dims, part.size, &self.limits)?;
+        match room.take(part.size) {
+            true => Ok(room),
+            false => Err(no_memory()),
+        }
+    }
+
+    fn input(&self, input: &CallInput, room: AllowanceShare) -> Result<NamedTensor, ServiceError> {
         let bytes = match &input.source {
             InputSource::Here(bytes) => bytes.clone(),
-            InputSource::Region(part) => self.regions.read(part, self.limits.body)?,
+            InputSource::Region(part) => self.regions.read(part, room)?,
         };
         let (name, dims) = (input.name.clone(), input.dims.clone());
         let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;

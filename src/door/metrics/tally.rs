@@ -49,7 +49,7 @@ pub(crate) struct ModelStatistics {
     /// The batches that ran, by their sizes: its own, and those of its members that are no models
     /// by themselves.
     pub batches: Vec<BatchStatistics>,
-    /// Requests under way.
+    /// Requests that wait for their first batch, or are under way where nobody tells when that begins.
     pub pending: u64,
 }
 
@@ -182,6 +182,13 @@ pub(crate) struct RequestTally {
 }
 
 impl RequestTally {
+    /// Another version of the model answers it: it counts there.
+    pub(crate) fn goes_to(&mut self, other: Arc<ModelTally>) {
+        other.pending.fetch_add(1, Ordering::Relaxed);
+        self.of.pending.fetch_sub(1, Ordering::Relaxed);
+        self.of = other;
+    }
+
     /// Counts its end, and the batches that are the model's own.
     pub(crate) fn end(mut self, outcome: Result<(&InferenceAnswer, CacheUse, u64), &ServiceError>) {
         self.over = true;

@@ -155,6 +155,12 @@ impl InferenceCall {
         bytes.sum()
     }
 
+    /// Returns the bytes of the inputs' values that are in shared memory.
+    pub fn region_bytes(&self) -> usize {
+        let parts = self.inputs.iter().filter_map(CallInput::region);
+        parts.fold(0, |bytes, part| bytes.saturating_add(part.size))
+    }
+
     /// Checks how many tensors there are, and that none is there twice.
     ///
     /// # Errors
@@ -228,6 +234,14 @@ impl CallInput {
             dims,
             source,
         })
+    }
+
+    /// Returns the part of shared memory that has its values, if one has.
+    pub fn region(&self) -> Option<&RegionPart> {
+        match &self.source {
+            InputSource::Here(_) => None,
+            InputSource::Region(part) => Some(part),
+        }
     }
 }
 

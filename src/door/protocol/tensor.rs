@@ -39,16 +39,34 @@ impl WireTensor {
         bytes: Bytes,
         limits: &ServerLimits,
     ) -> Result<Self, ServiceError> {
-        let elements = limits.elements_of(name, &dims)?;
-        match data_type.size() {
-            Some(size) => check_size(name, data_type, &dims, elements * size, bytes.len())?,
-            None => check_strings(name, &dims, elements, &bytes)?,
+        let elements = WireTensor::check(name, data_type, &dims, bytes.len(), limits)?;
+        if data_type.size().is_none() {
+            check_strings(name, &dims, elements, &bytes)?;
         }
         Ok(WireTensor {
             data_type,
             dims,
             bytes,
         })
+    }
+
+    /// Checks that a tensor may have so many bytes, without any of them. Returns how many values it
+    /// has.
+    ///
+    /// # Errors
+    /// They are not those of the dimensions, or there are more than a bound.
+    pub(crate) fn check(
+        name: &str,
+        data_type: DataType,
+        dims: &[usize],
+        bytes: usize,
+        limits: &ServerLimits,
+    ) -> Result<usize, ServiceError> {
+        let elements = limits.elements_of(name, dims)?;
+        if let Some(size) = data_type.size() {
+            check_size(name, data_type, dims, elements * size, bytes)?;
+        }
+        Ok(elements)
     }
 
     /// Creates a tensor that a model made; its bytes are those of its dimensions.

@@ -87,10 +87,14 @@ impl<T: Clone> Core<T> {
         let first = start.ranges.first().map(|(range, _)| range);
         let pipeline = first.and_then(|range| Some(self.requests.get(&range.request)?.pipeline));
         let step = first.map(|range| range.step).unwrap_or_default();
+        let (requests, pipelines) = (&mut self.requests, &mut self.pipelines);
         let ranges = start.ranges.iter();
         let placed: Vec<Placed<T>> = ranges
             .filter_map(|&(range, copied_for)| {
-                let entry = self.requests.get(&range.request)?;
+                let entry = requests.get_mut(&range.request)?;
+                if !std::mem::replace(&mut entry.begun, true) {
+                    pipelines[entry.pipeline.0].waiting -= 1;
+                }
                 let part = entry.parts[range.part].slice;
                 Some(Placed {
                     range,

@@ -98,6 +98,8 @@ pub(super) struct RequestEntry<T> {
     pub deadline: Option<Duration>,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
+    /// A batch of it has begun, or none will any more.
+    pub begun: bool,
     /// It was answered or failed: only its slots are still to be freed.
     pub over: bool,
 }
@@ -109,6 +111,8 @@ pub(super) struct RequestTimers {
     pub submitted: Duration,
     pub deadline: Option<Duration>,
     pub waiting: Option<WaitingRequest>,
+    /// No batch of it had begun.
+    pub waited: bool,
 }
 
 /// A part of such a request.
@@ -132,6 +136,7 @@ impl<T> RequestEntry<T> {
             submitted: self.submitted,
             deadline: self.deadline,
             waiting: self.waiting.take(),
+            waited: !std::mem::replace(&mut self.begun, true),
         }
     }
 

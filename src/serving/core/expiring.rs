@@ -19,6 +19,12 @@ impl<T: Clone> Core<T> {
             .unwrap_or_default()
     }
 
+    /// Returns how many requests of a pipeline wait for their first batch.
+    pub fn waiting(&self, pipeline: PipelineIndex) -> usize {
+        let served = self.pipelines.get(pipeline.0);
+        served.map_or(0, |served| served.waiting)
+    }
+
     /// Samples of these ranges begin to run: their requests wait no longer.
     pub(super) fn begin_requests(&mut self, ranges: &[Range]) {
         for range in ranges {

@@ -110,6 +110,8 @@ struct ServedPipeline {
     /// Why it takes no requests, if it takes none: a member has no worker.
     closed: Option<String>,
     queue: Option<EntryQueue>,
+    /// Requests of which no batch has begun.
+    waiting: usize,
 }
 
 impl ServedPipeline {
@@ -119,6 +121,7 @@ impl ServedPipeline {
             pool: PoolIndex::new(config.extents, config.slots),
             closed: None,
             queue: config.queueing.map(EntryQueue::new),
+            waiting: 0,
         }
     }
 }

@@ -64,8 +64,10 @@ impl<T: Clone> Core<T> {
             submitted: now,
             deadline: arrival.deadline,
             late: Vec::new(),
+            begun: false,
             over: false,
         };
+        served.waiting += 1;
         self.requests.insert(request, entry);
         self.deadlines
             .extend(arrival.deadline.map(|at| (at, request)));
@@ -315,7 +317,9 @@ impl<T: Clone> Core<T> {
         if let Some(at) = timers.deadline {
             self.deadlines.remove(&(at, request));
         }
-        for wait in self.pipelines[timers.pipeline.0].flow.waits() {
+        let served = &mut self.pipelines[timers.pipeline.0];
+        served.waiting -= usize::from(timers.waited);
+        for wait in served.flow.waits() {
             let at = timers.submitted.saturating_add(*wait);
             self.patience.remove(&(at, request));
         }

@@ -12,8 +12,8 @@ use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
 use super::graph::PipelineRows;
-use super::promise::{Failure, RulePanicked};
-use super::request::{LiveBatch, LiveOwed, RequestData};
+use super::promise::{Failure, Outcome, RulePanicked, caught};
+use super::request::{LiveBatch, LiveFinished, LiveOwed, RequestData};
 use super::state::EngineState;
 
 impl EngineState {
@@ -27,6 +27,30 @@ impl EngineState {
         if finished.is_empty() {
             return;
         }
+        // Before they are counted: a rule may panic at the last moment.
+        let outcomes: Vec<_> = finished.iter().map(outcome).collect();
+        let answered = finished.iter().zip(&outcomes);
+        self.count_answered(answered.filter_map(|(done, outcome)| outcome.is_ok().then_some(done)));
+        let mut outcomes = outcomes.into_iter();
+        finished.pay(|done| {
+            let outcome = outcomes.next().unwrap_or(Err(Failure::Dropped));
+            let is_answered = outcome.is_ok();
+            if let Err(why) = &outcome {
+                self.note_failed(&done.payload, why);
+            }
+            done.payload.answer(outcome);
+            if is_answered {
+                weigh(&done.payload);
+            }
+        });
+    }
+
+    /// Counts requests that are answered now.
+    fn count_answered<'a>(&self, finished: impl Iterator<Item = &'a LiveFinished>) {
+        let mut finished = finished.peekable();
+        if finished.peek().is_none() {
+            return;
+        }
         let now = self.now();
         {
             let mut latency = self.counters.latency.lock();
@@ -34,7 +58,7 @@ impl EngineState {
             let lately = tally.slot(now);
             let mut answered = self.counters.answered.lock();
             let mut checkpoints = self.counters.checkpoints.lock();
-            for done in finished.iter() {
+            for done in finished {
                 done.payload
                     .served
                     .answered(now, done.latency, done.samples);
@@ -47,33 +71,14 @@ impl EngineState {
             }
         }
         self.keep_reading(now);
-        finished.pay(|done| {
-            let finish = |d: &RequestData| {
-                let served = &d.served;
-                let answer = match &d.graph {
-                    Some(graph) => graph.answer(d.samples(), &done.late),
-                    None => {
-                        let width = served.ensemble.answer_width();
-                        Answer::finish(d.rule.as_ref(), &d.parts, width)
-                    }
-                };
-                let runs = d.runs.as_ref().map(|log| log.take());
-                Ok(answer.timed(done.split).made_by(runs.unwrap_or_default()))
-            };
-            match (done.payload.answer(finish), &done.payload.member_sample) {
-                (Some(why), _) => {
-                    self.counters.failed.fetch_add(1, Ordering::Relaxed);
-                    let reason = why.to_string();
-                    self.emit(EngineEvent::RequestFailed { reason });
-                }
-                // Those of a rule that it does not know it leaves alone.
-                (None, Some(member_sample)) => {
-                    let sampler = &done.payload.served.sampler;
-                    sampler.weigh(member_sample, &done.payload.rule);
-                }
-                (None, None) => {}
-            }
-        });
+    }
+
+    /// Counts a request that failed although its members had run, and says so.
+    fn note_failed(&self, data: &RequestData, why: &Failure) {
+        self.counters.failed.fetch_add(1, Ordering::Relaxed);
+        data.served.failed();
+        let reason = why.to_string();
+        self.emit(EngineEvent::RequestFailed { reason });
     }
 
     /// Frees what devices keep for requests that are over.
@@ -116,7 +121,7 @@ impl EngineState {
             if *failure != Failure::Cancelled {
                 done.payload.served.failed();
             }
-            done.payload.answer(|_| Err(failure.clone()));
+            done.payload.answer(Err(failure.clone()));
             any = true;
         });
         if any && *failure != Failure::Cancelled {
@@ -189,7 +194,7 @@ impl EngineState {
             if let Some(failure) = failure(&done.payload) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
                 done.payload.served.failed();
-                done.payload.answer(|_| Err(failure));
+                done.payload.answer(Err(failure));
             }
         });
         sound
@@ -230,6 +235,30 @@ impl EngineState {
             member: self.ensemble.members[member].name.clone(),
             flaws: self.counters.flaws.of(member),
         });
+    }
+}
+
+/// Returns the outcome of a complete request.
+fn outcome(done: &LiveFinished) -> Outcome {
+    let data = &done.payload;
+    let answer = caught(|| match &data.graph {
+        Some(graph) => graph.answer(data.samples(), &done.late),
+        None => {
+            let width = data.served.ensemble.answer_width();
+            Answer::finish(data.rule.as_ref(), &data.parts, width)
+        }
+    });
+    let answer =
+        answer.map_err(|panic| Failure::RulePanicked(RulePanicked::from(panic).to_string()))?;
+    let runs = data.runs.as_ref().map(|log| log.take());
+    Ok(answer.timed(done.split).made_by(runs.unwrap_or_default()))
+}
+
+/// Weighs the members by a request that is answered. Those of a rule that it does not know it leaves
+/// alone.
+fn weigh(data: &RequestData) {
+    if let Some(member_sample) = &data.member_sample {
+        data.served.sampler.weigh(member_sample, &data.rule);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
+use crate::serving::drain::{Drain, DrainLimits, WorkLeft};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::drivers::{DriverError, ServedNetworks};
@@ -36,6 +37,8 @@ pub struct EngineOptions {
     pub pool: PoolBounds,
     /// How long draining may take.
     pub drain_limit: Duration,
+    /// How long an engine that another one follows may take to end what it began.
+    pub retire_limits: DrainLimits,
     /// The moment that times are counted from; `None` for that of the start.
     pub epoch: Option<Instant>,
 }
@@ -45,6 +48,7 @@ impl Default for EngineOptions {
         EngineOptions {
             pool: PoolBounds::default(),
             drain_limit: Duration::from_secs(10),
+            retire_limits: DrainLimits::default(),
             epoch: None,
         }
     }
@@ -277,16 +281,43 @@ impl Engine {
     /// Closes the door, lets requests under way finish for at most the drain limit,
     /// fails the rest with a reason, and stops.
     pub fn shutdown(&self) {
+        let limits = DrainLimits::within(self.options.drain_limit);
+        self.end_requests(limits, &AtomicBool::new(false));
+        self.stop("the system shut down before it was answered");
+    }
+
+    /// The same for an engine that another one follows: what it began ends here, however long that
+    /// takes, as long as it goes on ([`EngineOptions::retire_limits`]). Once `hurried` is true it is as
+    /// [`Engine::shutdown`].
+    pub fn retire(&self, hurried: &AtomicBool) {
+        self.end_requests(self.options.retire_limits, hurried);
+        self.stop("its model was replaced, and it was not answered in the time for that");
+    }
+
+    fn end_requests(&self, limits: DrainLimits, hurried: &AtomicBool) {
         self.state.core().close("shutting down");
         if self.settings().policy().wait() > Duration::ZERO {
             // Nothing more will come that a sample could wait for.
             self.follow_policy(PolicyKind::NoWait);
         }
-        let limit = Instant::now() + self.options.drain_limit;
-        while Instant::now() < limit && self.state.core().in_flight() > 0 {
+        let began = Instant::now();
+        let mut drain = Drain::begin(Duration::ZERO, limits);
+        let mut hurries = false;
+        while drain.goes_on(began.elapsed(), self.work_left()) {
+            if !hurries && hurried.load(Ordering::Acquire) {
+                hurries = true;
+                drain.hurry(began.elapsed(), self.options.drain_limit);
+            }
             thread::park_timeout(Duration::from_millis(1));
         }
-        self.stop("the system shut down before it was answered");
+    }
+
+    fn work_left(&self) -> WorkLeft {
+        let core = self.state.core();
+        WorkLeft {
+            requests: core.in_flight(),
+            samples: core.pooled(),
+        }
     }
 
     fn stop(&self, reason: &str) {
@@ -298,7 +329,7 @@ impl Engine {
         self.state.poke_timer();
         let left = self.state.core().fail_all(self.state.now());
         self.state
-            .deliver_failures(left, &Failure::Worker(reason.to_owned()));
+            .deliver_failures(left, &Failure::Stopped(reason.to_owned()));
         let timer = self.timer.lock().take();
         // It does not panic, and there would be nothing to do about it.
         drop(timer.map(JoinHandle::join));

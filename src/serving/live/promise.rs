@@ -30,6 +30,9 @@ pub enum Failure {
     /// A worker, or the system, failed; says how.
     #[error("{0}")]
     Worker(String),
+    /// The engine ended before; says why.
+    #[error("{0}")]
+    Stopped(String),
     /// The combination rule panicked; says with what.
     #[error("{0}")]
     RulePanicked(String),
@@ -69,6 +72,7 @@ impl Coded for Failure {
             Failure::QueueTimeout => Code::QueueTimeout,
             Failure::Cancelled => Code::Cancelled,
             Failure::Worker(_) => Code::WorkerFailed,
+            Failure::Stopped(_) => Code::EngineStopped,
             Failure::RulePanicked(_) => Code::RulePanicked,
             Failure::Step { .. } => Code::StepFailed,
             Failure::Inexact { .. } => Code::AnswerInexact,
@@ -148,19 +152,14 @@ impl Promise {
         }
     }
 
-    /// Tells the client what `outcome` returns, or how it panicked, and returns that panic.
-    pub(super) fn keep(&self, outcome: impl FnOnce() -> Outcome) -> Option<RulePanicked> {
+    /// Tells the client the outcome.
+    pub(super) fn keep(&self, outcome: Outcome) {
         let Some(reply) = self.reply.lock().take() else {
             self.ledger.twice.fetch_add(1, Ordering::AcqRel);
-            return None;
-        };
-        let (outcome, why) = match caught(outcome).map_err(RulePanicked::from) {
-            Ok(outcome) => (outcome, None),
-            Err(panic) => (Err(Failure::RulePanicked(panic.to_string())), Some(panic)),
+            return;
         };
         self.ledger.kept.fetch_add(1, Ordering::AcqRel);
         tell(reply, outcome);
-        why
     }
 
     /// Its caller took the request back: nobody waits.

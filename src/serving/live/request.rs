@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::ensemble::{CombinationRule, OutputKind, SampleValues, Targets};
 use crate::serving::answer::Part;
 use crate::serving::batch::{Batch, PipelineIndex, Range, Slice};
-use crate::serving::core::{Next, Owed};
+use crate::serving::core::{Finished, Next, Owed};
 use crate::serving::flaws::Detail;
 
 use super::graph::PipelineRows;
@@ -224,10 +224,9 @@ impl RequestData {
         Some((graph.first_output()?.to_owned(), why))
     }
 
-    /// Answers; a second call does nothing but being counted. Returns the panic of the
-    /// combination rule, if that is why there is no answer.
-    pub(super) fn answer(&self, outcome: impl FnOnce(&Self) -> Outcome) -> Option<RulePanicked> {
-        self.promise.keep(|| outcome(self))
+    /// Answers; a second call does nothing but being counted.
+    pub(super) fn answer(&self, outcome: Outcome) {
+        self.promise.keep(outcome);
     }
 
     /// Its caller took it back.
@@ -244,6 +243,9 @@ pub(crate) type LiveBatch = Batch<Arc<RequestData>>;
 
 /// The next thing for a device to do.
 pub(crate) type LiveNext = Next<Arc<RequestData>>;
+
+/// A live request that is over.
+pub(crate) type LiveFinished = Finished<Arc<RequestData>>;
 
 /// Live requests that are over.
 pub(crate) type LiveOwed = Owed<Arc<RequestData>>;

@@ -126,6 +126,11 @@ impl<'a> Telemetry<'a> {
         self.state.core().queue_of(pipeline)
     }
 
+    /// Returns how many requests to an entry of the catalogue wait for their first batch.
+    pub fn waiting_of(&self, pipeline: PipelineIndex) -> usize {
+        self.state.core().waiting(pipeline)
+    }
+
     /// Returns the figures of each entry of the catalogue.
     pub fn entries(&self) -> Vec<EntryStats> {
         let now = self.state.now();

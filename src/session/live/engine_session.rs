@@ -38,6 +38,8 @@ pub(super) struct EngineSession {
     pub(super) load: Arc<SharedLoad>,
     /// Lets the load rest while a search measures.
     pub(super) rest: Option<JoinHandle<()>>,
+    /// Another engine follows this one, which ends what it began by itself.
+    pub(super) is_followed: bool,
     pub(super) members: Vec<view::MemberFacts>,
     /// How many times as long each device was told to take.
     pub(super) slowdown: Vec<f64>,
@@ -93,6 +95,7 @@ impl EngineSession {
                 Arc::clone(&log),
             ))),
             rest: None,
+            is_followed: false,
             engine,
             ensemble,
             log,
@@ -351,7 +354,9 @@ impl Drop for EngineSession {
         self.searches.end();
         self.join_rest();
         self.changes.close();
-        self.engine.shutdown();
+        if !self.is_followed {
+            self.engine.shutdown();
+        }
     }
 }
 

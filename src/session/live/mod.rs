@@ -36,6 +36,8 @@ use spans::SpansOfEngines;
 pub struct LiveSession {
     /// Ends first: who asks is told while there is an engine.
     door: Option<Arc<dyn ClientDoor>>,
+    /// Next: what engines of before still do ends beside what this one does.
+    _leaving: LeavesDeployment,
     session: EngineSession,
     log: Arc<Log>,
     cache: Option<Cache>,
@@ -44,6 +46,18 @@ pub struct LiveSession {
     spans: SpansOfEngines,
     /// Where engines follow one another, and the one that is watched.
     deployment: Option<(Arc<Deployment>, Arc<Generation>)>,
+}
+
+/// Tells a deployment that its operator leaves, when it is dropped.
+#[derive(Default)]
+struct LeavesDeployment(Option<Arc<Deployment>>);
+
+impl Drop for LeavesDeployment {
+    fn drop(&mut self) {
+        if let Some(deployment) = &self.0 {
+            deployment.leave();
+        }
+    }
 }
 
 impl LiveSession {
@@ -57,6 +71,7 @@ impl LiveSession {
         let log = Arc::new(Log::new());
         LiveSession {
             door: None,
+            _leaving: LeavesDeployment::default(),
             session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log), None),
             deployment: None,
             model_changes: ModelChanges::default(),
@@ -71,6 +86,7 @@ impl LiveSession {
         let running = deployment.running();
         let engine = Arc::clone(&running.engine);
         LiveSession {
+            _leaving: LeavesDeployment(Some(Arc::clone(&deployment))),
             deployment: Some((deployment, Arc::clone(&running))),
             ..LiveSession::new(engine, running.networks(), cache)
         }
@@ -127,9 +143,10 @@ impl LiveSession {
             .for_each(|line| next.say(LogLevel::Info, line));
         self.spans.leave(&mut self.session, (&**watched, &*running));
         next.go_on_from(&self.session);
-        let before = std::mem::replace(&mut self.session, next);
+        let mut before = std::mem::replace(&mut self.session, next);
+        before.is_followed = true;
         *watched = running;
-        // Its engine ends what it began: nobody waits for it here.
+        // Searches and load end: nobody waits for them here.
         let ended = thread::Builder::new().name("ended".into());
         drop(ended.spawn(move || drop(before)));
     }

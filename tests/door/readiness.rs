@@ -1,0 +1,158 @@
+//! Whether a server is ready, and what its index lists, while models fail, come and go.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread;
+
+use divisi::allocation::{Frame, Matrix};
+use divisi::catalogue::{Catalogue, NewEntry};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::device::simulated::find_profile;
+use divisi::device::{DeviceIndex, Devices, Host};
+use divisi::serving::{EngineOptions, NoFallback};
+use divisi_door::InferenceServer;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::limits::ServerLimits;
+use serde_json::json;
+
+use crate::client::ask;
+use crate::handover::network;
+use crate::repository::Models;
+use crate::service::options;
+
+const READY: &str = "/v2/health/ready";
+
+fn read(entries: Vec<NewEntry>) -> ModelsRead {
+    ModelsRead {
+        entries,
+        ..ModelsRead::default()
+    }
+}
+
+#[test]
+fn a_server_is_not_ready_where_one_of_its_models_does_not_answer() {
+    let entries = vec![network("a", 1, 3), network("b", 1, 5)];
+    let devices = Devices::simulated(&find_profile("h200").expect("a profile"), 2);
+    let catalogue = Catalogue::new("both", entries.clone()).expect("a catalogue");
+    let frame = Frame::of(catalogue.models(), &devices);
+    let start = DeploymentStart {
+        name: "both".into(),
+        devices,
+        options: EngineOptions::default(),
+        matrix: Some(Matrix::from_rows(frame, &[vec![4, 0], vec![0, 4]]).expect("valid")),
+    };
+    let deployment = Deployment::start(None, read(entries), start).expect("starts");
+    let engine = Arc::clone(&deployment.running().engine);
+    let service = EnsembleService::of_deployment(Arc::new(deployment));
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(Arc::new(service), &options).expect("starts");
+    let status = |path: &str| {
+        let address = server.addresses().http.expect("an address");
+        ask(address, "GET", path, b"").status
+    };
+    assert_eq!(status(READY), 200);
+    let none = |_: &Matrix| Err(NoFallback("there is none".into()));
+    let moved = engine.evacuate(DeviceIndex::new(1), &none, &mut |_| {});
+    assert!(moved.is_err());
+    assert_eq!(status("/v2/models/a/ready"), 200);
+    assert_eq!(status("/v2/models/b/ready"), 503);
+    assert_eq!(status(READY), 503);
+}
+
+#[test]
+fn a_server_is_not_ready_before_all_models_are_loaded_that_it_was_to_load() {
+    let models = Models::new().network("a", "max_batch_size: 4");
+    let models = models.network("b", "nonsense");
+    let served = models.serve(false);
+    assert_eq!(served.infer("a", "x", 1).status, 200);
+    assert_eq!(served.get(READY).status, 503, "{}", served.reason("b"));
+    let unload = |name: &str| {
+        let path = format!("/v2/repository/models/{name}/unload");
+        assert_eq!(served.post(&path, &json!({})).status, 200);
+    };
+    unload("b");
+    assert_eq!(served.get(READY).status, 200, "nobody wants it any more");
+    unload("a");
+    assert_eq!(served.get(READY).status, 200, "it waits for models");
+    assert_eq!(served.load("b", &json!({})).status, 400);
+    assert_eq!(served.get(READY).status, 503);
+    let file = served.models.folder.path().join("b/config.pbtxt");
+    std::fs::write(file, "max_batch_size: 4").expect("writes");
+    assert_eq!(served.load("b", &json!({})).status, 200);
+    assert_eq!(served.get(READY).status, 200);
+}
+
+/// A source of `a` and `b` that, asked for their names once both are served, waits at a gate.
+struct Slow {
+    deployment: OnceLock<Weak<Deployment>>,
+    gate: Mutex<(Sender<()>, Receiver<()>)>,
+}
+
+impl ModelSource for Slow {
+    fn names(&self) -> Vec<String> {
+        let deployment = self.deployment.get().and_then(Weak::upgrade);
+        if deployment.is_some_and(|deployment| deployment.running().number == 1) {
+            let gate = self.gate.lock().expect("no panic");
+            // Without a test nobody waits.
+            if gate.0.send(()).is_ok() {
+                let _ = gate.1.recv();
+            }
+        }
+        vec!["a".into(), "b".into()]
+    }
+
+    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+        let all = [network("a", 1, 3), network("b", 1, 5)];
+        let wanted = all.into_iter().filter(|entry| names.contains(&entry.name));
+        read(wanted.collect())
+    }
+}
+
+#[test]
+fn a_model_that_was_just_loaded_is_listed_once() {
+    let (at_gate, reached) = channel();
+    let (go, waits) = channel();
+    let source = Arc::new(Slow {
+        deployment: OnceLock::new(),
+        gate: Mutex::new((at_gate, waits)),
+    });
+    let host = Host {
+        cores: vec![0],
+        memory_bytes: 4 << 30,
+    };
+    let start = DeploymentStart {
+        name: "slow".into(),
+        devices: Devices::default_of(&host),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let first = source.read(&BTreeSet::from(["a".to_owned()]), &[]);
+    let given = Arc::<Slow>::clone(&source);
+    let deployment = Deployment::start(Some(given), first, start);
+    let deployment = Arc::new(deployment.expect("starts"));
+    let service = EnsembleService::of_deployment(Arc::clone(&deployment));
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(Arc::new(service), &options).expect("starts");
+    let address = server.addresses().http.expect("an address");
+    let weak = Arc::downgrade(&deployment);
+    source.deployment.set(weak).expect("is set once");
+    let change = thread::spawn(move || deployment.load("b"));
+    reached.recv().expect("b is served, and nobody was told");
+    let index = ask(address, "POST", "/v2/repository/index", b"").json();
+    let names: Vec<&str> = index
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|entry| entry["name"].as_str())
+        .collect();
+    assert_eq!(names, ["a", "b"]);
+    let metrics = ask(address, "GET", "/metrics", b"");
+    let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+    let of_b = "nv_inference_request_success{model=\"b\",version=\"1\"} ";
+    let series = metrics.lines().filter(|line| line.starts_with(of_b));
+    assert_eq!(series.count(), 1, "{metrics}");
+    assert_eq!(ask(address, "GET", READY, b"").status, 200);
+    drop(go);
+    change.join().expect("no panic").expect("loads");
+}
