@@ -17,6 +17,8 @@ mod data;
 mod encodings;
 mod ensemble;
 mod grpc;
+mod grpc_bounds;
+mod grpc_call;
 mod handover;
 mod heads;
 mod http;
@@ -36,3 +38,4 @@ mod traces;
 mod users;
 #[path = "../support/wait.rs"]
 mod wait;
+mod wire;
