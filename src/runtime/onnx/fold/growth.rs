@@ -46,10 +46,10 @@ pub(in crate::onnx) fn growth(
 
 /// Returns the dimensions that all constants are repeated to.
 fn broadcast(inputs: &[Option<Value>]) -> Result<Vec<usize>, NodeFault> {
-    let constants = inputs.iter().flatten().filter_map(|value| match value {
+    let mut constants = inputs.iter().flatten().filter_map(|value| match value {
         Value::Constant(constant) => Some(constant),
         _ => None,
     });
     let dims = |all: Vec<usize>, c: &Constant| broadcast_dims(&all, &c.dims);
-    constants.fold(Ok(Vec::new()), |all, c| dims(all?, c))
+    constants.try_fold(Vec::new(), dims)
 }
