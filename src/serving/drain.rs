@@ -42,7 +42,7 @@ pub struct WorkLeft {
 
 /// See the module's text.
 #[derive(Clone, Debug)]
-pub struct Drain {
+pub struct DrainWait {
     /// When it ends in any case.
     end: Duration,
     still: Duration,
@@ -51,10 +51,10 @@ pub struct Drain {
     moved: Duration,
 }
 
-impl Drain {
+impl DrainWait {
     /// Begins to wait.
     pub fn begin(now: Duration, limits: DrainLimits) -> Self {
-        Drain {
+        DrainWait {
             end: now.saturating_add(limits.whole),
             still: limits.still,
             left: WorkLeft::default(),

@@ -33,7 +33,7 @@ pub use core::{
     batch_spans, transfer_span,
 };
 pub use door::{Door, DoorState, Refused};
-pub use drain::{Drain, DrainLimits, WorkLeft};
+pub use drain::{DrainLimits, DrainWait, WorkLeft};
 pub use events::{EngineEvent, LogLevel, WorkerOutcome};
 pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{

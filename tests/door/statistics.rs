@@ -13,8 +13,8 @@ use divisi_door::limits::ServerLimits;
 use divisi_door::proto::inference as proto;
 use divisi_door::protocol::ModelId;
 use divisi_door::service::{
-    DescribedStep, InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService,
-    ModelState,
+    DescribedStep, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel,
+    ModelDescription, ModelService, ModelState,
 };
 use prost::Message;
 use serde_json::{Value, json};
@@ -136,12 +136,15 @@ impl ModelService for Growing {
     }
 
     fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        let model = self.describe(&request.model);
         let answer = self.0.infer(request);
         let samples = self.0.asked.load(Ordering::SeqCst);
         Box::pin(async move {
-            let mut answer = answer.await?;
-            answer.runs = vec![batch(samples)];
-            Ok(answer)
+            Ok(InferenceAnswer {
+                model: model?,
+                runs: vec![batch(samples)],
+                ..answer.await?
+            })
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use divisi::codes::Coded;
 use divisi::serving::{
-    DoorState, Drain, DrainLimits, Engine, EngineOptions, Failure, Request, WorkLeft,
+    DoorState, DrainLimits, DrainWait, Engine, EngineOptions, Failure, Request, WorkLeft,
 };
 
 use crate::common::{digits, everywhere, fakes, two_devices};
@@ -29,7 +29,7 @@ const LIMITS: DrainLimits = DrainLimits {
 
 #[test]
 fn it_waits_for_what_goes_on_and_not_for_what_stands_still() {
-    let mut drain = Drain::begin(seconds(7), LIMITS);
+    let mut drain = DrainWait::begin(seconds(7), LIMITS);
     assert!(drain.goes_on(seconds(7), left(2, 9)));
     assert!(drain.goes_on(seconds(36), left(2, 9)));
     // A part of a request is done: that is something.
@@ -41,7 +41,7 @@ fn it_waits_for_what_goes_on_and_not_for_what_stands_still() {
 
 #[test]
 fn it_ends_in_the_end_whatever_goes_on() {
-    let mut drain = Drain::begin(Duration::ZERO, LIMITS);
+    let mut drain = DrainWait::begin(Duration::ZERO, LIMITS);
     let mut goes_on = |at: u64| drain.goes_on(seconds(at), left(1, 200 - at as usize));
     assert!((0..100).all(&mut goes_on));
     assert!(!goes_on(100));
@@ -49,18 +49,18 @@ fn it_ends_in_the_end_whatever_goes_on() {
 
 #[test]
 fn it_ends_once_all_requests_are_over() {
-    let mut drain = Drain::begin(Duration::ZERO, LIMITS);
+    let mut drain = DrainWait::begin(Duration::ZERO, LIMITS);
     assert!(drain.goes_on(Duration::ZERO, left(1, 1)));
     assert!(!drain.goes_on(seconds(1), left(0, 1)));
 }
 
 #[test]
 fn who_is_hurried_waits_no_longer_than_is_said_then() {
-    let mut drain = Drain::begin(Duration::ZERO, LIMITS);
+    let mut drain = DrainWait::begin(Duration::ZERO, LIMITS);
     drain.hurry(seconds(20), seconds(10));
     assert!(drain.goes_on(seconds(29), left(1, 1)));
     assert!(!drain.goes_on(seconds(30), left(1, 1)));
-    let mut drain = Drain::begin(Duration::ZERO, LIMITS);
+    let mut drain = DrainWait::begin(Duration::ZERO, LIMITS);
     drain.hurry(seconds(95), seconds(10));
     assert!(!drain.goes_on(seconds(100), left(1, 1)), "and never longer");
 }

@@ -17,7 +17,7 @@ use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
-use crate::serving::drain::{Drain, DrainLimits, WorkLeft};
+use crate::serving::drain::{DrainLimits, DrainWait, WorkLeft};
 use crate::serving::scheduler::WorkerSpec;
 
 use super::drivers::{DriverError, ServedNetworks};
@@ -301,7 +301,7 @@ impl Engine {
             self.follow_policy(PolicyKind::NoWait);
         }
         let began = Instant::now();
-        let mut drain = Drain::begin(Duration::ZERO, limits);
+        let mut drain = DrainWait::begin(Duration::ZERO, limits);
         let mut hurries = false;
         while drain.goes_on(began.elapsed(), self.work_left()) {
             if !hurries && hurried.load(Ordering::Acquire) {
