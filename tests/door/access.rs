@@ -6,9 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi_door::calls::access::{AccessFormat, AccessOptions, RateSampler};
+use divisi_door::error::ServiceError;
 use divisi_door::keys::Keys;
 use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
+use divisi_door::protocol::ModelId;
+use divisi_door::service::{
+    InferenceFuture, InferenceRequest, ListedModel, ModelDescription, ModelService, ModelState,
+};
 use divisi_door::{InferenceServer, ServerOptions, StartError};
 use serde_json::Value;
 
@@ -56,6 +61,15 @@ struct Logged {
 
 impl Logged {
     fn new(format: AccessFormat, rate: Option<u32>, keys: Option<Keys>) -> Self {
+        Logged::of(Echo::default(), format, rate, keys)
+    }
+
+    fn of(
+        models: impl ModelService,
+        format: AccessFormat,
+        rate: Option<u32>,
+        keys: Option<Keys>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let access = AccessOptions {
             file: Some(folder.path().join("log")),
@@ -67,7 +81,7 @@ impl Logged {
             access: Some(access),
             ..options(ServerLimits::default())
         };
-        let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+        let server = InferenceServer::start(Arc::new(models), &options).expect("starts");
         Logged { folder, server }
     }
 
@@ -136,6 +150,48 @@ fn a_call_is_a_line_that_tells_who_asked_what_and_how_it_went() {
             .as_str()
             .is_some_and(|r| r.contains("key"))
     );
+}
+
+/// Models that are not ready.
+struct Starting(Echo);
+
+impl ModelService for Starting {
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    fn index(&self) -> Vec<ListedModel> {
+        self.0.index()
+    }
+
+    fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        self.0.describe(model)
+    }
+
+    fn state(&self, _: &ModelId) -> Result<ModelState, ServiceError> {
+        Ok(ModelState::Unavailable("it starts".into()))
+    }
+
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        self.0.infer(request)
+    }
+}
+
+#[test]
+fn a_question_whether_something_is_ready_has_the_status_of_its_answer() {
+    let logged = Logged::of(Starting(Echo::default()), AccessFormat::Json, None, None);
+    let address = logged.server.addresses().http.expect("an address");
+    let paths = [
+        "/v2/health/live",
+        "/v2/health/ready",
+        "/v2/models/echo/ready",
+    ];
+    let told = paths.map(|path| ask(address, "GET", path, b"").status);
+    assert_eq!(told, [200, 400, 400]);
+    let status =
+        |line: &String| serde_json::from_str::<Value>(line).expect("JSON")["status"].clone();
+    let written: Vec<Value> = logged.lines(3).iter().map(status).collect();
+    assert_eq!(written, told);
 }
 
 #[test]

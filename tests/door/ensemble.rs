@@ -104,6 +104,6 @@ fn what_the_engine_refuses_is_told_by_its_status() {
     let closed = infer(&server, "digits", &input([1, 1, 8, 8], vec![1.0; 64]));
     assert_eq!(closed.status, 503, "{closed:?}");
     let address = server.addresses().http.expect("an address");
-    assert_eq!(ask(address, "GET", "/v2/health/ready", b"").status, 503);
+    assert_eq!(ask(address, "GET", "/v2/health/ready", b"").status, 400);
     assert_eq!(ask(address, "GET", "/v2/health/live", b"").status, 200);
 }

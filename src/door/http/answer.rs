@@ -195,10 +195,11 @@ impl RegionRequest {
     }
 }
 
+/// Says whether something is ready; a status of 4xx is the protocol's way to say no.
 fn health(ready: bool) -> Response<ChunkedBody> {
     let mut response = json(&ReadyView { ready });
     if !ready {
-        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        *response.status_mut() = StatusCode::BAD_REQUEST;
     }
     response
 }

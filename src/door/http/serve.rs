@@ -133,8 +133,8 @@ async fn respond(
         }
         Err(error) => Err(error),
     };
-    if answered.is_ok() {
-        record.is_answered(200);
+    if let Ok(answer) = &answered {
+        record.is_answered(answer.status().as_u16());
     }
     answered.unwrap_or_else(|error| {
         record.fails(error.kind().http(), &error);
