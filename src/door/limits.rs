@@ -154,6 +154,12 @@ impl AllowanceShare {
         true
     }
 
+    /// Returns whether there are `more` left, without taking any.
+    pub(crate) fn fits(&self, more: usize) -> bool {
+        let all = self.of.held().checked_add(more);
+        all.is_some_and(|all| all <= self.of.most)
+    }
+
     /// Takes `more`. Returns `false` if there are not as many left.
     pub(crate) fn take(&mut self, more: usize) -> bool {
         let most = self.of.most;

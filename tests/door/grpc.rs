@@ -8,19 +8,22 @@ use divisi_door::proto::inference as proto;
 use divisi_door::proto::inference::infer_parameter::ParameterChoice;
 use divisi_door::proto::inference::model_infer_request::InferInputTensor;
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
+use hyper::body::Incoming;
 use hyper::client::conn::http2;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use percent_encoding::percent_decode_str;
 use prost::Message;
 
 use crate::service::{SHORT, TestServer};
 use divisi_door::limits::ServerLimits;
 
 /// An answer: its messages, its status, and the words of an error.
+#[derive(Debug)]
 pub struct Answer {
-    messages: Vec<Bytes>,
+    pub messages: Vec<Bytes>,
     pub status: String,
-    words: String,
+    pub words: String,
 }
 
 impl Answer {
@@ -48,26 +51,39 @@ async fn call(address: SocketAddr, path: &str, messages: &[Vec<u8>]) -> Answer {
     let connected = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
     let (mut send, connection) = connected.expect("HTTP/2");
     tokio::spawn(connection);
-    let mut body = Vec::new();
-    for message in messages {
-        body.push(0);
-        body.extend((message.len() as u32).to_be_bytes());
-        body.extend(message);
-    }
+    let body: Vec<u8> = messages.iter().flat_map(|m| framed(m)).collect();
     let request = Request::post(format!("http://{address}/{path}"))
         .header("content-type", "application/grpc")
         .header("te", "trailers")
         .body(Full::new(Bytes::from(body)))
         .expect("a request");
     let response = send.send_request(request).await.expect("an answer");
+    read_answer(response).await.expect("a body")
+}
+
+/// A message with what stands before it.
+pub fn framed(message: &[u8]) -> Vec<u8> {
+    [&claim(message.len()), message].concat()
+}
+
+/// The bytes before a message of a length.
+pub fn claim(length: usize) -> [u8; 5] {
+    let [a, b, c, d] = (length as u32).to_be_bytes();
+    [0, a, b, c, d]
+}
+
+/// Reads all of an answer.
+pub async fn read_answer(response: Response<Incoming>) -> Result<Answer, hyper::Error> {
     let headers = response.headers().clone();
-    let collected = response.into_body().collect().await.expect("a body");
+    let collected = response.into_body().collect().await?;
     let trailers = collected.trailers().cloned().unwrap_or_default();
     let field = |name: &str| {
         let value = trailers.get(name).or_else(|| headers.get(name));
         value.map_or(String::new(), |v| v.to_str().expect("text").to_owned())
     };
-    let (status, words) = (field("grpc-status"), field("grpc-message"));
+    let status = field("grpc-status");
+    let words = field("grpc-message");
+    let words = percent_decode_str(&words).decode_utf8_lossy().into_owned();
     let mut bytes = collected.to_bytes();
     let mut found = Vec::new();
     while bytes.has_remaining() {
@@ -75,22 +91,26 @@ async fn call(address: SocketAddr, path: &str, messages: &[Vec<u8>]) -> Answer {
         let length = bytes.get_u32() as usize;
         found.push(bytes.split_to(length));
     }
-    Answer {
+    Ok(Answer {
         messages: found,
         status,
         words,
-    }
+    })
 }
 
 pub const INFERENCE: &str = "inference.GRPCInferenceService";
 
-fn infer_all(server: &TestServer, method: &str, requests: &[proto::ModelInferRequest]) -> Answer {
+pub fn infer_all(
+    server: &TestServer,
+    method: &str,
+    requests: &[proto::ModelInferRequest],
+) -> Answer {
     let messages: Vec<Vec<u8>> = requests.iter().map(Message::encode_to_vec).collect();
     let address = server.server.addresses().grpc.expect("an address");
     ask(address, &format!("{INFERENCE}/{method}"), &messages)
 }
 
-fn tensor(data_type: &str, shape: &[i64]) -> InferInputTensor {
+pub fn tensor(data_type: &str, shape: &[i64]) -> InferInputTensor {
     InferInputTensor {
         name: "x".into(),
         datatype: data_type.into(),
@@ -99,7 +119,11 @@ fn tensor(data_type: &str, shape: &[i64]) -> InferInputTensor {
     }
 }
 
-fn request(model: &str, inputs: Vec<InferInputTensor>, raw: &[&[u8]]) -> proto::ModelInferRequest {
+pub fn request(
+    model: &str,
+    inputs: Vec<InferInputTensor>,
+    raw: &[&[u8]],
+) -> proto::ModelInferRequest {
     proto::ModelInferRequest {
         model_name: model.into(),
         id: "seven".into(),
@@ -151,7 +175,10 @@ fn values_beside_a_region_of_shared_memory_are_refused() {
         ..proto::InferTensorContents::default()
     });
     for (name, value) in [
-        ("shared_memory_region", ParameterChoice::StringParam("r".into())),
+        (
+            "shared_memory_region",
+            ParameterChoice::StringParam("r".into()),
+        ),
         ("shared_memory_byte_size", ParameterChoice::Int64Param(1)),
     ] {
         let parameter_choice = Some(value);
@@ -160,7 +187,11 @@ fn values_beside_a_region_of_shared_memory_are_refused() {
     }
     let answer = infer_all(&server, "ModelInfer", &[request("echo", vec![input], &[])]);
     assert_eq!(answer.status, "3", "{}", answer.words);
-    assert!(answer.words.contains("`contents` beside"), "{}", answer.words);
+    assert!(
+        answer.words.contains("`contents` beside"),
+        "{}",
+        answer.words
+    );
 }
 
 #[test]

@@ -17,6 +17,8 @@ mod data;
 mod encodings;
 mod ensemble;
 mod grpc;
+mod grpc_bounds;
+mod grpc_call;
 mod handover;
 mod heads;
 mod http;
@@ -35,3 +37,4 @@ mod traces;
 mod users;
 #[path = "../support/wait.rs"]
 mod wait;
+mod wire;

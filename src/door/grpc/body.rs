@@ -1,58 +1,147 @@
-//! The body of a call of gRPC: its bytes count as held, and it has to come in time.
+//! The body of a call of gRPC: its messages, each handed on once it is whole. Its bytes count as
+//! held, and it has to come in time.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use divisi::lock::Leaf;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
-use tokio::time::{Sleep, sleep};
+use hyper::body::{Body, Frame, Incoming};
 use tonic::Status;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::{AllowanceShare, no_memory};
+use crate::limits::AllowanceShare;
+use crate::net::TimeLimit;
 
-/// The bytes of a call that are held until it is answered.
-pub(super) type HeldBytes = Arc<Leaf<AllowanceShare>>;
+use super::gather::{GatheredMessage, MessageBounds, MessageGatherer, PREFIX};
+
+/// Where the body of a call leaves a message for whoever decodes it. tonic would copy it into memory
+/// that it takes by the length that is claimed; so it is told of an empty message, and what
+/// decodes that finds here what has really come.
+#[derive(Clone, Default)]
+pub(super) struct MessageSlot(Arc<Leaf<Option<GatheredMessage>>>);
+
+impl MessageSlot {
+    fn put(&self, message: GatheredMessage) {
+        *self.0.lock() = Some(message);
+    }
+
+    /// Takes the message that is there.
+    pub(super) fn take(&self) -> Option<GatheredMessage> {
+        self.0.lock().take()
+    }
+}
+
+/// Where messages go.
+pub(super) enum MessagesTo {
+    /// To tonic, as they came.
+    Tonic,
+    /// To whoever decodes them.
+    Slot(MessageSlot),
+}
+
+/// How many messages a body has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyKind {
+    /// One. All of the body has to come in time.
+    Unary,
+    /// As many as there are. Each has to come in time, once it has begun.
+    Stream,
+}
 
 /// See the module's text.
 pub(super) struct CallBody {
     inner: Incoming,
-    bound: Option<CallBound>,
-}
-
-struct CallBound {
-    held: HeldBytes,
-    until: Pin<Box<Sleep>>,
+    gatherer: MessageGatherer,
+    /// The rest of a piece, which belongs to the messages that follow.
+    rest: Bytes,
+    to: MessagesTo,
+    /// A message whose prefix was handed on, for tonic.
+    next: Option<Bytes>,
+    /// The memory of that.
+    held: Option<AllowanceShare>,
+    kind: BodyKind,
+    limit: TimeLimit,
 }
 
 impl CallBody {
-    /// The body of a call with one request, which counts as held by `held`.
-    pub(super) fn bounded(inner: Incoming, held: HeldBytes, time: Duration) -> Self {
-        let until = Box::pin(sleep(time));
+    /// Creates the body of a call.
+    pub(super) fn new(
+        inner: Incoming,
+        bounds: MessageBounds,
+        to: MessagesTo,
+        (kind, time): (BodyKind, Duration),
+    ) -> Self {
         CallBody {
             inner,
-            bound: Some(CallBound { held, until }),
+            gatherer: MessageGatherer::new(bounds),
+            rest: Bytes::new(),
+            to,
+            next: None,
+            held: None,
+            kind,
+            limit: TimeLimit::of(time),
         }
     }
 
-    /// The body of a stream of requests, each of which is counted by itself. It may take as long
-    /// as it likes.
-    pub(super) fn unbounded(inner: Incoming) -> Self {
-        CallBody { inner, bound: None }
+    /// Hands a message on, beginning with its prefix.
+    fn hand_on(&mut self, message: GatheredMessage) -> Result<Bytes, Status> {
+        if self.kind == BodyKind::Stream {
+            self.limit.disarm();
+        }
+        let flag = message.flag;
+        match (&self.to, self.kind, message.bytes) {
+            // Of a call with one message the rest is not waited for; a stream goes on.
+            (MessagesTo::Tonic, _, Err(error)) | (_, BodyKind::Unary, Err(error)) => {
+                Err(error.into())
+            }
+            (MessagesTo::Slot(slot), _, bytes) => {
+                slot.put(GatheredMessage { bytes, ..message });
+                Ok(prefix(flag, 0))
+            }
+            (MessagesTo::Tonic, _, Ok(bytes)) => {
+                let prefix = prefix(flag, bytes.len());
+                self.next = Some(bytes);
+                self.held = Some(message.held);
+                Ok(prefix)
+            }
+        }
+    }
+
+    /// Returns the next bytes that are there to be handed on.
+    fn ready(&mut self) -> Result<Option<Bytes>, Status> {
+        if let Some(bytes) = self.next.take() {
+            return Ok(Some(bytes));
+        }
+        let message = self.gatherer.take(&mut self.rest)?;
+        message.map(|message| self.hand_on(message)).transpose()
+    }
+
+    /// Ends the body, which may not break off within a message.
+    fn end(&self) -> Option<Result<Frame<Bytes>, Status>> {
+        let words = "expected the rest of a message, found the end of the call";
+        let breaks_off = self.gatherer.is_within();
+        breaks_off.then(|| Err(Status::internal(words)))
+    }
+
+    /// Waits for more, as long as there is time.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let waits = self.kind == BodyKind::Unary || self.gatherer.is_within();
+        match waits && self.limit.has_passed(context) {
+            true => Poll::Ready(Some(Err(slow()))),
+            false => Poll::Pending,
+        }
     }
 }
 
-impl CallBound {
-    fn take(&self, bytes: usize) -> Result<(), Status> {
-        match self.held.lock().take(bytes) {
-            true => Ok(()),
-            false => Err(no_memory().into()),
-        }
-    }
+/// Returns the bytes before a message.
+fn prefix(flag: u8, length: usize) -> Bytes {
+    let mut bytes = [flag; PREFIX];
+    // Lengths are those that came in four bytes.
+    bytes[1..].copy_from_slice(&(length as u32).to_be_bytes());
+    Bytes::copy_from_slice(&bytes)
 }
 
 fn slow() -> Status {
@@ -67,27 +156,25 @@ impl Body for CallBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let CallBody { inner, bound } = &mut *self;
-        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(context) {
-            return Poll::Ready(frame.map(|frame| {
-                let frame = frame.map_err(|e| Status::internal(e.to_string()))?;
-                let bytes = frame.data_ref().map_or(0, Bytes::len);
-                bound.as_ref().map_or(Ok(()), |bound| bound.take(bytes))?;
-                Ok(frame)
-            }));
+        loop {
+            if let Some(bytes) = self.ready()? {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let frame = match Pin::new(&mut self.inner).poll_frame(context) {
+                Poll::Pending => return self.wait(context),
+                Poll::Ready(None) => return Poll::Ready(self.end()),
+                Poll::Ready(Some(frame)) => frame,
+            };
+            let frame = frame.map_err(|e| Status::internal(e.to_string()))?;
+            match frame.into_data() {
+                Ok(piece) => self.rest = piece,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
         }
-        let Some(bound) = bound else {
-            return Poll::Pending;
-        };
-        ready!(bound.until.as_mut().poll(context));
-        Poll::Ready(Some(Err(slow())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let nothing_left = self.rest.is_empty() && self.next.is_none();
+        nothing_left && !self.gatherer.is_within() && self.inner.is_end_stream()
     }
 }

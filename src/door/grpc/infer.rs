@@ -5,6 +5,7 @@ use std::vec::IntoIter;
 
 use bytes::Bytes;
 use divisi::tensor::DataType;
+use prost::Message;
 
 use crate::error::ServiceError;
 use crate::limits::ServerLimits;
@@ -17,11 +18,52 @@ use crate::protocol::{
     ReplyOutput, ReplyPlace,
 };
 
+use super::codec::RefusedMessage;
 use super::contents::bytes_of;
 
-/// Returns the model that a request names.
-pub(super) fn asked_model(request: &ModelInferRequest) -> ModelId {
-    ModelId::new(&*request.model_name, &*request.model_version)
+/// The names in a request, which are read also where the rest of it is refused.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RequestNames {
+    #[prost(string, tag = "1")]
+    model_name: String,
+    #[prost(string, tag = "2")]
+    model_version: String,
+    /// The request's own.
+    #[prost(string, tag = "3")]
+    pub(super) id: String,
+}
+
+impl RequestNames {
+    /// Returns those of a request that was received.
+    pub(super) fn of(read: &Result<ModelInferRequest, RefusedMessage>) -> Self {
+        match read {
+            Ok(request) => RequestNames {
+                model_name: request.model_name.clone(),
+                model_version: request.model_version.clone(),
+                id: request.id.clone(),
+            },
+            Err(refused) => RequestNames::decode(&*refused.bytes).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the model that is asked.
+    pub(super) fn model(&self) -> ModelId {
+        ModelId::new(&*self.model_name, &*self.model_version)
+    }
+}
+
+/// Reads a request that was received, unless it was refused.
+///
+/// # Errors
+/// It was, or [`read_call`] refuses it.
+pub(super) fn read_received(
+    read: Result<ModelInferRequest, RefusedMessage>,
+    limits: &ServerLimits,
+) -> Result<InferenceCall, ServiceError> {
+    read.map_or_else(
+        |refused| Err(refused.error),
+        |request| read_call(request, limits),
+    )
 }
 
 /// Reads a request. Raw contents stay in the buffer that they arrived in.

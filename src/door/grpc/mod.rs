@@ -1,13 +1,19 @@
 //! The protocol over gRPC.
 
+mod answer;
 mod body;
+mod calls;
+mod codec;
 mod contents;
+mod gather;
 mod infer;
 mod serve;
 mod service;
 mod status;
 mod stream;
 mod views;
+mod wire;
 
 pub use infer::read_call;
 pub(crate) use serve::serve;
+pub use wire::{BoundedMessage, FieldKind, WireFault, WireField, decoded_size};

@@ -6,16 +6,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::lock::Leaf;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::body::Body;
-use tonic::codegen::Service;
 use tonic::{Code, Status};
 
 use crate::calls::{CallRecord, GRPC};
@@ -23,13 +21,11 @@ use crate::error::ErrorKind;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
-use crate::net::{AcceptedConnection, Ending, TimedIo, secured};
-use crate::proto::health::health_server::HealthServer;
-use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
+use crate::net::{AcceptedConnection, Ending, StreamExecutor, TimedIo, secured};
 use crate::tls::TlsProtocol;
 
-use super::body::{CallBody, HeldBytes};
-use super::service::GrpcService;
+use super::answer::AnswerBody;
+use super::calls::GrpcCalls;
 use super::stream::SentKey;
 
 /// Bytes of a call that may come before any of them is taken.
@@ -41,11 +37,8 @@ const FRAME: u32 = 256 << 10;
 /// Between questions whether the client is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
-/// The path of streams of requests.
-const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
-
-/// The path of health checks.
-const HEALTH: &str = "/grpc.health.v1.Health/";
+/// The header that says whose trace a call is part of.
+const TRACE_PARENT: &str = "traceparent";
 
 /// Serves a connection until its client or the server ends it.
 pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, ending: Ending) {
@@ -78,49 +71,27 @@ async fn serve_on(
 ) {
     let limits = gateway.limits;
     let io = TimedIo::new(stream, None, limits.header_time, limits.read_time);
-    let service = GrpcService(Arc::clone(&gateway));
-    let health = HealthServer::new(service.clone());
-    let inference = GrpcInferenceServiceServer::new(service)
-        .max_decoding_message_size(limits.body)
-        .max_encoding_message_size(usize::MAX);
+    let calls = GrpcCalls::new(Arc::clone(&gateway));
     let service = service_fn(move |mut request: Request<Incoming>| {
-        let (mut inference, mut health) = (inference.clone(), health.clone());
-        let held: HeldBytes = Arc::new(Leaf::new(gateway.bodies.share()));
-        let header = request.headers().get(AUTHORIZATION);
-        let header = header.map(HeaderValue::as_bytes);
+        let calls = calls.clone();
         let call = call_of(request.uri().path());
-        let parent = request
-            .headers()
-            .get("traceparent")
-            .map(HeaderValue::as_bytes);
+        let header = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+        let parent = header(TRACE_PARENT);
         let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
-        let allowed = gateway.authorize(header, role(call), &record);
+        let needed = role(call);
+        let key = header(AUTHORIZATION.as_str());
+        let allowed = gateway.authorize(key, needed, &record);
+        let key = SentKey(key.map(Into::into));
         request.extensions_mut().insert(record.clone());
-        request.extensions_mut().insert(Arc::clone(&held));
-        let is_stream = request.uri().path() == STREAM;
-        if is_stream {
-            let key = request.headers().get(AUTHORIZATION);
-            let key = SentKey(key.map(|key| key.as_bytes().into()));
-            request.extensions_mut().insert(key);
-        }
-        let request = request.map(|body| match is_stream {
-            true => CallBody::unbounded(body),
-            false => CallBody::bounded(body, Arc::clone(&held), limits.body_time),
-        });
         async move {
-            let _held = held;
             if let Err(error) = allowed {
                 record.fails(error.kind().grpc().into(), &error);
-                return Ok::<_, Infallible>(Status::from(error).into_http());
+                let refused = Status::from(error).into_http();
+                return Ok::<_, Infallible>(AnswerBody::watch(refused));
             }
-            let answer: Result<Response<Body>, Infallible> =
-                match request.uri().path().starts_with(HEALTH) {
-                    true => health.call(request).await,
-                    false => inference.call(request).await,
-                };
-            let answer = answer?;
+            let answer = calls.answer(request, needed, key).await?;
             record_end(&record, &answer);
-            Ok(answer)
+            Ok(AnswerBody::watch(answer))
         }
     });
     let http = builder(&limits);
@@ -186,8 +157,9 @@ fn role(call: &str) -> Option<KeyRole> {
     }
 }
 
-fn builder(limits: &ServerLimits) -> http2::Builder<TokioExecutor> {
-    let mut http = http2::Builder::new(TokioExecutor::new());
+fn builder(limits: &ServerLimits) -> http2::Builder<StreamExecutor> {
+    let read_time = limits.read_time;
+    let mut http = http2::Builder::new(StreamExecutor { read_time });
     let header_bytes = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
     http.timer(TokioTimer::new())
         .initial_stream_window_size(STREAM_WINDOW)

@@ -19,8 +19,9 @@ use crate::protocol::{LoadParameter, ModelId, load_parameters};
 use crate::regions::RegionStatus;
 use crate::service::ModelState;
 
-use super::body::HeldBytes;
-use super::infer::{asked_model, read_call, write_reply};
+use super::answer::HeldBytes;
+use super::codec::ReceivedMessage;
+use super::infer::{RequestNames, read_received, write_reply};
 use super::status::deadline;
 use super::stream::{AnswerStream, SentKey};
 use super::views;
@@ -83,10 +84,48 @@ fn load(
     load_parameters(parameters, with_files)
 }
 
+/// The calls whose messages the door reads by itself.
+impl GrpcService {
+    pub(super) async fn model_infer(
+        self,
+        request: Request<ReceivedMessage<proto::ModelInferRequest>>,
+    ) -> Answered<proto::ModelInferResponse> {
+        let record = record(&request);
+        let within = deadline(request.metadata());
+        let ReceivedMessage { read, held } = request.into_inner();
+        let names = RequestNames::of(&read);
+        let read = within.and_then(|within| Ok((within, read_received(read, &self.0.limits)?)));
+        let (within, call) =
+            read.inspect_err(|error| self.0.count_refusal(&names.model(), error, &record))?;
+        let reply = self.0.infer(call, within, &record).await?;
+        let mut response = Response::new(write_reply(reply));
+        response.extensions_mut().insert(HeldBytes::new(held));
+        Ok(response)
+    }
+
+    pub(super) fn model_stream_infer(
+        &self,
+        request: Request<Streaming<ReceivedMessage<proto::ModelInferRequest>>>,
+        key: SentKey,
+    ) -> AnswerStream {
+        let record = record(&request);
+        AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record, key)
+    }
+
+    pub(super) async fn repository_model_load(
+        self,
+        request: Request<ReceivedMessage<proto::RepositoryModelLoadRequest>>,
+    ) -> Answered<proto::RepositoryModelLoadResponse> {
+        let ReceivedMessage { read, held } = request.into_inner();
+        let asked = read.map_err(|refused| refused.error)?;
+        let by = load(asked.parameters, self.0.load_files)?;
+        self.0.load(asked.model_name, by, held).await?;
+        Ok(Response::new(proto::RepositoryModelLoadResponse {}))
+    }
+}
+
 #[tonic::async_trait]
 impl GrpcInferenceService for GrpcService {
-    type ModelStreamInferStream = AnswerStream;
-
     async fn server_live(
         &self,
         _: Request<proto::ServerLiveRequest>,
@@ -137,32 +176,6 @@ impl GrpcInferenceService for GrpcService {
         Ok(Response::new(views::metadata(&model)))
     }
 
-    async fn model_infer(
-        &self,
-        request: Request<proto::ModelInferRequest>,
-    ) -> Answered<proto::ModelInferResponse> {
-        let record = record(&request);
-        let within = deadline(request.metadata());
-        let request = request.into_inner();
-        let model = asked_model(&request);
-        let read = within.and_then(|within| Ok((within, read_call(request, &self.0.limits)?)));
-        let (within, call) =
-            read.inspect_err(|error| self.0.count_refusal(&model, error, &record))?;
-        let reply = self.0.infer(call, within, &record).await?;
-        Ok(Response::new(write_reply(reply)))
-    }
-
-    async fn model_stream_infer(
-        &self,
-        request: Request<Streaming<proto::ModelInferRequest>>,
-    ) -> Answered<AnswerStream> {
-        let record = record(&request);
-        let key = request.extensions().get::<SentKey>();
-        let key = key.cloned().unwrap_or_default();
-        let answers = AnswerStream::of(Arc::clone(&self.0), request.into_inner(), record, key);
-        Ok(Response::new(answers))
-    }
-
     async fn model_config(
         &self,
         request: Request<proto::ModelConfigRequest>,
@@ -201,17 +214,6 @@ impl GrpcInferenceService for GrpcService {
         });
         let models = models.collect();
         Ok(Response::new(proto::RepositoryIndexResponse { models }))
-    }
-
-    async fn repository_model_load(
-        &self,
-        request: Request<proto::RepositoryModelLoadRequest>,
-    ) -> Answered<proto::RepositoryModelLoadResponse> {
-        let held = request.extensions().get::<HeldBytes>().cloned();
-        let asked = request.into_inner();
-        let by = load(asked.parameters, self.0.load_files)?;
-        self.0.load(asked.model_name, by, held).await?;
-        Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 
     async fn repository_model_unload(

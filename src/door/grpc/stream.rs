@@ -1,11 +1,10 @@
 //! Streams of requests: each is answered, in the order in which they came, and several at once.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{self, Context, Poll};
 
-use prost::Message;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::codegen::tokio_stream::Stream;
@@ -15,11 +14,12 @@ use crate::calls::CallRecord;
 use crate::error::ServiceError;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
-use crate::limits::no_memory;
+use crate::limits::AllowanceShare;
 use crate::proto::inference::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
 use crate::protocol::ParameterValue;
 
-use super::infer::{asked_model, parameter, read_call, write_reply};
+use super::codec::{ReceivedMessage, RefusedMessage};
+use super::infer::{RequestNames, parameter, read_received, write_reply};
 
 /// The name of a request of a stream, in records.
 const REQUEST: &str = "ModelStreamInfer request";
@@ -47,8 +47,27 @@ impl<T> Drop for OwnedTask<T> {
     }
 }
 
-/// An answer that is under way, or the end of the stream by an error.
-type AnswerTask = OwnedTask<Result<ModelStreamInferResponse, Status>>;
+/// An answer, or the end of the stream by an error.
+struct StreamAnswer {
+    answer: Result<ModelStreamInferResponse, Status>,
+    /// The memory that its request holds until it is sent.
+    _held: Option<AllowanceShare>,
+}
+
+impl From<Status> for StreamAnswer {
+    fn from(status: Status) -> Self {
+        StreamAnswer {
+            answer: Err(status),
+            _held: None,
+        }
+    }
+}
+
+/// An answer that is under way.
+type AnswerTask = OwnedTask<StreamAnswer>;
+
+/// A request of a stream.
+type ReceivedRequest = ReceivedMessage<ModelInferRequest>;
 
 /// The answers of a stream. Dropping it cancels all that is under way.
 pub(super) struct AnswerStream {
@@ -61,7 +80,7 @@ impl AnswerStream {
     /// Answers the requests of a stream.
     pub(super) fn of(
         gateway: Arc<Gateway>,
-        requests: Streaming<ModelInferRequest>,
+        requests: Streaming<ReceivedRequest>,
         record: CallRecord,
         key: SentKey,
     ) -> Self {
@@ -78,7 +97,7 @@ impl AnswerStream {
 /// Begins each request, until the stream ends or nobody wants answers any more.
 async fn read(
     gateway: Arc<Gateway>,
-    mut requests: Streaming<ModelInferRequest>,
+    mut requests: Streaming<ReceivedRequest>,
     begun: mpsc::Sender<AnswerTask>,
     (record, key): (CallRecord, SentKey),
 ) {
@@ -89,34 +108,57 @@ async fn read(
         };
         let task = match requests.message().await {
             Ok(None) => return,
-            Ok(Some(request)) => {
-                let record = record.within(REQUEST);
-                match key.is_allowed(&gateway, &record) {
-                    Ok(()) => tokio::spawn(answer(Arc::clone(&gateway), request, record)),
-                    Err(error) => {
-                        record.fails(error.kind().grpc().into(), &error);
-                        tokio::spawn(std::future::ready(Err(error.into())))
-                    }
-                }
+            Ok(Some(request)) => begin(&gateway, request, &record, &key),
+            Err(status) => {
+                // Where the message that follows begins, nobody knows.
+                room.send(OwnedTask(tokio::spawn(ready(status.into()))));
+                return;
             }
-            Err(status) => tokio::spawn(std::future::ready(Err(status))),
         };
         room.send(OwnedTask(task));
+    }
+}
+
+/// Begins a request, unless the stream's key is not known any more.
+fn begin(
+    gateway: &Arc<Gateway>,
+    request: ReceivedRequest,
+    stream: &CallRecord,
+    key: &SentKey,
+) -> JoinHandle<StreamAnswer> {
+    let record = stream.within(REQUEST);
+    match key.is_allowed(gateway, &record) {
+        Ok(()) => tokio::spawn(answer(Arc::clone(gateway), request, record)),
+        Err(error) => {
+            record.fails(error.kind().grpc().into(), &error);
+            tokio::spawn(ready(Status::from(error).into()))
+        }
     }
 }
 
 /// Answers a request; an error is part of the answer, and the stream goes on.
 async fn answer(
     gateway: Arc<Gateway>,
-    request: ModelInferRequest,
+    ReceivedMessage { read, held }: ReceivedRequest,
     record: CallRecord,
-) -> Result<ModelStreamInferResponse, Status> {
-    let id = request.id.clone();
-    let answered = answered(&gateway, request, &record).await;
+) -> StreamAnswer {
+    let names = RequestNames::of(&read);
+    let answered = answered(&gateway, read, &names, &record).await;
     match &answered {
         Ok(_) => record.is_answered(0),
         Err(error) => record.fails(error.kind().grpc().into(), error),
     }
+    StreamAnswer {
+        answer: Ok(written(answered, names.id)),
+        _held: Some(held),
+    }
+}
+
+/// Writes an answer or the words of an error.
+fn written(
+    answered: Result<ModelInferResponse, ServiceError>,
+    id: String,
+) -> ModelStreamInferResponse {
     let (error_message, mut reply) = match answered {
         Ok(reply) => (String::new(), reply),
         Err(error) => {
@@ -130,10 +172,10 @@ async fn answer(
     // Clients that would take several answers to a request wait for the last.
     let (name, last) = parameter((FINAL, ParameterValue::Bool(true)));
     reply.parameters.insert(name, last);
-    Ok(ModelStreamInferResponse {
+    ModelStreamInferResponse {
         error_message,
         infer_response: Some(reply),
-    })
+    }
 }
 
 /// The parameter of the last answer to a request.
@@ -141,16 +183,12 @@ const FINAL: &str = "triton_final_response";
 
 async fn answered(
     gateway: &Gateway,
-    request: ModelInferRequest,
+    read: Result<ModelInferRequest, RefusedMessage>,
+    names: &RequestNames,
     record: &CallRecord,
 ) -> Result<ModelInferResponse, ServiceError> {
-    let model = asked_model(&request);
-    let mut held = gateway.bodies.share();
-    let read = match held.take(request.encoded_len()) {
-        true => read_call(request, &gateway.limits),
-        false => Err(no_memory()),
-    };
-    let call = read.inspect_err(|error| gateway.count_refusal(&model, error, record))?;
+    let call = read_received(read, &gateway.limits)
+        .inspect_err(|error| gateway.count_refusal(&names.model(), error, record))?;
     Ok(write_reply(gateway.infer(call, None, record).await?))
 }
 
@@ -159,14 +197,14 @@ impl Stream for AnswerStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.next.is_none() {
-            self.next = ready!(self.tasks.poll_recv(context));
+            self.next = task::ready!(self.tasks.poll_recv(context));
         }
         let Some(task) = &mut self.next else {
             return Poll::Ready(None);
         };
-        let done = ready!(Pin::new(&mut task.0).poll(context));
+        let done = task::ready!(Pin::new(&mut task.0).poll(context));
         self.next = None;
-        let failed = |_| Err(Status::internal("the answer broke off"));
-        Poll::Ready(Some(done.unwrap_or_else(failed)))
+        let failed = |_| Status::internal("the answer broke off").into();
+        Poll::Ready(Some(done.unwrap_or_else(failed).answer))
     }
 }

@@ -34,22 +34,24 @@ impl Phase {
 }
 
 /// A time limit that is armed while something is waited for.
-struct TimeLimit {
+pub(crate) struct TimeLimit {
     time: Duration,
     until: Option<Pin<Box<Sleep>>>,
 }
 
 impl TimeLimit {
-    fn of(time: Duration) -> Self {
+    /// Creates a limit that is not armed.
+    pub(crate) fn of(time: Duration) -> Self {
         TimeLimit { time, until: None }
     }
 
-    fn disarm(&mut self) {
+    /// That which was waited for is there.
+    pub(crate) fn disarm(&mut self) {
         self.until = None;
     }
 
     /// Arms it, unless it is armed already, and returns whether it has passed.
-    fn has_passed(&mut self, context: &mut Context<'_>) -> bool {
+    pub(crate) fn has_passed(&mut self, context: &mut Context<'_>) -> bool {
         let time = self.time;
         let until = self.until.get_or_insert_with(|| Box::pin(sleep(time)));
         until.as_mut().poll(context).is_ready() || until.deadline() <= Instant::now()

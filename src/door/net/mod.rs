@@ -3,7 +3,9 @@
 mod accept;
 mod io;
 mod secured;
+mod unread;
 
 pub(crate) use accept::{AcceptedConnection, Ending, accept};
-pub(crate) use io::{Phase, TimedIo};
+pub(crate) use io::{Phase, TimeLimit, TimedIo};
 pub(crate) use secured::secured;
+pub(crate) use unread::{StreamExecutor, UnreadAnswer};

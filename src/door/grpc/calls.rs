@@ -1,0 +1,196 @@
+//! The calls of gRPC by their paths. Those whose messages may be large are read by the door itself,
+//! the others by tonic, within a small bound.
+
+use std::convert::Infallible;
+use std::future::{Future, Ready, ready};
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use prost::Message;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::server::{Grpc, StreamingService, UnaryService};
+use tonic::{Status, Streaming};
+
+use crate::gateway::Gateway;
+use crate::keys::KeyRole;
+use crate::limits::Allowance;
+use crate::proto::health::health_server::HealthServer;
+use crate::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
+use crate::proto::inference::{ModelInferRequest, ModelStreamInferResponse};
+
+use super::body::{BodyKind, CallBody, MessageSlot, MessagesTo};
+use super::codec::{MessageCodec, ReceivedMessage};
+use super::gather::MessageBounds;
+use super::service::GrpcService;
+use super::stream::{AnswerStream, SentKey};
+use super::wire::BoundedMessage;
+
+/// The paths of inference, of streams of it, and of loading.
+const INFER: &str = "/inference.GRPCInferenceService/ModelInfer";
+const STREAM: &str = "/inference.GRPCInferenceService/ModelStreamInfer";
+const LOAD: &str = "/inference.GRPCInferenceService/RepositoryModelLoad";
+
+/// The path of health checks.
+const HEALTH: &str = "/grpc.health.v1.Health/";
+
+/// The bytes of a message that says how something is to be done.
+const CONTROL: usize = 64 << 10;
+
+/// Those of a message that needs no key. It has a name at most, and does not count as held: who has
+/// no key takes nothing from those who do.
+const KEYLESS: usize = 4 << 10;
+
+/// See the module's text.
+#[derive(Clone)]
+pub(super) struct GrpcCalls {
+    gateway: Arc<Gateway>,
+    service: GrpcService,
+    health: HealthServer<GrpcService>,
+    inference: GrpcInferenceServiceServer<GrpcService>,
+}
+
+impl GrpcCalls {
+    /// Creates the calls of a connection.
+    pub(super) fn new(gateway: Arc<Gateway>) -> Self {
+        let service = GrpcService(Arc::clone(&gateway));
+        GrpcCalls {
+            gateway,
+            health: HealthServer::new(service.clone()),
+            inference: GrpcInferenceServiceServer::new(service.clone())
+                .max_encoding_message_size(usize::MAX),
+            service,
+        }
+    }
+
+    /// Answers a call of somebody who may.
+    ///
+    /// # Errors
+    /// None: errors are answers.
+    pub(super) async fn answer(
+        mut self,
+        request: Request<Incoming>,
+        role: Option<KeyRole>,
+        key: SentKey,
+    ) -> Result<Response<Body>, Infallible> {
+        match request.uri().path() {
+            INFER => {
+                let most = self.gateway.limits.body;
+                let asked = |service: GrpcService, asked| service.model_infer(asked);
+                Ok(self.unary(request, most, asked).await)
+            }
+            LOAD => {
+                let most = match self.gateway.load_files {
+                    true => self.gateway.limits.body,
+                    false => CONTROL,
+                };
+                let asked = |service: GrpcService, asked| service.repository_model_load(asked);
+                Ok(self.unary(request, most, asked).await)
+            }
+            STREAM => Ok(self.stream(request, key).await),
+            path if path.starts_with(HEALTH) => {
+                let request = request.map(|body| self.small(body, role));
+                self.health.call(request).await
+            }
+            _ => {
+                let request = request.map(|body| self.small(body, role));
+                self.inference.call(request).await
+            }
+        }
+    }
+
+    /// Returns the body of a call that tonic reads.
+    fn small(&self, body: Incoming, role: Option<KeyRole>) -> CallBody {
+        let bounds = match role {
+            None => MessageBounds {
+                bodies: Allowance::of(usize::MAX),
+                most: KEYLESS,
+            },
+            Some(_) => self.bounds(CONTROL),
+        };
+        let limits = &self.gateway.limits;
+        let in_time = (BodyKind::Unary, limits.body_time);
+        CallBody::new(body, bounds, MessagesTo::Tonic, in_time)
+    }
+
+    fn bounds(&self, most: usize) -> MessageBounds {
+        let bodies = Arc::clone(&self.gateway.bodies);
+        let most = most.min(self.gateway.limits.body);
+        MessageBounds { bodies, most }
+    }
+
+    /// Returns a request whose messages are left in a slot, and what decodes them.
+    fn read<M: BoundedMessage, A: Message + 'static>(
+        &self,
+        request: Request<Incoming>,
+        most: usize,
+        kind: BodyKind,
+    ) -> (Request<CallBody>, Grpc<MessageCodec<M, A>>) {
+        let (slot, limits) = (MessageSlot::default(), self.gateway.limits);
+        let codec = MessageCodec::new(slot.clone(), limits);
+        let request = request.map(|body| {
+            let to = MessagesTo::Slot(slot);
+            CallBody::new(body, self.bounds(most), to, (kind, limits.body_time))
+        });
+        (request, Grpc::new(codec))
+    }
+
+    async fn unary<M: BoundedMessage, A: Message + 'static, F>(
+        self,
+        request: Request<Incoming>,
+        most: usize,
+        answer: impl Fn(GrpcService, tonic::Request<ReceivedMessage<M>>) -> F + Send + Sync,
+    ) -> Response<Body>
+    where
+        F: Future<Output = Result<tonic::Response<A>, Status>> + Send + 'static,
+    {
+        let (request, mut grpc) = self.read(request, most, BodyKind::Unary);
+        let service = self.service.clone();
+        let call = UnaryCall(move |asked| answer(service.clone(), asked));
+        grpc.unary(call, request).await
+    }
+
+    async fn stream(self, request: Request<Incoming>, key: SentKey) -> Response<Body> {
+        let most = self.gateway.limits.body;
+        let (request, mut grpc) = self.read(request, most, BodyKind::Stream);
+        let service = self.service.clone();
+        grpc.streaming(StreamCall { service, key }, request).await
+    }
+}
+
+/// A call with one request, which a function answers.
+struct UnaryCall<F>(F);
+
+impl<M, A, F, R> UnaryService<M> for UnaryCall<F>
+where
+    F: Fn(tonic::Request<M>) -> R,
+    R: Future<Output = Result<tonic::Response<A>, Status>>,
+{
+    type Response = A;
+    type Future = R;
+
+    fn call(&mut self, request: tonic::Request<M>) -> R {
+        (self.0)(request)
+    }
+}
+
+/// A stream of requests.
+struct StreamCall {
+    service: GrpcService,
+    key: SentKey,
+}
+
+impl StreamingService<ReceivedMessage<ModelInferRequest>> for StreamCall {
+    type Response = ModelStreamInferResponse;
+    type ResponseStream = AnswerStream;
+    type Future = Ready<Result<tonic::Response<AnswerStream>, Status>>;
+
+    fn call(
+        &mut self,
+        request: tonic::Request<Streaming<ReceivedMessage<ModelInferRequest>>>,
+    ) -> Self::Future {
+        let answers = self.service.model_stream_infer(request, self.key.clone());
+        ready(Ok(tonic::Response::new(answers)))
+    }
+}

@@ -1,0 +1,188 @@
+//! The messages of a call as they come in pieces: each is gathered, and handed on once it is whole.
+//!
+//! Memory is taken for what has come, and counted; a message that is longer than its bound, or for
+//! which there is no memory, is refused by its first five bytes.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use tonic::Status;
+
+use crate::error::ServiceError;
+use crate::limits::{Allowance, AllowanceShare, no_memory};
+
+/// The bytes before a message: whether it is compressed, and its length.
+pub(super) const PREFIX: usize = 5;
+
+/// The memory that is taken at first for a message.
+const FIRST: usize = 4 << 10;
+
+/// A message that has come.
+pub(super) struct GatheredMessage {
+    /// The byte that says whether it is compressed.
+    pub flag: u8,
+    /// The message, or why it was not gathered.
+    pub bytes: Result<Bytes, ServiceError>,
+    /// Its share of the memory of bodies.
+    pub held: AllowanceShare,
+}
+
+/// The bounds of messages.
+pub(super) struct MessageBounds {
+    /// The memory of bodies, of all calls together.
+    pub bodies: Arc<Allowance>,
+    /// Bytes of a message.
+    pub most: usize,
+}
+
+/// See the module's text.
+pub(super) struct MessageGatherer {
+    bounds: MessageBounds,
+    state: GatherState,
+}
+
+enum GatherState {
+    Prefix {
+        bytes: [u8; PREFIX],
+        count: usize,
+    },
+    Message(PartialMessage),
+    /// The rest of a message that was refused.
+    Refused {
+        left: usize,
+    },
+}
+
+struct PartialMessage {
+    flag: u8,
+    claimed: usize,
+    bytes: Vec<u8>,
+    held: AllowanceShare,
+}
+
+impl GatherState {
+    const BEGIN: GatherState = GatherState::Prefix {
+        bytes: [0; PREFIX],
+        count: 0,
+    };
+}
+
+impl MessageGatherer {
+    pub(super) fn new(bounds: MessageBounds) -> Self {
+        let state = GatherState::BEGIN;
+        MessageGatherer { bounds, state }
+    }
+
+    /// Returns whether a message has begun and is not whole.
+    pub(super) fn is_within(&self) -> bool {
+        !matches!(self.state, GatherState::Prefix { count: 0, .. })
+    }
+
+    /// Takes bytes off a piece, until a message is whole or refused, which is returned, or there are
+    /// none left.
+    ///
+    /// # Errors
+    /// The message is longer than its bound.
+    pub(super) fn take(&mut self, piece: &mut Bytes) -> Result<Option<GatheredMessage>, Status> {
+        while !piece.is_empty() {
+            if let Some(message) = self.step(piece)? {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
+    }
+
+    fn step(&mut self, piece: &mut Bytes) -> Result<Option<GatheredMessage>, Status> {
+        match &mut self.state {
+            GatherState::Prefix { bytes, count } => {
+                let more = piece.len().min(PREFIX - *count);
+                piece.copy_to_slice(&mut bytes[*count..*count + more]);
+                *count += more;
+                let [flag, length @ ..] = *bytes;
+                match *count == PREFIX {
+                    true => self.begin(flag, u32::from_be_bytes(length)),
+                    false => Ok(None),
+                }
+            }
+            GatherState::Message(message) => {
+                let gathered = message.append(piece);
+                Ok(gathered.and_then(|gathered| self.end(gathered)))
+            }
+            GatherState::Refused { left } => {
+                let skipped = piece.len().min(*left);
+                piece.advance(skipped);
+                *left -= skipped;
+                if *left == 0 {
+                    self.state = GatherState::BEGIN;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Begins a message, which may be empty.
+    fn begin(&mut self, flag: u8, claimed: u32) -> Result<Option<GatheredMessage>, Status> {
+        let (claimed, most) = (claimed as usize, self.bounds.most);
+        if claimed > most {
+            return Err(Status::out_of_range(format!(
+                "expected a message of at most {most} bytes, found one of {claimed}"
+            )));
+        }
+        let message = PartialMessage {
+            flag,
+            claimed,
+            bytes: Vec::new(),
+            held: self.bounds.bodies.share(),
+        };
+        let fits = message.held.fits(claimed);
+        self.state = GatherState::Message(message);
+        Ok(match (fits, claimed) {
+            (false, _) => self.end(Err(no_memory())),
+            (true, 0) => self.end(Ok(())),
+            (true, _) => None,
+        })
+    }
+
+    /// Ends the message that is gathered, as whole or refused.
+    fn end(&mut self, gathered: Result<(), ServiceError>) -> Option<GatheredMessage> {
+        let state = std::mem::replace(&mut self.state, GatherState::BEGIN);
+        let GatherState::Message(message) = state else {
+            return None;
+        };
+        let left = message.claimed - message.bytes.len();
+        if left > 0 {
+            self.state = GatherState::Refused { left };
+        }
+        Some(GatheredMessage {
+            flag: message.flag,
+            bytes: gathered.map(|()| message.bytes.into()),
+            held: message.held,
+        })
+    }
+}
+
+impl PartialMessage {
+    /// Appends what a piece has of the message. Returns whether it was gathered once it is whole, or
+    /// there is no memory for it.
+    fn append(&mut self, piece: &mut Bytes) -> Option<Result<(), ServiceError>> {
+        let more = piece.len().min(self.claimed - self.bytes.len());
+        if !self.grow(self.bytes.len() + more) {
+            return Some(Err(no_memory()));
+        }
+        self.bytes.extend_from_slice(&piece.split_to(more));
+        (self.bytes.len() == self.claimed).then_some(Ok(()))
+    }
+
+    /// Takes memory for `has` bytes. It grows with what has come, not with what is claimed.
+    fn grow(&mut self, has: usize) -> bool {
+        if has <= self.bytes.capacity() {
+            return true;
+        }
+        let room = has.saturating_mul(4).max(FIRST).min(self.claimed);
+        let fits = self.held.resize(room);
+        if fits {
+            self.bytes.reserve_exact(room - self.bytes.len());
+        }
+        fits
+    }
+}

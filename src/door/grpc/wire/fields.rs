@@ -1,0 +1,188 @@
+//! The fields of those messages whose size clients choose, and what each takes of memory.
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::limits::ServerLimits;
+use crate::proto::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
+use crate::proto::inference::{
+    InferParameter, ModelInferRequest, ModelRepositoryParameter, RepositoryModelLoadRequest,
+};
+
+use super::reader::WireValue;
+use super::{MOST_FIELDS, WireFault};
+
+/// A message whose size is known before it is decoded.
+pub trait BoundedMessage: Message + Default + 'static {
+    /// Its fields that take memory of their own.
+    const FIELDS: &'static [WireField];
+}
+
+/// A field of a message.
+#[derive(Debug)]
+pub struct WireField {
+    pub(super) number: u32,
+    name: &'static str,
+    pub(super) kind: FieldKind,
+    /// How many there may be in a message; `None` for as many as there is memory for.
+    most: Option<fn(&ServerLimits) -> usize>,
+}
+
+/// The values of a field, with the bytes of memory that each of its entries takes.
+#[derive(Debug)]
+pub enum FieldKind {
+    /// A message with fields of its own.
+    Message(usize, &'static [WireField]),
+    /// Bytes that are copied.
+    Copied(usize),
+    /// Bytes that stay where they were received.
+    Kept(usize),
+    /// Numbers of as many bytes as they need, in a packed list or one by one.
+    Varints(usize),
+    /// Numbers of as many bytes as in memory, likewise.
+    Fixed(usize),
+}
+
+impl FieldKind {
+    /// Returns the number of entries that a value on the wire has.
+    pub(super) fn entries(&self, value: WireValue<'_>) -> usize {
+        match (self, value) {
+            // The last byte of each number is the one without the upper bit.
+            (FieldKind::Varints(_), WireValue::Bytes(packed)) => {
+                packed.iter().filter(|byte| **byte < 0x80).count()
+            }
+            (FieldKind::Fixed(each), WireValue::Bytes(packed)) => packed.len() / each,
+            _ => 1,
+        }
+    }
+
+    /// Returns the memory that entries of a value on the wire take.
+    pub(super) fn size(&self, entries: usize, value: WireValue<'_>) -> usize {
+        let length = match value {
+            WireValue::Bytes(bytes) => bytes.len(),
+            WireValue::Other => 0,
+        };
+        match self {
+            FieldKind::Copied(each) => each + length,
+            FieldKind::Message(each, _)
+            | FieldKind::Kept(each)
+            | FieldKind::Varints(each)
+            | FieldKind::Fixed(each) => entries.saturating_mul(*each),
+        }
+    }
+}
+
+impl WireField {
+    const fn new(number: u32, name: &'static str, kind: FieldKind) -> Self {
+        WireField {
+            number,
+            name,
+            kind,
+            most: None,
+        }
+    }
+
+    const fn at_most(self, most: fn(&ServerLimits) -> usize) -> Self {
+        WireField {
+            most: Some(most),
+            ..self
+        }
+    }
+
+    const fn text(number: u32, name: &'static str) -> Self {
+        WireField::new(number, name, FieldKind::Copied(0))
+    }
+
+    /// Checks how many entries of it a message has.
+    pub(super) fn check(&self, found: usize, limits: &ServerLimits) -> Result<(), WireFault> {
+        let name = self.name;
+        match self.most.map(|most| most(limits)) {
+            Some(most) if found > most => Err(WireFault::TooMany { name, most }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the memory of an entry of a map, whose tables are up to half empty.
+const fn map_entry<V>() -> usize {
+    2 * size_of::<(String, V)>()
+}
+
+const fn parameters(number: u32) -> WireField {
+    let kind = FieldKind::Copied(map_entry::<InferParameter>());
+    WireField::new(number, "parameters", kind)
+}
+
+fn tensors(limits: &ServerLimits) -> usize {
+    limits.tensors
+}
+
+fn rank(limits: &ServerLimits) -> usize {
+    limits.rank
+}
+
+/// Those of `InferTensorContents`.
+const CONTENTS: &[WireField] = &[
+    WireField::new(1, "bool_contents", FieldKind::Varints(size_of::<bool>())),
+    WireField::new(2, "int_contents", FieldKind::Varints(size_of::<i32>())),
+    WireField::new(3, "int64_contents", FieldKind::Varints(size_of::<i64>())),
+    WireField::new(4, "uint_contents", FieldKind::Varints(size_of::<u32>())),
+    WireField::new(5, "uint64_contents", FieldKind::Varints(size_of::<u64>())),
+    WireField::new(6, "fp32_contents", FieldKind::Fixed(size_of::<f32>())),
+    WireField::new(7, "fp64_contents", FieldKind::Fixed(size_of::<f64>())),
+    WireField::new(8, "bytes_contents", FieldKind::Kept(size_of::<Bytes>())),
+];
+
+/// Those of `InferInputTensor`.
+const INPUT: &[WireField] = &[
+    WireField::text(1, "name"),
+    WireField::text(2, "datatype"),
+    WireField::new(3, "shape", FieldKind::Varints(size_of::<i64>())).at_most(rank),
+    parameters(4),
+    WireField::new(5, "contents", FieldKind::Message(0, CONTENTS)),
+];
+
+/// Those of `InferRequestedOutputTensor`.
+const OUTPUT: &[WireField] = &[WireField::text(1, "name"), parameters(2)];
+
+/// Those of `ModelInferRequest`.
+const INFER: &[WireField] = &[
+    WireField::text(1, "model_name"),
+    WireField::text(2, "model_version"),
+    WireField::text(3, "id"),
+    parameters(4),
+    WireField::new(
+        5,
+        "inputs",
+        FieldKind::Message(size_of::<InferInputTensor>(), INPUT),
+    )
+    .at_most(tensors),
+    WireField::new(
+        6,
+        "outputs",
+        FieldKind::Message(size_of::<InferRequestedOutputTensor>(), OUTPUT),
+    )
+    .at_most(tensors),
+    WireField::new(7, "raw_input_contents", FieldKind::Kept(size_of::<Bytes>())).at_most(tensors),
+];
+
+/// Those of `RepositoryModelLoadRequest`.
+const LOAD: &[WireField] = &[
+    WireField::text(1, "repository_name"),
+    WireField::text(2, "model_name"),
+    WireField::new(
+        3,
+        "parameters",
+        FieldKind::Copied(map_entry::<ModelRepositoryParameter>()),
+    ),
+];
+
+const _: () = assert!(CONTENTS.len() <= MOST_FIELDS && INFER.len() <= MOST_FIELDS);
+
+impl BoundedMessage for ModelInferRequest {
+    const FIELDS: &'static [WireField] = INFER;
+}
+
+impl BoundedMessage for RepositoryModelLoadRequest {
+    const FIELDS: &'static [WireField] = LOAD;
+}

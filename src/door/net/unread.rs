@@ -1,0 +1,102 @@
+//! Streams of HTTP/2 whose client leaves an answer lying. A client says how much of each stream it
+//! would take, and may say nothing while it answers pings, so that its connection is in order.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::rt::Executor;
+
+use super::io::TimeLimit;
+
+tokio::task_local! {
+    /// The answer of the stream that a task serves.
+    static ANSWER: UnreadAnswer;
+}
+
+/// The pieces of an answer that were handed to a connection, and how many of them it has taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnreadAnswer(Arc<AnswerPieces>);
+
+#[derive(Debug, Default)]
+struct AnswerPieces {
+    handed: AtomicUsize,
+    taken: AtomicUsize,
+}
+
+impl UnreadAnswer {
+    /// Returns the answer of the stream that is being served.
+    pub(crate) fn of_this_stream() -> Self {
+        ANSWER.try_with(Clone::clone).unwrap_or_default()
+    }
+
+    /// A piece is handed to the connection.
+    pub(crate) fn hands(&self) {
+        self.0.handed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The connection asks for more, so that it has taken what it was handed.
+    pub(crate) fn is_taken(&self) {
+        let handed = self.0.handed.load(Ordering::Relaxed);
+        self.0.taken.store(handed, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the piece that lies, if one does.
+    fn lies(&self) -> Option<usize> {
+        let handed = self.0.handed.load(Ordering::Relaxed);
+        let taken = self.0.taken.load(Ordering::Relaxed);
+        (handed > taken).then_some(handed)
+    }
+}
+
+/// Runs each stream of a connection in a task, and ends it where a piece of its answer lies for too
+/// long: what is dropped is reset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamExecutor {
+    /// The time that a piece may lie.
+    pub read_time: Duration,
+}
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for StreamExecutor {
+    fn execute(&self, stream: F) {
+        tokio::spawn(watched(stream, self.read_time));
+    }
+}
+
+async fn watched(stream: impl Future<Output = ()>, read_time: Duration) {
+    let mut watch = AnswerWatch {
+        answer: UnreadAnswer::default(),
+        lies: None,
+        limit: TimeLimit::of(read_time),
+    };
+    let mut stream = pin!(ANSWER.scope(watch.answer.clone(), stream));
+    poll_fn(|context| match stream.as_mut().poll(context) {
+        Poll::Pending => watch.look(context),
+        ended => ended,
+    })
+    .await;
+}
+
+struct AnswerWatch {
+    answer: UnreadAnswer,
+    lies: Option<usize>,
+    limit: TimeLimit,
+}
+
+impl AnswerWatch {
+    /// Looks which piece lies now; it is another one, or none, only after the stream was polled.
+    fn look(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let lies = self.answer.lies();
+        if lies.is_none() || lies != self.lies {
+            self.limit.disarm();
+        }
+        self.lies = lies;
+        match lies.is_some() && self.limit.has_passed(context) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
