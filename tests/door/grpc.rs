@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use percent_encoding::percent_decode_str;
 use prost::Message;
 
 use crate::service::{SHORT, TestServer};
@@ -80,7 +81,9 @@ pub async fn read_answer(response: Response<Incoming>) -> Result<Answer, hyper::
         let value = trailers.get(name).or_else(|| headers.get(name));
         value.map_or(String::new(), |v| v.to_str().expect("text").to_owned())
     };
-    let (status, words) = (field("grpc-status"), field("grpc-message"));
+    let status = field("grpc-status");
+    let words = field("grpc-message");
+    let words = percent_decode_str(&words).decode_utf8_lossy().into_owned();
     let mut bytes = collected.to_bytes();
     let mut found = Vec::new();
     while bytes.has_remaining() {

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -38,6 +40,7 @@ impl Body for SentPieces {
 pub struct OpenCall {
     runtime: Runtime,
     pieces: Option<UnboundedSender<Bytes>>,
+    has_head: Arc<AtomicBool>,
     answer: Option<JoinHandle<Result<Answer, hyper::Error>>>,
 }
 
@@ -61,6 +64,8 @@ impl OpenCall {
             .header("te", "trailers")
             .body(SentPieces(sent))
             .expect("a request");
+        let has_head = Arc::new(AtomicBool::new(false));
+        let head = Arc::clone(&has_head);
         let answer = runtime.spawn(async move {
             let stream = TcpStream::connect(address).await.expect("connects");
             let mut client = http2::Builder::new(TokioExecutor::new());
@@ -68,11 +73,14 @@ impl OpenCall {
             let connected = client.handshake(TokioIo::new(stream)).await;
             let (mut send, connection) = connected.expect("HTTP/2");
             tokio::spawn(connection);
-            read_answer(send.send_request(request).await?).await
+            let response = send.send_request(request).await?;
+            head.store(true, Ordering::SeqCst);
+            read_answer(response).await
         });
         OpenCall {
             runtime,
             pieces: Some(pieces),
+            has_head,
             answer: Some(answer),
         }
     }
@@ -82,6 +90,11 @@ impl OpenCall {
         let pieces = self.pieces.as_ref().expect("an open call");
         // A server that has answered takes no more.
         let _ = pieces.send(Bytes::copy_from_slice(piece));
+    }
+
+    /// Whether the head of the answer has come.
+    pub fn has_head(&self) -> bool {
+        self.has_head.load(Ordering::SeqCst)
     }
 
     /// Ends the request.

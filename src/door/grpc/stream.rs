@@ -50,7 +50,7 @@ impl<T> Drop for OwnedTask<T> {
 /// An answer, or the end of the stream by an error.
 struct StreamAnswer {
     answer: Result<ModelStreamInferResponse, Status>,
-    /// What its request holds of memory until it is sent.
+    /// The memory that its request holds until it is sent.
     _held: Option<AllowanceShare>,
 }
 

@@ -45,7 +45,7 @@ impl TimeLimit {
         TimeLimit { time, until: None }
     }
 
-    /// What was waited for is there.
+    /// That which was waited for is there.
     pub(crate) fn disarm(&mut self) {
         self.until = None;
     }

@@ -28,7 +28,7 @@ pub struct WireField {
     most: Option<fn(&ServerLimits) -> usize>,
 }
 
-/// What a field holds, with the bytes of memory that each of its entries takes.
+/// The values of a field, with the bytes of memory that each of its entries takes.
 #[derive(Debug)]
 pub enum FieldKind {
     /// A message with fields of its own.

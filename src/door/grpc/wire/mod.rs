@@ -1,4 +1,4 @@
-//! What a message takes of memory once it is decoded, told from its wire format before it is.
+//! The memory that a message takes once it is decoded, told from its wire format before it is.
 //!
 //! Two bytes of a message can become hundreds of bytes of memory, and a decoder takes these before
 //! anybody can look at what it decodes. So the tags and lengths of a message are walked first:
