@@ -56,8 +56,8 @@ fn a_server_is_not_ready_where_one_of_its_models_does_not_answer() {
     let moved = engine.evacuate(DeviceIndex::new(1), &none, &mut |_| {});
     assert!(moved.is_err());
     assert_eq!(status("/v2/models/a/ready"), 200);
-    assert_eq!(status("/v2/models/b/ready"), 503);
-    assert_eq!(status(READY), 503);
+    assert_eq!(status("/v2/models/b/ready"), 400);
+    assert_eq!(status(READY), 400);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_server_is_not_ready_before_all_models_are_loaded_that_it_was_to_load() {
     let models = models.network("b", "nonsense");
     let served = models.serve(false);
     assert_eq!(served.infer("a", "x", 1).status, 200);
-    assert_eq!(served.get(READY).status, 503, "{}", served.reason("b"));
+    assert_eq!(served.get(READY).status, 400, "{}", served.reason("b"));
     let unload = |name: &str| {
         let path = format!("/v2/repository/models/{name}/unload");
         assert_eq!(served.post(&path, &json!({})).status, 200);
@@ -76,7 +76,7 @@ fn a_server_is_not_ready_before_all_models_are_loaded_that_it_was_to_load() {
     unload("a");
     assert_eq!(served.get(READY).status, 200, "it waits for models");
     assert_eq!(served.load("b", &json!({})).status, 400);
-    assert_eq!(served.get(READY).status, 503);
+    assert_eq!(served.get(READY).status, 400);
     let file = served.models.folder.path().join("b/config.pbtxt");
     std::fs::write(file, "max_batch_size: 4").expect("writes");
     assert_eq!(served.load("b", &json!({})).status, 200);
