@@ -16,4 +16,4 @@ mod wire;
 
 pub use infer::read_call;
 pub(crate) use serve::serve;
-pub use wire::{BoundedMessage, FieldKind, WireFault, WireField, decoded_size};
+pub use wire::{BoundedMessage, FieldValues, WireFault, WireField, decoded_size};

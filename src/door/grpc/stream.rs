@@ -67,7 +67,7 @@ impl From<Status> for StreamAnswer {
 type AnswerTask = OwnedTask<StreamAnswer>;
 
 /// A request of a stream.
-type ReceivedRequest = ReceivedMessage<ModelInferRequest>;
+type StreamMessage = ReceivedMessage<ModelInferRequest>;
 
 /// The answers of a stream. Dropping it cancels all that is under way.
 pub(super) struct AnswerStream {
@@ -80,7 +80,7 @@ impl AnswerStream {
     /// Answers the requests of a stream.
     pub(super) fn of(
         gateway: Arc<Gateway>,
-        requests: Streaming<ReceivedRequest>,
+        requests: Streaming<StreamMessage>,
         record: CallRecord,
         key: SentKey,
     ) -> Self {
@@ -97,7 +97,7 @@ impl AnswerStream {
 /// Begins each request, until the stream ends or nobody wants answers any more.
 async fn read(
     gateway: Arc<Gateway>,
-    mut requests: Streaming<ReceivedRequest>,
+    mut requests: Streaming<StreamMessage>,
     begun: mpsc::Sender<AnswerTask>,
     (record, key): (CallRecord, SentKey),
 ) {
@@ -122,7 +122,7 @@ async fn read(
 /// Begins a request, unless the stream's key is not known any more.
 fn begin(
     gateway: &Arc<Gateway>,
-    request: ReceivedRequest,
+    request: StreamMessage,
     stream: &CallRecord,
     key: &SentKey,
 ) -> JoinHandle<StreamAnswer> {
@@ -139,7 +139,7 @@ fn begin(
 /// Answers a request; an error is part of the answer, and the stream goes on.
 async fn answer(
     gateway: Arc<Gateway>,
-    ReceivedMessage { read, held }: ReceivedRequest,
+    ReceivedMessage { read, held }: StreamMessage,
     record: CallRecord,
 ) -> StreamAnswer {
     let names = RequestNames::of(&read);

@@ -23,14 +23,14 @@ pub trait BoundedMessage: Message + Default + 'static {
 pub struct WireField {
     pub(super) number: u32,
     name: &'static str,
-    pub(super) kind: FieldKind,
+    pub(super) kind: FieldValues,
     /// How many there may be in a message; `None` for as many as there is memory for.
     most: Option<fn(&ServerLimits) -> usize>,
 }
 
 /// The values of a field, with the bytes of memory that each of its entries takes.
 #[derive(Debug)]
-pub enum FieldKind {
+pub enum FieldValues {
     /// A message with fields of its own.
     Message(usize, &'static [WireField]),
     /// Bytes that are copied.
@@ -43,15 +43,15 @@ pub enum FieldKind {
     Fixed(usize),
 }
 
-impl FieldKind {
+impl FieldValues {
     /// Returns the number of entries that a value on the wire has.
     pub(super) fn entries(&self, value: WireValue<'_>) -> usize {
         match (self, value) {
             // The last byte of each number is the one without the upper bit.
-            (FieldKind::Varints(_), WireValue::Bytes(packed)) => {
+            (FieldValues::Varints(_), WireValue::Bytes(packed)) => {
                 packed.iter().filter(|byte| **byte < 0x80).count()
             }
-            (FieldKind::Fixed(each), WireValue::Bytes(packed)) => packed.len() / each,
+            (FieldValues::Fixed(each), WireValue::Bytes(packed)) => packed.len() / each,
             _ => 1,
         }
     }
@@ -63,17 +63,17 @@ impl FieldKind {
             WireValue::Other => 0,
         };
         match self {
-            FieldKind::Copied(each) => each + length,
-            FieldKind::Message(each, _)
-            | FieldKind::Kept(each)
-            | FieldKind::Varints(each)
-            | FieldKind::Fixed(each) => entries.saturating_mul(*each),
+            FieldValues::Copied(each) => each + length,
+            FieldValues::Message(each, _)
+            | FieldValues::Kept(each)
+            | FieldValues::Varints(each)
+            | FieldValues::Fixed(each) => entries.saturating_mul(*each),
         }
     }
 }
 
 impl WireField {
-    const fn new(number: u32, name: &'static str, kind: FieldKind) -> Self {
+    const fn new(number: u32, name: &'static str, kind: FieldValues) -> Self {
         WireField {
             number,
             name,
@@ -90,7 +90,7 @@ impl WireField {
     }
 
     const fn text(number: u32, name: &'static str) -> Self {
-        WireField::new(number, name, FieldKind::Copied(0))
+        WireField::new(number, name, FieldValues::Copied(0))
     }
 
     /// Checks how many entries of it a message has.
@@ -109,7 +109,7 @@ const fn map_entry<V>() -> usize {
 }
 
 const fn parameters(number: u32) -> WireField {
-    let kind = FieldKind::Copied(map_entry::<InferParameter>());
+    let kind = FieldValues::Copied(map_entry::<InferParameter>());
     WireField::new(number, "parameters", kind)
 }
 
@@ -123,23 +123,23 @@ fn rank(limits: &ServerLimits) -> usize {
 
 /// Those of `InferTensorContents`.
 const CONTENTS: &[WireField] = &[
-    WireField::new(1, "bool_contents", FieldKind::Varints(size_of::<bool>())),
-    WireField::new(2, "int_contents", FieldKind::Varints(size_of::<i32>())),
-    WireField::new(3, "int64_contents", FieldKind::Varints(size_of::<i64>())),
-    WireField::new(4, "uint_contents", FieldKind::Varints(size_of::<u32>())),
-    WireField::new(5, "uint64_contents", FieldKind::Varints(size_of::<u64>())),
-    WireField::new(6, "fp32_contents", FieldKind::Fixed(size_of::<f32>())),
-    WireField::new(7, "fp64_contents", FieldKind::Fixed(size_of::<f64>())),
-    WireField::new(8, "bytes_contents", FieldKind::Kept(size_of::<Bytes>())),
+    WireField::new(1, "bool_contents", FieldValues::Varints(size_of::<bool>())),
+    WireField::new(2, "int_contents", FieldValues::Varints(size_of::<i32>())),
+    WireField::new(3, "int64_contents", FieldValues::Varints(size_of::<i64>())),
+    WireField::new(4, "uint_contents", FieldValues::Varints(size_of::<u32>())),
+    WireField::new(5, "uint64_contents", FieldValues::Varints(size_of::<u64>())),
+    WireField::new(6, "fp32_contents", FieldValues::Fixed(size_of::<f32>())),
+    WireField::new(7, "fp64_contents", FieldValues::Fixed(size_of::<f64>())),
+    WireField::new(8, "bytes_contents", FieldValues::Kept(size_of::<Bytes>())),
 ];
 
 /// Those of `InferInputTensor`.
 const INPUT: &[WireField] = &[
     WireField::text(1, "name"),
     WireField::text(2, "datatype"),
-    WireField::new(3, "shape", FieldKind::Varints(size_of::<i64>())).at_most(rank),
+    WireField::new(3, "shape", FieldValues::Varints(size_of::<i64>())).at_most(rank),
     parameters(4),
-    WireField::new(5, "contents", FieldKind::Message(0, CONTENTS)),
+    WireField::new(5, "contents", FieldValues::Message(0, CONTENTS)),
 ];
 
 /// Those of `InferRequestedOutputTensor`.
@@ -154,16 +154,21 @@ const INFER: &[WireField] = &[
     WireField::new(
         5,
         "inputs",
-        FieldKind::Message(size_of::<InferInputTensor>(), INPUT),
+        FieldValues::Message(size_of::<InferInputTensor>(), INPUT),
     )
     .at_most(tensors),
     WireField::new(
         6,
         "outputs",
-        FieldKind::Message(size_of::<InferRequestedOutputTensor>(), OUTPUT),
+        FieldValues::Message(size_of::<InferRequestedOutputTensor>(), OUTPUT),
     )
     .at_most(tensors),
-    WireField::new(7, "raw_input_contents", FieldKind::Kept(size_of::<Bytes>())).at_most(tensors),
+    WireField::new(
+        7,
+        "raw_input_contents",
+        FieldValues::Kept(size_of::<Bytes>()),
+    )
+    .at_most(tensors),
 ];
 
 /// Those of `RepositoryModelLoadRequest`.
@@ -173,7 +178,7 @@ const LOAD: &[WireField] = &[
     WireField::new(
         3,
         "parameters",
-        FieldKind::Copied(map_entry::<ModelRepositoryParameter>()),
+        FieldValues::Copied(map_entry::<ModelRepositoryParameter>()),
     ),
 ];
 

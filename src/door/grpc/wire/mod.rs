@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::limits::ServerLimits;
 
-pub use fields::{BoundedMessage, FieldKind, WireField};
+pub use fields::{BoundedMessage, FieldValues, WireField};
 
 use reader::{WireReader, WireValue};
 
@@ -89,7 +89,7 @@ impl SizeWalk<'_> {
         field.check(*count, self.limits)?;
         self.add(field.kind.size(more, value))?;
         match (&field.kind, value) {
-            (FieldKind::Message(_, inner), WireValue::Bytes(bytes)) => self.message(bytes, inner),
+            (FieldValues::Message(_, inner), WireValue::Bytes(bytes)) => self.message(bytes, inner),
             _ => Ok(()),
         }
     }
