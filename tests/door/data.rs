@@ -8,7 +8,7 @@ use crate::service::TestServer;
 fn a_request_with_any_byte_spoilt_is_answered_or_refused() {
     let server = TestServer::start();
     let address = server.server.addresses().http.expect("an address");
-    let head = r#"{"id":"é","parameters":{"timeout":9},"inputs":[{"name":"x","shape":[1,2],"datatype":"BYTES","parameters":{"binary_data_size":11}}],"outputs":[{"name":"x","parameters":{"classification":0}}]}"#;
+    let head = r#"{"id":"é","parameters":{"timeout":900000000},"inputs":[{"name":"x","shape":[1,2],"datatype":"BYTES","parameters":{"binary_data_size":11}}],"outputs":[{"name":"x","parameters":{"classification":0}}]}"#;
     let tail = b"\x03\0\0\0abc\0\0\0\0";
     let whole = [head.as_bytes(), tail].concat();
     let length = ("inference-header-content-length", head.len().to_string());
