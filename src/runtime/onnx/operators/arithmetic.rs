@@ -227,7 +227,9 @@ impl<'a> PartialNetwork<'a> {
     fn is_rounded(&self, node: Node<'_>) -> bool {
         let rounds = |operator: &str| {
             matches!(operator, "Floor" | "Ceil" | "Round" | "Cast" | "Mod")
-                || operator.contains("Quantize")
+                || operator == "DynamicQuantizeLinear"
+                // Those of quantised values, `QuantizeLinear` to `QGemm`.
+                || operator.starts_with('Q')
         };
         let mut readers = node.outputs().iter().flat_map(|name| self.readers_of(name));
         node.operator().is_some_and(rounds)

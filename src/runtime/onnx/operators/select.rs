@@ -11,6 +11,7 @@ use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::{concat_dims, split_sizes};
 use crate::onnx::tensor::Constant;
+use crate::tensor::MOST_EXACT;
 
 /// Returns where an axis lies among others.
 pub(super) fn place(axes: &[usize], axis: usize) -> usize {
@@ -224,13 +225,11 @@ pub(super) fn concat<'a>(
     }
 }
 
-/// The most positions that float32, in which kernels read them, tells apart.
-const EXACT: usize = 1 << 24;
-
-/// Refuses positions among so many that float32 does not tell them apart.
+/// Refuses positions among so many that float32, in which kernels read them, does not tell them
+/// apart.
 pub(super) fn exact_positions(among: usize) -> Result<(), Refusal> {
-    match among <= EXACT {
+    match among <= MOST_EXACT as usize {
         true => Ok(()),
-        false => unsupported(format!("positions among more than {EXACT} values")),
+        false => unsupported(format!("positions among more than {MOST_EXACT} values")),
     }
 }

@@ -82,10 +82,9 @@ pub(super) fn layer<'a>(
         return unsupported("recurrent weights that are not of three dimensions");
     };
     if !matches!(directions, 1 | 2) || hidden == 0 {
-        let why = format!("recurrent weights of {:?}", recurrent.dims);
-        return Err(
-            NodeFault::Shapes(format!("{why}, expected 1 or 2 directions of states")).into(),
-        );
+        let dims = &recurrent.dims;
+        let why = format!("recurrent weights of {dims:?}, expected 1 or 2 directions of states");
+        return Err(NodeFault::Shapes(why).into());
     }
     if steps.saturating_mul(directions) > MOST_STEPS {
         return unsupported(format!("more than {MOST_STEPS} steps of a sequence"));
