@@ -21,7 +21,7 @@ use crate::grpc::{Answer, INFERENCE, read_answer};
 use crate::wait::LIMIT;
 
 /// The pieces of a request.
-struct SentPieces(UnboundedReceiver<Bytes>);
+pub struct SentPieces(pub UnboundedReceiver<Bytes>);
 
 impl Body for SentPieces {
     type Data = Bytes;

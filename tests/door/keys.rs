@@ -1,11 +1,8 @@
 //! Keys: who may ask for what.
 
-use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use divisi_door::InferenceServer;
@@ -14,13 +11,13 @@ use divisi_door::limits::ServerLimits;
 use divisi_door::notices::Notices;
 use divisi_door::proto::inference as proto;
 use http_body_util::BodyExt;
-use hyper::body::{Body, Frame};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use prost::Message;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::client::{ask, ask_with};
+use crate::grpc_call::SentPieces;
 use crate::service::{Echo, options};
 use crate::wait::wait_until;
 
@@ -152,22 +149,6 @@ fn calls_need_the_role_that_they_are_for() {
     );
 }
 
-/// The messages of a stream, as they are sent.
-struct SentMessages(UnboundedReceiver<Bytes>);
-
-impl Body for SentMessages {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = self.0.poll_recv(context);
-        next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
-
 /// A request of a stream with what stands before it.
 fn stream_request() -> Bytes {
     let request = proto::ModelInferRequest {
@@ -201,7 +182,7 @@ fn a_key_that_is_taken_out_ends_the_streams_that_began_with_it() {
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .header("authorization", "Bearer test")
-            .body(SentMessages(sent))
+            .body(SentPieces(sent))
             .expect("a request");
         let response = client.send_request(request).await.expect("an answer");
         let mut body = response.into_body();

@@ -72,7 +72,6 @@ impl GrpcCalls {
         mut self,
         request: Request<Incoming>,
         role: Option<KeyRole>,
-        key: SentKey,
     ) -> Result<Response<Body>, Infallible> {
         match request.uri().path() {
             INFER => {
@@ -88,7 +87,7 @@ impl GrpcCalls {
                 let asked = |service: GrpcService, asked| service.repository_model_load(asked);
                 Ok(self.unary(request, most, asked).await)
             }
-            STREAM => Ok(self.stream(request, key).await),
+            STREAM => Ok(self.stream(request).await),
             path if path.starts_with(HEALTH) => {
                 let request = request.map(|body| self.small(body, role));
                 self.health.call(request).await
@@ -151,7 +150,8 @@ impl GrpcCalls {
         grpc.unary(call, request).await
     }
 
-    async fn stream(self, request: Request<Incoming>, key: SentKey) -> Response<Body> {
+    async fn stream(self, request: Request<Incoming>) -> Response<Body> {
+        let key = SentKey::of(request.headers());
         let most = self.gateway.limits.body;
         let (request, mut grpc) = self.read(request, most, BodyKind::Stream);
         let service = self.service.clone();

@@ -26,7 +26,6 @@ use crate::tls::TlsProtocol;
 
 use super::answer::AnswerBody;
 use super::calls::GrpcCalls;
-use super::stream::SentKey;
 
 /// Bytes of a call that may come before any of them is taken.
 const STREAM_WINDOW: u32 = 4 << 20;
@@ -79,9 +78,7 @@ async fn serve_on(
         let parent = header(TRACE_PARENT);
         let record = gateway.calls.begin(GRPC, peer, parent, || call.to_owned());
         let needed = role(call);
-        let key = header(AUTHORIZATION.as_str());
-        let allowed = gateway.authorize(key, needed, &record);
-        let key = SentKey(key.map(Into::into));
+        let allowed = gateway.authorize(header(AUTHORIZATION.as_str()), needed, &record);
         request.extensions_mut().insert(record.clone());
         async move {
             if let Err(error) = allowed {
@@ -89,7 +86,7 @@ async fn serve_on(
                 let refused = Status::from(error).into_http();
                 return Ok::<_, Infallible>(AnswerBody::watch(refused));
             }
-            let answer = calls.answer(request, needed, key).await?;
+            let answer = calls.answer(request, needed).await?;
             record_end(&record, &answer);
             Ok(AnswerBody::watch(answer))
         }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{self, Context, Poll};
 
+use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::codegen::tokio_stream::Stream;
@@ -29,10 +30,16 @@ const AT_ONCE: usize = 256;
 
 /// The header `authorization` with which a stream began: each of its requests needs a key that is
 /// still known.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SentKey(pub(super) Option<Arc<[u8]>>);
+#[derive(Clone, Debug)]
+pub(super) struct SentKey(Option<Arc<[u8]>>);
 
 impl SentKey {
+    /// Returns that of a call with `headers`.
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let key = headers.get(AUTHORIZATION);
+        SentKey(key.map(|key| key.as_bytes().into()))
+    }
+
     fn is_allowed(&self, gateway: &Gateway, record: &CallRecord) -> Result<(), ServiceError> {
         gateway.authorize(self.0.as_deref(), Some(KeyRole::Infer), record)
     }
