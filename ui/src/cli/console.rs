@@ -326,13 +326,17 @@ async fn listen(child: &Mutex<Option<Pid>>, ready: &SyncSender<()>) -> std::io::
 fn go_on(session: OwnSession, door: BoundSocket, parent: Option<Pid>) -> Result<()> {
     let name = door.name().to_string();
     let hub = Hub::start(Box::new(session), door, log_to_stderr())?;
-    signals::on_stop(hub.stopper());
     let text = format!(
         "divisi: `{name}` goes on serving in the background\n  \
          divisi attach {name}    joins it\n  divisi stop {name}      ends it\n"
     );
     let _ = io::stdout().write_all(text.as_bytes());
     leave_terminal(&name, parent).context("cannot leave the terminal")?;
+    // What the parent heard before it ended was meant for the console that is gone.
+    if let Some(parent) = parent {
+        wait_for_end(parent);
+    }
+    signals::on_stop(hub.stopper());
     hub.join();
     Ok(())
 }
@@ -359,6 +363,18 @@ fn leave_terminal(name: &str, parent: Option<Pid>) -> Result<()> {
     }
     Ok(())
 }
+
+/// Waits until `parent` has ended, as it does once it is told that the engine goes on. One
+/// that is stopped cannot end, and is not waited for long.
+fn wait_for_end(parent: Pid) {
+    let told = Instant::now();
+    while getppid() == Some(parent) && told.elapsed() < PARENT_ENDS {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A parent that may run ends within this, on a busy machine too.
+const PARENT_ENDS: Duration = Duration::from_secs(10);
 
 /// Opens the server's log file, or returns `None` if there is no place for it.
 fn log_file(name: &str) -> Option<File> {

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, IsTerminal};
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use crossterm::event::{Event as Input, EventStream, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::event::{self, Event as Input, EventStream, KeyCode, KeyEventKind, KeyModifiers};
 use divisi::session::Session;
 use futures::StreamExt;
-use futures::future::poll_fn;
 use rustix::process::{self, Signal as Kill};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -24,6 +22,10 @@ use crate::model::{ConsoleEvent, Effect, Options};
 
 /// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
 const TOGETHER: Duration = Duration::from_millis(10);
+/// What is there already comes within this.
+const READ_ALREADY: Duration = Duration::from_millis(1);
+/// So many events at most are drawn at once.
+const STORM: usize = 256;
 /// A stop takes effect within this, or was ignored.
 const STOP: Duration = Duration::from_millis(300);
 
@@ -63,14 +65,16 @@ pub async fn run(session: Box<dyn Session>, options: Options) -> anyhow::Result<
     Ok(())
 }
 
-/// An event that has come already. It is asked for in the loop's own name: the stream
-/// wakes whoever asked first, and another would leave the next key lying until a tick.
-async fn waiting(events: &mut EventStream) -> Option<Option<io::Result<Input>>> {
-    poll_fn(|context| match events.poll_next_unpin(context) {
-        Poll::Ready(event) => Poll::Ready(Some(event)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
+/// Returns the next event if it comes within `time`. The terminal is asked here and not
+/// through the stream of events: that one does not hand out what it has read already, but
+/// has a thread do so, which comes late on a busy machine. `time` may not be zero, for
+/// nothing is handed out within no time.
+fn next_within(time: Duration) -> Option<io::Result<Input>> {
+    match event::poll(time) {
+        Ok(true) => Some(event::read()),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    }
 }
 
 /// How far apart the next key of a pasted text may come after so many: where several came
@@ -177,7 +181,7 @@ impl App {
                     HeardSignal::HungUp => LoopStep::HungUp,
                     HeardSignal::Proceed => self.come_back()?,
                 },
-                event = events.next() => self.inputs(event, &mut events).await?,
+                event = events.next() => self.inputs(event)?,
                 settings = self.config.changed() => self.take(ConsoleEvent::Configured(settings))?,
                 event = self.native.answer() => self.take(event)?,
                 () = sleep_until(self.pace.next().into()) => self.tick(),
@@ -217,22 +221,20 @@ impl App {
 
     /// Takes the event and all that have come with it, so that a storm of them is
     /// drawn once.
-    async fn inputs(
-        &mut self,
-        first: Option<io::Result<Input>>,
-        events: &mut EventStream,
-    ) -> anyhow::Result<LoopStep> {
+    fn inputs(&mut self, first: Option<io::Result<Input>>) -> anyhow::Result<LoopStep> {
         let mut together = Vec::new();
-        let mut next = Some(first);
-        let mut gone = false;
+        let mut gone = first.is_none();
+        let mut next = first;
         while let Some(event) = next {
-            let Some(Ok(event)) = event else {
+            let Ok(event) = event else {
                 gone = true;
                 break;
             };
-            next = match types_a_sign(&event) {
-                true => timeout(apart(together.len()), events.next()).await.ok(),
-                false => waiting(events).await,
+            next = match typed_sign(&event) {
+                Some(_) => next_within(apart(together.len())),
+                // A mouse that is moved on and on is drawn as well.
+                None if together.len() >= STORM => None,
+                None => next_within(READ_ALREADY),
             };
             together.push(event);
         }
@@ -297,11 +299,6 @@ impl App {
 const MANY: usize = 12;
 /// A key that is held down comes many times too, but is always the same one.
 const DIFFERENT: usize = 6;
-
-/// It may be one of the keys that a pasted text came as.
-fn types_a_sign(input: &Input) -> bool {
-    typed_sign(input).is_some()
-}
 
 /// Returns the events of inputs that came at once, in order. Keys that look like pasted text
 /// become a paste: nobody types like that, and not every terminal marks a paste as such.
