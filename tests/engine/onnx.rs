@@ -116,6 +116,7 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "fused",
         "rounded",
         "rows",
+        "standardised",
         "whole",
         "looked_up",
     ] {
@@ -244,6 +245,13 @@ fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
         let text = error.to_string();
         assert!(text.contains(node) && text.contains(why), "{name}: {text}");
     }
+}
+
+#[test]
+fn an_operand_that_an_operator_does_not_take_is_no_part_of_its_answer() {
+    let made = network("surplus.onnx", None);
+    let answer = answers(&made.expect("read"), &[vec![0.5, -1.0, 0.0, 2.0]]);
+    assert_eq!(answer, [0.5, -1.0, 0.0, 2.0]);
 }
 
 #[test]

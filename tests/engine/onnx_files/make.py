@@ -819,6 +819,20 @@ def doubled():
     model("doubled", nodes, [constant("k0", values(4)), constant("at", np.array([0]))], (4,), 4)
 
 
+def standardised():
+    """Weights that a batch norm standardises, by their own statistics and by given ones."""
+    nodes = [
+        node("ReduceMean", ["w"], "mean", axes=[0, 2], keepdims=0),
+        node("BatchNormalization", ["w", "scale", "shift", "mean", "var"], ["w.t", "m.t", "v.t"], training_mode=1, epsilon=1e-5),
+        node("BatchNormalization", ["w", "scale", "shift", "mean", "var"], "w.i", epsilon=1e-3),
+        node("Reshape", ["w.t", "square"], "w.q"), node("Reshape", ["w.i", "square"], "w.r"),
+        node("MatMul", ["x", "w.q"], "y"), node("MatMul", ["x", "w.r"], "z"),
+    ]
+    constants = [constant("w", values(1, 4, 4)), constant("square", np.array([4, 4])), constant("scale", values(4)),
+                 constant("shift", values(4)), constant("var", np.abs(values(4)) + np.float32(0.5))]
+    tensors("standardised", nodes, constants, {"x": (FLOATS, [4], some)}, {"y": FLOATS, "z": FLOATS})
+
+
 def looked_up():
     """Integers that go to tables in every way that ids do, and some that go to none."""
     nodes = [
@@ -913,6 +927,8 @@ def hostile():
     model("directions", [node("Transpose", ["x"], "s", perm=[1, 0, 2]), node("LSTM", ["s", "w", "r"], ["", "h"], hidden_size=1),
                          node("Flatten", ["h"], "y")],
           [constant("w", values(0, 4, 4)), constant("r", values(0, 4, 1))], (2, 4), 1)
+    # The samples are an operand that the operator does not take.
+    model("surplus", [node("Elu", ["one", "x"], "elu"), node("Mul", ["x", "elu"], "y")], [constant("one", np.float32(1))], (4,), 4)
 
 
 image_of_today()
@@ -951,3 +967,4 @@ counted()
 tied()
 rounded()
 hostile()
+standardised()

@@ -118,6 +118,10 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault>
             raised(of.operand(n)?, of.sample_place(n)?)
         }
     };
+    // An operand that the operator does not take is no part of its answer.
+    if place.axis >= rank {
+        return Err(BatchFault::Single);
+    }
     for operand in of.operands.iter().flatten() {
         let own = (place.axis + operand.dims.len()).checked_sub(rank);
         agrees(of, operand, place, own)?;

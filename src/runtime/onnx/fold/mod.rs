@@ -4,6 +4,7 @@
 mod elementwise;
 mod growth;
 mod made;
+mod norms;
 mod reduce;
 mod select;
 
@@ -30,8 +31,12 @@ pub(super) fn fold(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
 ) -> Option<Result<Vec<Constant>, NodeFault>> {
-    if node.operator()? == "Split" {
-        return Some(split(node, inputs));
+    match node.operator()? {
+        "Split" => return Some(split(node, inputs)),
+        "BatchNormalization" if node.integer("spatial") != Some(0) => {
+            return Some(norms::batch_norm(node, inputs));
+        }
+        _ => {}
     }
     let values = values(node, inputs).or_else(|| arranged(node, inputs));
     Some(values?.map(|constant| vec![constant]))
