@@ -210,6 +210,13 @@ fn hits_and_misses_are_counted_by_model_and_memory_is_bounded() {
     assert_eq!(count("cache_miss"), 2);
     assert_eq!(count("success"), 4);
     assert_eq!(
+        count("queue"),
+        4,
+        "kept answers are there, as perf_analyzer expects"
+    );
+    let config = ask(address, "GET", "/v2/models/echo/config", b"").json();
+    assert_eq!(config["response_cache"], json!({ "enable": true }));
+    assert_eq!(
         (&stats["inference_count"], &stats["execution_count"]),
         (&json!(2), &json!(2))
     );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use divisi::ensemble::samples::to_npy;
 use divisi::ensemble::{Ensemble, Files, Samples};
 use divisi::serving::Request;
-use divisi::tensor::{DataType, TensorSpec};
+use divisi::tensor::{DataType, TensorSpec, TensorValue};
 use serde_json::{Value, json};
 
 use crate::common::{networks, start};
@@ -221,4 +221,22 @@ fn an_array_without_a_name_is_the_only_tensor_and_no_one_of_several() {
 
 fn manifest_of_encoder() -> String {
     manifest(TENSORS, "")
+}
+
+#[test]
+fn a_number_beyond_float32_is_refused_and_infinity_is_not() {
+    let value = |v: f64| TensorValue::new(DataType::Fp64, vec![1], v.to_le_bytes().into());
+    let floats = |v: f64| value(v).expect("a tensor").floats();
+    for (given, taken) in [
+        (0.1, 0.1_f32),
+        (f64::INFINITY, f32::INFINITY),
+        (1e-300, 0.0),
+    ] {
+        assert_eq!(floats(given), Ok(vec![taken]));
+    }
+    let refused = floats(-1e300).expect_err("too large").to_string();
+    assert!(
+        refused.starts_with("value 0 is -1e300: numbers from -3402823"),
+        "{refused}"
+    );
 }

@@ -9,11 +9,13 @@ use divisi::deployment::ModelOverride;
 
 use crate::cache::{CacheLook, ResponseCache};
 use crate::calls::{CallRecord, CallRecorder};
+use crate::describe;
 use crate::error::{ErrorKind, ServiceError};
 use crate::keys::{KeyRole, Keys};
 use crate::limits::{Allowance, ServerLimits};
 use crate::metrics::{CacheUse, ModelStatistics, Tallies, exposition};
 use crate::options::ServerOptions;
+use crate::proto::inference::{ModelConfig, ModelResponseCache};
 use crate::protocol::{
     CallOutput, InferenceCall, InferenceReply, ModelId, NamedTensor, ReplyOutput, ReplyPlace,
     classified,
@@ -200,6 +202,19 @@ impl Gateway {
                 Ok((answer, CacheUse::Miss(looked + began.elapsed())))
             }
         }
+    }
+
+    /// Returns the configuration of a model.
+    ///
+    /// # Errors
+    /// There is none of that name and version.
+    pub(crate) fn config(&self, of: &ModelId) -> Result<ModelConfig, ServiceError> {
+        let model = self.service.describe(of)?;
+        let cached = self.cache.is_some() && model.cached;
+        Ok(ModelConfig {
+            response_cache: cached.then_some(ModelResponseCache { enable: true }),
+            ..describe::config(&model)
+        })
     }
 
     /// Returns the statistics of a version of a model, of all versions where none is named, or of all

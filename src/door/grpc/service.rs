@@ -7,7 +7,7 @@ use divisi::deployment::ModelOverride;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::calls::CallRecord;
-use crate::describe::{self, EXTENSIONS, VERSION};
+use crate::describe::{EXTENSIONS, VERSION};
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::proto::health::health_check_response::ServingStatus;
@@ -182,8 +182,7 @@ impl GrpcInferenceService for GrpcService {
     ) -> Answered<proto::ModelConfigResponse> {
         let asked = request.into_inner();
         let model = ModelId::new(asked.name, asked.version);
-        let config = describe::config(&*self.0.service.describe(&model)?);
-        let config = Some(config);
+        let config = Some(self.0.config(&model)?);
         Ok(Response::new(proto::ModelConfigResponse { config }))
     }
 

@@ -8,7 +8,6 @@ use hyper::{Request, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::CallRecord;
-use crate::describe;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::protocol::{CallParameters, LoadParameter, ParameterValue, load_parameters};
@@ -67,7 +66,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
         Route::Server => json(&ServerView::of(service.server_name())),
         Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?)),
-        Route::Config(model) => json(&config(&describe::config(&*service.describe(&model)?))),
+        Route::Config(model) => json(&config(&gateway.config(&model)?)),
         Route::Statistics(model) => {
             let all = gateway.statistics(model.as_ref())?;
             json(&StatisticsView::of(&all))

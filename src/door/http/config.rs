@@ -27,6 +27,9 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
         }
         Some(SchedulingChoice::SequenceBatching(_)) | None => {}
     }
+    if let Some(cache) = &config.response_cache {
+        json["response_cache"] = json!({ "enable": cache.enable });
+    }
     json
 }
 

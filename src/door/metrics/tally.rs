@@ -101,7 +101,11 @@ impl ModelTally {
         self.success.add(took);
         self.last.fetch_max(now(), Ordering::Relaxed);
         match cache {
-            CacheUse::Hit(took) => return self.hits.add(took),
+            // As Triton counts: a kept answer waits in a queue for no time.
+            CacheUse::Hit(took) => {
+                self.queue.add(Duration::ZERO);
+                return self.hits.add(took);
+            }
             CacheUse::Miss(took) => self.misses.add(took),
             CacheUse::None => {}
         }

@@ -46,6 +46,14 @@ pub enum TensorError {
         /// The integer.
         value: i128,
     },
+    /// A number that is beyond float32, in which networks compute.
+    #[error("value {at} is {value}: numbers from -{most} to {most} can be taken", most = f32::MAX)]
+    Beyond {
+        /// Its position.
+        at: usize,
+        /// The number, as it is written.
+        value: String,
+    },
 }
 
 /// The largest integer up to which float32 holds all of them.
@@ -93,7 +101,7 @@ impl TensorValue {
     /// Returns the values as float32; false is 0 and true 1.
     ///
     /// # Errors
-    /// An integer is beyond ±2²⁴.
+    /// An integer is beyond ±2²⁴, or a finite FP64 beyond float32.
     pub fn floats(&self) -> Result<Vec<f32>, TensorError> {
         /// Reads values of a type from their bytes.
         macro_rules! read {
@@ -122,7 +130,7 @@ impl TensorValue {
             DataType::Fp16 => Ok(read!(u16).map(|b| f16::from_bits(b).to_f32()).collect()),
             DataType::Bf16 => Ok(read!(u16).map(|b| bf16::from_bits(b).to_f32()).collect()),
             DataType::Fp32 => Ok(read!(f32).collect()),
-            DataType::Fp64 => Ok(read!(f64).map(|v| v as f32).collect()),
+            DataType::Fp64 => rounded(read!(f64)),
             DataType::Bytes => Err(TensorError::Bytes),
         }
     }
@@ -197,6 +205,18 @@ fn exact(values: impl Iterator<Item = i128>) -> Result<Vec<f32>, TensorError> {
         let fits = value.unsigned_abs() <= u128::from(MOST_EXACT);
         fits.then_some(value as f32)
             .ok_or(TensorError::Inexact { at, value })
+    });
+    each.collect()
+}
+
+fn rounded(values: impl Iterator<Item = f64>) -> Result<Vec<f32>, TensorError> {
+    let each = values.enumerate().map(|(at, value)| {
+        let narrow = value as f32;
+        let fits = narrow.is_finite() || !value.is_finite();
+        fits.then_some(narrow).ok_or_else(|| TensorError::Beyond {
+            at,
+            value: format!("{value:e}"),
+        })
     });
     each.collect()
 }
