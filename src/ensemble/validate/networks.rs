@@ -9,7 +9,7 @@ use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
 use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
-use crate::tensor::Signature;
+use crate::tensor::{Signature, TensorSpec};
 
 use super::input::{self, SampleInput};
 use super::tensors::{self, TakenNetwork};
@@ -124,7 +124,13 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
             AnswerKind::Boxes { .. } | AnswerKind::Values { .. } => {
                 graph.flattened().map_err(|e| e.to_string())
             }
-            _ => Ok(graph),
+            _ => match &graph.signature().outputs[..] {
+                several @ [_, _, ..] => Err(format!(
+                    "expected one output for {answers}, found {}; export that one alone",
+                    listed(several)
+                )),
+                _ => Ok(graph),
+            },
         };
     };
     let signature = graph.signature();
@@ -172,7 +178,6 @@ fn from_file(
         });
     }
     let model = model(files, file)?;
-    let in_words = |error: OnnxError| wrong(error.to_string());
     let TakenNetwork {
         network,
         by_length,
@@ -180,7 +185,7 @@ fn from_file(
     } = match tensors {
         Some(tensors) => tensors::network(model, tensors).map_err(wrong)?,
         None => TakenNetwork {
-            network: model.network(Some(input.shape)).map_err(in_words)?,
+            network: of_one_tensor(&model, input.shape).map_err(wrong)?,
             by_length: None,
             input,
         },
@@ -192,6 +197,28 @@ fn from_file(
         own: Some(weights),
         input,
     })
+}
+
+/// Returns the network for samples that are one tensor of `shape`.
+///
+/// # Errors
+/// It takes others, or cannot be computed; in words.
+fn of_one_tensor(model: &OnnxModel, shape: Shape) -> Result<OnnxNetwork, String> {
+    let network = model.network(Some(shape)).map_err(|e| e.to_string())?;
+    let inputs = network.graph.signature().inputs;
+    match inputs.len() == 1 && network.graph.input().elements() == shape.elements() {
+        true => Ok(network),
+        false => Err(format!(
+            "it takes {}, the ensemble's input is one tensor of {shape}; name the tensors by `[[input.tensors]]`",
+            listed(&inputs)
+        )),
+    }
+}
+
+/// Returns the names, types and dimensions of tensors as a text.
+fn listed(tensors: &[TensorSpec]) -> String {
+    let each = tensors.iter().map(|spec| format!("`{}` {spec}", spec.name));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Decodes a file of ONNX.

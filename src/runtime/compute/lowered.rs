@@ -2,6 +2,7 @@
 //! worker runs them, for batches of up to a size.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
@@ -183,6 +184,7 @@ impl Lowered {
                     threads: share.threads,
                     thread: share.thread,
                     offsets: &mut *share.offsets,
+                    misses: &share.misses[phase.first..],
                 };
                 // SAFETY: progress hands each task of a phase out once, and begins a
                 // phase when the one before is done.
@@ -220,6 +222,7 @@ struct ThreadShare<'a> {
     threads: usize,
     thread: usize,
     offsets: &'a mut Vec<usize>,
+    misses: &'a [AtomicBool],
 }
 
 /// Intermediate values for batches of up to its size, on up to its threads.
@@ -233,6 +236,8 @@ pub(super) struct Arena {
     buffer: Buffer,
     /// Row offsets of each thread.
     offsets: Vec<Mutex<Vec<usize>>>,
+    /// Whether each sample looked something up that is not there.
+    misses: Vec<AtomicBool>,
     phases: Vec<StepPhase>,
     progress: PhaseBarrier,
 }
@@ -260,6 +265,7 @@ impl Arena {
             threads,
             buffer: Buffer::zeroed(layout.floats)?,
             offsets: (0..threads).map(|_| offsets()).collect(),
+            misses: unmarked(together),
             layout,
             phases: Vec::new(),
             progress: PhaseBarrier::default(),
@@ -274,6 +280,9 @@ impl Arena {
     pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
         self.together = network.plan().together(batch);
         self.batch = batch;
+        if self.misses.len() < self.together {
+            self.misses = unmarked(self.together);
+        }
         self.layout = network.plan().layout(self.together, self.threads);
         if self.layout.floats > self.buffer.values().len() {
             // What was there is of no use; both need not fit at once.
@@ -343,12 +352,14 @@ impl Arena {
     ) {
         let memory = BatchMemory::new(&mut self.buffer, &self.layout, input);
         let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
+        let misses = &self.misses[..];
         let work = |thread: usize| {
             let share = ThreadShare {
                 memory,
                 threads,
                 thread,
                 offsets: &mut lock(&offsets[thread]),
+                misses,
             };
             #[allow(unsafe_code, reason = "threads share one memory")]
             // SAFETY: the layout is for at least these samples and threads, the phases are
@@ -374,8 +385,16 @@ impl Arena {
                 let values = &self.buffer.values()[self.layout.slots[slot].clone()];
                 network.answer(sample, values, row);
             }
+            if self.misses[sample].swap(false, Ordering::Relaxed) {
+                row.fill(f32::NAN);
+            }
         }
     }
+}
+
+/// Returns marks of `samples` samples, of which none is set.
+fn unmarked(samples: usize) -> Vec<AtomicBool> {
+    (0..samples).map(|_| AtomicBool::new(false)).collect()
 }
 
 fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {

@@ -13,6 +13,10 @@ use crate::reading;
 /// The most values of a tensor; more are taken for a mistake.
 const MAX_VALUES: usize = 1 << 31;
 
+/// The most values of a tensor without any, if the dimensions that are 0 were 1: what is made of it
+/// may have those alone.
+const MAX_EMPTY: usize = 1 << 20;
+
 /// A constant: dimensions and values, the last dimension fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Constant {
@@ -122,11 +126,23 @@ fn dims(written: &[i64]) -> Result<Vec<usize>, TensorFault> {
     let wrong = || TensorFault::Dimensions(written.to_vec());
     let dims = written.iter().map(|&d| usize::try_from(d));
     let dims: Vec<usize> = dims.collect::<Result<_, _>>().map_err(|_| wrong())?;
-    let product = dims.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
-    match product {
-        Some(count) if count <= MAX_VALUES && dims.len() <= 16 => Ok(dims),
-        _ => Err(wrong()),
+    match are_bounded(&dims) {
+        true => Ok(dims),
+        false => Err(wrong()),
     }
+}
+
+/// Whether dimensions are those of few enough values, and small too where one of them is 0.
+pub(super) fn are_bounded(dims: &[usize]) -> bool {
+    let product = |least: usize| {
+        let mut each = dims.iter().map(|d| *d.max(&least));
+        each.try_fold(1usize, usize::checked_mul)
+    };
+    let most = match product(0) {
+        Some(0) => MAX_EMPTY,
+        _ => MAX_VALUES,
+    };
+    dims.len() <= 16 && product(1).is_some_and(|count| count <= most)
 }
 
 /// The types of values that are read, by their numbers in `TensorProto.DataType`.

@@ -1,6 +1,7 @@
 //! Tasks of steps: the operands, weights and memory of one, and how work is divided into them.
 
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
 
 use super::memory::{BatchMemory, Buffer};
 use crate::compute::buffers::TensorView;
@@ -66,6 +67,8 @@ pub(in crate::compute) struct Call<'a> {
     pub thread: usize,
     /// That thread's row offsets.
     pub offsets: &'a mut Vec<usize>,
+    /// Whether each sample looked something up that is not there.
+    pub misses: &'a [AtomicBool],
 }
 
 /// `total` items, divided into even tasks.

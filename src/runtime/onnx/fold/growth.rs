@@ -20,9 +20,11 @@ pub(in crate::onnx) fn growth(
         Some(Some(Value::Constant(constant))) => Some(constant),
         _ => None,
     };
-    let count = |n: usize| constant(n).map_or(0, |c| c.values.len());
     let operator = node.operator().unwrap_or_default();
-    let product = |sizes: &[usize]| sizes.iter().fold(1usize, |all, s| all.saturating_mul(*s));
+    // A dimension of 0 hides what the others ask for.
+    let each = |sizes: &[usize]| sizes.iter().map(|s| *s.max(&1)).collect::<Vec<_>>();
+    let product = |sizes: &[usize]| each(sizes).into_iter().fold(1, usize::saturating_mul);
+    let count = |n: usize| constant(n).map_or(0, |c| product(&c.dims));
     Ok(match (operator, constant(1)) {
         ("Expand", Some(target)) => {
             let own = constant(0).map_or(&[][..], |x| &x.dims);
@@ -33,10 +35,10 @@ pub(in crate::onnx) fn growth(
             let depth = depth.as_scalar().unwrap_or(0.0).max(0.0) as usize;
             depth.saturating_mul(count(0))
         }
-        ("Gather", Some(which)) => {
+        ("Gather", Some(_)) => {
             let own = constant(0).map_or(&[][..], |x| &x.dims);
             let along = axis(node.integer("axis").unwrap_or(0), own.len())?;
-            (count(0) / own[along].max(1)).saturating_mul(which.values.len())
+            (count(0) / own[along].max(1)).saturating_mul(count(1))
         }
         ("Where", _) => product(&broadcast(inputs)?),
         _ if kinds::binary(operator).is_some() => product(&broadcast(inputs)?),

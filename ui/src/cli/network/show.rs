@@ -10,6 +10,7 @@ use divisi::device::format_bytes;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Filling, Graph, Node, Op, Parameter, Shape, fillings};
 use divisi::tensor::{Signature, TensorSpec};
+use divisi::words::one_line;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
@@ -201,7 +202,7 @@ fn tensors(signature: &Signature) -> String {
         return String::new();
     }
     let lines = |kind: &'static str, specs: &[TensorSpec]| -> String {
-        let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", spec.name);
+        let line = |spec: &TensorSpec| format!("\n{kind} {}: {spec}", one_line(&spec.name));
         specs.iter().map(line).collect()
     };
     let lengths = lengths.map_or_else(String::new, |lengths| {
@@ -212,7 +213,9 @@ fn tensors(signature: &Signature) -> String {
 }
 
 fn table(graph: &Graph) -> String {
-    let widths = graph.nodes().iter().map(|n| n.name.chars().count());
+    // Files choose the names, and may not steer the terminal by them.
+    let name = |node: &Node| one_line(&node.name).into_owned();
+    let widths = graph.nodes().iter().map(|n| name(n).chars().count());
     let width = widths.max().unwrap_or(0);
     let mut text = format!(
         "\n{:width$}  {:<22} {:>12} {:>12} {:>10}",
@@ -221,7 +224,7 @@ fn table(graph: &Graph) -> String {
     for (i, node) in graph.nodes().iter().enumerate() {
         text += &format!(
             "\n{:width$}  {:<22} {:>12} {:>12} {:>10.2}",
-            node.name,
+            name(node),
             operation(node),
             node.shape.to_string(),
             graph.node_weights(i),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use divisi::device::MemberIndex;
 use divisi::ensemble::samples::{to_npy, to_npy_classes};
 use divisi::ensemble::{AnswerKind, BoxRows, label_of};
+use divisi::words::one_line;
 
 use super::answer::class_of;
 use super::report::PredictedAnswers;
@@ -218,11 +219,12 @@ fn labels(answers: &PredictedAnswers, given: &[usize]) -> String {
     quoted(&given.join(";"))
 }
 
-/// Quotes a name as a field of CSV, if needed.
+/// Quotes a name as a field of CSV, if needed. Files choose names: control characters are escaped.
 fn quoted(name: &str) -> String {
-    match name.contains([',', '"', '\n', '\r']) {
+    let name = one_line(name);
+    match name.contains([',', '"']) {
         true => format!("\"{}\"", name.replace('"', "\"\"")),
-        false => name.to_owned(),
+        false => name.into_owned(),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Rows of tables, by index. An index outside of its table makes its row NaN; a negative one counts
-//! from the end.
+//! Rows of tables, by index. An index outside of its table makes its row NaN, and marks its sample,
+//! since not every operation hands NaN on; a negative one counts from the end.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::memory::OutputFloats;
 use super::super::task::{Call, Split};
@@ -86,7 +87,7 @@ impl Lookup {
         // SAFETY: a step never reads the slot that it writes.
         let [table, indices] = [self.table, self.indices].map(|s| unsafe { s.floats(call) });
         // SAFETY: tasks have disjoint rows.
-        unsafe { self.rows(rows, table, indices, output(call)) }
+        unsafe { self.rows(rows, [table, indices], output(call), call.misses) }
     }
 
     /// # Safety
@@ -94,9 +95,9 @@ impl Lookup {
     unsafe fn rows(
         &self,
         rows: Range<usize>,
-        table: &[f32],
-        indices: &[f32],
+        [table, indices]: [&[f32]; 2],
         out: OutputFloats<'_>,
+        misses: &[AtomicBool],
     ) {
         let of_sample = self.before * self.listed;
         for row in rows {
@@ -111,7 +112,10 @@ impl Lookup {
                     let from = sample * self.samples[0] + row;
                     to.copy_from_slice(&table[from..from + self.after]);
                 }
-                None => to.fill(f32::NAN),
+                None => {
+                    to.fill(f32::NAN);
+                    misses[sample].store(true, Ordering::Relaxed);
+                }
             }
         }
     }
