@@ -220,6 +220,10 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
             "steps wait for each other in a circle: b → b",
         ),
         (
+            &[Step("a", &["x=in"], &["y=in"])],
+            ":6: ensemble_scheduling: `in` is made by both `input` and `a`",
+        ),
+        (
             &[Step("a", &["x=in"], &["y=t"])],
             ":4: output `out`: no step makes it, expected one of in, t",
         ),
