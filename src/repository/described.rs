@@ -1,9 +1,10 @@
 //! A model as its folder describes it, before anything is loaded.
 
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, VersionPolicy};
 use crate::error::LoadFault;
 use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
+use crate::order::CircleUser;
 
 /// A model's folder with its configuration and versions.
 pub(crate) struct DescribedModel<'r> {
@@ -80,6 +81,18 @@ impl<'r> DescribedModel<'r> {
         let steps = self.config.steps.iter().flatten();
         steps.map(|step| step.model.clone()).collect()
     }
+
+    /// Returns the error of a step of this model that leads to a circle.
+    pub(crate) fn circle(&self, user: CircleUser) -> LoadFault {
+        let mut steps = self.config.steps.iter().flatten();
+        let step = steps.find(|step| step.model == user.used);
+        LoadFault::Circle {
+            file: self.folder.shown(CONFIG),
+            line: step.map_or(1, |step| step.line),
+            step: user.used,
+            models: user.circle,
+        }
+    }
 }
 
 /// Checks that the platform is that of an ensemble where there are steps, and only there.
@@ -89,19 +102,20 @@ fn check_kind(
     kind: DescribedKind,
 ) -> Result<(), LoadFault> {
     let is_ensemble = config.backend.as_deref() == Some("ensemble");
+    let (line, field) = (config.lines.backend, config.lines.backend_field);
     let why = match (kind, is_ensemble, config.backend.as_deref()) {
         (DescribedKind::Network, true, _) => {
             "ensemble_scheduling: expected the steps of the ensemble, found none".to_owned()
         }
         (DescribedKind::Ensemble, false, Some(other)) => {
-            format!("platform: expected `ensemble`, since there are steps, found `{other}`")
+            format!("{field}: expected `ensemble`, since there are steps, found `{other}`")
         }
         (DescribedKind::Ensemble, ..) if config.inputs.is_empty() || config.outputs.is_empty() => {
             "expected the inputs and outputs of the ensemble, found none".to_owned()
         }
         _ => return Ok(()),
     };
-    Err(folder.failed(CONFIG, &why))
+    Err(folder.wrong(line, why))
 }
 
 /// Returns the versions that are served.
@@ -123,12 +137,20 @@ fn versions(
         let there: Vec<String> = there.iter().map(u64::to_string).collect();
         let why = match there.is_empty() {
             true => "expected a folder for each version, such as `1`, found none".to_owned(),
-            false => format!(
-                "version_policy: expected some of the versions that there are, {}",
-                there.join(", ")
-            ),
+            false => return Err(none_selected(folder, config, &there)),
         };
         return Err(folder.failed("", &why));
     }
     Ok(selected)
+}
+
+/// Returns the error of a policy that selects none of the versions that there are.
+fn none_selected(folder: &ModelFolder<'_>, config: &ModelConfig, there: &[String]) -> LoadFault {
+    let there = there.join(", ");
+    let mut why = format!("version_policy: expected some of the versions that there are, {there}");
+    if let VersionPolicy::Specific(wanted) = &config.versions {
+        let wanted: Vec<String> = wanted.iter().map(u64::to_string).collect();
+        why += &format!(", found {}", wanted.join(", "));
+    }
+    folder.wrong(config.lines.version_policy, why)
 }

@@ -89,8 +89,18 @@ pub enum LoadFault {
         reason: String,
     },
     /// Ensembles use each other.
-    #[error("ensembles use each other in a circle: {}", models.join(" → "))]
+    #[error(
+        "{file}:{line}: step `{step}`: expected no ensembles that use each other in a circle, \
+         found {}",
+        models.join(" → ")
+    )]
     Circle {
+        /// The ensemble's file.
+        file: String,
+        /// The line of the step.
+        line: usize,
+        /// The model of the step, which is one of the circle or leads to it.
+        step: String,
         /// Their names, each after one that uses it.
         models: Vec<String>,
     },

@@ -201,6 +201,15 @@ impl ModelFolder<'_> {
         Ok(names)
     }
 
+    /// Returns the error of a line of the model's configuration.
+    pub(crate) fn wrong(&self, line: usize, message: String) -> LoadFault {
+        LoadFault::Line {
+            file: self.shown(CONFIG),
+            line,
+            message,
+        }
+    }
+
     /// Returns the error of a file that is wrong as a whole.
     pub(crate) fn failed(&self, file: &str, reason: &impl ToString) -> LoadFault {
         LoadFault::File {

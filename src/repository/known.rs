@@ -118,13 +118,11 @@ impl KnownVersions {
         self.models.iter().any(|known| known.name == name)
     }
 
-    /// Remarks, once, on the fields of a configuration that mean nothing here.
+    /// Remarks, once, on what a configuration asks for and is not honoured.
     fn remark(&mut self, model: &LoadedModel, notices: &mut Vec<String>) {
         let name = &model.name;
         let all = model.not_honoured.iter();
-        let all = all.map(|field| {
-            format!("model `{name}`: `{field}` of its config.pbtxt means nothing here")
-        });
+        let all = all.map(|field| format!("model `{name}`: read and not honoured: {field}"));
         notices.extend(all.filter(|notice| self.told.insert(notice.clone())));
     }
 

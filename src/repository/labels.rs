@@ -12,7 +12,7 @@ pub type OutputLabels = Vec<(String, Arc<[String]>)>;
 /// Reads the files that outputs name.
 ///
 /// # Errors
-/// A file cannot be read.
+/// A file cannot be read, lies outside of the model's folder, or names nothing.
 pub(crate) fn labels(
     folder: &ModelFolder<'_>,
     outputs: &[TensorConfig],
@@ -22,16 +22,29 @@ pub(crate) fn labels(
         let Some(file) = output.labels.as_ref().filter(|file| !file.is_empty()) else {
             continue;
         };
-        let text = folder.text(file)?;
-        let lines = text.lines().map(|line| line.trim_end().to_owned());
-        let mut names: Vec<String> = lines.collect();
-        while names.last().is_some_and(String::is_empty) {
-            names.pop();
-        }
-        if names.is_empty() {
-            return Err(folder.failed(file, &"expected a name on each line, found none"));
-        }
+        let names = names(folder, file).map_err(|fault| {
+            let why = format!(
+                "output `{}`: label_filename: expected a file in the model's folder with a name on \
+                 each line; {fault}",
+                output.name
+            );
+            folder.wrong(output.line, why)
+        })?;
         all.push((output.name.clone(), names.into()));
     }
     Ok(all)
+}
+
+/// Reads the names in a file.
+fn names(folder: &ModelFolder<'_>, file: &str) -> Result<Vec<String>, LoadFault> {
+    let text = folder.text(file)?;
+    let lines = text.lines().map(|line| line.trim_end().to_owned());
+    let mut names: Vec<String> = lines.collect();
+    while names.last().is_some_and(String::is_empty) {
+        names.pop();
+    }
+    match names.is_empty() {
+        true => Err(folder.failed(file, &"it has no names")),
+        false => Ok(names),
+    }
 }

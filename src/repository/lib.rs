@@ -20,6 +20,7 @@ mod labels;
 mod loaded;
 mod manifest_files;
 mod model;
+mod not_honoured;
 mod order;
 mod overrides;
 mod repository;

@@ -51,7 +51,8 @@ pub struct LoadedModel {
     /// Its configuration.
     pub config: Arc<ModelConfig>,
     /// The fields of the configuration that are set and not honoured, by name. Some of them are
-    /// read and handed on by [`ModelConfig`] all the same, as hints.
+    /// read and handed on by [`ModelConfig`] all the same, as hints. With the step, those of models
+    /// that the steps of an ensemble use, which are honoured only where these are asked themselves.
     pub not_honoured: Vec<String>,
     /// The requests that it is asked before it serves.
     pub warmup: Arc<[WarmupRequest]>,

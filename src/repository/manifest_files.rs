@@ -2,54 +2,101 @@
 
 use std::path::Path;
 
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
 
 /// The fields of manifests that name files.
 const FIELDS: [&str; 5] = ["file", "weights", "labels", "targets", "tokenizer"];
 
+/// A file that a manifest names.
+struct NamedFile {
+    /// The names of the fields that lead to it.
+    field: String,
+    file: String,
+    line: usize,
+}
+
 /// Checks the files that a manifest names. What else is wrong with it is for its reader to say.
+///
+/// # Errors
+/// One of them lies outside of the repository.
 pub(crate) fn check(folder: &ModelFolder<'_>, manifest: &str) -> Result<(), LoadFault> {
     let text = folder.text(manifest)?;
-    let Ok(table) = text.parse::<toml::Table>() else {
+    let Ok(table) = DeTable::parse(&text) else {
         return Ok(());
     };
     let mut named = Vec::new();
-    collect(&toml::Value::Table(table), &mut named);
-    named.iter().try_for_each(|file| folder.check_path(file))
+    collect_table(&text, "", table.get_ref(), &mut named);
+    let outside = named
+        .into_iter()
+        .find(|named| folder.is_outside(&named.file));
+    match outside {
+        None => Ok(()),
+        Some(named) => Err(named.outside(folder.shown(manifest))),
+    }
 }
 
-/// Collects the names of files.
-fn collect(value: &toml::Value, named: &mut Vec<String>) {
-    match value {
-        toml::Value::Table(table) => {
-            for (field, value) in table {
-                match value {
-                    toml::Value::String(file) if FIELDS.contains(&field.as_str()) => {
-                        named.push(file.clone());
-                    }
-                    value => collect(value, named),
-                }
-            }
+/// Collects the names of files in a table, which `path` leads to.
+fn collect_table(text: &str, path: &str, table: &DeTable<'_>, named: &mut Vec<NamedFile>) {
+    for (name, value) in table {
+        let name = name.get_ref();
+        let field = match path {
+            "" => name.to_string(),
+            path => format!("{path}.{name}"),
+        };
+        match value.get_ref() {
+            DeValue::String(file) if FIELDS.contains(&name.as_ref()) => named.push(NamedFile {
+                field,
+                file: file.to_string(),
+                line: line_of(text, value.span().start),
+            }),
+            _ => collect(text, &field, value, named),
         }
-        toml::Value::Array(values) => values.iter().for_each(|value| collect(value, named)),
+    }
+}
+
+/// Collects the names of files in a value, which `path` leads to.
+fn collect(text: &str, path: &str, value: &Spanned<DeValue<'_>>, named: &mut Vec<NamedFile>) {
+    match value.get_ref() {
+        DeValue::Table(table) => collect_table(text, path, table, named),
+        DeValue::Array(values) => {
+            let each = values.iter();
+            each.for_each(|value| collect(text, path, value, named));
+        }
         _ => {}
     }
 }
 
+/// Returns the line of a byte of a text, from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    let before = text.bytes().take(at);
+    1 + before.filter(|byte| *byte == b'\n').count()
+}
+
+impl NamedFile {
+    /// Returns the error of a file that lies outside of the repository.
+    fn outside(self, manifest: String) -> LoadFault {
+        let (field, file) = (self.field, self.file.escape_debug());
+        LoadFault::Line {
+            file: manifest,
+            line: self.line,
+            message: format!(
+                "{field}: expected a path inside of the repository's folder, found `{file}`, \
+                 which leads out of it"
+            ),
+        }
+    }
+}
+
 impl ModelFolder<'_> {
-    /// Checks that a path that may lead to other folders stays in the repository. One that is not
-    /// there does.
-    fn check_path(&self, file: &str) -> Result<(), LoadFault> {
-        let outside = || LoadFault::Outside {
-            file: self.shown(file),
-        };
-        if Path::new(file).is_absolute() {
-            return Err(outside());
-        }
-        match self.root().join(self.name()).join(file).canonicalize() {
-            Ok(real) if !real.starts_with(self.root()) => Err(outside()),
-            _ => Ok(()),
-        }
+    /// Whether a path, which may lead to other folders, leaves the repository. One that is not
+    /// there does not.
+    fn is_outside(&self, file: &str) -> bool {
+        let real = || self.root().join(self.name()).join(file).canonicalize();
+        let leaves = || real().is_ok_and(|real| !real.starts_with(self.root()));
+        Path::new(file).is_absolute() || leaves()
     }
 }

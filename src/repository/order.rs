@@ -10,8 +10,18 @@ pub(crate) type Uses = BTreeMap<String, Vec<String>>;
 pub(crate) struct LoadOrder {
     /// Each after those that it uses.
     pub(crate) ordered: Vec<String>,
-    /// Those that use each other or such, each with a circle that it leads to.
-    pub(crate) circles: Vec<(String, Vec<String>)>,
+    /// Those that use each other or such.
+    pub(crate) circles: Vec<CircleUser>,
+}
+
+/// A model that is part of a circle, or leads to one.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CircleUser {
+    pub(crate) name: String,
+    /// The model that it uses and that leads on.
+    pub(crate) used: String,
+    /// The circle, from one of its models to the same one.
+    pub(crate) circle: Vec<String>,
 }
 
 /// Finds the order of the models in `uses`; what these use and is not there has no part in it.
@@ -39,9 +49,11 @@ pub(crate) fn order(uses: &Uses) -> LoadOrder {
             }
         }
     }
-    let circles = waiting
-        .keys()
-        .map(|name| ((*name).to_owned(), circle(name, &waiting)));
+    let circles = waiting.iter().map(|(name, used)| CircleUser {
+        name: (*name).to_owned(),
+        used: used.first().copied().unwrap_or_default().to_owned(),
+        circle: circle(name, &waiting),
+    });
     order.circles = circles.collect();
     order
 }

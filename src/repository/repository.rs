@@ -98,13 +98,14 @@ impl Repository {
             .map(|(name, model)| (name.clone(), model.uses()))
             .collect();
         let order = order(&uses);
-        for (name, models) in order.circles {
-            report.failures.push(LoadFailure {
-                name,
+        let circles = order.circles.into_iter().filter_map(|user| {
+            Some(LoadFailure {
+                name: user.name.clone(),
                 version: None,
-                fault: LoadFault::Circle { models },
-            });
-        }
+                fault: described.get(&user.name)?.circle(user),
+            })
+        });
+        report.failures.extend(circles);
         let mut known = KnownModels::new(loaded, described.keys());
         for fault in &report.failures {
             known.failed(&fault.name, &fault.fault);

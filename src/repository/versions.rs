@@ -17,6 +17,7 @@ use crate::loaded::{
 };
 use crate::manifest_files;
 use crate::model::{self, ReadModel};
+use crate::not_honoured;
 use crate::steps::{self, Assembled, EnsembleGraph, batched};
 use crate::warmup;
 
@@ -43,6 +44,18 @@ impl KnownModels {
     /// Notes that a model cannot be used.
     pub(crate) fn failed(&mut self, name: &str, fault: &LoadFault) {
         self.faults.insert(name.to_owned(), fault.to_string());
+    }
+
+    /// Returns the models that a model uses, directly or through others.
+    pub(crate) fn used_by(&self, model: &LoadedModel) -> BTreeMap<ModelVersion, Arc<LoadedModel>> {
+        let (mut all, mut left) = (BTreeMap::new(), model.uses.clone());
+        while let Some(id) = left.pop() {
+            if let Some(used) = self.versions.get(&id).filter(|_| !all.contains_key(&id)) {
+                left.extend(used.uses.iter().cloned());
+                all.insert(id, Arc::clone(used));
+            }
+        }
+        all
     }
 
     /// Returns the model of a step.
@@ -134,19 +147,22 @@ fn load(
     };
     let warmup = &model.config.warmup;
     let warmup = warmup::requests(&model.folder, warmup, &signature, parts.batch)?;
-    Ok(LoadedModel {
+    let mut loaded = LoadedModel {
         warmup,
         name: model.name.clone(),
         version,
         ensemble: Arc::new(parts.ensemble),
         batch: parts.batch,
         labels,
-        not_honoured: model.config.unused.clone(),
+        not_honoured: Vec::new(),
         config: Arc::new(model.config.clone()),
         uses: parts.uses,
         part: parts.part,
         source: parts.source,
-    })
+    };
+    let used = known.used_by(&loaded);
+    loaded.not_honoured = not_honoured::fields(&loaded, used.values().map(AsRef::as_ref));
+    Ok(loaded)
 }
 
 /// Names the values of answers, where these are one output with labels for each.

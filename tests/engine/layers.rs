@@ -51,7 +51,7 @@ const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["config", "folder"],
     &["labels", "manifest_files", "model", "overrides"],
     &["described", "loaded"],
-    &["steps", "warmup"],
+    &["not_honoured", "steps", "warmup"],
     &["entry", "versions"],
     &["known", "repository"],
     &["convert", "source"],

@@ -348,19 +348,19 @@ fn the_names_of_values_are_read_from_their_file() {
     let values = model.ensemble.answer_names.as_ref().expect("names");
     assert_eq!(values.len(), 6);
     written.file("m/names.txt", "\n");
-    assert_eq!(
-        written.failure("m"),
-        "m/names.txt: expected a name on each line, found none"
-    );
+    let place = "m/config.pbtxt:3: output `y`: label_filename: expected a file in the model's \
+                 folder with a name on each line; m/names.txt: ";
+    assert_eq!(written.failure("m"), format!("{place}it has no names"));
     std::fs::remove_file(written.path().join("m/names.txt")).expect("removed");
-    assert!(written.failure("m").starts_with("m/names.txt: "));
+    let failure = written.failure("m");
+    assert!(failure.starts_with(place), "{failure}");
 }
 
 #[test]
 fn json_says_the_same_as_the_text_format() {
-    let text = "name: \"m\" platform: \"onnxruntime_onnx\" max_batch_size: 8\n\
-        input { name: \"x\" data_type: TYPE_FP32 dims: [ 3, -1 ] reshape { shape: 3 } }\n\
+    let text = "name: \"m\" platform: \"onnxruntime_onnx\" max_batch_size: 8 \
         version_policy { specific { versions: [ 1, 3 ] } }\n\
+        input { name: \"x\" data_type: TYPE_FP32 dims: [ 3, -1 ] reshape { shape: 3 } }\n\
         dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100\n\
         priority_levels: 2 default_priority_level: 1\n\
         priority_queue_policy { key: 2 value { timeout_action: DELAY\n\

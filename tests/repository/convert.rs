@@ -125,6 +125,8 @@ fn files_are_copied_only_where_that_is_wished() {
     let (.., named) = manifests(NetworkFiles::Named);
     let (.., copied) = manifests(NetworkFiles::Copied);
     assert_eq!((networks(&named), networks(&copied)), (0, 7));
+    assert!(named.notes[0].contains("`--copy`"), "{:?}", named.notes);
+    assert!(copied.notes.is_empty(), "{:?}", copied.notes);
     assert!(
         copied
             .written
@@ -141,6 +143,7 @@ fn what_a_manifest_does_not_say_is_listed() {
         .config(
             "m",
             "max_batch_size: 2\nversion_policy { all { } } runtime: \"r\"\n\
+             response_cache { enable: true }\n\
              instance_group { count: 2 kind: KIND_CPU }\n\
              model_warmup { name: \"w\" batch_size: 2 inputs { key: \"x\" value {\n\
              data_type: TYPE_FP32 dims: 3 zero_data: true } } }",
@@ -154,6 +157,7 @@ fn what_a_manifest_does_not_say_is_listed() {
         "m: version 1: a manifest has one version",
         "m: max_batch_size 2: requests may have more rows",
         "m: runtime",
+        "m: response_cache: a manifest has no such key",
         "m: instance_group",
         "m: model_warmup",
     ];

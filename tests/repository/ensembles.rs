@@ -150,8 +150,15 @@ fn ensembles_in_a_circle_are_refused_and_leave_the_others() {
         .config("g", &ensemble(&[Step("g", &["in=in"], &["out=out"])]));
     let report = written.load();
     assert_eq!(report.models.len(), 4);
-    for (name, circle) in [("e", "e → f → e"), ("f", "f → e → f"), ("g", "g → g")] {
-        let expected = format!("ensembles use each other in a circle: {circle}");
+    for (name, step, circle) in [
+        ("e", "f", "e → f → e"),
+        ("f", "e", "f → e → f"),
+        ("g", "g", "g → g"),
+    ] {
+        let expected = format!(
+            "{name}/config.pbtxt:6: step `{step}`: expected no ensembles that use each other in a \
+             circle, found {circle}"
+        );
         assert_eq!(written.failure(name), expected);
     }
 }
@@ -212,7 +219,14 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
             ],
             "steps wait for each other in a circle: b → b",
         ),
-        (&[Step("a", &["x=in"], &["y=t"])], "nothing makes `out`"),
+        (
+            &[Step("a", &["x=in"], &["y=in"])],
+            ":6: ensemble_scheduling: `in` is made by both `input` and `a`",
+        ),
+        (
+            &[Step("a", &["x=in"], &["y=t"])],
+            ":4: output `out`: no step makes it, expected one of in, t",
+        ),
         (
             &[Step("three", &["x=in"], &["y=out"])],
             ":3: input `in`: expected FP32 [3], which step `three` reads, found FP32 [4]",

@@ -15,5 +15,6 @@ mod damage;
 mod delays;
 mod ensembles;
 mod models;
+mod not_honoured;
 mod paths;
 mod versions;

@@ -307,9 +307,14 @@ fn backends_that_do_not_run_here_say_the_way_out() {
     for (config, expected) in [
         (
             "backend: \"python\"",
-            "backend `python` does not run here; export its network to model.onnx",
+            "m/config.pbtxt:1: backend: expected onnxruntime, divisi (safetensors) or ensemble, \
+             found `python`; export its network to model.onnx",
         ),
-        ("platform: \"pytorch_libtorch\"", "torch.onnx.export"),
+        (
+            "\nplatform: \"pytorch_libtorch\"",
+            "m/config.pbtxt:2: platform: expected onnxruntime, divisi (safetensors) or ensemble, \
+             found `pytorch_libtorch`; export the model with torch.onnx.export",
+        ),
         (
             "platform: \"tensorrt_plan\"",
             "serve the ONNX file that the plan was built of",
@@ -318,7 +323,7 @@ fn backends_that_do_not_run_here_say_the_way_out() {
         ("backend: \"dali\"", "pipeline.toml"),
         (
             "backend: \"mine\"",
-            "backend `mine` does not run here; expected onnxruntime",
+            "found `mine`; export the model to model.onnx",
         ),
     ] {
         let written = Written::new();
@@ -333,9 +338,13 @@ fn a_version_without_a_network_says_what_is_there() {
     for (file, expected) in [
         (
             "m/1/model.pt",
-            "`model.pt` does not run here; export the model with torch.onnx.export",
+            "m/1/model.pt: expected model.onnx or model.safetensors; export the model with \
+             torch.onnx.export",
         ),
-        ("m/1/model.plan", "`model.plan` does not run here"),
+        (
+            "m/1/model.plan",
+            "m/1/model.plan: expected model.onnx or model.safetensors; serve the ONNX file",
+        ),
         (
             "m/1/readme.txt",
             "m/1: expected model.onnx or model.safetensors, found readme.txt",

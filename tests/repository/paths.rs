@@ -26,6 +26,7 @@ fn names_that_lead_out_are_refused_in_every_field() {
         let written = Written::new();
         written.network("m", "one.onnx").config("m", &config);
         let failure = written.failure("m");
+        assert!(failure.starts_with("m/config.pbtxt:1: "), "{failure}");
         assert!(
             failure.ends_with(": it leads out of the repository"),
             "{failure}"
@@ -112,9 +113,11 @@ fn the_files_of_a_manifest_lie_in_the_repository() {
     ] {
         written.file("m/ensemble.toml", ensemble(&file));
         written.file("p/pipeline.toml", pipeline(&file));
-        for model in ["m", "p"] {
-            let expected = format!("{model}/{file}: it leads out of the repository");
-            assert_eq!(written.failure(model), expected);
+        for (model, place) in [
+            ("m", "m/ensemble.toml:8: members.weights"),
+            ("p", "p/pipeline.toml:10: members.network.file"),
+        ] {
+            assert_eq!(written.failure(model), outside_of(place, &file));
         }
     }
     symlink(
@@ -123,10 +126,16 @@ fn the_files_of_a_manifest_lie_in_the_repository() {
     )
     .expect("a link");
     written.file("p/pipeline.toml", pipeline("a.onnx"));
-    assert_eq!(
-        written.failure("p"),
-        "p/a.onnx: it leads out of the repository"
-    );
+    let place = "p/pipeline.toml:10: members.network.file";
+    assert_eq!(written.failure("p"), outside_of(place, "a.onnx"));
+}
+
+/// The refusal of a field that names a file outside of the repository.
+fn outside_of(place: &str, file: &str) -> String {
+    format!(
+        "{place}: expected a path inside of the repository's folder, found `{file}`, which leads \
+         out of it"
+    )
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn the_version_policy_says_which_versions_are_served() {
 fn a_policy_that_selects_no_version_is_refused() {
     let written = three();
     written.config("m", "version_policy { specific { versions: 7 } }");
-    let expected = "m: version_policy: expected some of the versions that there are, 1, 2, 10";
+    let expected = "m/config.pbtxt:1: version_policy: expected some of the versions that there \
+                    are, 1, 2, 10, found 7";
     assert_eq!(written.failure("m"), expected);
 }
 

@@ -4,6 +4,7 @@
 mod fields;
 mod queueing;
 mod read;
+mod steps;
 mod tensors;
 mod warmup;
 
@@ -51,8 +52,32 @@ pub struct ModelConfig {
     pub parameters: Vec<(String, String)>,
     /// The names of fields that are set and mean nothing here.
     pub unused: Vec<String>,
-    /// The line of `max_batch_size`, for errors.
-    pub(crate) batch_line: usize,
+    /// The lines of some fields, for errors.
+    pub(crate) lines: FieldLines,
+}
+
+/// The lines of fields of a configuration; that of one that is not there is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldLines {
+    pub(crate) max_batch_size: usize,
+    pub(crate) version_policy: usize,
+    pub(crate) model_file: usize,
+    /// That of the platform, or else of the backend.
+    pub(crate) backend: usize,
+    /// The field that names the platform or backend.
+    pub(crate) backend_field: &'static str,
+}
+
+impl Default for FieldLines {
+    fn default() -> Self {
+        FieldLines {
+            max_batch_size: 1,
+            version_policy: 1,
+            model_file: 1,
+            backend: 1,
+            backend_field: "backend",
+        }
+    }
 }
 
 /// The versions of a model that are served.

@@ -7,13 +7,11 @@ use crate::text_format::{MessageType, TextFault, TextMessage, shown};
 
 use super::fields::{AtLine, ConfigFields};
 use super::queueing::queueing;
+use super::steps::steps;
 use super::{
-    DynamicBatching, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER, StepConfig,
+    DynamicBatching, FieldLines, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER,
     TensorConfig, VersionPolicy, Warmup,
 };
-
-/// The most steps of an ensemble.
-const MOST_STEPS: usize = 1024;
 
 impl ModelConfig {
     /// Reads the text of the file called `file`.
@@ -59,10 +57,9 @@ impl ModelConfig {
 fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let mut unused = Vec::new();
     let name = fields.text("name");
-    let backend = fields.text("backend").filter(|b| !b.value.is_empty());
-    let platform = fields.text("platform").filter(|p| !p.value.is_empty());
-    let backend = platform.or(backend);
-    let (max_batch_size, batch_line) = max_batch_size(&mut fields)?;
+    let mut lines = FieldLines::default();
+    let backend = backend(&mut fields, &mut lines);
+    let max_batch_size = max_batch_size(&mut fields, &mut lines)?;
     let mut tensors = |name: &str| -> Result<Vec<TensorConfig>, TextFault> {
         let tables = fields.messages(name).into_iter();
         let read = tables.map(|table| TensorConfig::read(table, &mut unused));
@@ -73,13 +70,12 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let (inputs, outputs) = (tensors("input")?, tensors("output")?);
     let config = ModelConfig {
         name: text(name),
-        backend: text(backend),
-        versions: versions(&mut fields, &mut unused)?,
+        backend,
+        versions: versions(&mut fields, &mut lines, &mut unused)?,
         max_batch_size,
-        batch_line,
         inputs,
         outputs,
-        model_file: text(fields.text("default_model_filename")).filter(|f| !f.is_empty()),
+        model_file: model_file(&mut fields, &mut lines),
         batching: batching(&mut fields, max_batch_size, &mut unused)?,
         steps: steps(&mut fields, &mut unused)?,
         instances: instances(&mut fields, &mut unused)?,
@@ -87,9 +83,32 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
         warmup: warmup(&mut fields, &mut unused)?,
         parameters: parameters(&mut fields, &mut unused),
         unused: Vec::new(),
+        lines: FieldLines::default(),
     };
     fields.finish(&mut unused);
-    Ok(ModelConfig { unused, ..config })
+    Ok(ModelConfig {
+        unused,
+        lines,
+        ..config
+    })
+}
+
+/// Takes the platform, or else the backend.
+fn backend(fields: &mut ConfigFields, lines: &mut FieldLines) -> Option<String> {
+    let mut named = |field| {
+        let text = fields.text(field).filter(|text| !text.value.is_empty());
+        text.map(|text| (field, text))
+    };
+    let (backend, platform) = (named("backend"), named("platform"));
+    let (field, text) = platform.or(backend)?;
+    (lines.backend, lines.backend_field) = (text.line, field);
+    Some(text.value)
+}
+
+fn model_file(fields: &mut ConfigFields, lines: &mut FieldLines) -> Option<String> {
+    let file = fields.text("default_model_filename")?;
+    lines.model_file = file.line;
+    Some(file.value).filter(|file| !file.is_empty())
 }
 
 fn text(placed: Option<AtLine<String>>) -> Option<String> {
@@ -134,12 +153,16 @@ fn unlike(side: &str, tensors: &[TensorConfig]) -> Result<(), TextFault> {
     }
 }
 
-fn max_batch_size(fields: &mut ConfigFields) -> Result<(Option<usize>, usize), TextFault> {
+fn max_batch_size(
+    fields: &mut ConfigFields,
+    lines: &mut FieldLines,
+) -> Result<Option<usize>, TextFault> {
     let Some(written) = fields.whole("max_batch_size") else {
-        return Ok((None, 1));
+        return Ok(None);
     };
+    lines.max_batch_size = written.line;
     match usize::try_from(written.value) {
-        Ok(most) => Ok((Some(most), written.line)),
+        Ok(most) => Ok(Some(most)),
         Err(_) => {
             let why = format!("expected 0 or more, found {}", written.value);
             Err(fields.wrong(written.line, "max_batch_size", &why))
@@ -149,11 +172,13 @@ fn max_batch_size(fields: &mut ConfigFields) -> Result<(Option<usize>, usize), T
 
 fn versions(
     fields: &mut ConfigFields,
+    lines: &mut FieldLines,
     unused: &mut Vec<String>,
 ) -> Result<VersionPolicy, TextFault> {
     let Some(mut table) = fields.message("version_policy") else {
         return Ok(VersionPolicy::default());
     };
+    lines.version_policy = table.line;
     let (all, latest, specific) = (
         table.message("all"),
         table.message("latest"),
@@ -217,55 +242,6 @@ fn batching(
         delay,
         queueing: queueing.map(Arc::new),
     }))
-}
-
-fn steps(
-    fields: &mut ConfigFields,
-    unused: &mut Vec<String>,
-) -> Result<Option<Vec<StepConfig>>, TextFault> {
-    let Some(mut table) = fields.message("ensemble_scheduling") else {
-        return Ok(None);
-    };
-    let (line, tables) = (table.line, table.messages("step"));
-    if !(1..=MOST_STEPS).contains(&tables.len()) {
-        let why = format!("expected 1 to {MOST_STEPS} steps, found {}", tables.len());
-        return Err(table.wrong(line, "step", &why));
-    }
-    table.finish(unused);
-    let steps = tables.into_iter().map(|table| step(table, unused));
-    steps.collect::<Result<_, _>>().map(Some)
-}
-
-fn step(mut table: ConfigFields, unused: &mut Vec<String>) -> Result<StepConfig, TextFault> {
-    let line = table.line;
-    let Some(model) = text(table.text("model_name")).filter(|name| !name.is_empty()) else {
-        return Err(table.wrong(
-            line,
-            "model_name",
-            "expected the name of a model, found none",
-        ));
-    };
-    let written = table.whole("model_version").map(|version| version.value);
-    let version = match written {
-        // Protocol Buffers cannot tell 0 from nothing.
-        None | Some(-1 | 0) => None,
-        Some(version) => match u64::try_from(version) {
-            Ok(version) => Some(version),
-            Err(_) => {
-                let why = format!("expected -1 or a version above 0, found {version}");
-                return Err(table.wrong(line, "model_version", &why));
-            }
-        },
-    };
-    let (inputs, outputs) = (table.map("input_map")?, table.map("output_map")?);
-    table.finish(unused);
-    Ok(StepConfig {
-        model,
-        version,
-        inputs,
-        outputs,
-        line,
-    })
 }
 
 fn instances(

@@ -9,6 +9,7 @@ mod queueing;
 mod to_manifests;
 mod to_triton;
 mod triton_text;
+mod unsaid;
 mod written;
 
 use std::io;
@@ -40,6 +41,8 @@ pub struct Converted {
     pub unsaid: Vec<String>,
     /// Models that are not there, each with the reason.
     pub left_out: Vec<String>,
+    /// How the files that were written can be served, where not as a repository.
+    pub notes: Vec<String>,
 }
 
 /// Nothing was converted, or not all of it.

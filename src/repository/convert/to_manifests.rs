@@ -7,12 +7,12 @@ use std::sync::Arc;
 use divisi::ensemble::{Ensemble, Files, Member};
 use divisi::onnx::OnnxModel;
 
-use crate::batch::ModelRows;
 use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
 use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
 use super::manifest::{ManifestMember, batching, text};
+use super::unsaid::unsaid;
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
 
@@ -46,8 +46,16 @@ pub fn to_manifests(
     for model in highest.into_values() {
         convert(model, &report, files, &mut out)?;
     }
+    if files == NetworkFiles::Named && !out.converted.written.is_empty() {
+        out.converted.notes.push(NAMED_ELSEWHERE.to_owned());
+    }
     Ok(out.converted)
 }
+
+/// How manifests that name files elsewhere can be served.
+const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder: each is served by \
+                               itself, and all of them as a repository where `--copy` puts the \
+                               files beside them";
 
 fn convert(
     model: &LoadedModel,
@@ -95,38 +103,6 @@ fn convert(
     }
     unsaid(model, out);
     Ok(())
-}
-
-/// Notes what a manifest does not say.
-fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
-    match model.batch {
-        ModelRows::Open => {}
-        ModelRows::UpTo(most) => {
-            out.unsaid(
-                &model.name,
-                format!("max_batch_size {most}: requests may have more rows"),
-            );
-        }
-        ModelRows::Absent | ModelRows::Exactly(_) => {
-            out.unsaid(&model.name, "the number of rows: requests may have any");
-        }
-    }
-    for field in &model.not_honoured {
-        out.unsaid(&model.name, field);
-    }
-    let (instances, warmup) = (&model.config.instances, &model.config.warmup);
-    if !instances.is_empty() {
-        out.unsaid(&model.name, "instance_group");
-    }
-    if !warmup.is_empty() {
-        out.unsaid(&model.name, "model_warmup");
-    }
-    if !model.labels.is_empty() && model.ensemble.answer_names.is_none() {
-        out.unsaid(
-            &model.name,
-            "label_filename: an answer of several tensors has no names",
-        );
-    }
 }
 
 /// Returns the manifest of a network for samples of any length.

@@ -2,7 +2,8 @@
 
 use crate::config::ModelConfig;
 use crate::error::LoadFault;
-use crate::folder::ModelFolder;
+use crate::folder::{CONFIG, ModelFolder};
+use crate::text_format::shown;
 
 /// The kinds of files that networks are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(crate) fn file_of(
         None => None,
         Some("onnxruntime_onnx" | "onnxruntime" | "onnx") => Some(ModelFormat::Onnx),
         Some("divisi" | "safetensors") => Some(ModelFormat::Safetensors),
-        Some(other) => return Err(foreign(&format!("backend `{other}`"), other)),
+        Some(other) => return Err(foreign_backend(folder, config, other)),
     };
     let named = config.model_file.as_deref();
     let guessed = named.and_then(ModelFormat::of_file);
@@ -95,14 +96,24 @@ pub(crate) fn file_of(
         None => guess(folder, version)?,
     };
     let name = named.unwrap_or(format.usual_file());
-    folder.check_plain(name)?;
     let file = format!("{version}/{name}");
-    folder.inside(&file)?;
+    let found = folder.check_plain(name).and(folder.inside(&file));
+    found.map_err(|fault| of_name(folder, config, fault))?;
     match folder.is_folder(&file) {
         // Exporters put a model with its values in other files into a folder.
         true => Ok((format, format!("{file}/{}", format.usual_file()))),
         false => Ok((format, file)),
     }
+}
+
+/// Returns the error of a version's file, at the line that names it.
+fn of_name(folder: &ModelFolder<'_>, config: &ModelConfig, fault: LoadFault) -> LoadFault {
+    if config.model_file.is_none() {
+        return fault;
+    }
+    let field = "default_model_filename";
+    let why = format!("{field}: expected a file in the folder of the version; {fault}");
+    folder.wrong(config.lines.model_file, why)
 }
 
 /// Returns the format of the file that a version has.
@@ -116,27 +127,43 @@ fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFaul
     let known = FOREIGN_FILES.iter();
     let mut foreign_files = known.filter(|(file, _)| there.iter().any(|name| name == file));
     match foreign_files.next() {
-        Some((file, backend)) => Err(foreign(&format!("`{file}`"), backend)),
+        Some((file, backend)) => {
+            let place = folder.shown(&format!("{version}/{file}"));
+            Err(LoadFault::Unsupported {
+                what: format!("{place}: expected {FILES}"),
+                instead: way_out(backend).to_owned(),
+            })
+        }
         None => {
             let found = match there.is_empty() {
                 true => "nothing".to_owned(),
                 false => there.join(", "),
             };
-            let why = format!("expected model.onnx or model.safetensors, found {found}");
+            let why = format!("expected {FILES}, found {found}");
             Err(folder.failed(&version.to_string(), &why))
         }
     }
 }
 
-fn foreign(what: &str, backend: &str) -> LoadFault {
-    let known = FOREIGN.iter().find(|(names, _)| names.contains(&backend));
+/// The files that are served.
+const FILES: &str = "model.onnx or model.safetensors";
+
+/// Returns the error of a platform or backend that is not served.
+fn foreign_backend(folder: &ModelFolder<'_>, config: &ModelConfig, found: &str) -> LoadFault {
+    let (file, line) = (folder.shown(CONFIG), config.lines.backend);
+    let field = config.lines.backend_field;
     LoadFault::Unsupported {
-        what: format!("{what} does not run here"),
-        instead: known
-            .map_or(
-                "expected onnxruntime, divisi (safetensors) or ensemble",
-                |(_, way)| way,
-            )
-            .to_owned(),
+        what: format!(
+            "{file}:{line}: {field}: expected onnxruntime, divisi (safetensors) or ensemble, \
+             found `{}`",
+            shown(found)
+        ),
+        instead: way_out(found).to_owned(),
     }
+}
+
+/// Returns how a model of a backend that is not served can be.
+fn way_out(backend: &str) -> &'static str {
+    let known = FOREIGN.iter().find(|(names, _)| names.contains(&backend));
+    known.map_or("export the model to model.onnx", |(_, way)| way)
 }

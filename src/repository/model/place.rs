@@ -2,7 +2,7 @@
 
 use crate::config::TensorConfig;
 use crate::error::LoadFault;
-use crate::folder::{CONFIG, ModelFolder};
+use crate::folder::ModelFolder;
 
 /// A model's folder and the file that is read.
 pub(super) struct ConfigPlace<'f> {
@@ -14,11 +14,7 @@ pub(super) struct ConfigPlace<'f> {
 impl ConfigPlace<'_> {
     /// Returns an error at a line of the configuration.
     pub(super) fn wrong(&self, line: usize, why: &str) -> LoadFault {
-        LoadFault::Line {
-            file: self.folder.shown(CONFIG),
-            line,
-            message: why.to_owned(),
-        }
+        self.folder.wrong(line, why.to_owned())
     }
 
     /// Returns an error of the whole file.

@@ -73,7 +73,7 @@ fn batch(
                 "max_batch_size: expected 0, since the model's tensors have no dimension of a \
                  batch, found {most}"
             );
-            return Err(place.wrong(config.batch_line, &why));
+            return Err(place.wrong(config.lines.max_batch_size, &why));
         }
         _ => {}
     }

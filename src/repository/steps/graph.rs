@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use divisi::pipeline::PipelineError;
 use divisi::tensor::TensorSpec;
 
 use crate::batch::ModelRows;
@@ -12,7 +13,7 @@ use crate::loaded::{LoadedModel, PipelinePart};
 
 use super::parts::{GraphParts, StepNames};
 use super::shapes::{as_row, batch, fits, row_dims};
-use super::{Assembled, built};
+use super::{Assembled, StepsFault, built};
 
 /// An ensemble that is put together.
 pub(crate) struct EnsembleGraph<'c> {
@@ -64,7 +65,7 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
     let outputs: Vec<String> = outputs.collect();
     let name = graph.name.to_owned();
     let made = built(name, parts.members, parts.steps, (inputs, &outputs));
-    let made = made.map_err(|why| graph.in_words(&steps, &why))?;
+    let made = made.map_err(|error| graph.unbuilt(&steps, &error))?;
     graph.check_outputs(&made.part.outputs, batch)?;
     Ok((made, batch))
 }
@@ -82,11 +83,32 @@ impl<'c> EnsembleGraph<'c> {
         self.wrong(written.line, &format!("step `{name}`: {why}"))
     }
 
-    /// Returns an error of the graph, at the line of the step that it names.
-    fn in_words(&self, steps: &[NamedStep<'_>], why: &str) -> LoadFault {
+    /// Returns an error of the graph, at the line of the output or the step that it names.
+    fn unbuilt(&self, steps: &[NamedStep<'_>], error: &StepsFault) -> LoadFault {
+        if let Some(unmade) = self.unmade(error) {
+            return unmade;
+        }
+        let why = error.to_string();
         let named = |step: &&NamedStep<'_>| why.contains(&format!("`{}`", step.name));
         let line = steps.iter().find(named).map_or(1, |step| step.written.line);
         self.wrong(line, &format!("ensemble_scheduling: {why}"))
+    }
+
+    /// Returns the error of an output that no step makes, if it is one.
+    fn unmade(&self, error: &StepsFault) -> Option<LoadFault> {
+        let StepsFault::Pipeline(PipelineError::Missing {
+            step,
+            tensor,
+            known,
+        }) = error
+        else {
+            return None;
+        };
+        let mut outputs = self.config.outputs.iter().filter(|_| step == "outputs");
+        let output = outputs.find(|output| output.name == *tensor)?;
+        let known = known.join(", ");
+        let why = format!("output `{tensor}`: no step makes it, expected one of {known}");
+        Some(self.wrong(output.line, &why))
     }
 
     /// Names the steps after their models; the second of one model is `model-2`.

@@ -7,9 +7,10 @@ mod shapes;
 use std::sync::Arc;
 
 use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSizes, Ensemble, Member, PolicyKind, Wait};
-use divisi::pipeline::{Pipeline, StepSpec, WorkSpec};
+use divisi::ensemble::{AssembledError, BatchSizes, Ensemble, Member, PolicyKind, Wait};
+use divisi::pipeline::{Pipeline, PipelineError, StepSpec, WorkSpec};
 use divisi::tensor::TensorSpec;
+use thiserror::Error;
 
 use crate::batch::ModelRows;
 use crate::config::{DynamicBatching, ModelConfig};
@@ -24,11 +25,22 @@ pub(crate) struct Assembled {
     pub(crate) part: PipelinePart,
 }
 
+/// Steps over members that are no ensemble.
+#[derive(Debug, Error)]
+pub(crate) enum StepsFault {
+    /// They do not fit together.
+    #[error(transparent)]
+    Pipeline(#[from] PipelineError),
+    /// Their rows are larger than can be.
+    #[error(transparent)]
+    Ensemble(#[from] AssembledError),
+}
+
 /// Makes a pipeline of one step of a model.
 ///
 /// # Errors
-/// Its samples or answers are larger than can be; in words.
-pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, String> {
+/// Its samples or answers are larger than can be.
+pub(crate) fn single(member: Arc<Member>, tensors: &ModelTensors) -> Result<Assembled, StepsFault> {
     let own = |specs: &[TensorSpec]| -> Vec<(String, String)> {
         let names = specs
             .iter()
@@ -58,17 +70,15 @@ fn built(
     members: Vec<Arc<Member>>,
     steps: Vec<StepSpec>,
     (inputs, outputs): (Vec<TensorSpec>, &[String]),
-) -> Result<Assembled, String> {
-    let pipeline = Pipeline::new(inputs, steps.clone(), outputs);
-    let pipeline = pipeline.map_err(|error| error.to_string())?;
+) -> Result<Assembled, StepsFault> {
+    let pipeline = Pipeline::new(inputs, steps.clone(), outputs)?;
     let part = PipelinePart {
         members: members.clone(),
         steps,
         inputs: pipeline.inputs().to_vec(),
         outputs: pipeline.outputs().iter().map(|o| o.spec.clone()).collect(),
     };
-    let ensemble = Ensemble::of_pipeline(name, members, pipeline);
-    let ensemble = ensemble.map_err(|error| error.to_string())?;
+    let ensemble = Ensemble::of_pipeline(name, members, pipeline)?;
     Ok(Assembled { ensemble, part })
 }
 

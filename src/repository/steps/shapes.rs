@@ -27,7 +27,7 @@ pub(super) fn batch(
                     "max_batch_size: expected at most {found}, as many rows as step `{name}` \
                      takes, found {most}"
                 );
-                Err((config.batch_line, why))
+                Err((config.lines.max_batch_size, why))
             }
             _ => Ok(ModelRows::UpTo(most)),
         };

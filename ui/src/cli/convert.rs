@@ -70,5 +70,6 @@ fn text(converted: &Converted) -> String {
     let mut text = format!("{} written\n", counted(converted.written.len(), "file"));
     text += &format!("{}\n", converted.written.join("\n"));
     text += &part("cannot be said", &converted.unsaid);
-    text + &part("left out", &converted.left_out)
+    text += &part("left out", &converted.left_out);
+    text + &part("to be served", &converted.notes)
 }

@@ -1,0 +1,41 @@
+//! Settings of models that manifests of ours cannot say.
+
+use crate::batch::ModelRows;
+use crate::loaded::LoadedModel;
+
+use super::written::OutFolder;
+
+/// Notes what the manifest of a model does not say.
+pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
+    match model.batch {
+        ModelRows::Open => {}
+        ModelRows::UpTo(most) => {
+            out.unsaid(
+                &model.name,
+                format!("max_batch_size {most}: requests may have more rows"),
+            );
+        }
+        ModelRows::Absent | ModelRows::Exactly(_) => {
+            out.unsaid(&model.name, "the number of rows: requests may have any");
+        }
+    }
+    for field in &model.config.unused {
+        out.unsaid(&model.name, field);
+    }
+    if model.config.cached {
+        out.unsaid(&model.name, "response_cache: a manifest has no such key");
+    }
+    let (instances, warmup) = (&model.config.instances, &model.config.warmup);
+    if !instances.is_empty() {
+        out.unsaid(&model.name, "instance_group");
+    }
+    if !warmup.is_empty() {
+        out.unsaid(&model.name, "model_warmup");
+    }
+    if !model.labels.is_empty() && model.ensemble.answer_names.is_none() {
+        out.unsaid(
+            &model.name,
+            "label_filename: an answer of several tensors has no names",
+        );
+    }
+}

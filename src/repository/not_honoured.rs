@@ -1,0 +1,63 @@
+//! The fields of a configuration that ask for more than is done, by their names.
+
+use divisi::ensemble::{QueuePolicy, Queueing};
+use divisi::tensor::{DataType, TensorSpec};
+
+use crate::loaded::LoadedModel;
+
+/// Returns the fields of a model that are set and not honoured: those of its own configuration, its
+/// tensors of more precision than is computed in, and of the models of its steps, `used`, what
+/// counts only where these are asked themselves.
+pub(crate) fn fields<'m>(
+    model: &LoadedModel,
+    used: impl Iterator<Item = &'m LoadedModel>,
+) -> Vec<String> {
+    let mut all = model.config.unused.clone();
+    all.extend(doubles("input", &model.inputs()));
+    all.extend(doubles("output", &model.outputs()));
+    for used in used {
+        let own = of_step(used).map(|field| format!("step `{}`: {field}", used.name));
+        let new: Vec<String> = own.filter(|field| !all.contains(field)).collect();
+        all.extend(new);
+    }
+    all
+}
+
+/// Returns the tensors of a side that are computed in less precision than theirs.
+fn doubles(side: &str, specs: &[TensorSpec]) -> Vec<String> {
+    let doubles = specs.iter().filter(|spec| spec.data_type == DataType::Fp64);
+    let each = doubles.map(|spec| {
+        let name = &spec.name;
+        format!("{side} `{name}`: data_type: TYPE_FP64 is computed as TYPE_FP32")
+    });
+    each.collect()
+}
+
+/// Returns the fields of a model that requests of an ensemble over it pass by.
+fn of_step(model: &LoadedModel) -> impl Iterator<Item = &'static str> {
+    let batching = model.config.batching.as_ref();
+    let queueing = batching.and_then(|batching| batching.queueing.as_deref());
+    let cache = model.config.cached.then_some("response_cache");
+    queueing.into_iter().flat_map(queue).chain(cache)
+}
+
+/// Returns the fields that say how requests wait.
+fn queue(queueing: &Queueing) -> Vec<&'static str> {
+    let usual = queueing.policy(queueing.default_level());
+    let has_own = queueing
+        .levels()
+        .any(|level| queueing.policy(level) != usual);
+    let fields = [
+        (
+            queueing.levels().len() > 1,
+            "dynamic_batching.priority_levels",
+        ),
+        (
+            usual != QueuePolicy::default(),
+            "dynamic_batching.default_queue_policy",
+        ),
+        (has_own, "dynamic_batching.priority_queue_policy"),
+    ];
+    let set = fields.into_iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, field)| field).collect()
+}
