@@ -240,3 +240,39 @@ fn a_number_beyond_float32_is_refused_and_infinity_is_not() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_network_of_several_tensors_is_refused_where_one_is_expected() {
+    let folder = tempfile::tempdir().expect("folder");
+    fs::write(
+        folder.path().join("two.onnx"),
+        include_bytes!("onnx_files/two.onnx"),
+    )
+    .expect("model");
+    let end = "[[members]]\nname = \"m\"\nnetwork = { file = \"two.onnx\" }\n";
+    let named = manifest_of_two();
+    for (start, expected) in [
+        (
+            "name = \"m\"\nanswers = { values = 5 }\n[input]\nshape = [4, 6]\n",
+            "it takes `x` FP32 [4, 6], `z` FP32 [6], the ensemble's input is one tensor of",
+        ),
+        (
+            &named,
+            "expected one output for 2 classes, found `y` FP32 [6], `best` INT64 []",
+        ),
+    ] {
+        let error = read(folder.path(), &format!("{start}{end}")).expect_err(start);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+fn manifest_of_two() -> String {
+    let tensor = |name: &str, shape: &str| {
+        format!("[[input.tensors]]\nname = \"{name}\"\ndatatype = \"FP32\"\nshape = {shape}\n")
+    };
+    format!(
+        "name = \"m\"\nclasses = 2\n{}{}",
+        tensor("x", "[4, 6]"),
+        tensor("z", "[6]")
+    )
+}

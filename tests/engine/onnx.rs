@@ -116,6 +116,7 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "fused",
         "rounded",
         "rows",
+        "guarded",
         "standardised",
         "whole",
         "looked_up",
@@ -240,11 +241,23 @@ fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
         ("padded", "Conv_c", "padding of 30000"),
         ("padded_far", "Conv_c", "padding of 2147483646"),
         ("directions", "LSTM", "expected 1 or 2 directions"),
+        ("hollow", "tensor `w`", "[1099511627776, 0]"),
+        ("hollow_far", "Expand_e", budget),
     ] {
         let error = network(&format!("{name}.onnx"), None).expect_err(name);
         let text = error.to_string();
         assert!(text.contains(node) && text.contains(why), "{name}: {text}");
     }
+}
+
+#[test]
+fn a_sample_that_looks_up_what_is_not_there_is_nan_whatever_follows() {
+    let network = network("guarded.onnx", None).expect("guarded");
+    let ours = answers(&network, &[vec![0.0, 4.0], vec![0.0, 5.0], vec![1.0, 2.0]]);
+    let is_nan: Vec<bool> = ours.iter().map(|v| v.is_nan()).collect();
+    assert_eq!(is_nan, [[false; 6], [true; 6], [false; 6]].concat());
+    let again = answers(&network, &[vec![0.0, 4.0]]);
+    assert_eq!(again, ours[..6], "the next batch is another one");
 }
 
 #[test]

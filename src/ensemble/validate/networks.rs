@@ -8,7 +8,7 @@ use crate::ensemble::{AnswerKind, Input};
 use crate::network::builders::Builder;
 use crate::network::file::LayersFile;
 use crate::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
-use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork};
+use crate::onnx::{OnnxModel, OnnxNetwork};
 use crate::tensor::{Signature, TensorSpec};
 
 use super::input::{self, SampleInput};

@@ -2,7 +2,6 @@
 //! worker runs them, for batches of up to a size.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
@@ -12,6 +11,7 @@ use super::buffers::ValuePlace;
 use super::family::Family;
 use super::fold::fold_all;
 use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape};
+use super::misses::LookupMisses;
 use super::plan::ArenaPlan;
 use super::shared::{KnownWeights, with_twins};
 use super::team::PhaseBarrier;
@@ -184,7 +184,7 @@ impl Lowered {
                     threads: share.threads,
                     thread: share.thread,
                     offsets: &mut *share.offsets,
-                    misses: &share.misses[phase.first..],
+                    misses: share.misses.from(phase.first),
                 };
                 // SAFETY: progress hands each task of a phase out once, and begins a
                 // phase when the one before is done.
@@ -222,7 +222,7 @@ struct ThreadShare<'a> {
     threads: usize,
     thread: usize,
     offsets: &'a mut Vec<usize>,
-    misses: &'a [AtomicBool],
+    misses: &'a LookupMisses,
 }
 
 /// Intermediate values for batches of up to its size, on up to its threads.
@@ -236,8 +236,7 @@ pub(super) struct Arena {
     buffer: Buffer,
     /// Row offsets of each thread.
     offsets: Vec<Mutex<Vec<usize>>>,
-    /// Whether each sample looked something up that is not there.
-    misses: Vec<AtomicBool>,
+    misses: LookupMisses,
     phases: Vec<StepPhase>,
     progress: PhaseBarrier,
 }
@@ -265,7 +264,7 @@ impl Arena {
             threads,
             buffer: Buffer::zeroed(layout.floats)?,
             offsets: (0..threads).map(|_| offsets()).collect(),
-            misses: unmarked(together),
+            misses: LookupMisses::new(together),
             layout,
             phases: Vec::new(),
             progress: PhaseBarrier::default(),
@@ -280,9 +279,7 @@ impl Arena {
     pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
         self.together = network.plan().together(batch);
         self.batch = batch;
-        if self.misses.len() < self.together {
-            self.misses = unmarked(self.together);
-        }
+        self.misses.fit(self.together);
         self.layout = network.plan().layout(self.together, self.threads);
         if self.layout.floats > self.buffer.values().len() {
             // What was there is of no use; both need not fit at once.
@@ -352,7 +349,7 @@ impl Arena {
     ) {
         let memory = BatchMemory::new(&mut self.buffer, &self.layout, input);
         let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
-        let misses = &self.misses[..];
+        let misses = &self.misses;
         let work = |thread: usize| {
             let share = ThreadShare {
                 memory,
@@ -385,26 +382,18 @@ impl Arena {
                 let values = &self.buffer.values()[self.layout.slots[slot].clone()];
                 network.answer(sample, values, row);
             }
-            if self.misses[sample].swap(false, Ordering::Relaxed) {
+            if self.misses.take(sample) {
                 row.fill(f32::NAN);
             }
         }
     }
 }
 
-/// Returns marks of `samples` samples, of which none is set.
-fn unmarked(samples: usize) -> Vec<AtomicBool> {
-    (0..samples).map(|_| AtomicBool::new(false)).collect()
-}
-
 fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(ComputeError::Shape {
-            what,
-            expected,
-            found,
-        })
-    }
+    let same = (expected == found).then_some(());
+    same.ok_or(ComputeError::Shape {
+        what,
+        expected,
+        found,
+    })
 }

@@ -18,6 +18,7 @@ mod groups;
 #[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;
 mod lowered;
+mod misses;
 mod padding;
 mod plan;
 mod predictor;

@@ -908,6 +908,13 @@ def rounded():
     tensors("rounded", nodes, constants, inputs, outputs)
 
 
+def guarded():
+    """What is looked up, with 0 in place of NaN."""
+    nodes = [node("Gather", ["table", "ids"], "g"), node("IsNaN", ["g"], "n"), node("Where", ["n", "zero", "g"], "y")]
+    constants = [constant("table", values(5, 3)), constant("zero", np.float32(0))]
+    tensors("guarded", nodes, constants, {"ids": (INTS, [2], ids(5))}, {"y": FLOATS})
+
+
 def hostile():
     """Small files that ask for much memory, or whose sizes are none."""
     far = 2**31 - 2
@@ -927,6 +934,11 @@ def hostile():
     model("directions", [node("Transpose", ["x"], "s", perm=[1, 0, 2]), node("LSTM", ["s", "w", "r"], ["", "h"], hidden_size=1),
                          node("Flatten", ["h"], "y")],
           [constant("w", values(0, 4, 4)), constant("r", values(0, 4, 1))], (2, 4), 1)
+    hollow = TensorProto(name="w", data_type=FLOATS, dims=[2**40, 0], raw_data=b"")
+    model("hollow", [node("ReduceSum", ["w"], "s", keepdims=0), node("Add", ["x", "s"], "y")], [hollow], (4,), 4)
+    far = [constant("one.f", np.ones((1, 1), np.float32)), constant("to", np.array([2**40, 0]))]
+    model("hollow_far", [node("Expand", ["one.f", "to"], "e"), node("ReduceSum", ["e"], "s", keepdims=0),
+                         node("Add", ["x", "s"], "y")], far, (4,), 4)
     # The samples are an operand that the operator does not take.
     model("surplus", [node("Elu", ["one", "x"], "elu"), node("Mul", ["x", "elu"], "y")], [constant("one", np.float32(1))], (4,), 4)
 
@@ -968,3 +980,4 @@ tied()
 rounded()
 hostile()
 standardised()
+guarded()

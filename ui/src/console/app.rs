@@ -22,7 +22,7 @@ use crate::model::{ConsoleEvent, Effect, Options};
 
 /// Text that is pasted comes as keys that are less than this apart; nobody types so fast.
 const TOGETHER: Duration = Duration::from_millis(10);
-/// What is there already comes within this.
+/// An event that is there already comes within this.
 const READ_ALREADY: Duration = Duration::from_millis(1);
 /// So many events at most are drawn at once.
 const STORM: usize = 256;

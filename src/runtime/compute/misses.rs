@@ -1,0 +1,32 @@
+//! Marks of the samples of a batch that looked up what is not there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A mark for each sample that runs together with others. An index outside of its table makes a row
+/// NaN, which an operation that puts something else in place of NaN would hide.
+#[derive(Debug)]
+pub(super) struct LookupMisses(Vec<AtomicBool>);
+
+impl LookupMisses {
+    /// Returns marks of `samples` samples, of which none is set.
+    pub(super) fn new(samples: usize) -> Self {
+        LookupMisses((0..samples).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    /// Makes room for `samples` samples.
+    pub(super) fn fit(&mut self, samples: usize) {
+        if self.0.len() < samples {
+            *self = LookupMisses::new(samples);
+        }
+    }
+
+    /// Returns the marks of the samples from `first` on.
+    pub(super) fn from(&self, first: usize) -> &[AtomicBool] {
+        &self.0[first..]
+    }
+
+    /// Takes the mark of a sample: returns whether it was set, and unsets it.
+    pub(super) fn take(&self, sample: usize) -> bool {
+        self.0[sample].swap(false, Ordering::Relaxed)
+    }
+}
