@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::ensemble::boxes::{Corners, TargetBox};
 use crate::network::Shape;
+use crate::words::one_line;
 
 use super::error::{BoxError, SamplesError};
 use super::form::{Classes, SampleForm};
@@ -125,7 +126,8 @@ struct CocoCategory {
 }
 
 /// Reads the boxes of the images called `names`, or of all images in their order. Boxes of
-/// categories that are no classes are left out.
+/// categories that are no classes are left out, as those of other classes than an ensemble has;
+/// one at least has to be a class.
 fn coco(
     text: &[u8],
     names: &[String],
@@ -133,7 +135,10 @@ fn coco(
     classes: &Classes<'_>,
 ) -> Result<Vec<Vec<TargetBox>>, SamplesError> {
     let coco: Coco = parse(text)?;
-    let numbers = class_numbers(coco.categories, classes);
+    let numbers = class_numbers(&coco.categories, classes);
+    if let (true, Some(first)) = (numbers.is_empty(), coco.categories.first()) {
+        return Err(BoxError::NoClass(one_line(&first.name).into_owned()).into());
+    }
     let places = sample_places(&coco.images, names)?;
     let samples = if names.is_empty() {
         coco.images.len()
@@ -159,9 +164,10 @@ fn coco(
 
 /// Returns the class of each category: that of its name, or, without names, its place by its
 /// number.
-fn class_numbers(mut categories: Vec<CocoCategory>, classes: &Classes<'_>) -> HashMap<u64, u32> {
+fn class_numbers(categories: &[CocoCategory], classes: &Classes<'_>) -> HashMap<u64, u32> {
+    let mut categories: Vec<&CocoCategory> = categories.iter().collect();
     categories.sort_by_key(|category| category.id);
-    let class = |(place, category): (usize, &CocoCategory)| {
+    let class = |(place, category): (usize, &&CocoCategory)| {
         let class = match classes.names {
             Some(names) => names.iter().position(|name| *name == category.name)?,
             None => Some(place).filter(|place| *place < classes.count)?,

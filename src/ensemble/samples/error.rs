@@ -326,6 +326,9 @@ pub enum BoxError {
     /// An image is not in the file, or has no size there.
     #[error("expected the image `{0}` under `images`, with a width and a height")]
     NoImage(String),
+    /// No category is a class.
+    #[error("expected `categories` that are called as classes are, found `{0}`")]
+    NoClass(String),
 }
 
 /// Why an `.npz` file holds no samples or labels.

@@ -2,6 +2,7 @@
 
 use super::error::{NodeFault, NodeLabel};
 use super::proto::{AttributeProto, NodeProto};
+use crate::words::one_line;
 
 /// A node, read under the version of the operators that its file names.
 #[derive(Clone, Copy)]
@@ -66,7 +67,8 @@ impl<'a> Node<'a> {
         let domain = self.proto.domain.as_deref().filter(|d| !d.is_empty());
         let operator = self.proto.op_type.as_deref().unwrap_or_default();
         NodeLabel {
-            name: self.name().to_owned(),
+            // Whoever reads of it has a line and a terminal.
+            name: one_line(self.name()).into_owned(),
             operator: match domain {
                 Some(domain) => format!("{domain}.{operator}"),
                 None => operator.to_owned(),

@@ -202,6 +202,11 @@ fn targets_are_cocos_annotations_or_lists_of_boxes() {
                 "annotations": [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1]}]}"#,
             "expected at most 32768 pixels a side",
         ),
+        (
+            "y.json",
+            r#"{"images": [], "annotations": [], "categories": [{"id": 1, "name": "cow"}]}"#,
+            "expected `categories` that are called as classes are, found `cow`",
+        ),
         ("y.jsonl", "[[0, 1, 2, 3]]\n[]\n", "row 0: expected COCO's"),
     ] {
         let found = targeted(name, text).expect_err(text);
