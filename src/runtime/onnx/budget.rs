@@ -8,8 +8,9 @@ use super::error::NodeFault;
 /// Values that any file may make: shapes, masks and tables of positions.
 const FREE: usize = 1 << 24;
 
-/// Values that may be made for each that a file holds: transposed, converted, cut and joined.
-const FOR_EACH: usize = 4;
+/// Values that may be made for each that a file holds: transposed, converted, cut, joined and
+/// standardised.
+const FOR_EACH: usize = 8;
 
 /// Values that may be filled with one number, as files without weights do.
 const FILLED: usize = 1 << 28;
