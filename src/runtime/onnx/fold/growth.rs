@@ -22,8 +22,10 @@ pub(in crate::onnx) fn growth(
     };
     let operator = node.operator().unwrap_or_default();
     // A dimension of 0 hides what the others ask for.
-    let each = |sizes: &[usize]| sizes.iter().map(|s| *s.max(&1)).collect::<Vec<_>>();
-    let product = |sizes: &[usize]| each(sizes).into_iter().fold(1, usize::saturating_mul);
+    let product = |sizes: &[usize]| {
+        let each = sizes.iter().map(|s| *s.max(&1));
+        each.fold(1, usize::saturating_mul)
+    };
     let count = |n: usize| constant(n).map_or(0, |c| product(&c.dims));
     Ok(match (operator, constant(1)) {
         ("Expand", Some(target)) => {
