@@ -241,16 +241,23 @@ def make(folder: Path, only: str, kinds: list[str]) -> None:
         if only not in name:
             continue
         for kind in kinds:
-            path = folder / f"{name}_{kind}.onnx"
-            how = {"dynamo": True} if kind == "dynamo" else {"dynamo": False, "opset_version": 17}
-            # The older exporter leaves the batch open, today's fixes it to 1.
-            if kind == "legacy":
-                how["dynamic_axes"] = {n: {0: "N"} for n in [*names, "output"]}
             try:
-                torch.onnx.export(model, inputs, str(path), input_names=names, output_names=["output"], **how)
-                print(f"{path.name}")
+                print(exported(folder, name, kind, model, inputs, names).name)
             except Exception as error:  # The exporters fail in many ways of their own.
-                print(f"{path.name}: not exported: {str(error).splitlines()[0][:100]}")
+                print(f"{name}_{kind}.onnx: not exported: {str(error).splitlines()[0][:100]}")
+
+
+def exported(folder: Path, name: str, kind: str, model, inputs: tuple, names: list[str]) -> Path:
+    """Writes a network by one exporter."""
+    import torch
+
+    path = folder / f"{name}_{kind}.onnx"
+    how = {"dynamo": True} if kind == "dynamo" else {"dynamo": False, "opset_version": 17}
+    # The older exporter leaves the batch open, today's fixes it to 1.
+    if kind == "legacy":
+        how["dynamic_axes"] = {n: {0: "N"} for n in [*names, "output"]}
+    torch.onnx.export(model, inputs, str(path), input_names=names, output_names=["output"], **how)
+    return path
 
 
 def session(file: Path, threads: int) -> tuple[ort.InferenceSession, dict]:
@@ -283,14 +290,14 @@ def written(feed: dict, made: ort.InferenceSession) -> str:
     return json.dumps({"inputs": tensors})
 
 
-def apart(file: Path, divisi: str) -> float | str:
-    """How far the answers are apart, or why there are none."""
+def apart(file: Path, divisi: str, device: list[str]) -> float | str:
+    """How far the answers are apart, or why there are none. `device` are options that name one."""
     made, feed = session(file, 1)
     expected = made.run(None, feed)
     with tempfile.TemporaryDirectory() as folder:
         taken, answered = Path(folder) / "in.json", Path(folder) / "out.json"
         taken.write_text(written(feed, made))
-        command = [divisi, "network", "run", str(file), "--input", str(taken), "--output", str(answered)]
+        command = [divisi, "network", "run", str(file), "--input", str(taken), "--output", str(answered), *device]
         ran = subprocess.run(command, capture_output=True, text=True)
         if ran.returncode:
             return ran.stderr.strip()
@@ -305,13 +312,18 @@ def apart(file: Path, divisi: str) -> float | str:
     return most if np.isfinite(most) else "values that are not finite"
 
 
-def compare(files: list[Path], divisi: str) -> None:
+def compare(files: list[Path], divisi: str, device: list[str]) -> None:
     good = 0
     for file in files:
-        found = apart(file, divisi)
+        found = apart(file, divisi, device)
         good += isinstance(found, float) and found <= MOST
         print(f"{file.name:36} {found if isinstance(found, str) else f'{found:.1e}'}", flush=True)
     print(f"{good} of {len(files)} within {MOST}")
+
+
+def on(device: str | None) -> list[str]:
+    """The options of `network run` for a device."""
+    return ["--device", device, "--precision", "f32"] if device else []
 
 
 def main() -> None:
@@ -320,12 +332,13 @@ def main() -> None:
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
     options.add_argument("--only", default="", help="networks whose name holds this text")
+    options.add_argument("--device", help="for `compare`: a GPU such as cuda:0, in float32")
     options.add_argument("--exporters", nargs="+", default=["legacy", "dynamo"], help="for `make`")
     asked = options.parse_args()
     if asked.what == "make":
         return make(asked.folder, asked.only, asked.exporters)
     files = sorted(f for f in asked.folder.glob("*.onnx") if asked.only in f.name)
-    compare(files, asked.divisi)
+    compare(files, asked.divisi, on(asked.device))
 
 
 if __name__ == "__main__":

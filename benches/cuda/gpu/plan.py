@@ -3,11 +3,13 @@
 Those before the contest measure no time: PyTorch compiles its networks meanwhile."""
 
 import os
+import shutil
 import sys
 
 from .rows import Row
 
 CONTEST = "contest"
+EXPORTS = "exports"
 
 
 def cpu_partition():
@@ -34,7 +36,28 @@ def before_contest(divisi, rows):
         Row("weights", [rows, "weights"], 40),
         Row("answers", [rows, "answers"], 150),
         Row("reloads", [rows, "reloads"], 90),
+        *sanitized(rows),
     ]
+
+
+# Small networks, since everything is some fifty times slower.
+CHECKED = (("answers", "convnet"), ("transformers", "encoder-small"))
+
+
+def sanitized(rows):
+    """Our kernels under the toolkit's checks of memory and of races, where it is installed."""
+    if not shutil.which("compute-sanitizer"):
+        return []
+    return [
+        Row(f"{tool} {row}", ["env", f"CUDA_BENCH_NETWORKS={network}", "compute-sanitizer", "--tool", tool,
+                              "--error-exitcode", "9", rows, row], 60)
+        for tool in ("memcheck", "racecheck")
+        for row, network in CHECKED
+    ]
+
+
+def exports(divisi):
+    return Row(EXPORTS, [sys.executable, "-m", "gpu.exported", divisi], 150)
 
 
 def contest(rows):

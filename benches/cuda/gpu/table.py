@@ -50,6 +50,24 @@ def answers(rows):
     return made
 
 
+def exports(rows):
+    lines = of(rows, "exports")
+    good = [line for line in lines if line.get("error", 1.0) <= 1e-4]
+    bad = [f"{line['network']} {line.get('trouble', line.get('error'))}"[:60] for line in lines if line not in good]
+    if not lines:
+        return [("exports against ONNX Runtime, f32", MISSING, "NO")]
+    figure = "; ".join([f"{len(good)} of {len(lines)} within 1e-4", *bad])
+    return [judged("exports against ONNX Runtime, f32", figure, "all", not bad)]
+
+
+def sanitized(rows):
+    """What failed is named with the troubles."""
+    checked = [row for name, row in rows.items() if name.split()[0] in ("memcheck", "racecheck")]
+    clean = [row.name for row in checked if not row.trouble]
+    figure = ", ".join(clean) if checked else MISSING
+    return [judged("without a finding", figure, "all", checked and len(clean) == len(checked))]
+
+
 def contest(rows):
     made = []
     for line in of(rows, "contest"):
@@ -167,4 +185,4 @@ def searches(rows):
     return made
 
 
-PARTS = (answers, contest, transformers, lanes, copies, ebird, searches, overhead, weights, reloads)
+PARTS = (answers, exports, sanitized, contest, transformers, lanes, copies, ebird, searches, overhead, weights, reloads)
