@@ -30,8 +30,8 @@ mod weights;
 
 use anyhow::{Result, bail};
 
-const ROWS: &str = "answers [PRECISION ...], contest, lanes, copies, overhead, weights, transformers, \
-     reloads [COUNT] or ebird";
+const ROWS: &str = "answers [PRECISION ...], contest, lanes, copies, overhead, weights, \
+     transformers [PRECISION ...], reloads [COUNT] or ebird";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -44,7 +44,7 @@ fn main() -> Result<()> {
         Some("copies") => copies::run(),
         Some("overhead") => overhead::run(),
         Some("weights") => weights::run(),
-        Some("transformers") => transformers::run(),
+        Some("transformers") => transformers::run(&rest),
         Some("reloads") => reloads::run(&rest),
         Some("ebird") => ebird::run(),
         Some(other) => bail!("expected {ROWS}, found `{other}`"),

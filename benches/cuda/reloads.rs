@@ -26,6 +26,7 @@ pub fn run(words: &[String]) -> Result<()> {
         [number, ..] => number.parse::<usize>().context("a number of reloads")?,
     };
     let bed = Bed::open("sample_ensembles/digits", Precision::F32)?;
+    let without = bed.settled_bytes()?;
     let devices = ["cuda:0", "cpu:0", "cpu:1"];
     let engine = Arc::new(bed.serve(&devices, 8)?);
     let samples = bed.samples()?;
@@ -43,6 +44,8 @@ pub fn run(words: &[String]) -> Result<()> {
     let client = Client::run(&engine, quiz, || reload(&engine, count, 7))?;
     engine.apply_setup(&first, &mut |_| {})?;
     let after = bed.settled_bytes()?;
+    drop(engine);
+    let left = bed.settled_bytes()?;
     let line = json!({
         "reloads": count,
         "requests": client.sent,
@@ -53,7 +56,8 @@ pub fn run(words: &[String]) -> Result<()> {
         "longest_gap_ms": 1e3 * quantile(&client.gaps, 1.0),
         "used_before": before,
         "used_after": after,
-        "leaked": after.saturating_sub(before),
+        "used_without": without,
+        "leaked": left.saturating_sub(without),
     });
     println!("{line}");
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use divisi::compute::gpu::{LaneProgram, Precision, Program, lower};
 use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows, read_rows, write_rows};
 use divisi::device::gpu::{DeviceSlice, Gpu, PinnedBlock, open};
@@ -32,7 +32,13 @@ const TURN: Duration = Duration::from_millis(300);
 /// Words of BERT's vocabulary.
 const WORDS: usize = 30_522;
 
-pub fn run() -> Result<()> {
+/// Measures in the precisions that `words` name, or in all.
+pub fn run(words: &[String]) -> Result<()> {
+    let asked: Result<Vec<Precision>, _> = words.iter().map(|word| word.parse()).collect();
+    let precisions = match asked.map_err(|error| anyhow!("{error}"))? {
+        none if none.is_empty() => Precision::ALL.to_vec(),
+        asked => asked,
+    };
     let all = [
         "bert-base-128",
         "bert-base-512",
@@ -41,7 +47,7 @@ pub fn run() -> Result<()> {
     ];
     for name in networks(&all[..3]) {
         let Some(graph) = graph(&name)? else { continue };
-        if let Err(error) = measure(&name, &graph) {
+        if let Err(error) = measure(&name, &graph, &precisions) {
             println!(
                 "{}",
                 json!({ "network": name, "error": format!("{error:#}") })
@@ -68,11 +74,11 @@ fn graph(name: &str) -> Result<Option<Graph>> {
     }))
 }
 
-fn measure(name: &str, graph: &Graph) -> Result<()> {
+fn measure(name: &str, graph: &Graph, precisions: &[Precision]) -> Result<()> {
     let weights = Weights::synthetic(graph, 7);
     let values = samples(graph, ROWS);
     let expected = on_cpu(graph, &weights, &values)?;
-    for precision in Precision::ALL {
+    for &precision in precisions {
         let gpu = open(0)?;
         let program = lower(&gpu, graph, &weights, precision)?;
         let found = on_gpu(&gpu, &program, &values)?;

@@ -41,7 +41,7 @@ def before_contest(divisi, rows):
 
 
 # Small networks, since everything is some fifty times slower.
-CHECKED = (("answers", "convnet"), ("transformers", "encoder-small"))
+CHECKED = (("answers", "convnet", "bf16"), ("transformers", "encoder-small", "bf16"))
 
 
 def sanitized(rows):
@@ -50,9 +50,9 @@ def sanitized(rows):
         return []
     return [
         Row(f"{tool} {row}", ["env", f"CUDA_BENCH_NETWORKS={network}", "compute-sanitizer", "--tool", tool,
-                              "--error-exitcode", "9", rows, row], 60)
+                              "--error-exitcode", "9", rows, row, precision], 60)
         for tool in ("memcheck", "racecheck")
-        for row, network in CHECKED
+        for row, network, precision in CHECKED
     ]
 
 

@@ -32,6 +32,8 @@
 
 inline void __syncthreads() { simt::barrier(); }
 
+inline void __syncwarp() { simt::exchange(0.0f, simt::here.thread.x); }
+
 inline float __shfl_xor_sync(unsigned, float value, int apart) {
     return simt::exchange(value, simt::here.thread.x ^ unsigned(apart));
 }

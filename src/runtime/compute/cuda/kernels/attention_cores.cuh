@@ -177,6 +177,7 @@ template <typename T> __device__ void attention_on_cores(const Attention &p) {
             best = across_sharers<Most>(best);
             // Where all is masked so far, differences are taken from 0, so that no share is NaN.
             const float around = best == -INFINITY ? 0.0f : best, kept = expf(most - around);
+            __syncwarp();  // shares overwrite the scores of the query, which its other threads have read
 #pragma unroll
             for (int i = 0; i < OWN; i++) {
                 const int column = own + SHARERS * i;
