@@ -336,6 +336,7 @@ impl Arena {
         let threads = pool.map_or(1, |_| self.threads);
         network.phases(samples, threads, &mut self.phases);
         self.progress.begin(self.phases.len(), threads);
+        self.misses.clear();
         self.compute(network, pool, threads, input);
         self.answer(network, samples, output);
     }
@@ -382,7 +383,7 @@ impl Arena {
                 let values = &self.buffer.values()[self.layout.slots[slot].clone()];
                 network.answer(sample, values, row);
             }
-            if self.misses.take(sample) {
+            if self.misses.has(sample) {
                 row.fill(f32::NAN);
             }
         }

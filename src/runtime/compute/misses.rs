@@ -25,8 +25,13 @@ impl LookupMisses {
         &self.0[first..]
     }
 
-    /// Takes the mark of a sample: returns whether it was set, and unsets it.
-    pub(super) fn take(&self, sample: usize) -> bool {
-        self.0[sample].swap(false, Ordering::Relaxed)
+    /// Unsets all marks, also those of a batch that ended in a panic.
+    pub(super) fn clear(&mut self) {
+        self.0.iter_mut().for_each(|mark| *mark.get_mut() = false);
+    }
+
+    /// Whether a sample looked up what is not there.
+    pub(super) fn has(&self, sample: usize) -> bool {
+        self.0[sample].load(Ordering::Relaxed)
     }
 }

@@ -114,7 +114,7 @@ impl OnnxModel {
 }
 
 /// Checks that no constant has dimensions that ask for much where it has no values.
-fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
+pub(super) fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
     match made.iter().find(|constant| !are_bounded(&constant.dims)) {
         None => Ok(made),
         Some(of) => Err(NodeFault::Shapes(format!(

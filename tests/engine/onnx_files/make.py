@@ -311,6 +311,46 @@ def lengths():
     onnx.save(made, HERE / "lengths.onnx")
 
 
+def volumes():
+    """Convolutions over volumes, each with one position along another axis."""
+    constants = [
+        constant("w1", values(4, 1, 3, 3, 1)), constant("w2", values(6, 2, 1, 3, 2)), constant("b2", values(6)),
+        constant("w3", values(2, 6, 2, 1, 1)),
+    ]
+    nodes = [
+        node("Conv", ["x", "w1"], "a", pads=[1, 1, 0, 1, 1, 0]),
+        node("Conv", ["a", "w2", "b2"], "b", group=2, pads=[0, 0, 1, 0, 1, 0], strides=[1, 2, 1]),
+        node("Conv", ["b", "w3"], "y", dilations=[3, 1, 1], strides=[2, 1, 1]),
+    ]
+    tensors("volumes", nodes, constants, {"x": (FLOATS, [1, 6, 7, 5], some)}, {"y": FLOATS})
+
+
+def places():
+    """Values of images at computed places, some outside, in every mode that is known."""
+    kinds = [
+        dict(mode="bilinear"), dict(mode="bilinear", padding_mode="border", align_corners=1),
+        dict(mode="nearest"), dict(mode="nearest", padding_mode="border", align_corners=1),
+    ]
+    nodes = [node("GridSample", ["x", "grid"], f"s{n}", **kind) for n, kind in enumerate(kinds)]
+    nodes.append(node("Concat", [f"s{n}" for n in range(len(kinds))], "y", axis=1))
+    near = lambda dims: values(*dims) * 2
+    tensors("places", nodes, [], {"x": (FLOATS, [3, 5, 7], some), "grid": (FLOATS, [4, 6, 2], near)}, {"y": FLOATS})
+
+
+def fourier():
+    """Transforms of real and complex values, forwards and back."""
+    nodes = [
+        node("Unsqueeze", ["x", "last"], "real"),
+        node("DFT", ["real", "", "columns"], "once"),
+        node("DFT", ["once", "", "rows"], "twice"),
+        node("DFT", ["twice", "", "columns"], "back", inverse=1),
+        node("DFT", ["real", "", "rows"], "half", onesided=1),
+        node("Concat", ["twice", "back", "half"], "y", axis=1),
+    ]
+    constants = [constant("last", np.array([-1])), constant("rows", np.int64(1)), constant("columns", np.int64(2))]
+    tensors("fourier", nodes, constants, {"x": (FLOATS, [6, 5], some)}, {"y": FLOATS}, opset=20)
+
+
 def windows():
     """Windows of a shifted image, a norm in nine nodes, the windows put back."""
     nodes = [
@@ -981,3 +1021,6 @@ rounded()
 hostile()
 standardised()
 guarded()
+volumes()
+places()
+fourier()

@@ -28,6 +28,7 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
                 false => Ok(vec![of.operand(0)?.batched.cloned()]),
             }
         }
+        "DFT" => along(of, written_axis(of, -2)?),
         "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
         _ if operator.starts_with("Reduce") => {
             let over = reduced_axes(of.node, axes(of.node, &of.constants()), of.rank(0)?)?;
@@ -166,9 +167,25 @@ fn written_axis(of: &Followed<'_, '_>, default: i64) -> Result<usize, BatchFault
             let given = of.operand(1)?.constant.and_then(Constant::as_integers);
             given.and_then(|axes| axes.first().copied())
         }
+        Some("DFT") => transformed(of)?,
         _ => of.node.integer("axis"),
     };
     Ok(axis(given.unwrap_or(default), of.rank(0)?)?)
+}
+
+/// Returns the written axis of a Fourier transform, an attribute before opset 20.
+fn transformed(of: &Followed<'_, '_>) -> Result<Option<i64>, BatchFault> {
+    if of.node.opset < 20 {
+        return Ok(Some(of.node.integer("axis").unwrap_or(1)));
+    }
+    let given = of.operands.get(2).and_then(Option::as_ref);
+    Ok(match given {
+        None => None,
+        Some(axes) => match axes.constant.and_then(Constant::as_integers) {
+            Some([axis]) => Some(*axis),
+            _ => return Err(depends()),
+        },
+    })
 }
 
 /// Works along one axis, which stays.

@@ -11,49 +11,76 @@ pub(super) fn batch_norm(
     node: Node<'_>,
     inputs: &[Option<&Constant>],
 ) -> Result<Vec<Constant>, NodeFault> {
-    let x = input(inputs, 0)?;
-    let Some(&channels) = x.dims.get(1) else {
-        let why = format!("its input of {:?} has no channels", x.dims);
-        return Err(NodeFault::Shapes(why));
-    };
-    let values = x.to_floats();
-    let of_channel = Channels {
-        count: channels,
-        size: x.dims[2..].iter().product(),
-    };
-    let vector = |n: usize| {
-        let given = input(inputs, n)?.to_floats();
-        match given.len() == channels {
-            true => Ok(given),
-            false => Err(NodeFault::Shapes(format!(
-                "input {n} has {} values for {channels} channels",
-                given.len()
-            ))),
-        }
-    };
-    let (scale, bias) = (vector(1)?, vector(2)?);
-    let (given_mean, given_var) = (vector(3)?, vector(4)?);
-    let is_training = node.integer("training_mode") == Some(1);
-    let (mean, var) = match is_training {
-        true => of_channel.statistics(&values),
-        false => (given_mean.clone(), given_var.clone()),
-    };
-    let eps = node.float("epsilon").unwrap_or(1e-5);
-    let normal = |(at, v): (usize, &f32)| {
-        let c = of_channel.of(at);
-        (v - mean[c]) / (var[c] + eps).sqrt() * scale[c] + bias[c]
-    };
-    let normal = values.iter().enumerate().map(normal).collect();
-    let mut answers = vec![floats(x.dims.clone(), normal)];
-    if is_training {
-        let kept = node.float("momentum").unwrap_or(0.9);
-        for (given, own) in [(given_mean, mean), (given_var, var)] {
-            let both = given.iter().zip(&own);
-            let mixed = both.map(|(given, own)| given * kept + own * (1.0 - kept));
-            answers.push(floats(vec![channels], mixed.collect()));
-        }
+    let norm = BatchNorm::read(node, inputs)?;
+    if node.integer("training_mode") != Some(1) {
+        return Ok(vec![norm.normal(&norm.mean, &norm.var)]);
     }
-    Ok(answers)
+    let (mean, var) = norm.channels.statistics(&norm.values);
+    let kept = node.float("momentum").unwrap_or(0.9);
+    Ok(vec![
+        norm.normal(&mean, &var),
+        mixed(&norm.mean, &mean, kept),
+        mixed(&norm.var, &var, kept),
+    ])
+}
+
+/// The values that are normalised, and what is given for each channel.
+struct BatchNorm<'c> {
+    dims: &'c [usize],
+    values: Vec<f32>,
+    channels: Channels,
+    scale: Vec<f32>,
+    bias: Vec<f32>,
+    mean: Vec<f32>,
+    var: Vec<f32>,
+    eps: f32,
+}
+
+impl<'c> BatchNorm<'c> {
+    fn read(node: Node<'_>, inputs: &[Option<&'c Constant>]) -> Result<Self, NodeFault> {
+        let x = input(inputs, 0)?;
+        let Some(&count) = x.dims.get(1) else {
+            let why = format!("its input of {:?} has no channels", x.dims);
+            return Err(NodeFault::Shapes(why));
+        };
+        let vector = |n: usize| {
+            let given = input(inputs, n)?.to_floats();
+            let found = given.len();
+            let wrong =
+                || NodeFault::Shapes(format!("input {n} has {found} values for {count} channels"));
+            (found == count).then_some(given).ok_or_else(wrong)
+        };
+        Ok(BatchNorm {
+            dims: &x.dims,
+            values: x.to_floats(),
+            channels: Channels {
+                count,
+                size: x.dims[2..].iter().product(),
+            },
+            scale: vector(1)?,
+            bias: vector(2)?,
+            mean: vector(3)?,
+            var: vector(4)?,
+            eps: node.float("epsilon").unwrap_or(1e-5),
+        })
+    }
+
+    /// Returns the values normalised by the statistics of each channel.
+    fn normal(&self, mean: &[f32], var: &[f32]) -> Constant {
+        let normal = |(at, v): (usize, &f32)| {
+            let c = self.channels.of(at);
+            (v - mean[c]) / (var[c] + self.eps).sqrt() * self.scale[c] + self.bias[c]
+        };
+        let values = self.values.iter().enumerate().map(normal);
+        floats(self.dims.to_vec(), values.collect())
+    }
+}
+
+/// Returns given statistics mixed with those of the input, of which the given ones keep a share.
+fn mixed(given: &[f32], own: &[f32], kept: f32) -> Constant {
+    let both = given.iter().zip(own);
+    let mixed = both.map(|(given, own)| given * kept + own * (1.0 - kept));
+    floats(vec![own.len()], mixed.collect())
 }
 
 fn floats(dims: Vec<usize>, values: Vec<f32>) -> Constant {

@@ -9,8 +9,10 @@ mod dense;
 mod einsum;
 mod elementwise;
 mod extend;
+mod fourier;
 mod functions;
 mod gather;
+mod grid;
 mod images;
 mod inputs;
 mod layer_norm;
@@ -28,6 +30,7 @@ mod select;
 mod softmax;
 mod transposed;
 mod views;
+mod volumes;
 mod windows;
 
 pub(super) use activations::{add_activation, add_unary};
@@ -101,7 +104,9 @@ fn layers(operator: &str) -> Option<Handler> {
         "ConvTranspose" => transposed::convolution,
         "MaxPool" | "AveragePool" | "LpPool" => pools::pool,
         "Resize" | "Upsample" => resize::resize,
+        "GridSample" => grid::sample,
         "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
+        "DFT" => fourier::transform,
         "Gemm" => dense::gemm,
         "MatMul" => dense::matmul,
         "Einsum" => einsum::einsum,

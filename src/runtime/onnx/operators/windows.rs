@@ -3,6 +3,7 @@
 use super::dense::Dense;
 use super::images::of_each;
 use super::inputs::{Added, Inputs, image, like, pixels, unsupported};
+use super::volumes;
 use crate::network::{Border, Conv2d, Op, Pool, Sides};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
@@ -14,7 +15,10 @@ pub(super) fn conv<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    of_each(network, node, inputs, conv_of_one)
+    match inputs.value(1)?.dims() {
+        Some([_, _, _, _, _]) => volumes::conv(network, node, inputs),
+        _ => of_each(network, node, inputs, conv_of_one),
+    }
 }
 
 fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
@@ -23,7 +27,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
     let (channels, per_group, kernel) = match weight.dims[..] {
         [channels, per_group, width] => (channels, per_group, Sides { height: 1, width }),
         [channels, per_group, height, width] => (channels, per_group, Sides { height, width }),
-        _ => return unsupported("weights that are not of three or four dimensions"),
+        _ => return unsupported("weights that are not of three to five dimensions"),
     };
     let size = match *x.dims() {
         [_, _, width] => [1, width],
@@ -31,9 +35,48 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
         _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims())),
     };
     let window = window(node, kernel, size)?;
-    let groups = usize::try_from(node.integer("group").unwrap_or(1)).unwrap_or_default();
-    let values = inputs.required(1, &weight.dims)?;
-    let bias = inputs.floats(2, &[channels])?;
+    let filters = Filters {
+        values: inputs.required(1, &weight.dims)?,
+        bias: inputs.floats(2, &[channels])?,
+        channels,
+        per_group,
+        kernel,
+        groups: groups(node),
+    };
+    convolved(network, node, &x, filters, window)
+}
+
+/// The weights of a convolution, `[channels, per_group, height, width]`.
+pub(super) struct Filters {
+    pub(super) values: Vec<f32>,
+    pub(super) bias: Option<Vec<f32>>,
+    pub(super) channels: usize,
+    pub(super) per_group: usize,
+    pub(super) kernel: Sides,
+    pub(super) groups: usize,
+}
+
+/// Reads the number of groups; one that cannot be is 0.
+pub(super) fn groups(node: Node<'_>) -> usize {
+    usize::try_from(node.integer("group").unwrap_or(1)).unwrap_or_default()
+}
+
+/// Adds a convolution over one image.
+pub(super) fn convolved<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    x: &Activation,
+    filters: Filters,
+    window: Window,
+) -> Added {
+    let Filters {
+        values,
+        bias,
+        channels,
+        per_group,
+        kernel,
+        groups,
+    } = filters;
     let (point, no_pads) = ((1, Sides::square(1)), [0; 4]);
     if let [1, c, 1, 1] = *x.dims()
         && ((groups, kernel), window.pads) == (point, no_pads)
@@ -46,22 +89,20 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
             inputs: c,
             features: channels,
         };
-        let row = network.reshaped(node, &x, &[1, c])?;
+        let row = network.reshaped(node, x, &[1, c])?;
         let made = dense.add(network, node, &row)?;
         return network.reshaped(node, &made, &[1, channels, 1, 1]);
     }
-    let (picture, [c, ..]) = pixels(network, node, &x)?;
+    let (picture, [c, height, _]) = pixels(network, node, x)?;
     if groups == 0 || per_group.checked_mul(groups) != Some(c) {
-        let why = format!(
-            "weights of {:?} in {groups} groups for {c} channels",
-            weight.dims
-        );
+        let dims = [channels, per_group, kernel.height, kernel.width];
+        let why = format!("weights of {dims:?} in {groups} groups for {c} channels");
         return Err(NodeFault::Shapes(why).into());
     }
     let (picture, padding) = padded(network, node, picture, window.pads)?;
     let [stride, across] = window.strides;
     let reach = (kernel.height - 1).saturating_mul(window.dilation) + 1;
-    let is_one_line = size[0] + window.pads[0] + window.pads[2] == reach;
+    let is_one_line = height + window.pads[0] + window.pads[2] == reach;
     let alike = stride == across || is_one_line;
     let op = Conv2d {
         channels,
@@ -82,7 +123,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
             made = network.slice(node, &made, axis, 0, count, step)?;
         }
     }
-    like(network, node, &x, made)
+    like(network, node, x, made)
 }
 
 /// Returns an image and the padding of a convolution over it. Padding that differs between
@@ -104,12 +145,12 @@ fn padded<'a>(
 }
 
 /// A convolution's window as the network's operations have it.
-struct Window {
+pub(super) struct Window {
     /// Along the height and the width.
-    strides: [usize; 2],
+    pub(super) strides: [usize; 2],
     /// At the top, left, bottom and right.
-    pads: [usize; 4],
-    dilation: usize,
+    pub(super) pads: [usize; 4],
+    pub(super) dilation: usize,
 }
 
 /// Reads the window of a convolution with weights of `kernel` over an image of `size`.

@@ -51,6 +51,8 @@ pub(super) const ROWS: &[(&str, &str)] = &[
     ),
     ("Resize", "T:any float float32 int64 -> T"),
     ("Upsample", "T:any float32 -> T"),
+    ("GridSample", "T:any float -> T"),
+    ("DFT", "T:float index int64 -> T"),
     ("Gemm", "T:number T T -> T"),
     ("MatMul", "T:number T -> T"),
     ("MatMulInteger ConvInteger", "A:byte B:byte A B -> int32"),

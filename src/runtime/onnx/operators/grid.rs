@@ -1,0 +1,185 @@
+//! Values of images at computed places: `GridSample`.
+
+use super::gather::gathered;
+use super::inputs::{Added, Inputs, unsupported};
+use super::select::exact_positions;
+use crate::network::{Binary, Unary};
+use crate::onnx::activation::{Activation, NumberType};
+use crate::onnx::error::NodeFault;
+use crate::onnx::node::Node;
+use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::tensor::Constant;
+
+/// Adds the values of images `[n, channels, height, width]` at the places
+/// `[n, lines, columns, 2]`, which are from -1 to 1 along the width and the height.
+pub(super) fn sample<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let how = Sampling::new(node)?;
+    let x = network.input(node, inputs, 0)?;
+    let grid = network.input(node, inputs, 1)?;
+    let (&[n, channels, height, width], &[same, lines, columns, 2]) = (x.dims(), grid.dims())
+    else {
+        return unsupported(format!("places of {:?} in {:?}", grid.dims(), x.dims()));
+    };
+    if n != same {
+        let why = format!("places of {:?} in {:?}", grid.dims(), x.dims());
+        return Err(NodeFault::Shapes(why).into());
+    }
+    exact_positions(n.saturating_mul(height).saturating_mul(width))?;
+    let across = how.taps(network, node, (&grid, 0), width)?;
+    let down = how.taps(network, node, (&grid, 1), height)?;
+    let pixels = x.transposed(&[0, 2, 3, 1]);
+    let pixels = network.reshaped(node, &pixels, &[n * height * width, channels])?;
+    let pixels = network.laid(node, &pixels, &[0, 1])?;
+    let mut starts = Constant::integers((0..n).map(|i| (i * height * width) as i64).collect());
+    starts.dims = vec![n, 1, 1, 1];
+    let places = n * lines * columns;
+    let mut sum: Option<Activation> = None;
+    for row in &down {
+        let row_at = network.by(node, Binary::Mul, &row.at, width as f32, false)?;
+        let row_at = network.with(node, Binary::Add, &row_at, &starts, false)?;
+        for column in &across {
+            let at = network.pair(node, Binary::Add, &row_at, &column.at)?;
+            let at = network.reshaped(node, &at, &[places])?;
+            let mut values = gathered(network, node, &pixels, &at, 0)?;
+            for weight in [&row.weight, &column.weight].into_iter().flatten() {
+                let weight = network.reshaped(node, weight, &[places, 1])?;
+                values = network.pair(node, Binary::Mul, &values, &weight)?;
+            }
+            sum = Some(match sum {
+                Some(sum) => network.pair(node, Binary::Add, &sum, &values)?,
+                None => values,
+            });
+        }
+    }
+    let sum = sum.map_or_else(|| unsupported("no values"), Ok)?;
+    let made = network.reshaped(node, &sum, &[n, lines, columns, channels])?;
+    Ok(made.transposed(&[0, 3, 1, 2]))
+}
+
+/// How values between pixels, and outside the image, are made.
+struct Sampling {
+    is_linear: bool,
+    /// What lies outside is the nearest pixel of the border, else 0.
+    by_border: bool,
+    /// -1 and 1 are the centres of the outermost pixels, else their outer edges.
+    align_corners: bool,
+}
+
+/// A pixel along one axis for each place.
+struct Tap {
+    /// Positions within the axis.
+    at: Activation,
+    /// What the pixel counts, or `None` if it counts wholly.
+    weight: Option<Activation>,
+}
+
+impl Sampling {
+    fn new(node: Node<'_>) -> Result<Self, Refusal> {
+        let text = |name, default| node.text(name).unwrap_or(default);
+        let is_linear = match text("mode", b"linear") {
+            b"linear" | b"bilinear" => true,
+            b"nearest" => false,
+            other => {
+                let other = String::from_utf8_lossy(other);
+                return unsupported(format!("values between pixels by {other}"));
+            }
+        };
+        let by_border = match text("padding_mode", b"zeros") {
+            b"zeros" => false,
+            b"border" => true,
+            other => {
+                let other = String::from_utf8_lossy(other);
+                return unsupported(format!("values outside of the image by {other}"));
+            }
+        };
+        Ok(Sampling {
+            is_linear,
+            by_border,
+            align_corners: node.integer("align_corners") == Some(1),
+        })
+    }
+
+    /// Adds the pixels that count along one axis, of `size` pixels, whose places are the
+    /// coordinate `number` of the grid.
+    fn taps<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        (grid, number): (&Activation, usize),
+        size: usize,
+    ) -> Result<Vec<Tap>, Refusal> {
+        let place = network.slice(node, grid, 3, number, 1, 1)?;
+        let place = self.pixels(network, node, &place, size)?;
+        if !self.is_linear {
+            let nearest = network.unary(node, Unary::Round, &place)?;
+            return Ok(vec![self.tap(network, node, nearest, None, size)?]);
+        }
+        let low = network.unary(node, Unary::Floor, &place)?;
+        let more = network.pair(node, Binary::Sub, &place, &low)?;
+        let less = network.by(node, Binary::Sub, &more, 1.0, true)?;
+        let high = network.by(node, Binary::Add, &low, 1.0, false)?;
+        Ok(vec![
+            self.tap(network, node, low, Some(less), size)?,
+            self.tap(network, node, high, Some(more), size)?,
+        ])
+    }
+
+    /// Adds places in pixels, the first pixel's centre at 0.
+    fn pixels<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        place: &Activation,
+        size: usize,
+    ) -> Added {
+        let (reach, back) = match self.align_corners {
+            true => (size as f32 - 1.0, 0.0),
+            false => (size as f32, 0.5),
+        };
+        let place = network.by(node, Binary::Add, place, 1.0, false)?;
+        let place = network.by(node, Binary::Mul, &place, reach / 2.0, false)?;
+        let place = network.by(node, Binary::Sub, &place, back, false)?;
+        match self.by_border {
+            true => clamped(network, node, &place, size),
+            false => Ok(place),
+        }
+    }
+
+    fn tap<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        at: Activation,
+        weight: Option<Activation>,
+        size: usize,
+    ) -> Result<Tap, Refusal> {
+        let inside = clamped(network, node, &at, size)?;
+        let weight = match self.by_border {
+            true => weight,
+            false => {
+                let counts = network.pair(node, Binary::Equal, &inside, &at)?;
+                let counts = counts.typed(NumberType::Floats);
+                Some(match weight {
+                    Some(weight) => network.pair(node, Binary::Mul, &weight, &counts)?,
+                    None => counts,
+                })
+            }
+        };
+        Ok(Tap { at: inside, weight })
+    }
+}
+
+/// Adds the nearest positions within an axis of `size`.
+fn clamped<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    at: &Activation,
+    size: usize,
+) -> Added {
+    let at = network.by(node, Binary::Max, at, 0.0, false)?;
+    network.by(node, Binary::Min, &at, size as f32 - 1.0, false)
+}

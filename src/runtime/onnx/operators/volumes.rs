@@ -1,0 +1,139 @@
+//! Convolutions over volumes whose window has one position along some axis. Each position of
+//! that axis is an image of its own, and groups of one convolution keep the images apart.
+
+use super::inputs::{Added, Inputs, unsupported};
+use super::windows::{Filters, Window, convolved, groups};
+use crate::network::Sides;
+use crate::onnx::activation::Activation;
+use crate::onnx::error::NodeFault;
+use crate::onnx::node::Node;
+use crate::onnx::partial::{PartialNetwork, Refusal};
+
+/// Adds a convolution with weights `[channels, per_group, ...]` over three axes. The weights
+/// of all images count as values that are made of constants.
+pub(super) fn conv<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+) -> Added {
+    let x = network.input(node, inputs, 0)?;
+    let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
+    let (&[1, c, _, _, _], &[channels, per_group, depth, height, width]) =
+        (x.dims(), &weight.dims[..])
+    else {
+        return unsupported(format!("its input of {:?} is no volume", x.dims()));
+    };
+    let window = VolumeWindow::new(node, [depth, height, width])?;
+    let flat = window.flat()?;
+    let images = x.dims()[2 + flat];
+    network
+        .fold_budget
+        .spend(weight.values.len().saturating_mul(images))?;
+    let [first, second] = others(flat);
+    let filters = Filters {
+        values: inputs.required(1, &weight.dims)?.repeat(images),
+        bias: inputs.floats(2, &[channels])?.map(|b| b.repeat(images)),
+        channels: channels.saturating_mul(images),
+        per_group,
+        kernel: Sides {
+            height: window.kernel[first],
+            width: window.kernel[second],
+        },
+        groups: groups(node).saturating_mul(images),
+    };
+    let pictures = x.transposed(&[0, 2 + flat, 1, 2 + first, 2 + second]);
+    let [height, width] = [first, second].map(|axis| x.dims()[2 + axis]);
+    let pictures = network.reshaped(node, &pictures, &[1, images * c, height, width])?;
+    let made = convolved(network, node, &pictures, filters, window.over(flat)?)?;
+    apart(network, node, &made, [images, channels], flat)
+}
+
+/// Returns the volume of images that lie as channels of one.
+fn apart<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    made: &Activation,
+    [images, channels]: [usize; 2],
+    flat: usize,
+) -> Added {
+    let [height, width] = [made.dims()[2], made.dims()[3]];
+    let made = network.reshaped(node, made, &[1, images, channels, height, width])?;
+    let mut order = vec![0, 2, 3, 4];
+    order.insert(2 + flat, 1);
+    Ok(made.transposed(&order))
+}
+
+/// Returns the two axes of a volume beside one.
+fn others(flat: usize) -> [usize; 2] {
+    match flat {
+        0 => [1, 2],
+        1 => [0, 2],
+        _ => [0, 1],
+    }
+}
+
+/// A window over the three axes of a volume.
+struct VolumeWindow {
+    kernel: [usize; 3],
+    strides: [usize; 3],
+    dilations: [usize; 3],
+    /// Before the first position along each axis, then behind the last.
+    pads: [usize; 6],
+}
+
+impl VolumeWindow {
+    fn new(node: Node<'_>, kernel: [usize; 3]) -> Result<Self, Refusal> {
+        let written: [usize; 3] = node.sizes("kernel_shape", 1, 0)?;
+        if kernel.contains(&0) || (written != [0; 3] && written != kernel) {
+            let why = format!("kernel_shape of {written:?} and weights of {kernel:?}");
+            return Err(NodeFault::Shapes(why).into());
+        }
+        let pads = match node.text("auto_pad").unwrap_or(b"NOTSET") {
+            b"NOTSET" => node.sizes("pads", 0, 0)?,
+            b"VALID" => [0; 6],
+            other => {
+                let other = String::from_utf8_lossy(other);
+                return unsupported(format!("auto_pad {other} over a volume"));
+            }
+        };
+        Ok(VolumeWindow {
+            kernel,
+            strides: node.sizes("strides", 1, 1)?,
+            dilations: node.sizes("dilations", 1, 1)?,
+            pads,
+        })
+    }
+
+    /// Returns the axis along which the window has one position that moves by one.
+    fn flat(&self) -> Result<usize, Refusal> {
+        let is_flat = |axis: &usize| {
+            (self.kernel[*axis], self.strides[*axis]) == (1, 1)
+                && [self.pads[*axis], self.pads[*axis + 3]] == [0; 2]
+        };
+        match (0..3).rfind(is_flat) {
+            Some(axis) => Ok(axis),
+            None => unsupported("a window of several positions along all three axes"),
+        }
+    }
+
+    /// Returns the window over the images that lie along `flat`.
+    fn over(&self, flat: usize) -> Result<Window, Refusal> {
+        let [a, b] = others(flat);
+        let dilation = match (self.kernel[a], self.kernel[b]) {
+            (1, _) => self.dilations[b],
+            (_, 1) => self.dilations[a],
+            _ if self.dilations[a] == self.dilations[b] => self.dilations[a],
+            _ => return unsupported("dilations that differ between height and width"),
+        };
+        Ok(Window {
+            strides: [self.strides[a], self.strides[b]],
+            pads: [
+                self.pads[a],
+                self.pads[b],
+                self.pads[a + 3],
+                self.pads[b + 3],
+            ],
+            dilation,
+        })
+    }
+}
