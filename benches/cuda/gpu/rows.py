@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 # What a program that was told to end has to say something.
 GRACE = 8
@@ -53,6 +54,31 @@ class Results:
         print(f"{result.name}: {state}, {len(result.lines)} lines, {result.seconds:.0f} s", flush=True)
 
 
+def parsed(text):
+    """A value of JSON, or nothing."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def read(files):
+    """The rows of earlier runs, those of later files in place of the same of earlier ones."""
+    rows = {}
+    for file in files:
+        own = {}
+        for line in Path(file).read_text().splitlines():
+            value = json.loads(line)
+            result = own.setdefault(value["row"], Result(value.pop("row")))
+            if "ended" not in value:
+                result.lines.append(value)
+                continue
+            result.seconds = value["seconds"]
+            result.trouble = "" if value["ended"] == "done" else value["ended"]
+        rows.update(own)
+    return rows
+
+
 class Running:
     """A row that has been started."""
 
@@ -78,15 +104,17 @@ class Running:
     def _read(self):
         whole = []
         for line in self.process.stdout:
-            try:
-                self.results.add(self.result, json.loads(line))
-            except (ValueError, TypeError):
+            value = parsed(line)
+            # A line of a longer report may be a number.
+            if isinstance(value, dict):
+                self.results.add(self.result, value)
+            else:
                 whole.append(line)
         # A report over several lines is one value.
-        try:
-            if whole:
-                self.results.add(self.result, json.loads("".join(whole)))
-        except (ValueError, TypeError):
+        value = parsed("".join(whole))
+        if isinstance(value, dict):
+            self.results.add(self.result, value)
+        else:
             self.results.log.writelines(whole)
 
     def say(self, line):

@@ -7,12 +7,12 @@ from . import papers
 MISSING = "-"
 
 
-def text(results, partial):
+def text(rows, partial):
     """What was measured, what was to be reached, and whether it was; of a `partial` run
     without what was not asked for."""
-    lines = [line for part in PARTS for line in whole(part, results.rows)]
+    lines = [line for part in PARTS for line in whole(part, rows)]
     lines = [line for line in lines if line[1] != MISSING or not partial] or [(MISSING,) * 3]
-    troubles = [f"{row.name}: {row.trouble}" for row in results.rows.values() if row.trouble]
+    troubles = [f"{row.name}: {row.trouble}" for row in rows.values() if row.trouble]
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     table = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
     return "\n".join([*table, *(f"! {trouble}" for trouble in troubles)])
