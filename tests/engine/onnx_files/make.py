@@ -326,15 +326,20 @@ def volumes():
 
 
 def places():
-    """Values of images at computed places, some outside, in every mode that is known."""
+    """Values of images at computed places, some outside, in every mode that is known; as windows put together."""
     kinds = [
         dict(mode="bilinear"), dict(mode="bilinear", padding_mode="border", align_corners=1),
         dict(mode="nearest"), dict(mode="nearest", padding_mode="border", align_corners=1),
     ]
     nodes = [node("GridSample", ["x", "grid"], f"s{n}", **kind) for n, kind in enumerate(kinds)]
-    nodes.append(node("Concat", [f"s{n}" for n in range(len(kinds))], "y", axis=1))
+    nodes.append(node("Concat", [f"s{n}" for n in range(len(kinds))], "sampled", axis=1))
+    nodes.append(node("Reshape", ["sampled", "columns"], "taken"))
+    nodes.append(node("Col2Im", ["taken", "size", "window"], "y", strides=[2, 1], pads=[1, 0, 1, 1], dilations=[1, 2]))
+    constants = [constant("columns", np.array([-1, 18, 16])), constant("size", np.array([6, 7])),
+                 constant("window", np.array([2, 3]))]
     near = lambda dims: values(*dims) * 2
-    tensors("places", nodes, [], {"x": (FLOATS, [3, 5, 7], some), "grid": (FLOATS, [4, 6, 2], near)}, {"y": FLOATS})
+    tensors("places", nodes, constants, {"x": (FLOATS, [3, 5, 7], some), "grid": (FLOATS, [4, 6, 2], near)}, {"y": FLOATS},
+            opset=18)
 
 
 def fourier():

@@ -4,6 +4,7 @@ mod activations;
 mod arithmetic;
 mod attention;
 mod bits;
+mod columns;
 mod contrib;
 mod dense;
 mod einsum;
@@ -105,6 +106,7 @@ fn layers(operator: &str) -> Option<Handler> {
         "MaxPool" | "AveragePool" | "LpPool" => pools::pool,
         "Resize" | "Upsample" => resize::resize,
         "GridSample" => grid::sample,
+        "Col2Im" => columns::image,
         "GlobalAveragePool" | "GlobalMaxPool" => reduce::global_pool,
         "DFT" => fourier::transform,
         "Gemm" => dense::gemm,

@@ -51,6 +51,7 @@ pub(super) const ROWS: &[(&str, &str)] = &[
     ),
     ("Resize", "T:any float float32 int64 -> T"),
     ("Upsample", "T:any float32 -> T"),
+    ("Col2Im", "T:any int64 int64 -> T"),
     ("GridSample", "T:any float -> T"),
     ("DFT", "T:float index int64 -> T"),
     ("Gemm", "T:number T T -> T"),
