@@ -19,7 +19,7 @@ pub(super) fn image<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
-    let columns = Columns::read(node, [pair(inputs, 1)?, pair(inputs, 2)?])?;
+    let columns = ImageColumns::read(node, [pair(inputs, 1)?, pair(inputs, 2)?])?;
     let taps: usize = columns.window.iter().product();
     let [height, width] = columns.size;
     let wrong = || {
@@ -80,7 +80,7 @@ fn pair(inputs: &Inputs<'_>, n: usize) -> Result<[usize; 2], Refusal> {
 
 /// Where windows lie in an image.
 #[derive(Debug)]
-struct Columns {
+struct ImageColumns {
     size: [usize; 2],
     window: [usize; 2],
     strides: [usize; 2],
@@ -89,9 +89,9 @@ struct Columns {
     pads: [usize; 4],
 }
 
-impl Columns {
+impl ImageColumns {
     fn read(node: Node<'_>, [size, window]: [[usize; 2]; 2]) -> Result<Self, Refusal> {
-        Ok(Columns {
+        Ok(ImageColumns {
             size,
             window,
             strides: node.sizes("strides", 1, 1)?,

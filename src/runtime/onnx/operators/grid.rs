@@ -63,17 +63,17 @@ pub(super) fn sample<'a>(
 /// How values between pixels, and outside the image, are made.
 struct Sampling {
     is_linear: bool,
-    /// What lies outside is the nearest pixel of the border, else 0.
+    /// Outside is the nearest pixel of the border, else 0.
     by_border: bool,
     /// -1 and 1 are the centres of the outermost pixels, else their outer edges.
     align_corners: bool,
 }
 
 /// A pixel along one axis for each place.
-struct Tap {
+struct GridPixel {
     /// Positions within the axis.
     at: Activation,
-    /// What the pixel counts, or `None` if it counts wholly.
+    /// The share of the pixel, or `None` if it counts wholly.
     weight: Option<Activation>,
 }
 
@@ -111,7 +111,7 @@ impl Sampling {
         node: Node<'a>,
         (grid, number): (&Activation, usize),
         size: usize,
-    ) -> Result<Vec<Tap>, Refusal> {
+    ) -> Result<Vec<GridPixel>, Refusal> {
         let place = network.slice(node, grid, 3, number, 1, 1)?;
         let place = self.pixels(network, node, &place, size)?;
         if !self.is_linear {
@@ -156,7 +156,7 @@ impl Sampling {
         at: Activation,
         weight: Option<Activation>,
         size: usize,
-    ) -> Result<Tap, Refusal> {
+    ) -> Result<GridPixel, Refusal> {
         let inside = clamped(network, node, &at, size)?;
         let weight = match self.by_border {
             true => weight,
@@ -169,7 +169,7 @@ impl Sampling {
                 })
             }
         };
-        Ok(Tap { at: inside, weight })
+        Ok(GridPixel { at: inside, weight })
     }
 }
 

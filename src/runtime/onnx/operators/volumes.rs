@@ -2,7 +2,7 @@
 //! that axis is an image of its own, and groups of one convolution keep the images apart.
 
 use super::inputs::{Added, Inputs, unsupported};
-use super::windows::{Filters, Window, convolved, groups};
+use super::windows::{ConvolutionWeights, Window, convolved, groups};
 use crate::network::Sides;
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
@@ -30,7 +30,7 @@ pub(super) fn conv<'a>(
         .fold_budget
         .spend(weight.values.len().saturating_mul(images))?;
     let [first, second] = others(flat);
-    let filters = Filters {
+    let filters = ConvolutionWeights {
         values: inputs.required(1, &weight.dims)?.repeat(images),
         bias: inputs.floats(2, &[channels])?.map(|b| b.repeat(images)),
         channels: channels.saturating_mul(images),

@@ -35,7 +35,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
         _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims())),
     };
     let window = window(node, kernel, size)?;
-    let filters = Filters {
+    let filters = ConvolutionWeights {
         values: inputs.required(1, &weight.dims)?,
         bias: inputs.floats(2, &[channels])?,
         channels,
@@ -47,7 +47,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
 }
 
 /// The weights of a convolution, `[channels, per_group, height, width]`.
-pub(super) struct Filters {
+pub(super) struct ConvolutionWeights {
     pub(super) values: Vec<f32>,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) channels: usize,
@@ -66,10 +66,10 @@ pub(super) fn convolved<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,
-    filters: Filters,
+    filters: ConvolutionWeights,
     window: Window,
 ) -> Added {
-    let Filters {
+    let ConvolutionWeights {
         values,
         bias,
         channels,
