@@ -35,8 +35,8 @@ EXCEPTIONS = {
         "test_constantofshape_int_shape_zero", "test_shape_start_greater", "test_triu_zero", "test_tril_zero"],
     "it takes no input": ["OptionalHasElement", "OptionalGetElement", "test_constant"],
     "training": ["Momentum", "Adam", "Adagrad", "Gradient", "test_training_dropout", "test_batchnorm_", "Dropout"],
-    "random numbers": ["Bernoulli", "RandomUniformLike"],
-    "text, images and trees": ["ImageDecoder", "TfIdfVectorizer", "TreeEnsemble", "LabelEncoder", "ArrayFeatureExtractor"],
+    "random numbers": ["Bernoulli", "RandomUniformLike", "test_bernoulli"],
+    "text, images and trees": ["ImageDecoder", "TfIdfVectorizer", "TreeEnsemble", "LabelEncoder", "ArrayFeatureExtractor", "Binarizer"],
     "loops whose length values say": ["Loop", "Scan", "SequenceMap", "test_range_"],
     "operators of version 1": ["Not"],
     "integers of more than 24 bits": ["BitCast", "test_bitwise", "test_bitshift", "BitwiseNot", "BitwiseAnd"],
@@ -44,8 +44,14 @@ EXCEPTIONS = {
         "GridSample", "AffineGrid", "DeformConv", "RoiAlign", "Col2Im", "MaxUnpool", "MaxRoiPool", "Det", "DFT", "STFT",
         "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", "CenterCropPad", "ReverseSequence",
         "TensorScatter", "LinearAttention", "FlexAttention", "CausalConvWithState", "test_maxpool_with_argmax",
-        "test_resize_tf_crop"],
+        "test_resize_tf_crop", "test_convtranspose_3d", "test_dequantizelinear_blocked", "test_quantizelinear_blocked",
+        "test_einsum_batch_diagonal", "MeanVarianceNormalization", "test_wrap_pad", "test_causal_conv_with_state",
+        "test_linear_attention", "test_flexattention"],
+    "sums in another order": ["test_dft_inverse"],
+    "ONNX Runtime answers otherwise too": [
+        "test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners"],
 }
+UNKNOWN = "not known"
 TYPES = {
     "bool": "BOOL", "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
     "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
@@ -166,7 +172,7 @@ def cause(test: str, operator: str) -> str:
     for why, names in EXCEPTIONS.items():
         if any(name == operator or test.startswith(name) for name in names if name):
             return why
-    return "not known"
+    return UNKNOWN
 
 
 def main() -> int:
@@ -183,14 +189,14 @@ def main() -> int:
         operator, why = result
         all_tests[operator] += 1
         passed[operator] += why is None
-        if why:
-            causes[cause(folder.name, operator)] += 1
-        if why and asked.list:
+        known = cause(folder.name, operator) if why else ""
+        causes[known] += bool(why)
+        if why and (asked.list or known == UNKNOWN):
             print(f"{folder.name}: {why}", flush=True)
     for operator in sorted(all_tests):
         print(f"{operator:28} {passed[operator]:4} of {all_tests[operator]:4}")
     print(f"{sum(passed.values())} of {sum(all_tests.values())} pass, {left_out} left out")
-    for why, count in causes.most_common():
+    for why, count in (+causes).most_common():
         print(f"{count:4} fail: {why}")
     return 0
 
