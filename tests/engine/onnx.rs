@@ -244,6 +244,7 @@ fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
         ("padded", "Conv_c", "padding of 30000"),
         ("padded_far", "Conv_c", "padding of 2147483646"),
         ("directions", "LSTM", "expected 1 or 2 directions"),
+        ("columns_far", "Col2Im_c", "columns of [1, 1, 4]"),
         ("hollow", "tensor `w`", "[1099511627776, 0]"),
         ("hollow_far", "Expand_e", budget),
     ] {
@@ -409,6 +410,9 @@ fn damaged_files_are_refused_or_read_and_never_end_the_process() {
         "ranks",
         "scattered",
         "rows",
+        "volumes",
+        "places",
+        "fourier",
     ] {
         let bytes = fs::read(file(&format!("{name}.onnx"))).expect("bytes");
         for at in (0..bytes.len()).step_by(3) {

@@ -4,7 +4,7 @@ use super::activation::{NumberType, Value};
 use super::error::{NodeFault, OnnxError};
 use super::fold::{eye, fold};
 use super::node::Node;
-use super::tensor::{Constant, Values};
+use super::tensor::{Constant, Values, are_bounded};
 
 pub(super) fn failed(node: Node<'_>, fault: NodeFault) -> OnnxError {
     OnnxError::Node {
@@ -29,6 +29,21 @@ pub(super) fn folded(
     node: Node<'_>,
     inputs: &[Option<Value>],
 ) -> Option<Result<Vec<Constant>, NodeFault>> {
+    made(node, inputs).map(|constants| constants.and_then(bounded))
+}
+
+/// Checks that no constant has dimensions that ask for much where it has no values.
+fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
+    match made.iter().find(|constant| !are_bounded(&constant.dims)) {
+        None => Ok(made),
+        Some(of) => Err(NodeFault::Shapes(format!(
+            "{:?} are too many values",
+            of.dims
+        ))),
+    }
+}
+
+fn made(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>, NodeFault>> {
     let dims = inputs.first().and_then(|of| of.as_ref()?.dims());
     match (node.operator()?, dims) {
         ("Constant", _) => return Some(value(node).map(|c| vec![c])),

@@ -4,7 +4,6 @@ use super::activation::Value;
 use super::batch::{self, BatchFault, Batched, Followed, FollowedAnswers, FollowedOperand, mixes};
 use super::constants::{failed, folded, shapes};
 use super::error::{OnnxError, Unsupported};
-use super::import::bounded;
 use super::layout::Layout;
 use super::node::Node;
 use super::partial::PartialNetwork;
@@ -78,7 +77,7 @@ impl<'a> PartialNetwork<'a> {
         );
         let of_all: Vec<Option<Value>> = of_all.collect();
         self.growth_is_bounded(node, &of_all)?;
-        let found = match folded(node, &of_all).map(|made| made.and_then(bounded)) {
+        let found = match folded(node, &of_all) {
             Some(Ok(constants)) => {
                 let count = constants.iter().map(|c| c.values.len()).sum();
                 let spent = self.fold_budget.spend(count);

@@ -14,7 +14,6 @@ use super::operators;
 use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
 use super::proto::{DimensionProto, ValueInfoProto};
-use super::tensor::{Constant, are_bounded};
 use crate::network::{Graph, Shape, Unary, Weights};
 
 /// A network, its weights, and what it takes and answers.
@@ -110,17 +109,6 @@ impl OnnxModel {
             Err(_) if !is_asked => PartialNetwork::taking(self, &inputs, 0)?.complete(inputs, None),
             by_row => by_row,
         }
-    }
-}
-
-/// Checks that no constant has dimensions that ask for much where it has no values.
-pub(super) fn bounded(made: Vec<Constant>) -> Result<Vec<Constant>, NodeFault> {
-    match made.iter().find(|constant| !are_bounded(&constant.dims)) {
-        None => Ok(made),
-        Some(of) => Err(NodeFault::Shapes(format!(
-            "{:?} are too many values",
-            of.dims
-        ))),
     }
 }
 
@@ -237,8 +225,7 @@ impl<'a> PartialNetwork<'a> {
         }
         self.growth_is_bounded(node, &inputs)?;
         if let Some(folded) = folded(node, &inputs) {
-            let constants = folded.and_then(bounded);
-            let constants = constants.map_err(|fault| failed(node, fault))?;
+            let constants = folded.map_err(|fault| failed(node, fault))?;
             let made = constants.iter().map(|c| c.values.len()).sum();
             match (node.operator(), node.outputs().first()) {
                 // Its values are the file's own.

@@ -132,6 +132,13 @@ pub(super) fn sizes(constant: &Constant) -> Result<Vec<usize>, NodeFault> {
     sizes.collect::<Result<_, _>>().map_err(wrong)
 }
 
+/// Returns the axis of a Fourier transform, which is an input from opset 20 on.
+pub(super) fn transformed_axis(node: Node<'_>, given: Option<&[i64]>) -> i64 {
+    let default = if node.opset < 20 { 1 } else { -2 };
+    let written = given.and_then(|axes| axes.first().copied());
+    written.or_else(|| node.integer("axis")).unwrap_or(default)
+}
+
 /// Returns the axes that a node reduces, ascending: those written, or all. `None` where it
 /// leaves its input as it is.
 ///

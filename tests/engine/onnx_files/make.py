@@ -970,6 +970,9 @@ def hostile():
     model("expanded", [node("Expand", ["one", "many"], "e"), node("Gather", ["e", "first"], "f"),
                        node("Cast", ["f"], "g", to=FLOATS), node("Add", ["x", "g"], "y")],
           [constant("one", np.int64(1)), constant("many", np.array([2**28])), constant("first", np.array([0]))], (4,), 4)
+    # Their windows would be 2 ** 64 and more.
+    model("columns_far", [node("Col2Im", ["x", "many", "window"], "c", pads=[2**32 - 1] * 4), flat],
+          [constant("many", np.array([2**23, 2**23])), constant("window", np.array([1, 1]))], (1, 4), 4, opset=18)
     nodes, last = [], "x"
     for number, size in enumerate([8192, 8191, 8192, 8191]):
         nodes.append(node("Resize", [last, "", "", f"size{number}"], f"r{number}", mode="linear"))

@@ -8,7 +8,7 @@ use super::{moves, products};
 use crate::onnx::fold::axes;
 use crate::onnx::kinds;
 use crate::onnx::node::axis;
-use crate::onnx::shapes::reduced_axes;
+use crate::onnx::shapes::{reduced_axes, transformed_axis};
 use crate::onnx::tensor::Constant;
 
 pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
@@ -28,7 +28,9 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
                 false => Ok(vec![of.operand(0)?.batched.cloned()]),
             }
         }
-        "DFT" => along(of, written_axis(of, -2)?),
+        // The parts of a number lie along the last axis.
+        "DFT" if of.sample_place(0)?.axis + 1 == of.rank(0)? => mixes(of.sample_place(0)?.axis),
+        "DFT" => along(of, axis(transformed(of)?, of.rank(0)?)?),
         "ArgMax" | "ArgMin" => reduced(of, &[written_axis(of, 0)?]),
         _ if operator.starts_with("Reduce") => {
             let over = reduced_axes(of.node, axes(of.node, &of.constants()), of.rank(0)?)?;
@@ -167,25 +169,20 @@ fn written_axis(of: &Followed<'_, '_>, default: i64) -> Result<usize, BatchFault
             let given = of.operand(1)?.constant.and_then(Constant::as_integers);
             given.and_then(|axes| axes.first().copied())
         }
-        Some("DFT") => transformed(of)?,
         _ => of.node.integer("axis"),
     };
     Ok(axis(given.unwrap_or(default), of.rank(0)?)?)
 }
 
-/// Returns the written axis of a Fourier transform, an attribute before opset 20.
-fn transformed(of: &Followed<'_, '_>) -> Result<Option<i64>, BatchFault> {
-    if of.node.opset < 20 {
-        return Ok(Some(of.node.integer("axis").unwrap_or(1)));
-    }
-    let given = of.operands.get(2).and_then(Option::as_ref);
-    Ok(match given {
-        None => None,
+/// Returns the axis of a Fourier transform.
+fn transformed(of: &Followed<'_, '_>) -> Result<i64, BatchFault> {
+    match of.operands.get(2).and_then(Option::as_ref) {
+        None => Ok(transformed_axis(of.node, None)),
         Some(axes) => match axes.constant.and_then(Constant::as_integers) {
-            Some([axis]) => Some(*axis),
-            _ => return Err(depends()),
+            Some(axes) => Ok(transformed_axis(of.node, Some(axes))),
+            None => Err(depends()),
         },
-    })
+    }
 }
 
 /// Works along one axis, which stays.

@@ -6,6 +6,7 @@ use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::shapes::sizes;
 use crate::onnx::tensor::{Constant, Values};
 
 /// The most positions of a window; the values of each are moved by themselves.
@@ -32,7 +33,7 @@ pub(super) fn image<'a>(
     if taps > MOST_TAPS {
         return unsupported(format!("windows of more than {MOST_TAPS} positions"));
     }
-    if rows % taps != 0 || columns.windows().map(|n| n.iter().product()) != Some(windows) {
+    if rows % taps != 0 || columns.windows().and_then(|[a, b]| a.checked_mul(b)) != Some(windows) {
         return Err(wrong());
     }
     let channels = rows / taps;
@@ -63,17 +64,11 @@ pub(super) fn image<'a>(
 
 /// Returns a height and a width that the file holds.
 fn pair(inputs: &Inputs<'_>, n: usize) -> Result<[usize; 2], Refusal> {
-    let given = inputs.integers(n)?.ok_or(NodeFault::NoInput(n))?;
-    let sizes: Option<Vec<usize>> = given
-        .iter()
-        .map(|&size| {
-            usize::try_from(size)
-                .ok()
-                .filter(|s| (1..1 << 24).contains(s))
-        })
-        .collect();
-    match sizes.as_deref() {
-        Some(&[height, width]) => Ok([height, width]),
+    let given = sizes(inputs.constant(n)?.ok_or(NodeFault::NoInput(n))?)?;
+    match given[..] {
+        [height, width] if [height, width].iter().all(|s| (1..1 << 24).contains(s)) => {
+            Ok([height, width])
+        }
         _ => unsupported(format!("sizes of {given:?}, not a height and a width")),
     }
 }

@@ -6,6 +6,7 @@ use super::dense::Dense;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::PartialNetwork;
+use crate::onnx::shapes::transformed_axis;
 
 /// `DFT`: numbers lie along the last axis, as one real value or as the two of a complex one.
 pub(super) fn transform<'a>(
@@ -15,10 +16,7 @@ pub(super) fn transform<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let rank = x.dims().len();
-    let default = if node.opset < 20 { 1 } else { -2 };
-    let written = inputs.integers(2)?.and_then(|axes| axes.first().copied());
-    let along = written.or_else(|| node.integer("axis")).unwrap_or(default);
-    let along = axis(along, rank)?;
+    let along = axis(transformed_axis(node, inputs.integers(2)?), rank)?;
     let parts = x.dims().last().copied().unwrap_or_default();
     if along + 1 >= rank || !(1..=2).contains(&parts) {
         return unsupported(format!("a transform along axis {along} of {:?}", x.dims()));

@@ -2,7 +2,7 @@
 //! that axis is an image of its own, and groups of one convolution keep the images apart.
 
 use super::inputs::{Added, Inputs, unsupported};
-use super::windows::{ConvolutionWeights, Window, convolved, groups};
+use super::windows::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use crate::network::Sides;
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
@@ -18,13 +18,13 @@ pub(super) fn conv<'a>(
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let (&[1, c, _, _, _], &[channels, per_group, depth, height, width]) =
-        (x.dims(), &weight.dims[..])
+    let (&[1, c, _, _, _], &[channels, _, depth, height, width]) = (x.dims(), &weight.dims[..])
     else {
         return unsupported(format!("its input of {:?} is no volume", x.dims()));
     };
     let window = VolumeWindow::new(node, [depth, height, width])?;
     let flat = window.flat()?;
+    check_groups(node, &weight.dims, c)?;
     let images = x.dims()[2 + flat];
     network
         .fold_budget
@@ -34,7 +34,6 @@ pub(super) fn conv<'a>(
         values: inputs.required(1, &weight.dims)?.repeat(images),
         bias: inputs.floats(2, &[channels])?.map(|b| b.repeat(images)),
         channels: channels.saturating_mul(images),
-        per_group,
         kernel: Sides {
             height: window.kernel[first],
             width: window.kernel[second],

@@ -24,9 +24,9 @@ pub(super) fn conv<'a>(
 fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
     let x = network.input(node, inputs, 0)?;
     let weight = inputs.constant(1)?.ok_or(NodeFault::NoInput(1))?;
-    let (channels, per_group, kernel) = match weight.dims[..] {
-        [channels, per_group, width] => (channels, per_group, Sides { height: 1, width }),
-        [channels, per_group, height, width] => (channels, per_group, Sides { height, width }),
+    let (channels, kernel) = match weight.dims[..] {
+        [channels, _, width] => (channels, Sides { height: 1, width }),
+        [channels, _, height, width] => (channels, Sides { height, width }),
         _ => return unsupported("weights that are not of three to five dimensions"),
     };
     let size = match *x.dims() {
@@ -35,25 +35,36 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
         _ => return unsupported(format!("its input of {:?} is no batch of images", x.dims())),
     };
     let window = window(node, kernel, size)?;
+    check_groups(node, &weight.dims, x.dims()[1])?;
     let filters = ConvolutionWeights {
         values: inputs.required(1, &weight.dims)?,
         bias: inputs.floats(2, &[channels])?,
         channels,
-        per_group,
         kernel,
         groups: groups(node),
     };
     convolved(network, node, &x, filters, window)
 }
 
-/// The weights of a convolution, `[channels, per_group, height, width]`.
+/// The weights of a convolution, `[channels, of a group, height, width]`, which fit its input.
 pub(super) struct ConvolutionWeights {
     pub(super) values: Vec<f32>,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) channels: usize,
-    pub(super) per_group: usize,
     pub(super) kernel: Sides,
     pub(super) groups: usize,
+}
+
+/// Checks that weights `[channels, per_group, ...]` fit an input of so many channels.
+pub(super) fn check_groups(node: Node<'_>, dims: &[usize], inputs: usize) -> Result<(), NodeFault> {
+    let groups = groups(node);
+    match groups > 0 && dims[1].checked_mul(groups) == Some(inputs) {
+        true => Ok(()),
+        false => {
+            let why = format!("weights of {dims:?} in {groups} groups for {inputs} channels");
+            Err(NodeFault::Shapes(why))
+        }
+    }
 }
 
 /// Reads the number of groups; one that cannot be is 0.
@@ -73,7 +84,6 @@ pub(super) fn convolved<'a>(
         values,
         bias,
         channels,
-        per_group,
         kernel,
         groups,
     } = filters;
@@ -93,12 +103,7 @@ pub(super) fn convolved<'a>(
         let made = dense.add(network, node, &row)?;
         return network.reshaped(node, &made, &[1, channels, 1, 1]);
     }
-    let (picture, [c, height, _]) = pixels(network, node, x)?;
-    if groups == 0 || per_group.checked_mul(groups) != Some(c) {
-        let dims = [channels, per_group, kernel.height, kernel.width];
-        let why = format!("weights of {dims:?} in {groups} groups for {c} channels");
-        return Err(NodeFault::Shapes(why).into());
-    }
+    let (picture, [_, height, _]) = pixels(network, node, x)?;
     let (picture, padding) = padded(network, node, picture, window.pads)?;
     let [stride, across] = window.strides;
     let reach = (kernel.height - 1).saturating_mul(window.dilation) + 1;
