@@ -184,9 +184,9 @@ fn the_most_urgent_request_goes_first_and_one_too_many_is_refused() {
 #[test]
 fn a_request_that_waits_too_long_is_rejected() {
     // The first one may wait for as long as a busy machine takes to begin it.
-    let queue = Queue::of("{ timeout_ms = 3600000, shorter = true }");
+    let queue = Queue::of("{ levels = 2, default = 1, level = { 2 = { timeout_ms = 1 } } }");
     let first = queue.occupy();
-    let late = queue.send(1.0, json!({"timeout": 1000}));
+    let late = queue.send(1.0, json!({"priority": 2}));
     let late = late.join().expect("an answer");
     assert_eq!(late.status, 503, "{late:?}");
     let expected = "it waited in the queue longer than its model lets requests wait";
