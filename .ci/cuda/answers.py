@@ -61,7 +61,7 @@ def networks():
 def reloads():
     (line,) = lines()
     print(line)
-    bad = [key for key in ("lost", "doubled", "different", "leaked") if line[key]]
+    bad = [key for key in ("lost", "doubled", "different", "leaked", "left") if line[key]]
     if bad or not line["requests"]:
         sys.exit(f"expected none: {', '.join(bad)}")
 

@@ -57,7 +57,8 @@ pub fn run(words: &[String]) -> Result<()> {
         "used_before": before,
         "used_after": after,
         "used_without": without,
-        "leaked": left.saturating_sub(without),
+        "leaked": after.saturating_sub(before),
+        "left": left.saturating_sub(without),
     });
     println!("{line}");
     Ok(())

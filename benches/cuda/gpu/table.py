@@ -142,9 +142,9 @@ def weights(rows):
 
 def reloads(rows):
     for line in of(rows, "reloads"):
-        counts = [line[key] for key in ("lost", "doubled", "different", "leaked")]
+        counts = [line[key] for key in ("lost", "doubled", "different", "leaked", "left")]
         figure = ", ".join(map(str, counts)) + f" of {line['requests']} requests"
-        return [judged("200 reloads: lost, doubled, different, leaked", figure, "0, 0, 0, 0", not any(counts))]
+        return [judged("200 reloads: lost, doubled, different, leaked, left", figure, "0, 0, 0, 0, 0", not any(counts))]
     return [("200 reloads", MISSING, "NO")]
 
 
