@@ -92,6 +92,14 @@ impl Activation {
         self.under(self.layout.transposed(axes))
     }
 
+    /// Returns the value seen with its axes in the order that [`transposed`](Self::transposed) by
+    /// `axes` had before.
+    pub(super) fn transposed_back(&self, axes: &[usize]) -> Self {
+        let place = |axis| axes.iter().position(|a| *a == axis).unwrap_or(axis);
+        let back: Vec<usize> = (0..axes.len()).map(place).collect();
+        self.transposed(&back)
+    }
+
     /// Returns the value with its last two axes exchanged.
     pub(super) fn turned(&self) -> Self {
         let rank = self.dims().len();

@@ -57,8 +57,7 @@ pub(super) fn transform<'a>(
     let made = dense.add(network, node, &rows)?;
     dims.extend([frequencies, 2]);
     let made = network.reshaped(node, &made, &dims)?;
-    let back = (0..rank).map(|a| order.iter().position(|o| *o == a).unwrap_or(a));
-    Ok(made.transposed(&back.collect::<Vec<_>>()))
+    Ok(made.transposed_back(&order))
 }
 
 /// The matrix of a transform, `[frequencies, 2, length, parts]`.

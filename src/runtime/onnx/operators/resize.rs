@@ -85,8 +85,7 @@ fn mixed<'a>(
         features,
     };
     let made = dense.add(network, node, &x.transposed(&order))?;
-    let back = (0..order.len()).map(|a| order.iter().position(|o| *o == a).unwrap_or(a));
-    Ok(made.transposed(&back.collect::<Vec<_>>()))
+    Ok(made.transposed_back(&order))
 }
 
 /// Reads scales or sizes.
