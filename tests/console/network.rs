@@ -106,6 +106,22 @@ fn show_has_all_that_others_need_to_build_the_same_network() {
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("synthetic weights"), "{text}");
     assert!(text.contains("layer4.2.conv3"), "{text}");
+    assert!(!text.contains("plan for a processor"), "{text}");
+}
+
+#[test]
+fn show_prints_the_plan_that_is_asked_for() {
+    let file = layers("plan");
+    let asked = ["network", "show", &file, "--shape", "1,5,5", "--plan"];
+    let report = json(&[&asked[..], &["--format", "json"]].concat());
+    let steps = report["plan"]["steps"].as_array().expect("steps");
+    let methods: Vec<_> = steps.iter().filter_map(|s| s["method"].as_str()).collect();
+    assert!(!methods.contains(&"candle"), "{methods:?}");
+    assert_eq!(steps[0]["ends"][0], "norm", "{}", steps[0]);
+    assert!(steps[0]["flops"].as_f64() > Some(0.0), "{}", steps[0]);
+    let text = String::from_utf8(divisi(&asked).stdout).expect("text");
+    assert!(text.contains("plan for a processor with"), "{text}");
+    assert!(text.contains("0 of them by Candle"), "{text}");
 }
 
 #[test]

@@ -289,6 +289,14 @@ fn all_nodes_that_cannot_be_computed_are_named_at_once() {
 }
 
 #[test]
+fn a_node_that_does_not_fit_does_not_hide_what_else_is_wrong() {
+    let error = network("faulty.onnx", None).expect_err("two faults").to_string();
+    for said in ["2 nodes", "MatMul_a", "RandomNormalLike_b"] {
+        assert!(error.contains(said), "no `{said}` in: {error}");
+    }
+}
+
+#[test]
 fn all_nodes_that_do_not_take_the_types_of_their_inputs_are_named_at_once() {
     let error = network("mistyped.onnx", None).expect_err("types that do not fit");
     let text = error.to_string();
@@ -359,6 +367,36 @@ fn values_beside_the_model_are_read_from_its_folder_alone() {
         .expect_err("too short")
         .to_string();
     assert!(error.contains("expected"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn values_behind_a_link_out_of_the_folder_are_refused_as_such() {
+    let place = tempfile::tempdir().expect("a folder");
+    let model = place.path().join("vectors.onnx");
+    fs::copy(file("vectors.onnx"), &model).expect("copied");
+    let link = place.path().join("vectors.onnx.data");
+    std::os::unix::fs::symlink(file("vectors.onnx.data"), link).expect("linked");
+    let opened = OnnxModel::open(&model).and_then(|model| model.network(None));
+    let error = opened.expect_err("outside").to_string();
+    assert!(error.contains("a link out of the model's folder"), "{error}");
+}
+
+#[test]
+fn one_of_several_outputs_can_be_chosen() {
+    let open = || OnnxModel::open(&file("two.onnx")).expect("opens");
+    let whole = open().network(None).expect("both outputs");
+    let [first, second] = &whole.outputs[..] else {
+        panic!("expected two outputs, found {:?}", whole.outputs);
+    };
+    for output in [first, second] {
+        let one = open().answering(&output.name).and_then(|model| model.network(None));
+        let one = one.expect("one output");
+        assert_eq!(one.outputs, [output.clone()]);
+        assert!(one.graph.nodes().len() <= whole.graph.nodes().len());
+    }
+    let error = open().answering("none").expect_err("no such output").to_string();
+    assert!(error.contains(&format!("expected {}, {}", first.name, second.name)), "{error}");
 }
 
 #[test]
@@ -465,4 +503,31 @@ fn a_member_of_a_manifest_may_be_a_model() {
             .contains("ensemble.toml:12: members.weights: expected none"),
         "{error}"
     );
+}
+
+#[test]
+fn a_member_names_an_output_of_its_file_or_is_told_which_there_are() {
+    let place = tempfile::tempdir().expect("a folder");
+    for name in ["vectors.onnx", "vectors.onnx.data"] {
+        fs::copy(file(name), place.path().join(name)).expect("copied");
+    }
+    let read = |network: &str| {
+        let manifest = format!(
+            "name = \"one\"\nclasses = 4\ninput = {{ shape = [12] }}\n\n\
+             [[members]]\nname = \"theirs\"\nnetwork = {{ {network} }}\n"
+        );
+        fs::write(place.path().join("ensemble.toml"), manifest).expect("written");
+        Ensemble::read(&Files::at(place.path())).map_err(|error| error.to_string())
+    };
+    let known = network("vectors.onnx", None).expect("opens").outputs[0].name.clone();
+    read(&format!("file = \"vectors.onnx\", output = \"{known}\"")).expect("an ensemble");
+    for (network, expected) in [
+        ("file = \"vectors.onnx\", output = \"none\"", &*format!("expected {known}")),
+        ("file = \"vectors.onnx\", output = 1", "expected names"),
+        ("file = \"vectors.onnx\", outputs = \"y\"", "found `outputs`"),
+        ("file = \"own.toml\", output = \"y\"", "a file of layers has one"),
+    ] {
+        let error = read(network).expect_err(network);
+        assert!(error.contains(expected), "{network}: {error}");
+    }
 }

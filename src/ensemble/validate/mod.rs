@@ -5,6 +5,7 @@ mod boxes;
 mod images;
 mod input;
 mod members;
+mod network_file;
 mod networks;
 mod steps;
 mod tensors;

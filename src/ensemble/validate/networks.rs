@@ -12,6 +12,7 @@ use crate::onnx::{OnnxModel, OnnxNetwork};
 use crate::tensor::{Signature, TensorSpec};
 
 use super::input::{self, SampleInput};
+use super::network_file::NetworkFile;
 use super::tensors::{self, TakenNetwork};
 
 /// A member's network, its weights where its file holds them, and what it takes of a sample.
@@ -34,15 +35,8 @@ impl MemberNetwork {
         let fail = |why: String| source.wrong(at, format!("network of `{}`: {why}", table.name));
         let spec = table.network.get_ref();
         let tensors = sample.signature();
-        let read = match (spec.get("file"), &tensors) {
-            (Some(toml::Value::String(file)), _) if spec.len() == 1 => {
-                from_file(source.files, file, input, tensors.as_ref())?
-            }
-            (Some(_), _) => {
-                return Err(fail(
-                    "expected `file` alone, the name of a file of layers or of ONNX".into(),
-                ));
-            }
+        let read = match (NetworkFile::read(spec).map_err(fail)?, &tensors) {
+            (Some(file), _) => from_file(source.files, file, input, tensors.as_ref())?,
             (None, Some(_)) => return Err(fail(tensors::NO_BUILDER.into())),
             (None, None) if matches!(answers, AnswerKind::Boxes { .. }) => {
                 let why = "expected a file of layers or of ONNX, since the answers are boxes";
@@ -81,10 +75,10 @@ impl MemberNetwork {
             None => sample.input.clone(),
             Some(own) => input::model(source, own, sample)?,
         };
-        let read = match spec.get("file") {
-            Some(toml::Value::String(file)) if spec.len() == 1 && file.ends_with(".onnx") => {
+        let read = match NetworkFile::read(spec).map_err(fail)? {
+            Some(file) if file.is_onnx() => {
                 let shape = table.input.as_ref().map(|_| input.shape);
-                let read = model(source.files, file)?.network(shape);
+                let read = file.model(source.files)?.network(shape);
                 let OnnxNetwork { graph, weights, .. } = read.map_err(|e| fail(e.to_string()))?;
                 MemberNetwork {
                     input,
@@ -93,10 +87,7 @@ impl MemberNetwork {
                     own: Some(weights),
                 }
             }
-            Some(toml::Value::String(file)) if spec.len() == 1 => {
-                from_file(source.files, file, input, None)?
-            }
-            Some(_) => return Err(fail("expected `file` alone".into())),
+            Some(file) => from_file(source.files, file, input, None)?,
             None => built(spec, input, answers.width()).map_err(fail)?,
         };
         let signature = read.graph.signature();
@@ -126,7 +117,7 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
             }
             _ => match &graph.signature().outputs[..] {
                 several @ [_, _, ..] => Err(format!(
-                    "expected one output for {answers}, found {}; export that one alone",
+                    "expected one output for {answers}, found {}; name it in `network`: {{ file = ..., output = \"...\" }}",
                     listed(several)
                 )),
                 _ => Ok(graph),
@@ -157,27 +148,27 @@ fn shaped(graph: Graph, answers: AnswerKind) -> Result<Graph, String> {
 /// Reads a file of layers, or one of ONNX by its name's end.
 fn from_file(
     files: &Files,
-    file: &str,
+    file: NetworkFile<'_>,
     input: Input,
     tensors: Option<&Signature>,
 ) -> Result<MemberNetwork, EnsembleError> {
     let wrong = |reason: String| EnsembleError::File {
-        file: files.display(file),
+        file: files.display(file.name),
         reason,
     };
-    if !file.ends_with(".onnx") {
+    if !file.is_onnx() {
         if tensors.is_some() {
             let why = "a file of layers takes one tensor; the ensemble's input has named ones";
             return Err(wrong(why.into()));
         }
         return Ok(MemberNetwork {
-            graph: layers(files, file, input.shape)?,
+            graph: layers(files, file.name, input.shape)?,
             by_length: None,
             own: None,
             input,
         });
     }
-    let model = model(files, file)?;
+    let model = file.model(files)?;
     let TakenNetwork {
         network,
         by_length,
@@ -219,18 +210,6 @@ fn of_one_tensor(model: &OnnxModel, shape: Shape) -> Result<OnnxNetwork, String>
 fn listed(tensors: &[TensorSpec]) -> String {
     let each = tensors.iter().map(|spec| format!("`{}` {spec}", spec.name));
     each.collect::<Vec<_>>().join(", ")
-}
-
-/// Decodes a file of ONNX.
-pub(super) fn model(files: &Files, file: &str) -> Result<OnnxModel, EnsembleError> {
-    let model = match files.path(file) {
-        Some(path) => OnnxModel::open(&path),
-        None => OnnxModel::from_bytes(files.read(file)?),
-    };
-    model.map_err(|error| EnsembleError::File {
-        file: files.display(file),
-        reason: error.to_string(),
-    })
 }
 
 fn layers(files: &Files, file: &str, input: Shape) -> Result<Graph, EnsembleError> {

@@ -11,7 +11,7 @@ use crate::ensemble::{Member, TextInput};
 use crate::tensor::{Dimension, TensorSpec};
 
 use super::input::SampleInput;
-use super::networks;
+use super::network_file::NetworkFile;
 use super::tensors::{self, TextLengths};
 
 /// The most tokens of a sample.
@@ -169,16 +169,14 @@ fn taken(
     let mut specs: Vec<TensorSpec> = Vec::new();
     for table in manifest.members.get_ref() {
         let (member, at) = (table.get_ref(), table.get_ref().network.span().start);
-        let file = match member.network.get_ref().get("file") {
-            Some(toml::Value::String(file)) if file.ends_with(".onnx") => file,
-            _ => {
-                let why = format!("network of `{}`: {}", member.name, tensors::NO_BUILDER);
-                return Err(source.wrong(at, why));
-            }
+        let wrong = |why: String| source.wrong(at, format!("network of `{}`: {why}", member.name));
+        let file = NetworkFile::read(member.network.get_ref()).map_err(wrong)?;
+        let Some(file) = file.filter(|file| file.is_onnx()) else {
+            return Err(wrong(tensors::NO_BUILDER.into()));
         };
-        let inputs = networks::model(source.files, file)?.written_inputs();
+        let inputs = file.model(source.files)?.written_inputs();
         let inputs = inputs.map_err(|e| EnsembleError::File {
-            file: source.files.display(file),
+            file: source.files.display(file.name),
             reason: e.to_string(),
         })?;
         for spec in inputs {

@@ -115,6 +115,9 @@ fn files_of(written: &toml::Table, files: &Files) -> Result<MemberFiles, &'stati
         Ok(path.canonicalize().unwrap_or(path))
     };
     let file = text(network, "file");
+    if text(network, "output").is_some() {
+        return Err("it answers by one of its network's outputs");
+    }
     if let Some(onnx) = file.as_ref().filter(|file| file.ends_with(".onnx")) {
         return Ok(MemberFiles::Onnx(path(onnx)?));
     }

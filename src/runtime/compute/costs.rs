@@ -165,7 +165,7 @@ fn occupies_device(kernel: StepKernel) -> bool {
     )
 }
 
-fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
+pub(super) fn step_work(graph: &Graph, step: &FusedStep) -> OpWork {
     let read: usize = step.reads().map(|v| elements(graph, v)).sum();
     let written = elements(graph, step.output);
     OpWork {

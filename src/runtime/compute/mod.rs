@@ -21,6 +21,7 @@ mod lowered;
 mod misses;
 mod padding;
 mod plan;
+mod planned;
 mod predictor;
 pub mod reference;
 mod shared;
@@ -39,6 +40,7 @@ pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
+pub use planned::{StepSummary, planned_steps};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,

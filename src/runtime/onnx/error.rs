@@ -101,6 +101,14 @@ pub enum ModelFault {
         /// The names of the inputs.
         known: Vec<String>,
     },
+    /// One output was asked for that is not there.
+    #[error("no output is named `{name}`, expected {}", .known.join(", "))]
+    NoSuchOutput {
+        /// The name that was asked for.
+        name: String,
+        /// The names of the outputs.
+        known: Vec<String>,
+    },
     /// An input holds no numbers.
     #[error("input `{name}`: expected a tensor of numbers, found {found}")]
     InputType {
@@ -230,6 +238,12 @@ pub enum TensorFault {
     /// The values lie in a file that may not be read.
     #[error("its values lie in `{0}`, which is not a path inside of the model's folder")]
     Outside(String),
+    /// The values lie in a file that a link leads out of the model's folder to.
+    #[error(
+        "its values lie in `{0}`, a link out of the model's folder; copy the file in its place \
+         (in a cache of Hugging Face: download with `--local-dir`)"
+    )]
+    Linked(String),
     /// The values lie in another file, and the model was not read from a folder.
     #[error("its values lie in `{0}`, but the model was not read from a folder")]
     NoFolder(String),

@@ -145,8 +145,10 @@ impl<'a> PartialNetwork<'a> {
             }
         }
         self.check_outputs();
-        if !self.unsupported.is_empty() {
-            return Err(OnnxError::Unsupported(self.unsupported));
+        match (self.unsupported.len(), self.fault.take()) {
+            (0, _) => {}
+            (1, Some(only)) => return Err(only),
+            _ => return Err(OnnxError::Unsupported(self.unsupported)),
         }
         if let Some(size) = size.filter(|_| !self.answers_by_row()) {
             return Err(OnnxError::Model(ModelFault::FixedBatch { size }));
@@ -319,7 +321,12 @@ impl<'a> PartialNetwork<'a> {
                 self.set(node, made.into_iter().map(Value::Activation).collect());
                 return Ok(());
             }
-            Err(Refusal::Fault(fault)) => return Err(failed(node, fault)),
+            // What else is wrong with the model is told with it.
+            Err(Refusal::Fault(fault)) => {
+                let why = fault.to_string();
+                self.fault.get_or_insert_with(|| failed(node, fault));
+                why
+            }
             Err(Refusal::Unsupported(why)) => why,
         };
         // A node that follows one which cannot be computed is not judged by it.

@@ -196,6 +196,22 @@ impl OnnxModel {
             .collect()
     }
 
+    /// Keeps one output, and of the nodes those that it depends on.
+    ///
+    /// # Errors
+    /// No output has the name.
+    pub fn answering(mut self, output: &str) -> Result<Self, OnnxError> {
+        let known: Vec<String> = self.outputs().map(str::to_owned).collect();
+        self.graph.output.retain(|kept| name_of(kept) == output);
+        match self.graph.output.is_empty() {
+            false => Ok(self),
+            true => Err(OnnxError::Model(ModelFault::NoSuchOutput {
+                name: output.to_owned(),
+                known,
+            })),
+        }
+    }
+
     /// Returns the names of the outputs.
     pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
         let outputs = self.graph.output.iter();

@@ -79,6 +79,8 @@ pub(super) struct PartialNetwork<'a> {
     /// The weights of the same file at another length; those that are equal are shared.
     pub(super) known: Option<&'a Weights>,
     pub(super) unsupported: Vec<Unsupported>,
+    /// The first of these whose node does not make sense.
+    pub(super) fault: Option<OnnxError>,
 }
 
 impl<'a> PartialNetwork<'a> {
@@ -112,6 +114,7 @@ impl<'a> PartialNetwork<'a> {
             numbers: HashMap::new(),
             known: None,
             unsupported: Vec::new(),
+            fault: None,
         }
     }
 

@@ -324,10 +324,9 @@ fn external(
 
 /// Opens the file `name` if it lies in `folder`, symbolic links followed.
 fn inside(folder: &Path, name: &str) -> Result<io::Result<File>, TensorFault> {
-    let outside = || TensorFault::Outside(name.to_owned());
     let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
     if name.is_empty() || !Path::new(name).components().all(normal) {
-        return Err(outside());
+        return Err(TensorFault::Outside(name.to_owned()));
     }
     let real = |path: &Path| path.canonicalize();
     let folder = if folder.as_os_str().is_empty() {
@@ -341,7 +340,7 @@ fn inside(folder: &Path, name: &str) -> Result<io::Result<File>, TensorFault> {
     };
     match path.starts_with(root) {
         true => Ok(reading::open(&path)),
-        false => Err(outside()),
+        false => Err(TensorFault::Linked(name.to_owned())),
     }
 }
 

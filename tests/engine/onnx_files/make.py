@@ -421,6 +421,12 @@ def versions():
             with_input("Squeeze", ["v"], {"axes": "axis.2"}, "y"),
         ]
         tensors(f"opset{opset}", nodes, constants, {"x": (FLOATS, [5, 4], some)}, {"y": FLOATS}, opset=opset)
+def faulty():
+    """A node whose shapes do not fit, and behind it one that nothing here computes."""
+    nodes = [node("MatMul", ["x", "w"], "a"), node("RandomNormalLike", ["x"], "b"), node("Add", ["a", "b"], "y")]
+    model("faulty", nodes, [constant("w", np.zeros((5, 4), np.float32))], (4,), 4)
+
+
 def one():
     """A regression: one number for each sample."""
     nodes = [node("Gemm", ["x", "w", "b"], "y", transB=1)]
@@ -995,6 +1001,7 @@ image_of_today()
 image_of_before()
 vectors()
 unknown()
+faulty()
 one()
 gates()
 last()

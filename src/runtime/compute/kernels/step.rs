@@ -65,6 +65,17 @@ impl StepMethod {
         StepMethod::Convolution(Box::new(convolution))
     }
 
+    /// The method's name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            StepMethod::Simple => "pass",
+            StepMethod::Convolution(c) => c.name(),
+            StepMethod::Winograd(_) => "winograd",
+            StepMethod::Tensor(t) => t.name(),
+            StepMethod::Candle => "candle",
+        }
+    }
+
     /// Floats of the step's weights as the method reads them.
     pub(crate) fn weight_floats(&self) -> usize {
         match self {

@@ -6,6 +6,7 @@ mod attention;
 mod bits;
 mod columns;
 mod contrib;
+mod convolution;
 mod dense;
 mod einsum;
 mod elementwise;

@@ -1,8 +1,8 @@
 //! Convolutions over volumes whose window has one position along some axis. Each position of
 //! that axis is an image of its own, and groups of one convolution keep the images apart.
 
+use super::convolution::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use super::inputs::{Added, Inputs, unsupported};
-use super::windows::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use crate::network::Sides;
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;

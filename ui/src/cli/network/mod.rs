@@ -3,6 +3,7 @@
 mod answers;
 mod bench;
 mod chosen;
+mod plan;
 mod run;
 mod samples;
 mod show;

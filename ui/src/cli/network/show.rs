@@ -14,6 +14,7 @@ use divisi::words::one_line;
 use serde::Serialize;
 
 use super::chosen::{ChosenNetwork, NetworkChoice, SYNTHETIC};
+use super::plan::PlanReport;
 use crate::cli::args::OutputFormat;
 use crate::cli::output::{print, print_json};
 
@@ -30,6 +31,9 @@ pub(crate) struct NetworkShowArgs {
     /// Seed of synthetic weights
     #[arg(long, default_value_t = 0, value_name = "S")]
     seed: u64,
+    /// Also print the steps that this processor runs, with their kernels and costs
+    #[arg(long)]
+    plan: bool,
     #[arg(long, value_enum, default_value_t)]
     format: OutputFormat,
 }
@@ -100,6 +104,8 @@ struct NetworkReport<'a> {
     synthetic: bool,
     seed: u64,
     tensors: Vec<TensorRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<PlanReport>,
     /// Every node reads values: 0 is the input, node `i` (from 0) makes value `i + 1`.
     graph: &'a Graph,
 }
@@ -143,6 +149,7 @@ pub(crate) fn show(args: &NetworkShowArgs) -> Result<()> {
         synthetic,
         seed: args.seed,
         tensors: made_up.into_iter().flatten().map(tensor).collect(),
+        plan: args.plan.then(|| PlanReport::new(&graph)),
         graph: &graph,
     };
     match args.format {
@@ -191,6 +198,7 @@ fn text(report: &NetworkReport<'_>) -> String {
     };
     text += &tensors(&report.graph.signature());
     text += &table(report.graph);
+    text += &report.plan.as_ref().map(PlanReport::text).unwrap_or_default();
     text
 }
 

@@ -101,6 +101,17 @@ impl Convolution {
         }
     }
 
+    /// Returns the method's name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match (self.narrow, self.is_prepared()) {
+            _ if self.tokens => "product",
+            (Some(1), _) => "depthwise",
+            (Some(_), _) => "narrow",
+            (None, true) => "convolution, prepared",
+            (None, false) => "convolution",
+        }
+    }
+
     /// Returns the parts of a row's values that are multiplied one after another, so that a
     /// panel's lines for one part stay in a core's cache from one tile to the next.
     fn parts(&self) -> Split {

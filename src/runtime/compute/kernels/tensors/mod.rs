@@ -47,6 +47,18 @@ pub(in crate::compute) enum TensorMethod {
 }
 
 impl TensorMethod {
+    /// The kernel's name in reports.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            TensorMethod::Moves(_) => "moves",
+            TensorMethod::Pairs(_) => "pairs",
+            TensorMethod::Reduce(_) => "reduce",
+            TensorMethod::Lookup(_) => "lookup",
+            TensorMethod::Product(_) => "product",
+            TensorMethod::Attention(_) => "attention",
+        }
+    }
+
     /// Returns the kernel of a step, or `None` if there is none.
     pub(super) fn new(
         fused: &FusedStep,

@@ -1,0 +1,64 @@
+//! The steps of a network's plan on processors, for reports.
+
+use super::costs::step_work;
+use super::family::Family;
+use super::fuse::{FusedStep, StepKernel};
+use super::kernels::{PlannedStep, TileShape};
+use super::plan::ArenaPlan;
+use crate::device::simulated::OpWork;
+use crate::network::Graph;
+
+/// A step of a network's plan on this processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepSummary {
+    /// The layer whose kernel runs, or `samples` where these are only laid out anew.
+    pub layer: String,
+    /// The method of the kernels: `candle` where an operation has no kernel of its own.
+    pub method: &'static str,
+    /// What else it applies to its result before that is written.
+    pub ends: Vec<&'static str>,
+    /// What a sample costs.
+    pub work: OpWork,
+}
+
+/// Returns the steps of the plan of `graph` for the best kernels that this processor has. What is
+/// computed by views alone is no step.
+pub fn planned_steps(graph: &Graph) -> Vec<StepSummary> {
+    let plan = ArenaPlan::new(graph, TileShape::of(Family::best()));
+    plan.steps.iter().map(|step| summary(graph, step)).collect()
+}
+
+fn summary(graph: &Graph, step: &PlannedStep) -> StepSummary {
+    let fused = &step.placed.fused;
+    if fused.kernel == StepKernel::Enter {
+        return entered(graph);
+    }
+    let node = fused.weights.or(fused.norm).unwrap_or(fused.output - 1);
+    StepSummary {
+        layer: graph.nodes()[node].name.clone(),
+        method: step.method.name(),
+        ends: ends(fused).collect(),
+        work: step_work(graph, fused),
+    }
+}
+
+/// Summarises the step that lays samples out channels-last.
+fn entered(graph: &Graph) -> StepSummary {
+    StepSummary {
+        layer: "samples".to_owned(),
+        method: "moves",
+        ends: Vec::new(),
+        work: OpWork {
+            bytes: 8.0 * graph.input().elements() as f64,
+            ..OpWork::default()
+        },
+    }
+}
+
+fn ends(fused: &FusedStep) -> impl Iterator<Item = &'static str> {
+    let norm = fused.norm.is_some() && fused.weights.is_some();
+    let sum = fused.residual.is_some();
+    let activation = fused.activation.map(|activation| activation.name());
+    let norm = norm.then_some("norm");
+    norm.into_iter().chain(sum.then_some("sum")).chain(activation)
+}

@@ -1,0 +1,89 @@
+//! The steps of a network's plan in `divisi network show --plan`.
+
+use divisi::compute::{StepSummary, kernels_in_use, planned_steps};
+use divisi::network::Graph;
+use divisi::words::one_line;
+use serde::Serialize;
+
+/// The method of operations without a kernel of Divisi's.
+const CANDLE: &str = "candle";
+
+/// The plan of a network on this processor.
+#[derive(Serialize)]
+pub(super) struct PlanReport {
+    kernels: String,
+    steps: Vec<PlanRow>,
+}
+
+/// A step, with what a sample costs.
+#[derive(Serialize)]
+struct PlanRow {
+    layer: String,
+    method: &'static str,
+    ends: Vec<&'static str>,
+    flops: f64,
+    /// Of values read and written.
+    bytes: f64,
+    weight_bytes: f64,
+}
+
+impl PlanReport {
+    /// Plans `graph`.
+    pub(super) fn new(graph: &Graph) -> Self {
+        PlanReport {
+            kernels: kernels_in_use(),
+            steps: planned_steps(graph).into_iter().map(row).collect(),
+        }
+    }
+
+    /// Returns the steps as a table, with the part of those that Candle runs.
+    pub(super) fn text(&self) -> String {
+        let names = self.steps.iter().map(|row| one_line(&row.layer).chars().count());
+        let width = names.max().unwrap_or(0).max("step".len());
+        let mut text = format!(
+            "\n\n{}\n{:width$}  {:<21} {:<16} {:>10} {:>10} {:>10}",
+            self.summary(),
+            "step",
+            "kernels",
+            "then",
+            "MFLOPs",
+            "values KB",
+            "weights KB"
+        );
+        for row in &self.steps {
+            text += &format!(
+                "\n{:width$}  {:<21} {:<16} {:>10.2} {:>10.1} {:>10.1}",
+                one_line(&row.layer),
+                row.method,
+                row.ends.join(", "),
+                row.flops / 1e6,
+                row.bytes / 1e3,
+                row.weight_bytes / 1e3
+            );
+        }
+        text
+    }
+
+    fn summary(&self) -> String {
+        let candle = self.steps.iter().filter(|row| row.method == CANDLE);
+        let (count, bytes) = candle.fold((0, 0.0), |(n, sum), row| (n + 1, sum + row.bytes));
+        let all: f64 = self.steps.iter().map(|row| row.bytes).sum();
+        let share = if all > 0.0 { 100.0 * bytes / all } else { 0.0 };
+        let steps = self.steps.len();
+        format!(
+            "plan for a processor with {}: {steps} steps, {count} of them by Candle's operations ({share:.0} % of the values moved, copied in and out)",
+            self.kernels
+        )
+    }
+}
+
+fn row(step: StepSummary) -> PlanRow {
+    PlanRow {
+        layer: step.layer,
+        method: step.method,
+        ends: step.ends,
+        flops: step.work.flops,
+        bytes: step.work.bytes,
+        weight_bytes: step.work.weight_bytes,
+    }
+}
