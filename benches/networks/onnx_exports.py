@@ -7,7 +7,8 @@
 
 `make` writes each network twice, by the older exporter (`NAME_legacy.onnx`) and by today's
 (`NAME_dynamo.onnx`), with random weights. `compare` says how far the answers are apart as a share
-of the largest value; 1e-4 is the most. `onnx_speed.py` beside this times them.
+of the largest value; 1e-4 is the most. `plans` counts the steps that no kernel of Divisi's computes.
+`onnx_speed.py` beside this times them.
 """
 
 import argparse
@@ -321,6 +322,22 @@ def compare(files: list[Path], divisi: str, device: list[str]) -> None:
     print(f"{good} of {len(files)} within {MOST}")
 
 
+def plans(files: list[Path], divisi: str) -> None:
+    """Counts the steps that have no kernel of Divisi's, which Candle runs."""
+    whole = read = 0
+    for file in files:
+        command = [divisi, "network", "show", str(file), "--plan", "--format", "json"]
+        shown = subprocess.run(command, capture_output=True, text=True)
+        if shown.returncode:
+            print(f"{file.name:36} {shown.stderr.strip().splitlines()[-1]}", flush=True)
+            continue
+        steps = json.loads(shown.stdout)["plan"]["steps"]
+        candle = [step["layer"] for step in steps if step["method"] == "candle"]
+        read, whole = read + 1, whole + (not candle)
+        print(f"{file.name:36} {len(candle)} of {len(steps)} steps by Candle {' '.join(candle[:3])}", flush=True)
+    print(f"{whole} of {read} wholly by kernels")
+
+
 def on(device: str | None) -> list[str]:
     """The options of `network run` for a device."""
     return ["--device", device, "--precision", "f32"] if device else []
@@ -328,7 +345,7 @@ def on(device: str | None) -> list[str]:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("what", choices=["make", "compare"])
+    options.add_argument("what", choices=["make", "compare", "plans"])
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
     options.add_argument("--only", default="", help="networks whose name holds this text")
@@ -338,6 +355,8 @@ def main() -> None:
     if asked.what == "make":
         return make(asked.folder, asked.only, asked.exporters)
     files = sorted(f for f in asked.folder.glob("*.onnx") if asked.only in f.name)
+    if asked.what == "plans":
+        return plans(files, asked.divisi)
     compare(files, asked.divisi, on(asked.device))
 
 
