@@ -290,7 +290,9 @@ fn all_nodes_that_cannot_be_computed_are_named_at_once() {
 
 #[test]
 fn a_node_that_does_not_fit_does_not_hide_what_else_is_wrong() {
-    let error = network("faulty.onnx", None).expect_err("two faults").to_string();
+    let error = network("faulty.onnx", None)
+        .expect_err("two faults")
+        .to_string();
     for said in ["2 nodes", "MatMul_a", "RandomNormalLike_b"] {
         assert!(error.contains(said), "no `{said}` in: {error}");
     }
@@ -379,7 +381,10 @@ fn values_behind_a_link_out_of_the_folder_are_refused_as_such() {
     std::os::unix::fs::symlink(file("vectors.onnx.data"), link).expect("linked");
     let opened = OnnxModel::open(&model).and_then(|model| model.network(None));
     let error = opened.expect_err("outside").to_string();
-    assert!(error.contains("a link out of the model's folder"), "{error}");
+    assert!(
+        error.contains("a link out of the model's folder"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -390,13 +395,21 @@ fn one_of_several_outputs_can_be_chosen() {
         panic!("expected two outputs, found {:?}", whole.outputs);
     };
     for output in [first, second] {
-        let one = open().answering(&output.name).and_then(|model| model.network(None));
+        let one = open()
+            .answering(&output.name)
+            .and_then(|model| model.network(None));
         let one = one.expect("one output");
         assert_eq!(one.outputs, [output.clone()]);
         assert!(one.graph.nodes().len() <= whole.graph.nodes().len());
     }
-    let error = open().answering("none").expect_err("no such output").to_string();
-    assert!(error.contains(&format!("expected {}, {}", first.name, second.name)), "{error}");
+    let error = open()
+        .answering("none")
+        .expect_err("no such output")
+        .to_string();
+    assert!(
+        error.contains(&format!("expected {}, {}", first.name, second.name)),
+        "{error}"
+    );
 }
 
 #[test]
@@ -519,13 +532,24 @@ fn a_member_names_an_output_of_its_file_or_is_told_which_there_are() {
         fs::write(place.path().join("ensemble.toml"), manifest).expect("written");
         Ensemble::read(&Files::at(place.path())).map_err(|error| error.to_string())
     };
-    let known = network("vectors.onnx", None).expect("opens").outputs[0].name.clone();
+    let known = network("vectors.onnx", None).expect("opens").outputs[0]
+        .name
+        .clone();
     read(&format!("file = \"vectors.onnx\", output = \"{known}\"")).expect("an ensemble");
     for (network, expected) in [
-        ("file = \"vectors.onnx\", output = \"none\"", &*format!("expected {known}")),
+        (
+            "file = \"vectors.onnx\", output = \"none\"",
+            &*format!("expected {known}"),
+        ),
         ("file = \"vectors.onnx\", output = 1", "expected names"),
-        ("file = \"vectors.onnx\", outputs = \"y\"", "found `outputs`"),
-        ("file = \"own.toml\", output = \"y\"", "a file of layers has one"),
+        (
+            "file = \"vectors.onnx\", outputs = \"y\"",
+            "found `outputs`",
+        ),
+        (
+            "file = \"own.toml\", output = \"y\"",
+            "a file of layers has one",
+        ),
     ] {
         let error = read(network).expect_err(network);
         assert!(error.contains(expected), "{network}: {error}");

@@ -26,8 +26,13 @@ impl<'a> NetworkFile<'a> {
             (Some(name), Some(Some(output))) => (name, Some(output)),
             _ => return Err("expected names in `file` and `output`".into()),
         };
-        if let Some(other) = spec.keys().find(|key| !["file", "output"].contains(&key.as_str())) {
-            return Err(format!("expected `file` and `output` alone, found `{other}`"));
+        if let Some(other) = spec
+            .keys()
+            .find(|key| !["file", "output"].contains(&key.as_str()))
+        {
+            return Err(format!(
+                "expected `file` and `output` alone, found `{other}`"
+            ));
         }
         match output.is_some() && !name.ends_with(".onnx") {
             true => Err("`output` names one of a file of ONNX, a file of layers has one".into()),

@@ -62,9 +62,31 @@ pub(super) fn fold(
         (StepMethod::Candle, _, Some(node)) => {
             Ok(empty(Some(CandleNode::new(graph, weights, node)?)))
         }
-        (_, _, Some(_)) => values(weights, &parameters(graph, weights, fused), Vec::new()),
+        (_, _, Some(node)) => operands(graph, weights, node),
         _ => Ok(empty(None)),
     }
+}
+
+/// Copies the parameters of a node one after another: tables may be large, and are read from
+/// their file to where they stay.
+fn operands(graph: &Graph, weights: &Weights, node: usize) -> Result<StepWeights, ComputeError> {
+    let operands = graph.operation_parameters(node);
+    let counts = operands
+        .iter()
+        .map(|operand| operand.shape.iter().product());
+    let counts: Vec<usize> = counts.collect();
+    let mut packed = Buffer::zeroed(counts.iter().sum())?;
+    let mut rest = packed.values_mut();
+    for (operand, count) in operands.iter().zip(counts) {
+        let (to, behind) = rest.split_at_mut(count);
+        graph.copy_values(node, operand.suffix, weights, to);
+        rest = behind;
+    }
+    Ok(StepWeights {
+        packed,
+        bias: Vec::new(),
+        candle: None,
+    })
 }
 
 /// Copies parameters one after another.

@@ -147,7 +147,7 @@ fn weighted(
     node: usize,
     norm: Option<FoldedNorm>,
 ) -> Result<StepWeights, ComputeError> {
-    let raw = graph.values_of(node, "weight", weights);
+    let raw = graph.filters_of(node, weights);
     let bias = graph.values_of(node, "bias", weights);
     let scale = scale(
         &step.placed.fused,

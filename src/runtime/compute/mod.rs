@@ -40,7 +40,7 @@ pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
-pub use planned::{StepSummary, planned_steps};
+pub use planned::{PlannedCost, planned_steps};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,

@@ -10,31 +10,31 @@ use crate::network::Graph;
 
 /// A step of a network's plan on this processor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StepSummary {
+pub struct PlannedCost {
     /// The layer whose kernel runs, or `samples` where these are only laid out anew.
     pub layer: String,
     /// The method of the kernels: `candle` where an operation has no kernel of its own.
     pub method: &'static str,
-    /// What else it applies to its result before that is written.
+    /// Further operations that it applies to its result before that is written.
     pub ends: Vec<&'static str>,
-    /// What a sample costs.
+    /// The work of a sample.
     pub work: OpWork,
 }
 
 /// Returns the steps of the plan of `graph` for the best kernels that this processor has. What is
 /// computed by views alone is no step.
-pub fn planned_steps(graph: &Graph) -> Vec<StepSummary> {
+pub fn planned_steps(graph: &Graph) -> Vec<PlannedCost> {
     let plan = ArenaPlan::new(graph, TileShape::of(Family::best()));
     plan.steps.iter().map(|step| summary(graph, step)).collect()
 }
 
-fn summary(graph: &Graph, step: &PlannedStep) -> StepSummary {
+fn summary(graph: &Graph, step: &PlannedStep) -> PlannedCost {
     let fused = &step.placed.fused;
     if fused.kernel == StepKernel::Enter {
         return entered(graph);
     }
     let node = fused.weights.or(fused.norm).unwrap_or(fused.output - 1);
-    StepSummary {
+    PlannedCost {
         layer: graph.nodes()[node].name.clone(),
         method: step.method.name(),
         ends: ends(fused).collect(),
@@ -43,8 +43,8 @@ fn summary(graph: &Graph, step: &PlannedStep) -> StepSummary {
 }
 
 /// Summarises the step that lays samples out channels-last.
-fn entered(graph: &Graph) -> StepSummary {
-    StepSummary {
+fn entered(graph: &Graph) -> PlannedCost {
+    PlannedCost {
         layer: "samples".to_owned(),
         method: "moves",
         ends: Vec::new(),
@@ -60,5 +60,7 @@ fn ends(fused: &FusedStep) -> impl Iterator<Item = &'static str> {
     let sum = fused.residual.is_some();
     let activation = fused.activation.map(|activation| activation.name());
     let norm = norm.then_some("norm");
-    norm.into_iter().chain(sum.then_some("sum")).chain(activation)
+    norm.into_iter()
+        .chain(sum.then_some("sum"))
+        .chain(activation)
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::vector::{self, Vector, Vectorised};
 use crate::compute::family::Family;
-use crate::network::Conv2d;
+use crate::network::{Conv2d, FilterValues};
 
 /// The shape of a family's tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ pub(super) fn even_tiles(rows: usize, most: usize) -> impl ExactSizeIterator<Ite
 #[derive(Clone, Copy)]
 pub(in crate::compute) struct Filters<'a> {
     pub conv: Conv2d,
-    pub raw: &'a [f32],
+    pub raw: &'a FilterValues<'a>,
     /// A factor for each output channel; `None` if all are 1.
     pub scale: Option<&'a [f32]>,
     /// Called now and then: weights that were read before are not needed again.
@@ -169,7 +169,7 @@ impl Filters<'_> {
     /// group: the lines of the kernel after each other, not scaled.
     pub(crate) fn kernel(&self, out: usize, input: usize) -> &[f32] {
         let area = self.conv.kernel.area();
-        &self.raw[(out * self.inputs() + input) * area..][..area]
+        &self.raw.all()[(out * self.inputs() + input) * area..][..area]
     }
 
     /// Fills the panels of all groups; a panel's lines are kernel positions, then inputs.
@@ -195,12 +195,12 @@ impl Filters<'_> {
         let width = panel.vectors * panels.shape.lanes;
         let columns = width - panels.shape.lanes + panel.last;
         let (inputs, area) = (self.inputs(), self.conv.kernel.area());
+        let raw = self.raw.of(first..first + columns, inputs * area);
         for some in (0..inputs).step_by(INPUTS) {
             let count = INPUTS.min(inputs - some);
             for column in 0..columns {
-                let out = first + column;
-                let factor = self.factor(out);
-                let raw = &self.raw[(out * inputs + some) * area..][..count * area];
+                let factor = self.factor(first + column);
+                let raw = &raw[(column * inputs + some) * area..][..count * area];
                 for at in 0..area {
                     let lines = &mut packed[(at * inputs + some) * width + column..];
                     let values = raw[at..].iter().step_by(area);
@@ -218,7 +218,7 @@ impl Filters<'_> {
         let area = self.conv.kernel.area();
         panels.pack(packed, |out| {
             let factor = self.factor(out);
-            let raw = &self.raw[out * width * area..][..width * area];
+            let raw = &self.raw.all()[out * width * area..][..width * area];
             (0..area).flat_map(move |at| (0..width).map(move |i| factor * raw[i * area + at]))
         });
     }

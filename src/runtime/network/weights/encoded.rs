@@ -2,6 +2,7 @@
 //! at any address.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use prost::bytes::Bytes;
@@ -77,6 +78,34 @@ impl EncodedValues {
         }
     }
 
+    /// Decodes the values to `to`, without another copy of them where they are not turned.
+    pub(super) fn decode_to(&self, to: &mut [f32]) {
+        if self.columns.is_some() || self.decoded.get().is_some() {
+            return copy(&self.read(), to);
+        }
+        for (to, bytes) in to.iter_mut().zip(self.floats()) {
+            *to = f32::from_le_bytes(*bytes);
+        }
+    }
+
+    /// Decodes some rows of the parameter, `each` values of every one.
+    pub(super) fn decode_rows(&self, rows: Range<usize>, each: usize) -> Vec<f32> {
+        let value = |bytes: &FloatBytes| f32::from_le_bytes(*bytes);
+        let floats = self.floats();
+        let Some(columns) = self.columns else {
+            let rows = &floats[rows.start * each..rows.end * each];
+            return rows.iter().map(value).collect();
+        };
+        let mut to = vec![0.0; rows.len() * each];
+        for (at, line) in floats.chunks_exact(columns.max(1)).take(each).enumerate() {
+            let column = to[at..].iter_mut().step_by(each);
+            for (to, from) in column.zip(&line[rows.clone()]) {
+                *to = value(from);
+            }
+        }
+        to
+    }
+
     /// Returns the values, which are kept from now on.
     pub(super) fn kept(&self) -> &[f32] {
         self.decoded.get_or_init(|| self.decode())
@@ -89,6 +118,12 @@ impl EncodedValues {
             None => Cow::Owned(self.decode()),
         }
     }
+}
+
+/// Copies as many values as both have.
+pub(super) fn copy(from: &[f32], to: &mut [f32]) {
+    let count = from.len().min(to.len());
+    to[..count].copy_from_slice(&from[..count]);
 }
 
 /// Lines and columns of a block of a transpose: a cache line of floats.
@@ -123,6 +158,12 @@ mod tests {
 
     use super::EncodedValues;
 
+    fn copied(values: &EncodedValues) -> Vec<f32> {
+        let mut to = vec![0.0; values.len()];
+        values.decode_to(&mut to);
+        to
+    }
+
     #[test]
     fn a_transpose_is_read_from_the_bytes_of_a_matrix() {
         for (lines, columns) in [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)] {
@@ -130,10 +171,16 @@ mod tests {
             let bytes: Vec<u8> = matrix.iter().flat_map(|v| v.to_le_bytes()).collect();
             let as_it_is = EncodedValues::new(Bytes::from(bytes));
             assert_eq!(as_it_is.read(), matrix);
+            assert_eq!(copied(&as_it_is), matrix);
+            assert_eq!(as_it_is.decode_rows(0..lines, columns), matrix);
             let turned = as_it_is.transposed(columns);
             let at = |i: usize| matrix[i % lines * columns + i / lines];
             let expected: Vec<f32> = (0..lines * columns).map(at).collect();
             assert_eq!(turned.read(), expected, "{lines} lines of {columns}");
+            assert_eq!(copied(&turned), expected);
+            let some = columns / 2..columns;
+            let rows = turned.decode_rows(some.clone(), lines);
+            assert_eq!(rows, expected[some.start * lines..some.end * lines]);
             assert_eq!(turned.kept(), expected);
             assert_eq!(
                 (turned.read(), turned.len()),

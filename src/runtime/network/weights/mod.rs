@@ -3,6 +3,7 @@
 
 mod encoded;
 mod error;
+mod filters;
 mod fit;
 mod foreign;
 mod naming;
@@ -27,6 +28,7 @@ use tensors::{Shards, is_index, of_file, open_shards};
 
 pub(crate) use encoded::{EncodedPlace, EncodedValues, transposed};
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
+pub(crate) use filters::FilterValues;
 pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
@@ -235,6 +237,24 @@ impl Weights {
         let values = encoded.read();
         self.release();
         values
+    }
+
+    /// Returns the values of one parameter as they lie in a file, or `None` if they are in memory.
+    fn encoded(&self, name: &str) -> Option<&EncodedValues> {
+        match self.all().get(name)? {
+            ParameterValues::Encoded(encoded) => Some(encoded),
+            ParameterValues::Owned(_) | ParameterValues::InPlace(..) => None,
+        }
+    }
+
+    /// Copies the values of one parameter to `to`, which has as many. Those that had to be decoded
+    /// are not kept.
+    pub(crate) fn copy_to(&self, name: &str, to: &mut [f32]) {
+        match self.all().get(name) {
+            Some(ParameterValues::Encoded(encoded)) => encoded.decode_to(to),
+            _ => encoded::copy(self.get(name), to),
+        }
+        self.release();
     }
 
     /// Iterates over all parameters, by name.

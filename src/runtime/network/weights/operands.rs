@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Weights;
+use super::{Weights, encoded};
 use crate::network::graph::Graph;
 
 impl Graph {
@@ -25,5 +25,19 @@ impl Graph {
         let all = self.operation_parameters(index);
         let count = all.iter().find(|p| p.suffix == suffix);
         origin.values(tensor, count.map_or(0, |p| p.shape.iter().product()))
+    }
+    /// Copies the values that [`Graph::values_of`] returns to `to`, which has as many.
+    pub(crate) fn copy_values(
+        &self,
+        index: usize,
+        suffix: &str,
+        weights: &Weights,
+        to: &mut [f32],
+    ) {
+        let node = &self.nodes()[index];
+        match node.origin(suffix) {
+            None => weights.copy_to(&format!("{}.{suffix}", node.name), to),
+            Some(_) => encoded::copy(&self.values_of(index, suffix, weights), to),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The steps of a network's plan in `divisi network show --plan`.
 
-use divisi::compute::{StepSummary, kernels_in_use, planned_steps};
+use divisi::compute::{PlannedCost, kernels_in_use, planned_steps};
 use divisi::network::Graph;
 use divisi::words::one_line;
 use serde::Serialize;
@@ -38,7 +38,10 @@ impl PlanReport {
 
     /// Returns the steps as a table, with the part of those that Candle runs.
     pub(super) fn text(&self) -> String {
-        let names = self.steps.iter().map(|row| one_line(&row.layer).chars().count());
+        let names = self
+            .steps
+            .iter()
+            .map(|row| one_line(&row.layer).chars().count());
         let width = names.max().unwrap_or(0).max("step".len());
         let mut text = format!(
             "\n\n{}\n{:width$}  {:<21} {:<16} {:>10} {:>10} {:>10}",
@@ -77,7 +80,7 @@ impl PlanReport {
     }
 }
 
-fn row(step: StepSummary) -> PlanRow {
+fn row(step: PlannedCost) -> PlanRow {
     PlanRow {
         layer: step.layer,
         method: step.method,

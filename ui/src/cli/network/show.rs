@@ -198,7 +198,11 @@ fn text(report: &NetworkReport<'_>) -> String {
     };
     text += &tensors(&report.graph.signature());
     text += &table(report.graph);
-    text += &report.plan.as_ref().map(PlanReport::text).unwrap_or_default();
+    text += &report
+        .plan
+        .as_ref()
+        .map(PlanReport::text)
+        .unwrap_or_default();
     text
 }
 

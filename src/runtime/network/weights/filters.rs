@@ -1,0 +1,62 @@
+//! The weights of a layer, which may be read some outputs at a time: a large matrix is not decoded
+//! whole only to be laid out anew.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::Weights;
+use super::encoded::EncodedValues;
+use crate::network::graph::Graph;
+
+/// The weights of a layer, those of one output after those of another.
+#[derive(Clone, Debug)]
+pub(crate) enum FilterValues<'a> {
+    /// Values in memory.
+    Held(Cow<'a, [f32]>),
+    /// Values in a file.
+    InFile(&'a EncodedValues),
+}
+
+impl FilterValues<'_> {
+    /// Returns the number of values.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            FilterValues::Held(values) => values.len(),
+            FilterValues::InFile(encoded) => encoded.len(),
+        }
+    }
+
+    /// Returns all values. Those of a file are kept from now on.
+    pub(crate) fn all(&self) -> &[f32] {
+        match self {
+            FilterValues::Held(values) => values,
+            FilterValues::InFile(encoded) => encoded.kept(),
+        }
+    }
+
+    /// Returns those of some outputs, `each` of every one. Those of a file are decoded anew.
+    pub(crate) fn of(&self, outputs: Range<usize>, each: usize) -> Cow<'_, [f32]> {
+        match self {
+            FilterValues::Held(values) => {
+                Cow::Borrowed(&values[outputs.start * each..outputs.end * each])
+            }
+            FilterValues::InFile(encoded) => Cow::Owned(encoded.decode_rows(outputs, each)),
+        }
+    }
+}
+
+impl Graph {
+    /// Returns the weights of node number `index`, which are read some outputs at a time where
+    /// they lie in a file.
+    pub(crate) fn filters_of<'a>(&self, index: usize, weights: &'a Weights) -> FilterValues<'a> {
+        let node = &self.nodes()[index];
+        let encoded = match node.origin("weight") {
+            None => weights.encoded(&format!("{}.weight", node.name)),
+            Some(_) => None,
+        };
+        match encoded {
+            Some(encoded) => FilterValues::InFile(encoded),
+            None => FilterValues::Held(self.values_of(index, "weight", weights)),
+        }
+    }
+}
