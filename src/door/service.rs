@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::catalogue::ComposingStep;
+use divisi::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi::deployment::ModelOverride;
 use divisi::ensemble::Queueing;
 use divisi::serving::StepRun;
@@ -81,6 +81,8 @@ pub struct ModelDescription {
     pub queueing: Option<Arc<Queueing>>,
     /// The models that do its steps, where it is an ensemble of other models.
     pub composing: Vec<ComposingStep>,
+    /// Its configuration, as far as its clients are told it as it is written.
+    pub config: Arc<EntryConfig>,
     /// Its steps, as the runs of its answers number them.
     pub steps: Vec<DescribedStep>,
     /// The names of the devices, likewise.
@@ -212,6 +214,13 @@ pub trait ModelService: Send + Sync + 'static {
     fn waiting(&self, model: &ModelDescription) -> Option<usize> {
         let _ = model;
         None
+    }
+
+    /// Returns where instances of a version of a model run now; none where it is made of several
+    /// networks, or nobody knows.
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        let _ = model;
+        Vec::new()
     }
 
     /// Counts a request to a model that was refused before the model was asked. What

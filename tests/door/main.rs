@@ -12,6 +12,7 @@ mod attacks;
 mod cache;
 mod callers;
 mod client;
+mod configurations;
 mod contradictions;
 mod data;
 mod encodings;

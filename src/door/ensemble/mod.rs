@@ -5,11 +5,13 @@ mod answers;
 mod between;
 mod gauges;
 mod inputs;
+mod instances;
 mod model;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use divisi::catalogue::InstanceGroup;
 use divisi::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
@@ -294,6 +296,15 @@ impl ModelService for EnsembleService {
         };
         let queued = served.engine.telemetry().waiting_of(found.pipeline);
         Some(queued + unnamed + between.of(name, Some(version)))
+    }
+
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        let served = self.0.served();
+        let found = served.find(&ModelId::new(&*model.name, &*model.version));
+        found.map_or_else(
+            |_| Vec::new(),
+            |model| instances::of(&served.engine, model.pipeline),
+        )
     }
 
     fn count_refusal(&self, model: &ModelId) {

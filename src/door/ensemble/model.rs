@@ -89,6 +89,7 @@ impl ServedModel {
             delay: ensemble.policy.wait(),
             queueing: ensemble.queueing.clone(),
             composing: interface.composing.clone(),
+            config: Arc::clone(&interface.config),
             steps: steps(engine.catalogue(), entry),
             devices: engine.devices().iter().map(|d| d.name.clone()).collect(),
         };

@@ -213,7 +213,7 @@ impl Gateway {
         let cached = self.cache.is_some() && model.cached;
         Ok(ModelConfig {
             response_cache: cached.then_some(ModelResponseCache { enable: true }),
-            ..describe::config(&model)
+            ..describe::config(&model, &self.service.instances(&model))
         })
     }
 
