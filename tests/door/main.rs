@@ -23,6 +23,7 @@ mod grpc_call;
 mod handover;
 mod heads;
 mod http;
+mod index;
 mod keys;
 mod limits;
 mod model_calls;
