@@ -115,7 +115,7 @@ fn all_models_are_loaded_at_the_start_where_that_is_asked_for() {
     models.network("other", "max_batch_size: 8");
     let explicit = |names: &[&'static str]| {
         let names = names.iter().flat_map(|name| ["--load-model", name]);
-        let of = [models.path(), "--model-control", "explicit"];
+        let of = [models.path(), "--name=models", "--model-control=explicit"];
         of.into_iter().chain(names).collect::<Vec<_>>()
     };
     let is_ready = |address: &str, model: &str| {
@@ -127,7 +127,7 @@ fn all_models_are_loaded_at_the_start_where_that_is_asked_for() {
         let (mut server, address) = serve_models(&home, &explicit(named));
         assert!(is_ready(&address, "good"), "{named:?}");
         assert_eq!(is_ready(&address, "other"), expected, "{named:?}");
-        kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+        home.text(&["stop", "models"]);
         assert!(ended(&mut server).success(), "it drained");
     }
     let both = explicit(&["*", "good"]);
