@@ -1,5 +1,6 @@
 //! The one interface by which the door asks for models: [`ModelService`].
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -111,6 +112,12 @@ impl ModelDescription {
     }
 }
 
+/// Counts runs of steps that no answer tells: of requests that failed, or that were answered before.
+pub trait RunCounter: fmt::Debug + Send + Sync {
+    /// Counts runs of steps of a version of a model; it must be quick.
+    fn count(&self, model: &ModelDescription, runs: &[StepRun]);
+}
+
 /// A request for inference: tensors by name, in the buffers that they arrived in.
 #[derive(Clone, Debug)]
 pub struct InferenceRequest {
@@ -126,6 +133,8 @@ pub struct InferenceRequest {
     pub priority: u64,
     /// The time that it may wait for its first batch, where the model lets requests say so.
     pub patience: Option<Duration>,
+    /// Counts the runs of its steps that no answer tells.
+    pub untold: Arc<dyn RunCounter>,
 }
 
 /// The parts of the time that a request took.
