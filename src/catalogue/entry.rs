@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::device::MemberIndex;
 use crate::ensemble::{BatchSize, Ensemble};
 
+use super::EntryConfig;
+
 /// The number of a version of a model, from 1 on.
 pub type Version = NonZeroU64;
 
@@ -16,7 +18,7 @@ pub struct CatalogueEntry {
     pub(super) columns: Arc<[MemberIndex]>,
 }
 
-/// Where instances of a model are wished for.
+/// Where instances of a model run, or are wished for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceGroup {
     /// How many, on each device.
@@ -66,6 +68,8 @@ pub struct Interface {
     pub non_finite: bool,
     /// The other entries that do its steps, as its clients are told.
     pub composing: Vec<ComposingStep>,
+    /// Its configuration, as far as its clients are told it as it is written.
+    pub config: Arc<EntryConfig>,
 }
 
 /// A step of an entry that another one does.

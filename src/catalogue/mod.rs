@@ -6,6 +6,7 @@
 //! member that two entries hold ([`Arc::ptr_eq`]) is one column.
 
 mod columns;
+mod configured;
 mod demand;
 mod entry;
 mod error;
@@ -19,6 +20,7 @@ use crate::ensemble::{Ensemble, PolicyKind};
 
 use columns::Columns;
 
+pub use configured::{EntryConfig, VersionPolicy, Warmup, WarmupData, WarmupInput};
 pub use demand::{Demand, StepShare};
 pub use entry::{
     BatchDimension, CatalogueEntry, ComposingStep, InstanceGroup, InstancePlace, Interface,

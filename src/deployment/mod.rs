@@ -336,6 +336,8 @@ impl Deployment {
     fn tell(&self, wanted: &WantedNames) {
         let names = self.source.as_ref().map(|source| source.names());
         let catalogue = &self.running().catalogue;
-        *self.known.write() = status::all(catalogue, names.unwrap_or_default(), &wanted.failures);
+        let names = names.unwrap_or_default();
+        let mut known = self.known.write();
+        *known = status::all(catalogue, names, &wanted.failures, &known);
     }
 }

@@ -1,6 +1,6 @@
 //! How each model stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{Catalogue, CatalogueEntry, Version};
 
@@ -26,11 +26,16 @@ pub struct ModelStatus {
     pub failure: Option<String>,
 }
 
-/// Returns the models of a catalogue, then those that are not in it.
+/// The most versions of a model that are known although they are not served: the highest.
+const MOST_VERSIONS: usize = 64;
+
+/// Returns the models of a catalogue, then those that are not in it. Versions that were served
+/// `before`, and are not now, are known for as long as there is the model.
 pub(super) fn all(
     catalogue: &Catalogue,
     names: Vec<String>,
     failures: &BTreeMap<String, String>,
+    before: &[ModelStatus],
 ) -> Vec<ModelStatus> {
     let loaded = catalogue.entries().iter().map(|entry| ModelStatus {
         name: entry.name().to_owned(),
@@ -38,21 +43,39 @@ pub(super) fn all(
         state: LoadState::Loaded,
         failure: failures.get(entry.name()).cloned(),
     });
-    let mut all: Vec<ModelStatus> = loaded.collect();
-    let others = names.into_iter().chain(failures.keys().cloned());
-    for name in others {
-        if all.iter().any(|known| known.name == name) {
-            continue;
+    let served = catalogue.entries().iter().map(CatalogueEntry::name);
+    let known = names.iter().chain(failures.keys()).map(String::as_str);
+    let known: BTreeSet<&str> = served.chain(known).collect();
+    let unloaded = known.into_iter().flat_map(|name| {
+        let is_served = catalogue.find(name, None).is_some();
+        let failure = failures.get(name).filter(|_| !is_served);
+        let versions = gone(catalogue, name, before).map(Some);
+        let mut versions: Vec<Option<Version>> = versions.collect();
+        if versions.is_empty() && !is_served {
+            versions.push(None);
         }
-        let reason = failures.get(&name).cloned();
-        all.push(ModelStatus {
-            name,
-            version: None,
-            state: LoadState::Unloaded(reason.clone().unwrap_or_else(|| "unloaded".into())),
-            failure: reason,
+        let unloaded = versions.into_iter().map(|version| ModelStatus {
+            name: name.to_owned(),
+            version,
+            state: LoadState::Unloaded(failure.cloned().unwrap_or_else(|| "unloaded".into())),
+            failure: failure.cloned(),
         });
-    }
-    all
+        unloaded.collect::<Vec<_>>()
+    });
+    loaded.chain(unloaded).collect()
+}
+
+/// Returns the versions of a model that were served before and are not now, the highest first.
+fn gone(
+    catalogue: &Catalogue,
+    name: &str,
+    before: &[ModelStatus],
+) -> impl Iterator<Item = Version> {
+    let named = before.iter().filter(|status| status.name == name);
+    let versions: BTreeSet<Version> = named.filter_map(|status| status.version).collect();
+    let gone = versions.into_iter().rev();
+    let gone = gone.filter(|version| catalogue.find(name, Some(*version)).is_none());
+    gone.take(MOST_VERSIONS)
 }
 
 /// Returns the names of the entries that use the model called `name`, themselves or through others.

@@ -3,7 +3,7 @@
 
 use crate::allocation::{Cell, Footprints, Frame, Matrix};
 use crate::catalogue::{Catalogue, CatalogueEntry, InstanceGroup, InstancePlace};
-use crate::device::{Device, DeviceIndex, DeviceKind, Devices, MemberIndex};
+use crate::device::{Device, DeviceIndex, Devices, MemberIndex};
 use crate::ensemble::BatchSize;
 
 /// Returns the workers that entries of a catalogue wish for, of the members that `is_free` is true of.
@@ -136,19 +136,10 @@ fn suitable(group: &InstanceGroup, devices: &Devices) -> Vec<DeviceIndex> {
         InstancePlace::Processors => false,
         InstancePlace::Any => any_gpu,
     };
-    let mut gpus = 0_u32;
     let numbered = (0..devices.count()).map(DeviceIndex::new);
-    let of_kind = numbered.filter(|index| {
-        let device = devices.get(*index);
-        if !accelerates(device) {
-            return !wants_gpus;
-        }
-        let number = match &device.kind {
-            DeviceKind::Gpu { info } => u32::try_from(info.index).unwrap_or(u32::MAX),
-            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => gpus,
-        };
-        gpus += 1;
-        wants_gpus && (group.gpus.is_empty() || group.gpus.contains(&number))
+    let of_kind = numbered.filter(|index| match devices.gpu_number(*index) {
+        None => !wants_gpus,
+        Some(number) => wants_gpus && (group.gpus.is_empty() || group.gpus.contains(&number)),
     });
     of_kind.collect()
 }

@@ -1,11 +1,12 @@
 //! The one interface by which the door asks for models: [`ModelService`].
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi::catalogue::ComposingStep;
+use divisi::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi::deployment::ModelOverride;
 use divisi::ensemble::Queueing;
 use divisi::serving::StepRun;
@@ -81,6 +82,8 @@ pub struct ModelDescription {
     pub queueing: Option<Arc<Queueing>>,
     /// The models that do its steps, where it is an ensemble of other models.
     pub composing: Vec<ComposingStep>,
+    /// Its configuration, as far as its clients are told it as it is written.
+    pub config: Arc<EntryConfig>,
     /// Its steps, as the runs of its answers number them.
     pub steps: Vec<DescribedStep>,
     /// The names of the devices, likewise.
@@ -109,6 +112,12 @@ impl ModelDescription {
     }
 }
 
+/// Counts runs of steps that no answer tells: of requests that failed, or that were answered before.
+pub trait RunCounter: fmt::Debug + Send + Sync {
+    /// Counts runs of steps of a version of a model; it must be quick.
+    fn count(&self, model: &ModelDescription, runs: &[StepRun]);
+}
+
 /// A request for inference: tensors by name, in the buffers that they arrived in.
 #[derive(Clone, Debug)]
 pub struct InferenceRequest {
@@ -124,6 +133,8 @@ pub struct InferenceRequest {
     pub priority: u64,
     /// The time that it may wait for its first batch, where the model lets requests say so.
     pub patience: Option<Duration>,
+    /// Counts the runs of its steps that no answer tells.
+    pub untold: Arc<dyn RunCounter>,
 }
 
 /// The parts of the time that a request took.
@@ -212,6 +223,13 @@ pub trait ModelService: Send + Sync + 'static {
     fn waiting(&self, model: &ModelDescription) -> Option<usize> {
         let _ = model;
         None
+    }
+
+    /// Returns where instances of a version of a model run now; none where it is made of several
+    /// networks, or nobody knows.
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        let _ = model;
+        Vec::new()
     }
 
     /// Counts a request to a model that was refused before the model was asked. What

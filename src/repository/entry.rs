@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use divisi::catalogue::{BatchDimension, ComposingStep, Interface, NewEntry, Version};
+use divisi::catalogue::{BatchDimension, ComposingStep, EntryConfig, Interface, NewEntry, Version};
 use divisi::ensemble::BatchSize;
 
 use crate::batch::ModelRows;
@@ -18,6 +18,22 @@ fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
         outputs: step.outputs.clone(),
     });
     steps.collect()
+}
+
+/// Returns the configuration of a model, as far as its clients are told it as it is written.
+fn told(model: &LoadedModel) -> EntryConfig {
+    let config = &model.config;
+    let outputs = config.outputs.iter();
+    let label_files = outputs.filter_map(|output| {
+        let file = output.labels.clone()?;
+        Some((output.name.clone(), file))
+    });
+    EntryConfig {
+        versions: config.versions.clone(),
+        label_files: label_files.collect(),
+        warmup: config.warmup.clone(),
+        parameters: config.parameters.clone(),
+    }
 }
 
 /// Returns the largest batch size that a configuration prefers, else that it allows, or `None` where it
@@ -53,6 +69,7 @@ pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
             uncached: !model.config.cached,
             non_finite: !matches!(model.source, ModelOrigin::Manifest(_)),
             composing: composing(model),
+            config: Arc::new(told(model)),
         },
         warmup: Arc::clone(&model.warmup),
         instances: model.config.instances.clone(),

@@ -34,7 +34,7 @@ pub(crate) fn requests(
     signature: &Signature,
     rows: ModelRows,
 ) -> Result<Arc<[WarmupRequest]>, LoadFault> {
-    let count: usize = written.iter().map(|warmup| warmup.count).sum();
+    let count: usize = written.iter().map(|warmup| warmup.count.max(1)).sum();
     let mut held = 0_u64;
     let requests = written.iter().map(|warmup| {
         let made = request(folder, warmup, signature, rows).and_then(|made| {

@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use crate::cli::{divisi, fails, json};
 
 /// A repository with a model that can be loaded, and one that cannot.
-struct Models(TempDir);
+pub struct Models(TempDir);
 
 impl Models {
-    fn new(with_bad: bool) -> Self {
+    pub fn new(with_bad: bool) -> Self {
         let models = Models(tempfile::tempdir().expect("a folder"));
         models.network(
             "good",
@@ -23,7 +23,7 @@ impl Models {
         models
     }
 
-    fn network(&self, name: &str, config: &str) {
+    pub fn network(&self, name: &str, config: &str) {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files/one.onnx");
         let version = self.join(name).join("1");
@@ -36,7 +36,7 @@ impl Models {
         self.0.path().join(name)
     }
 
-    fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         self.0.path().to_str().expect("text")
     }
 }

@@ -1,16 +1,25 @@
 //! Servers that others ask over the network.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::background::Home;
+use crate::cli::fails;
+use crate::repositories::Models;
 use crate::terminal::ended;
 
-/// A server at a port that was free, and its address.
+/// A server of `digits` at a port that was free, and its address.
 fn serve(home: &Home) -> (Child, String) {
-    let mut command = home.command(&["serve", "digits", "--load", "none"]);
+    serve_models(home, &["digits"])
+}
+
+/// A server of models, likewise.
+fn serve_models(home: &Home, models: &[&str]) -> (Child, String) {
+    let mut command = home.command(&["serve", "--load", "none"]);
+    command.args(models);
     let command = command.args(["--http", "127.0.0.1:0", "--grpc", "off", "--metrics", "off"]);
     let mut server = command.stderr(Stdio::piped()).spawn().expect("starts");
     let mut lines = BufReader::new(server.stderr.take().expect("piped")).lines();
@@ -88,6 +97,43 @@ fn a_server_that_cannot_listen_says_what_to_do() {
     }
     kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
     assert!(ended(&mut server).success(), "it drained");
+}
+
+/// The answer to a request without a body.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("connects");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn all_models_are_loaded_at_the_start_where_that_is_asked_for() {
+    let models = Models::new(false);
+    models.network("other", "max_batch_size: 8");
+    let explicit = |names: &[&'static str]| {
+        let names = names.iter().flat_map(|name| ["--load-model", name]);
+        let of = [models.path(), "--name=models", "--model-control=explicit"];
+        of.into_iter().chain(names).collect::<Vec<_>>()
+    };
+    let is_ready = |address: &str, model: &str| {
+        let answer = get(address, &format!("/v2/models/{model}/ready"));
+        answer.starts_with("HTTP/1.1 200 ")
+    };
+    for (named, expected) in [(&["*"][..], true), (&["good"], false)] {
+        let home = Home::new();
+        let (mut server, address) = serve_models(&home, &explicit(named));
+        assert!(is_ready(&address, "good"), "{named:?}");
+        assert_eq!(is_ready(&address, "other"), expected, "{named:?}");
+        home.text(&["stop", "models"]);
+        assert!(ended(&mut server).success(), "it drained");
+    }
+    let both = explicit(&["*", "good"]);
+    let (_, error) = fails(&[&["serve"], &both[..]].concat());
+    let expected = "--load-model *: expected alone, found other models beside it";
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ impl ModelService for Echo {
             delay: Duration::ZERO,
             queueing: None,
             composing: Vec::new(),
+            config: Arc::default(),
             steps: Vec::new(),
             devices: Vec::new(),
         }))

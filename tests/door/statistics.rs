@@ -24,6 +24,7 @@ use crate::ensemble::{engine, infer, serve};
 use crate::grpc;
 use crate::repository::{Models, network};
 use crate::service::{Echo, options};
+use crate::wait::wait_until;
 
 fn rows(input: &str, shape: &[usize]) -> Value {
     let data = vec![0.5; shape.iter().product()];
@@ -194,4 +195,45 @@ fn a_model_without_a_version_has_the_statistics_of_all_of_them() {
         grpc::ask(address, &path, &[asked.encode_to_vec()]).only();
     let versions = told.model_stats.iter().map(|of| &*of.version);
     assert_eq!(versions.collect::<Vec<_>>(), ["1", "2"]);
+}
+
+/// A chain of `a`, and of `n`, whose integers are not answered where they are large.
+const COUNTS: &str = r#"
+platform: "ensemble"
+max_batch_size: 4
+input { name: "in" data_type: TYPE_FP32 dims: 4 }
+output { name: "out" data_type: TYPE_INT64 dims: 4 }
+ensemble_scheduling { step [
+  { model_name: "a" model_version: -1 input_map { key: "x" value: "in" } output_map { key: "y" value: "t" } },
+  { model_name: "n" model_version: -1 input_map { key: "x" value: "t" } output_map { key: "n" value: "out" } }
+] }
+"#;
+
+#[test]
+fn the_models_that_ran_for_a_request_that_failed_later_were_executed() {
+    let models = Models::new().network("a", "max_batch_size: 4");
+    let models = models.network("n", "max_batch_size: 4");
+    let models = models.file("n/1/model.onnx", network("counted.onnx"));
+    let served = models.file("e/config.pbtxt", COUNTS).serve(false);
+    let ask = |model: &str, input: &str| {
+        let data = vec![1e9; 8];
+        let body = json!({"inputs": [{"name": input, "datatype": "FP32", "shape": [2, 4],
+            "data": data}]});
+        let answer = served.post(&format!("/v2/models/{model}/infer"), &body);
+        assert_eq!(answer.status, 501, "{answer:?}");
+    };
+    let executed = |model: &str| statistics(&served.server, model)["execution_count"].clone();
+    // Its runs are counted once nothing of the request is under way any more.
+    ask("e", "in");
+    wait_until("both ran", || executed("a") == 1 && executed("n") == 1);
+    let of_a = statistics(&served.server, "a");
+    assert_eq!(of_a["inference_count"], 2);
+    assert_eq!(sizes(&of_a), [(2, 1)]);
+    let of_e = statistics(&served.server, "e");
+    assert_eq!(of_e["inference_stats"]["fail"]["count"], 1);
+    assert_eq!(of_e["inference_count"], 0);
+    assert_eq!(of_e["execution_count"], 0);
+    ask("n", "x");
+    wait_until("it ran again", || executed("n") == 2);
+    assert_eq!(executed("a"), 1);
 }

@@ -302,7 +302,7 @@ fn what_servers_may_honour_is_handed_on() {
     assert_eq!(config.instances, expected);
     assert!(config.cached);
     let warmup = &config.warmup[0];
-    assert_eq!((&*warmup.name, warmup.rows, warmup.count), ("w", 2, 1));
+    assert_eq!((&*warmup.name, warmup.rows, warmup.count), ("w", 2, 0));
     let data: Vec<&WarmupData> = warmup.inputs.iter().map(|input| &input.data).collect();
     assert_eq!(data, [&WarmupData::Random, &WarmupData::File("z".into())]);
 }

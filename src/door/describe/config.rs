@@ -1,18 +1,18 @@
 //! The configuration of a model, as the published interface file has it.
 
-use divisi::catalogue::ComposingStep;
+use divisi::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
 use divisi::ensemble::{QueuePolicy, Queueing, TimeoutAction};
-use divisi::tensor::TensorSpec;
+use divisi::tensor::{DataType, TensorSpec};
 
 use crate::proto::inference as proto;
 use crate::proto::inference::model_config::SchedulingChoice;
 use crate::proto::inference::model_queue_policy::TimeoutAction as TimeoutActionMessage;
 use crate::service::ModelDescription;
 
-use super::{PLATFORM, fixed_rows, platform, shape};
+use super::{PLATFORM, fixed_rows, platform, shape, written};
 
-/// Returns the configuration of a model.
-pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
+/// Returns the configuration of a model, of which so many instances run.
+pub(crate) fn config(model: &ModelDescription, instances: &[InstanceGroup]) -> proto::ModelConfig {
     let fixed = fixed_rows(model);
     let most = model.batch.filter(|_| fixed.is_none());
     let composed = !model.composing.is_empty();
@@ -31,8 +31,12 @@ pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
             .signature
             .outputs
             .iter()
-            .map(|spec| output(spec, fixed))
+            .map(|spec| output(spec, fixed, &model.config))
             .collect(),
+        version_policy: Some(written::versions(&model.config.versions)),
+        instance_group: written::instances(&model.name, instances),
+        model_warmup: model.config.warmup.iter().map(written::warmup).collect(),
+        parameters: written::parameters(&model.config),
         scheduling_choice: match composed {
             true => Some(SchedulingChoice::EnsembleScheduling(ensemble(
                 &model.composing,
@@ -46,25 +50,27 @@ pub(crate) fn config(model: &ModelDescription) -> proto::ModelConfig {
     }
 }
 
-fn data_type(spec: &TensorSpec) -> i32 {
-    let known = proto::DataType::from_str_name(&super::config_type(spec));
+/// Returns the number of a type.
+pub(super) fn data_type(data_type: DataType) -> i32 {
+    let known = proto::DataType::from_str_name(&super::config_type(data_type));
     known.unwrap_or(proto::DataType::TypeInvalid).into()
 }
 
 fn input(spec: &TensorSpec, rows: Option<i64>) -> proto::ModelInput {
     proto::ModelInput {
         name: spec.name.clone(),
-        data_type: data_type(spec),
+        data_type: data_type(spec.data_type),
         dims: shape(spec, rows),
         ..proto::ModelInput::default()
     }
 }
 
-fn output(spec: &TensorSpec, rows: Option<i64>) -> proto::ModelOutput {
+fn output(spec: &TensorSpec, rows: Option<i64>, config: &EntryConfig) -> proto::ModelOutput {
     proto::ModelOutput {
         name: spec.name.clone(),
-        data_type: data_type(spec),
+        data_type: data_type(spec.data_type),
         dims: shape(spec, rows),
+        label_filename: written::label_file(config, &spec.name),
         ..proto::ModelOutput::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Descriptions of servers and models, the same over HTTP and gRPC.
 
 mod config;
+mod written;
 
 use divisi::tensor::{DataType, TensorSpec};
 
@@ -51,9 +52,9 @@ pub(crate) fn shape(spec: &TensorSpec, rows: Option<i64>) -> Vec<i64> {
     rows.into_iter().chain(dims).collect()
 }
 
-/// Returns the name of a tensor's type in configurations.
-pub(crate) fn config_type(spec: &TensorSpec) -> String {
-    match spec.data_type {
+/// Returns the name of a type in configurations.
+pub(crate) fn config_type(data_type: DataType) -> String {
+    match data_type {
         DataType::Bytes => "TYPE_STRING".to_owned(),
         other => format!("TYPE_{other}"),
     }

@@ -5,11 +5,13 @@ mod answers;
 mod between;
 mod gauges;
 mod inputs;
+mod instances;
 mod model;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use divisi::catalogue::InstanceGroup;
 use divisi::deployment::{self, Deployment, DeploymentError, ModelOverride, ModelStatus};
 use divisi::lock::SharedLeaf;
 use divisi::serving::{DoorState, Engine};
@@ -80,10 +82,16 @@ impl ServedModels {
         is_open && models.all(|model| self.state_of(model) == ModelState::Ready)
     }
 
-    /// Whether a version of a model is served.
-    fn has(&self, name: &str) -> bool {
-        let mut models = self.models.iter();
-        models.any(|model| model.description.name == name)
+    /// Whether the version of a model is served, or any where none is known.
+    fn has(&self, status: &ModelStatus) -> bool {
+        let version = status.version.map(|version| version.to_string());
+        let mut named = self.models.iter().map(|model| &model.description);
+        named.any(|of| {
+            of.name == status.name
+                && version
+                    .as_ref()
+                    .is_none_or(|version| of.version == *version)
+        })
     }
 
     fn state_of(&self, model: &ServedModel) -> ModelState {
@@ -193,11 +201,11 @@ impl FollowedModels {
         deployment.map(|d| d.models()).unwrap_or_default()
     }
 
-    /// Returns the models that are not served, with the reasons. Of one that was just loaded the
-    /// statuses may not know yet.
+    /// Returns the models and versions that are not served, with the reasons. Of one that was just
+    /// loaded the statuses may not know yet.
     fn unloaded(&self, served: &ServedModels) -> Vec<(ModelStatus, String)> {
         let statuses = self.statuses().into_iter();
-        let others = statuses.filter(|status| !served.has(&status.name));
+        let others = statuses.filter(|status| !served.has(status));
         let unloaded = others.filter_map(|status| match &status.state {
             deployment::LoadState::Loaded => None,
             deployment::LoadState::Unloaded(reason) => {
@@ -216,6 +224,16 @@ impl FollowedModels {
             )
         })
     }
+}
+
+/// Whether a model that is asked is that of a status, which need not know its version.
+fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
+    let known = status.version.map(|version| version.to_string());
+    let is_version = match (&asked.version, &known) {
+        (Some(asked), Some(known)) => asked == known,
+        _ => true,
+    };
+    status.name == asked.name && is_version
 }
 
 impl ModelService for EnsembleService {
@@ -264,7 +282,7 @@ impl ModelService for EnsembleService {
         let found = served.find(asked).map(|model| served.state_of(model));
         found.or_else(|unknown| {
             let statuses = self.0.statuses().into_iter();
-            let mut named = statuses.filter(|status| status.name == asked.name);
+            let mut named = statuses.filter(|status| is_asked(status, asked));
             match named.next().map(|status| status.state) {
                 Some(deployment::LoadState::Unloaded(reason)) => {
                     Ok(ModelState::Unavailable(reason))
@@ -294,6 +312,15 @@ impl ModelService for EnsembleService {
         };
         let queued = served.engine.telemetry().waiting_of(found.pipeline);
         Some(queued + unnamed + between.of(name, Some(version)))
+    }
+
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        let served = self.0.served();
+        let found = served.find(&ModelId::new(&*model.name, &*model.version));
+        found.map_or_else(
+            |_| Vec::new(),
+            |model| instances::of(&served.engine, model.pipeline),
+        )
     }
 
     fn count_refusal(&self, model: &ModelId) {

@@ -7,7 +7,9 @@ use divisi::device::MemberIndex;
 use divisi::ensemble::Ensemble;
 use divisi::metrics::LatencySplit;
 use divisi::pipeline::StepRole;
-use divisi::serving::{Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request};
+use divisi::serving::{
+    Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request, RunListener,
+};
 use divisi::tensor::Signature;
 use tokio::sync::oneshot;
 
@@ -89,6 +91,7 @@ impl ServedModel {
             delay: ensemble.policy.wait(),
             queueing: ensemble.queueing.clone(),
             composing: interface.composing.clone(),
+            config: Arc::clone(&interface.config),
             steps: steps(engine.catalogue(), entry),
             devices: engine.devices().iter().map(|d| d.name.clone()).collect(),
         };
@@ -138,6 +141,12 @@ impl ServedModel {
         Ok((wanted, rows))
     }
 
+    /// Returns who is told of runs of a request's steps that no answer tells.
+    fn untold(&self, asked: &InferenceRequest) -> RunListener {
+        let (counter, model) = (Arc::clone(&asked.untold), Arc::clone(&self.description));
+        RunListener::new(move |runs| counter.count(&model, runs))
+    }
+
     /// Sends a request to the engine; what it returns waits for the answer.
     pub(super) fn ask(
         &self,
@@ -148,11 +157,12 @@ impl ServedModel {
         let read = self.read(asked);
         let (wanted, rows) = read.inspect_err(|_| self.count_refusal(engine))?;
         let computed = self.form.computed(&wanted);
+        let untold = self.untold(asked);
         let request = Request {
             deadline: asked.deadline,
             priority: asked.priority,
             patience: asked.patience,
-            traced: true,
+            runs: Some(&untold),
             outputs: &computed,
             ..rows
                 .request()

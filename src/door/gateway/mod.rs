@@ -48,7 +48,7 @@ pub(crate) struct Gateway {
     cache: Option<ResponseCache>,
     requests: Arc<Allowance>,
     regions: Regions,
-    tallies: Tallies,
+    tallies: Arc<Tallies>,
 }
 
 impl Gateway {
@@ -70,7 +70,7 @@ impl Gateway {
             cache: options.cache.map(|most| ResponseCache::new(most.get())),
             requests: Allowance::of(limits.requests),
             regions: Regions::default(),
-            tallies: Tallies::default(),
+            tallies: Arc::default(),
         })
     }
 
@@ -213,7 +213,7 @@ impl Gateway {
         let cached = self.cache.is_some() && model.cached;
         Ok(ModelConfig {
             response_cache: cached.then_some(ModelResponseCache { enable: true }),
-            ..describe::config(&model)
+            ..describe::config(&model, &self.service.instances(&model))
         })
     }
 

@@ -1,9 +1,11 @@
 //! A request as its model is asked: its tensors read, and room found for it and for its answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{AllowanceShare, no_memory};
+use crate::metrics::Tallies;
 use crate::protocol::{CallInput, InferenceCall, InputSource, NamedTensor, WireTensor};
 use crate::regions::ReservedPart;
 use crate::service::{InferenceRequest, ModelDescription};
@@ -43,6 +45,7 @@ impl Gateway {
             deadline,
             priority: call.priority,
             patience,
+            untold: Arc::<Tallies>::clone(&self.tallies),
         };
         // What cannot be written is refused before anything is computed for it.
         let regions = call.outputs.iter().map(|output| {

@@ -10,7 +10,7 @@ use divisi::serving::StepRun;
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::protocol::ModelId;
-use crate::service::{InferenceAnswer, ModelDescription};
+use crate::service::{InferenceAnswer, ModelDescription, RunCounter};
 
 use super::batches::{BatchStatistics, BatchTally};
 use super::timed::{Counter, TimedCount};
@@ -216,7 +216,7 @@ impl Drop for RequestTally {
 }
 
 /// The tallies of all versions of models that were asked or described.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Tallies {
     by_model: SharedLeaf<BTreeMap<(String, String), Arc<ModelTally>>>,
 }
@@ -242,9 +242,12 @@ impl Tallies {
     /// Counts the runs of a model's steps, each at the model that does it. Returns the batches that
     /// are its own: those that it began, or one where it is no single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
-        if model.steps.is_empty() {
-            return 1;
-        }
+        self.count_steps(model, runs).unwrap_or(1)
+    }
+
+    /// Counts runs likewise, and returns the batches that are the model's own, or `None` where it is no
+    /// single model.
+    fn count_steps(&self, model: &ModelDescription, runs: &[StepRun]) -> Option<u64> {
         let mut own = None;
         let tally = self.of(model);
         for (number, step) in model.steps.iter().enumerate() {
@@ -261,7 +264,7 @@ impl Tallies {
                 }
             }
         }
-        own.unwrap_or(1)
+        own
     }
 
     fn of_other(&self, model: &ModelId) -> Arc<ModelTally> {
@@ -279,5 +282,16 @@ impl Tallies {
     /// Returns the statistics of a version of a model.
     pub(crate) fn read(&self, model: &ModelDescription) -> ModelStatistics {
         self.of(model).read(&model.name, &model.version)
+    }
+}
+
+impl RunCounter for Tallies {
+    /// Counts them as Triton does: a model that did its step was executed, whatever became of the
+    /// request.
+    fn count(&self, model: &ModelDescription, runs: &[StepRun]) {
+        if let Some(batches) = self.count_steps(model, runs) {
+            let executions = &self.of(model).executions;
+            executions.fetch_add(batches, Ordering::Relaxed);
+        }
     }
 }

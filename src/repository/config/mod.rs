@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use divisi::ensemble::Queueing;
 
-pub use divisi::catalogue::{InstanceGroup, InstancePlace};
+pub use divisi::catalogue::{
+    InstanceGroup, InstancePlace, VersionPolicy, Warmup, WarmupData, WarmupInput,
+};
 pub use tensors::TensorConfig;
-pub use warmup::{Warmup, WarmupData, WarmupInput};
 
 /// The parameter that names the network of a file of weights.
 pub(crate) const NETWORK_PARAMETER: &str = "network";
@@ -76,42 +77,6 @@ impl Default for FieldLines {
             model_file: 1,
             backend: 1,
             backend_field: "backend",
-        }
-    }
-}
-
-/// The versions of a model that are served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VersionPolicy {
-    /// The highest ones, so many.
-    Latest(u32),
-    /// All.
-    All,
-    /// These.
-    Specific(Vec<u64>),
-}
-
-impl Default for VersionPolicy {
-    fn default() -> Self {
-        VersionPolicy::Latest(1)
-    }
-}
-
-impl VersionPolicy {
-    /// Returns the versions that are served of those that there are, ascending.
-    pub fn select(&self, there: &[u64]) -> Vec<u64> {
-        let mut sorted = there.to_vec();
-        sorted.sort_unstable();
-        match self {
-            VersionPolicy::All => sorted,
-            VersionPolicy::Latest(count) => {
-                let first = sorted.len().saturating_sub(*count as usize);
-                sorted.split_off(first)
-            }
-            VersionPolicy::Specific(wanted) => {
-                sorted.retain(|version| wanted.contains(version));
-                sorted
-            }
         }
     }
 }

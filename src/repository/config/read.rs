@@ -8,6 +8,7 @@ use crate::text_format::{MessageType, TextFault, TextMessage, shown};
 use super::fields::{AtLine, ConfigFields};
 use super::queueing::queueing;
 use super::steps::steps;
+use super::warmup;
 use super::{
     DynamicBatching, FieldLines, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER,
     TensorConfig, VersionPolicy, Warmup,
@@ -281,7 +282,7 @@ fn cached(fields: &mut ConfigFields) -> bool {
 
 fn warmup(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
     let tables = fields.messages("model_warmup").into_iter();
-    let warmup = tables.map(|table| Warmup::read(table, unused));
+    let warmup = tables.map(|table| warmup::warmup(table, unused));
     warmup.collect()
 }
 

@@ -1,72 +1,33 @@
 //! Requests that are run before others are let in.
 
-use divisi::tensor::DataType;
+use divisi::catalogue::{Warmup, WarmupData, WarmupInput};
 
 use crate::text_format::TextFault;
 
 use super::fields::ConfigFields;
 use super::tensors::{data_type, dims};
 
-/// A request that is to be run before others are let in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warmup {
-    /// Its name.
-    pub name: String,
-    /// Its rows; 0 for a model without a batch.
-    pub rows: usize,
-    /// How often it is run.
-    pub count: usize,
-    /// Its inputs.
-    pub inputs: Vec<WarmupInput>,
-}
-
-/// An input of such a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WarmupInput {
-    /// Its name.
-    pub name: String,
-    /// The type of its values.
-    pub data_type: DataType,
-    /// The dimensions of a row.
-    pub dims: Vec<i64>,
-    /// Its values.
-    pub data: WarmupData,
-}
-
-/// The values of such an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WarmupData {
-    /// Zeros.
-    Zeros,
-    /// Random numbers.
-    Random,
-    /// The bytes of a file in the folder `warmup` of the model.
-    File(String),
-}
-
-impl Warmup {
-    /// Reads a table of `model_warmup`.
-    ///
-    /// # Errors
-    /// An input says no type, or not where its values are from.
-    pub(super) fn read(
-        mut fields: ConfigFields,
-        unused: &mut Vec<String>,
-    ) -> Result<Self, TextFault> {
-        let name = fields.text("name").map(|name| name.value);
-        let mut number = |name| fields.whole(name).map(|n| n.value).unwrap_or_default();
-        let (rows, count) = (number("batch_size"), number("count"));
-        let inputs = fields.messages("inputs").into_iter();
-        let inputs = inputs.map(|entry| input(entry, unused));
-        let inputs = inputs.collect::<Result<_, _>>()?;
-        fields.finish(unused);
-        Ok(Warmup {
-            name: name.unwrap_or_default(),
-            rows: usize::try_from(rows).unwrap_or_default(),
-            count: usize::try_from(count).unwrap_or_default().max(1),
-            inputs,
-        })
-    }
+/// Reads a table of `model_warmup`.
+///
+/// # Errors
+/// An input says no type, or not where its values are from.
+pub(super) fn warmup(
+    mut fields: ConfigFields,
+    unused: &mut Vec<String>,
+) -> Result<Warmup, TextFault> {
+    let name = fields.text("name").map(|name| name.value);
+    let mut number = |name| fields.whole(name).map(|n| n.value).unwrap_or_default();
+    let (rows, count) = (number("batch_size"), number("count"));
+    let inputs = fields.messages("inputs").into_iter();
+    let inputs = inputs.map(|entry| input(entry, unused));
+    let inputs = inputs.collect::<Result<_, _>>()?;
+    fields.finish(unused);
+    Ok(Warmup {
+        name: name.unwrap_or_default(),
+        rows: usize::try_from(rows).unwrap_or_default(),
+        count: usize::try_from(count).unwrap_or_default(),
+        inputs,
+    })
 }
 
 fn input(mut entry: ConfigFields, unused: &mut Vec<String>) -> Result<WarmupInput, TextFault> {

@@ -168,6 +168,21 @@ impl Devices {
         }
     }
 
+    /// Returns the number by which configurations name the accelerator at `index`, or `None` if that
+    /// is none: a GPU's own, of a simulated one its place among the accelerators.
+    pub fn gpu_number(&self, index: DeviceIndex) -> Option<u32> {
+        let device = &self.devices[index];
+        let number = match (device.kind.gpu(), device.kind.is_accelerator()) {
+            (Some(info), _) => info.index,
+            (None, true) => {
+                let before = self.devices.iter().take(index.get());
+                before.filter(|d| d.kind.is_accelerator()).count()
+            }
+            (None, false) => return None,
+        };
+        Some(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
     /// Returns the device at `index` alone.
     #[must_use]
     pub fn alone(&self, index: DeviceIndex) -> Self {

@@ -34,6 +34,7 @@ pub(crate) use promise::caught;
 pub use promise::{Failure, Outcome, Panicked, Reply, Settlements};
 pub use request::Request;
 pub use reserve::{Reservation, ReserveError};
+pub use run_log::RunListener;
 pub use samples::SharedSamples;
 pub use state::{EngineSettings, Loss, SPAN_BOUND};
 pub use step_graph::{GraphStep, GraphWork, StepGraph};

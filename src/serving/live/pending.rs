@@ -240,7 +240,7 @@ impl EngineState {
                 detail,
                 Promise::new(reply, promises),
             );
-            let runs = request.traced.then(|| RunLog::new(due));
+            let runs = request.runs.map(|listener| RunLog::new(due, listener));
             let held = HeldSamples::of(request.memory, &served.storage, slices);
             stays = held.is_some();
             Arc::new(data.logging(runs).holding(held))

@@ -14,7 +14,7 @@ use crate::serving::flaws::Detail;
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
 use super::promise::{Outcome, Promise, RulePanicked, caught};
-use super::run_log::RunLog;
+use super::run_log::{RunListener, RunLog};
 use super::samples::{HeldSamples, RequestSamples, SharedSamples};
 use super::served::ServedEnsemble;
 
@@ -42,8 +42,8 @@ pub struct Request<'a> {
     pub priority: u64,
     /// How long it waits for its first batch at most, where the entry lets it say so.
     pub patience: Option<Duration>,
-    /// Whether its answer tells the runs of steps that made it.
-    pub traced: bool,
+    /// Where there is one, its answer tells the runs of steps that made it, and this is told of others.
+    pub runs: Option<&'a RunListener>,
 }
 
 impl<'a> Request<'a> {
@@ -73,7 +73,7 @@ impl<'a> Request<'a> {
             pipeline: PipelineIndex::default(),
             priority: 0,
             patience: None,
-            traced: false,
+            runs: None,
         }
     }
 

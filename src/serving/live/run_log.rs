@@ -1,5 +1,7 @@
 //! The runs of steps that made an answer, for callers that want to know.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::serving::answer::{BatchOfRun, StepRun};
@@ -8,17 +10,49 @@ use crate::serving::core::{HostWork, Stamps};
 
 use super::locks::Leaf;
 
+/// Takes runs of steps.
+type RunsTold = dyn Fn(&[StepRun]) + Send + Sync;
+
+/// Told, once nothing of a request is under way any more, of the runs that no answer tells: it failed,
+/// or they ended after its answer. Locks of the engine may be held: it takes leaves alone.
+#[derive(Clone)]
+pub struct RunListener(Arc<RunsTold>);
+
+impl RunListener {
+    /// Creates one that calls `tell`, which must be quick.
+    pub fn new(tell: impl Fn(&[StepRun]) + Send + Sync + 'static) -> Self {
+        RunListener(Arc::new(tell))
+    }
+}
+
+impl fmt::Debug for RunListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RunListener")
+    }
+}
+
 /// The runs of a request's steps so far.
 pub(super) struct RunLog {
     /// When the request was submitted.
     submitted: Duration,
+    listener: RunListener,
     runs: Leaf<Vec<StepRun>>,
 }
 
+impl Drop for RunLog {
+    fn drop(&mut self) {
+        let untold = self.take();
+        if !untold.is_empty() {
+            (self.listener.0)(&untold);
+        }
+    }
+}
+
 impl RunLog {
-    pub(super) fn new(submitted: Duration) -> Self {
+    pub(super) fn new(submitted: Duration, listener: &RunListener) -> Self {
         RunLog {
             submitted,
+            listener: listener.clone(),
             runs: Leaf::default(),
         }
     }

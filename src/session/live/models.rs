@@ -1,6 +1,6 @@
 //! The models of a catalogue as a console shows them, and what became of them as lines of the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
@@ -33,12 +33,14 @@ pub(super) fn views(
     });
     // A change may be under way that the statuses do not know of yet.
     let is_served = |name: &str| catalogue.find(name, None).is_some();
+    let mut told = BTreeSet::new();
     let others = statuses.iter().filter_map(|status| match &status.state {
         LoadState::Loaded => None,
         LoadState::Unloaded(_) if is_served(&status.name) => None,
-        LoadState::Unloaded(reason) => Some(CatalogueView {
+        // All versions of one that is not served are one.
+        LoadState::Unloaded(reason) => told.insert(&status.name).then(|| CatalogueView {
             name: status.name.clone(),
-            version: status.version,
+            version: None,
             kind: None,
             members: Vec::new(),
             unserved: Some(reason.clone()),

@@ -41,7 +41,8 @@ pub(crate) struct ModelControl {
     /// or as its files change (poll) (default: all at the start, others when asked for)
     #[arg(long, value_name = "MODE")]
     model_control: Option<ControlMode>,
-    /// Load this model at the start; may be given several times (with --model-control explicit)
+    /// Load this model at the start, * for all; may be given several times (with --model-control
+    /// explicit)
     #[arg(long, value_name = "MODEL")]
     load_model: Vec<String>,
     /// Between two looks at the files, with --model-control poll (default: 15s)
@@ -49,6 +50,8 @@ pub(crate) struct ModelControl {
     poll_every: Option<Duration>,
 }
 
+/// The name of `--load-model` that means all models.
+const ALL_MODELS: &str = "*";
 /// Between two looks at the files of a repository.
 const POLL_EVERY: Duration = Duration::from_secs(15);
 /// Looking at the files costs more than it tells if it is done more often.
@@ -71,7 +74,11 @@ impl ModelControl {
         if !explicit && !self.load_model.is_empty() {
             bail!("--load-model: expected with --model-control explicit");
         }
-        if !explicit {
+        let all = self.load_model.iter().any(|name| name == ALL_MODELS);
+        if all && self.load_model.len() > 1 {
+            bail!("--load-model {ALL_MODELS}: expected alone, found other models beside it");
+        }
+        if !explicit || all {
             return Ok(there.into_iter().collect());
         }
         let unknown = self.load_model.iter().find(|name| !there.contains(name));

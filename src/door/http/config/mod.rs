@@ -1,5 +1,7 @@
 //! The configuration of a model in JSON.
 
+mod written;
+
 use serde_json::{Map, Value, json};
 
 use crate::proto::inference as proto;
@@ -10,8 +12,7 @@ use crate::proto::inference::model_queue_policy::TimeoutAction;
 pub(super) fn config(config: &proto::ModelConfig) -> Value {
     let inputs = config.input.iter();
     let inputs = inputs.map(|input| tensor(&input.name, input.data_type, &input.dims));
-    let outputs = config.output.iter();
-    let outputs = outputs.map(|output| tensor(&output.name, output.data_type, &output.dims));
+    let outputs = config.output.iter().map(output);
     let mut json = json!({
         "name": config.name,
         "platform": config.platform,
@@ -19,6 +20,10 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
         "max_batch_size": config.max_batch_size,
         "input": inputs.collect::<Vec<_>>(),
         "output": outputs.collect::<Vec<_>>(),
+        "version_policy": config.version_policy.as_ref().map(written::versions),
+        "instance_group": config.instance_group.iter().map(written::instances).collect::<Vec<_>>(),
+        "parameters": written::parameters(&config.parameters),
+        "model_warmup": config.model_warmup.iter().map(written::warmup).collect::<Vec<_>>(),
     });
     match &config.scheduling_choice {
         Some(SchedulingChoice::DynamicBatching(of)) => json["dynamic_batching"] = batching(of),
@@ -34,8 +39,18 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
 }
 
 fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Value {
+    json!({"name": name, "data_type": type_name(data_type), "dims": dims})
+}
+
+fn output(output: &proto::ModelOutput) -> Value {
+    let mut json = tensor(&output.name, output.data_type, &output.dims);
+    json["label_filename"] = output.label_filename.clone().into();
+    json
+}
+
+fn type_name(data_type: i32) -> &'static str {
     let data_type = proto::DataType::try_from(data_type).unwrap_or_default();
-    json!({"name": name, "data_type": data_type.as_str_name(), "dims": dims})
+    data_type.as_str_name()
 }
 
 fn ensemble(ensemble: &proto::ModelEnsembling) -> Value {

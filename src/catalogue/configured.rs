@@ -1,0 +1,89 @@
+//! The configuration of an entry, as far as its clients are told it as it is written.
+
+use crate::tensor::DataType;
+
+/// See the module's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryConfig {
+    /// The versions that are served.
+    pub versions: VersionPolicy,
+    /// The files with the names of the values of outputs, by the outputs' names.
+    pub label_files: Vec<(String, String)>,
+    /// Requests that are run before others are let in.
+    pub warmup: Vec<Warmup>,
+    /// Parameters by name.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// The versions of a model that are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionPolicy {
+    /// The highest ones, so many.
+    Latest(u32),
+    /// All.
+    All,
+    /// These.
+    Specific(Vec<u64>),
+}
+
+impl Default for VersionPolicy {
+    fn default() -> Self {
+        VersionPolicy::Latest(1)
+    }
+}
+
+impl VersionPolicy {
+    /// Returns the versions that are served of those that there are, ascending.
+    pub fn select(&self, there: &[u64]) -> Vec<u64> {
+        let mut sorted = there.to_vec();
+        sorted.sort_unstable();
+        match self {
+            VersionPolicy::All => sorted,
+            VersionPolicy::Latest(count) => {
+                let first = sorted.len().saturating_sub(*count as usize);
+                sorted.split_off(first)
+            }
+            VersionPolicy::Specific(wanted) => {
+                sorted.retain(|version| wanted.contains(version));
+                sorted
+            }
+        }
+    }
+}
+
+/// A request that is to be run before others are let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warmup {
+    /// Its name.
+    pub name: String,
+    /// Its rows; 0 for a model without a batch.
+    pub rows: usize,
+    /// How often it is run; 0 for once.
+    pub count: usize,
+    /// Its inputs.
+    pub inputs: Vec<WarmupInput>,
+}
+
+/// An input of such a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmupInput {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// The dimensions of a row.
+    pub dims: Vec<i64>,
+    /// Its values.
+    pub data: WarmupData,
+}
+
+/// The values of such an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WarmupData {
+    /// Zeros.
+    Zeros,
+    /// Random numbers.
+    Random,
+    /// The bytes of a file in the folder `warmup` of the model.
+    File(String),
+}
