@@ -21,6 +21,7 @@ mod lowered;
 mod misses;
 mod padding;
 mod plan;
+mod precision;
 mod predictor;
 pub mod reference;
 mod shared;
@@ -39,6 +40,7 @@ pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
+pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
@@ -106,6 +108,18 @@ pub enum ComputeError {
     /// An operation on Candle's tensors failed.
     #[error("tensor operation: {0}")]
     Tensor(candle_core::Error),
+}
+
+impl ComputeError {
+    /// Checks the number of values of a slice.
+    fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
+        let same = (expected == found).then_some(());
+        same.ok_or(ComputeError::Shape {
+            what,
+            expected,
+            found,
+        })
+    }
 }
 
 impl From<candle_core::Error> for ComputeError {
