@@ -10,8 +10,9 @@
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
-use super::kernels::TileShape;
+use super::kernels::KernelTarget;
 use super::plan::{ArenaPlan, whole_arena};
+use super::precision::CpuKernels;
 use super::tensors::TensorForm;
 use crate::device::simulated::OpWork;
 use crate::network::{Graph, TensorOp};
@@ -46,7 +47,12 @@ enum MemoryModel {
 impl FootprintModel {
     /// Plans `graph` for the best kernels that this processor has.
     pub fn new(graph: &Graph) -> Self {
-        let plan = ArenaPlan::new(graph, TileShape::of(Family::best()));
+        Self::of_kernels(graph, Family::best())
+    }
+
+    /// Plans `graph` for `kernels` of this processor.
+    pub fn of_kernels(graph: &Graph, kernels: impl Into<CpuKernels>) -> Self {
+        let plan = ArenaPlan::new(graph, KernelTarget::of(kernels.into().usable()));
         FootprintModel {
             memory: MemoryModel::Kernels(Box::new(plan)),
             ends: ends(graph),

@@ -10,9 +10,12 @@ use super::ComputeError;
 use super::buffers::ValuePlace;
 use super::family::Family;
 use super::fold::fold_all;
-use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights, TileShape};
+use super::kernels::{
+    ArenaLayout, BatchMemory, Buffer, Call, KernelTarget, PlannedStep, StepWeights,
+};
 use super::misses::LookupMisses;
 use super::plan::ArenaPlan;
+use super::precision::CpuKernels;
 use super::shared::{KnownWeights, with_twins};
 use super::team::PhaseBarrier;
 use crate::lock::lock;
@@ -23,7 +26,7 @@ use crate::network::{Graph, Shape, Weights};
 pub struct Lowered {
     plan: ArenaPlan,
     weights: Vec<Arc<StepWeights>>,
-    family: Family,
+    kernels: CpuKernels,
     inputs: usize,
     outputs: usize,
     /// Whether the answer is an image.
@@ -51,13 +54,17 @@ impl Lowered {
         Self::with(graph, weights, Family::best())
     }
 
-    /// Lowers `graph` for the kernels of `family`, or for the plain ones if the processor lacks
-    /// these.
+    /// Lowers `graph` for `kernels` (a family alone is for float32), or for the plain ones if the
+    /// processor lacks these.
     ///
     /// # Errors
     /// As for [`Lowered::new`].
-    pub fn with(graph: &Graph, weights: &Weights, family: Family) -> Result<Self, ComputeError> {
-        Self::sharing((graph, weights), family, &KnownWeights::default())
+    pub fn with(
+        graph: &Graph,
+        weights: &Weights,
+        kernels: impl Into<CpuKernels>,
+    ) -> Result<Self, ComputeError> {
+        Self::sharing((graph, weights), kernels.into(), &KnownWeights::default())
     }
 
     /// Lowers a network, whose steps share the folded weights that are known.
@@ -66,22 +73,18 @@ impl Lowered {
     /// As for [`Lowered::new`].
     pub(super) fn sharing(
         (graph, weights): (&Graph, &Weights),
-        family: Family,
+        kernels: CpuKernels,
         known: &KnownWeights<'_>,
     ) -> Result<Self, ComputeError> {
-        let family = if family.is_available() {
-            family
-        } else {
-            Family::Plain
-        };
-        let plan = ArenaPlan::new(graph, TileShape::of(family));
+        let kernels = kernels.usable();
+        let plan = ArenaPlan::new(graph, KernelTarget::of(kernels));
         let own: Vec<_> = plan.own_steps().collect();
         let own = fold_all(&own, |step| known.fold(graph, weights, step))?;
         let weights = with_twins(own, &plan.twins);
         Ok(Lowered {
             plan,
             weights,
-            family,
+            kernels,
             inputs: graph.input().elements(),
             outputs: graph.output().elements(),
             is_image: matches!(graph.output(), Shape::Image { .. }),
@@ -91,7 +94,12 @@ impl Lowered {
 
     /// Returns the family of kernels that the network was lowered for.
     pub fn family(&self) -> Family {
-        self.family
+        self.kernels.family
+    }
+
+    /// Returns the kernels that the network was lowered for.
+    pub(super) fn kernels(&self) -> CpuKernels {
+        self.kernels
     }
 
     /// Returns the number of values of one sample.
@@ -178,7 +186,7 @@ impl Lowered {
                 let mut call = Call {
                     step: &step.placed,
                     weights: &self.weights[phase.step],
-                    family: self.family,
+                    family: self.kernels.family,
                     memory: share.memory.from(phase.first),
                     samples: phase.samples,
                     threads: share.threads,
@@ -304,8 +312,8 @@ impl Arena {
         input: &[f32],
         output: &mut [f32],
     ) -> Result<(), ComputeError> {
-        check("input", samples * network.inputs(), input.len())?;
-        check("output", samples * network.outputs(), output.len())?;
+        ComputeError::check_length("input", samples * network.inputs(), input.len())?;
+        ComputeError::check_length("output", samples * network.outputs(), output.len())?;
         if samples > self.batch {
             return Err(ComputeError::BatchTooLarge {
                 found: samples,
@@ -388,13 +396,4 @@ impl Arena {
             }
         }
     }
-}
-
-fn check(what: &'static str, expected: usize, found: usize) -> Result<(), ComputeError> {
-    let same = (expected == found).then_some(());
-    same.ok_or(ComputeError::Shape {
-        what,
-        expected,
-        found,
-    })
 }

@@ -22,6 +22,7 @@ mod misses;
 mod padding;
 mod plan;
 mod planned;
+mod precision;
 mod predictor;
 pub mod reference;
 mod shared;
@@ -41,6 +42,7 @@ pub use kernels::{resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
 pub use planned::{PlannedCost, planned_steps};
+pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
@@ -108,6 +110,18 @@ pub enum ComputeError {
     /// An operation on Candle's tensors failed.
     #[error("tensor operation: {0}")]
     Tensor(candle_core::Error),
+}
+
+impl ComputeError {
+    /// Checks the number of values of a slice.
+    fn check_length(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
+        let same = (expected == found).then_some(());
+        same.ok_or(ComputeError::Shape {
+            what,
+            expected,
+            found,
+        })
+    }
 }
 
 impl From<candle_core::Error> for ComputeError {

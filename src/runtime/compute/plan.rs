@@ -9,7 +9,9 @@
 
 use super::buffers::{Slots, TensorView, ValueBuffers};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
-use super::kernels::{ArenaLayout, LINE, PlacedStep, PlannedStep, Scratch, StepMethod, TileShape};
+use super::kernels::{
+    ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, Scratch, StepMethod,
+};
 use super::shared::twins;
 use crate::network::{Graph, Shape};
 
@@ -31,8 +33,8 @@ pub(super) struct ArenaPlan {
 }
 
 impl ArenaPlan {
-    /// Plans `graph` for kernels with tiles of `shape`.
-    pub(super) fn new(graph: &Graph, shape: TileShape) -> Self {
+    /// Plans `graph` for kernels.
+    pub(super) fn new(graph: &Graph, target: KernelTarget) -> Self {
         let mut steps = fuse(graph);
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
@@ -52,7 +54,7 @@ impl ArenaPlan {
                 }
                 let residual = fused.residual.map(view);
                 PlannedStep {
-                    method: StepMethod::new(fused, &inputs, output, entry == Some(at), shape),
+                    method: StepMethod::new(fused, &inputs, output, entry == Some(at), target),
                     placed: PlacedStep {
                         fused: fused.clone(),
                         inputs,

@@ -12,9 +12,9 @@ use candle_core::{CpuStorage, InplaceOp2, Layout, Tensor};
 use rayon::ThreadPool;
 
 use super::ComputeError;
-use super::family::Family;
 use super::groups::{LengthCost, LengthGroup, length_groups};
 use super::lowered::{Arena, Lowered};
+use super::precision::CpuKernels;
 use super::predictor::{Predictor, contiguous, contiguous_mut, zeroed};
 use super::shared::KnownWeights;
 use crate::lock::lock;
@@ -64,14 +64,14 @@ impl VaryingNetwork {
         weights: Arc<Weights>,
         by_length: Arc<dyn NetworkByLength>,
         softmax: bool,
-        family: Family,
+        kernels: impl Into<CpuKernels>,
     ) -> Result<Self, ComputeError> {
         let signature = graph.signature();
         let most = signature.most();
         let missing = || failed(most, "the network has no lengths".into());
         let lengths = signature.lengths.clone().ok_or_else(missing)?;
         let graph = finished(graph.clone(), softmax).map_err(|e| failed(most, e.into()))?;
-        let largest = Arc::new(Lowered::with(&graph, &weights, family)?);
+        let largest = Arc::new(Lowered::with(&graph, &weights, kernels)?);
         let network = VaryingNetwork {
             signature,
             by_length,
@@ -139,7 +139,7 @@ impl VaryingNetwork {
             return Err(failed(length, reason.into()));
         }
         let known = KnownWeights::of(&self.graph, &self.weights, &self.largest);
-        Lowered::sharing((&graph, &weights), self.largest.family(), &known)
+        Lowered::sharing((&graph, &weights), self.largest.kernels(), &known)
     }
 
     /// Returns the costs of groups at a length that is lowered; those of others never pay.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::catalogue::NamedMix;
+use divisi::compute::CpuPrecision;
 use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::ensemble::ImageLayout;
@@ -125,6 +126,14 @@ pub(crate) fn parse_shape(text: &str) -> Result<Shape, String> {
         format!("expected channels,height,width or features, as whole numbers, found `{text}`")
     })?;
     Shape::try_from(dims).map_err(|e| e.to_string())
+}
+
+/// Parses the name of a precision of cores or GPUs.
+pub(crate) fn parse_any_precision() -> PossibleValuesParser {
+    let cores = CpuPrecision::ALL.map(CpuPrecision::name).into_iter();
+    let gpus = Precision::ALL.map(Precision::name);
+    let others = cores.filter(|name| !gpus.contains(name));
+    PossibleValuesParser::new(gpus.into_iter().chain(others))
 }
 
 /// Parses a precision, with its names for completions.

@@ -8,6 +8,7 @@
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
 //! | `depthwise` | the same of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share the inputs that they load |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
+//! | `quantized` | convolutions and fully connected layers in int8, where it was asked for | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32 as others do |
 //! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
 //! | Candle | what has no kernel | its own operations, on copies |
 //! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
@@ -34,8 +35,10 @@ mod memory;
 mod narrow;
 mod norms;
 mod panels;
+mod quantized;
 mod resample;
 mod step;
+mod target;
 mod task;
 mod tensors;
 mod tile;
@@ -49,7 +52,8 @@ mod winograd;
 pub(in crate::compute) use activations::activate_plainly;
 pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory, Buffer, LINE};
-pub(in crate::compute) use panels::{Filters, TileShape};
+pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
 pub(in crate::compute) use step::{PlannedStep, StepMethod};
+pub(in crate::compute) use target::KernelTarget;
 pub(in crate::compute) use task::{Call, PlacedStep, Scratch, StepWeights};

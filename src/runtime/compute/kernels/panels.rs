@@ -45,6 +45,12 @@ impl TileShape {
         }
     }
 
+    /// Returns the same with at most `rows` rows for tiles that are `vectors` wide.
+    pub(crate) fn with_rows(mut self, vectors: usize, rows: usize) -> Self {
+        self.rows[vectors] = rows;
+        self
+    }
+
     /// Returns the most rows of a tile that is `vectors` wide.
     pub(crate) fn rows(&self, vectors: usize) -> usize {
         self.rows[vectors]
@@ -144,7 +150,7 @@ pub(in crate::compute) struct Filters<'a> {
 }
 
 /// Floats of weights read between two calls of [`Filters::read`].
-const READ: usize = 1 << 20;
+pub(super) const READ: usize = 1 << 20;
 
 /// Inputs of all columns of a panel that are packed at a time: a cache line of each column.
 const INPUTS: usize = 16;

@@ -3,7 +3,9 @@
 use super::activations::RowActivation;
 use super::convolution::Convolution;
 use super::memory::{InputPixels, OutputPixels};
-use super::panels::{Filters, TileShape};
+use super::panels::Filters;
+use super::quantized::Quantized;
+use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, Scratch, StepWeights};
 use super::tensors::TensorMethod;
 use super::vector::{self, Vector, Vectorised};
@@ -27,6 +29,8 @@ pub(in crate::compute) enum StepMethod {
     Simple,
     /// One product over rows that are read where they lie.
     Convolution(Box<Convolution>),
+    /// One product in int8.
+    Quantized(Box<Quantized>),
     /// Winograd's algorithm.
     Winograd(Box<Winograd>),
     /// An operation on tensors of any rank.
@@ -42,12 +46,16 @@ impl StepMethod {
         inputs: &[TensorView],
         output: TensorView,
         entry: bool,
-        shape: TileShape,
+        target: KernelTarget,
     ) -> Self {
-        let input = inputs[0];
+        let (input, shape) = (inputs[0], target.shape);
         let conv = match fused.kernel {
             StepKernel::Convolution(conv) => conv,
             StepKernel::Linear => {
+                let conv = Conv2d::new(output.channels, 1);
+                if let Some(layer) = Quantized::new(conv, input, output, target) {
+                    return StepMethod::Quantized(Box::new(layer.of_tokens()));
+                }
                 let layer = Convolution::of_tokens(output.channels, input, output, shape);
                 return StepMethod::Convolution(Box::new(layer));
             }
@@ -57,8 +65,12 @@ impl StepMethod {
             }
             _ => return StepMethod::Simple,
         };
-        let winograd = Winograd::new(conv, input, output, shape);
-        if let Some(winograd) = winograd.filter(|_| !entry) {
+        let winograd = Winograd::new(conv, input, output, shape).filter(|_| !entry);
+        let quantized = Quantized::new(conv, input, output, target).filter(|_| !entry);
+        if let Some(quantized) = quantized.filter(|q| winograd.is_none() || q.outruns_winograd()) {
+            return StepMethod::Quantized(Box::new(quantized));
+        }
+        if let Some(winograd) = winograd {
             return StepMethod::Winograd(Box::new(winograd));
         }
         let convolution = Convolution::new(conv, input, output, entry, shape);
@@ -71,6 +83,7 @@ impl StepMethod {
             StepMethod::Simple => "pass",
             StepMethod::Convolution(c) => c.name(),
             StepMethod::Winograd(_) => "winograd",
+            StepMethod::Quantized(_) => "int8",
             StepMethod::Tensor(t) => t.name(),
             StepMethod::Candle => "candle",
         }
@@ -81,6 +94,7 @@ impl StepMethod {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => 0,
             StepMethod::Convolution(c) => c.weight_floats(),
+            StepMethod::Quantized(q) => q.weight_floats(),
             StepMethod::Winograd(w) => w.weight_floats(),
         }
     }
@@ -91,6 +105,7 @@ impl StepMethod {
             (StepMethod::Simple, StepMethod::Simple)
             | (StepMethod::Tensor(_), StepMethod::Tensor(_)) => true,
             (StepMethod::Convolution(a), StepMethod::Convolution(b)) => a.packs_as(b),
+            (StepMethod::Quantized(a), StepMethod::Quantized(b)) => a.packs_as(b),
             // A point's weights depend on the tiles, those of Candle on shapes.
             _ => false,
         }
@@ -101,6 +116,7 @@ impl StepMethod {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => None,
             StepMethod::Convolution(c) => Some(c.conv),
+            StepMethod::Quantized(q) => Some(q.conv),
             StepMethod::Winograd(w) => Some(w.conv),
         }
     }
@@ -110,6 +126,7 @@ impl StepMethod {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => {}
             StepMethod::Convolution(c) => c.pack(filters, packed),
+            StepMethod::Quantized(q) => q.pack(filters, packed),
             StepMethod::Winograd(w) => w.pack(filters, packed),
         }
     }
@@ -128,6 +145,7 @@ impl PlannedStep {
     pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         match &self.method {
             StepMethod::Convolution(c) => c.phases(samples, threads),
+            StepMethod::Quantized(q) => q.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
             StepMethod::Simple => [task::pixels(&self.placed, samples, threads).tasks(), 0, 0],
             StepMethod::Tensor(t) => t.phases(samples, threads),
@@ -139,6 +157,7 @@ impl PlannedStep {
     pub(crate) fn scratch(&self, samples: usize, threads: usize) -> Scratch {
         match &self.method {
             StepMethod::Convolution(c) => c.scratch(samples),
+            StepMethod::Quantized(q) => q.scratch(samples),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
             StepMethod::Tensor(t) => t.scratch(),
             StepMethod::Simple | StepMethod::Candle => Scratch::default(),
@@ -156,6 +175,7 @@ impl PlannedStep {
         unsafe {
             match &self.method {
                 StepMethod::Convolution(c) => c.run(call, phase, task),
+                StepMethod::Quantized(q) => q.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => simple(call, task),
                 StepMethod::Tensor(t) => t.run(call, phase, task),

@@ -43,9 +43,9 @@ pub(super) struct Tile {
 #[derive(Clone, Copy)]
 pub(super) struct Prefetch {
     /// Floats from the start of the tile's panel to where it begins.
-    from: usize,
+    pub from: usize,
     /// Floats further on with each line of the tile's panel; 0 for nothing.
-    step: usize,
+    pub step: usize,
 }
 
 impl Prefetch {
@@ -233,7 +233,10 @@ unsafe fn run<V: Vector, const M: usize, const N: usize>(tile: &Tile) {
 
 /// Brings the rows of a tile into cache, which are needed when it has multiplied.
 #[inline(always)]
-unsafe fn prefetch_rows<V: Vector, const M: usize, const N: usize>(at: *const f32, stride: usize) {
+pub(super) unsafe fn prefetch_rows<V: Vector, const M: usize, const N: usize>(
+    at: *const f32,
+    stride: usize,
+) {
     for row in 0..M {
         for n in 0..N {
             // SAFETY: nothing is read.

@@ -1,14 +1,16 @@
 //! The arguments of the subcommands: a network, its weights, and the hardware that it runs on:
 //! cores of this machine, or one of its GPUs.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
-    CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor, VaryingNetwork,
-    VaryingPredictor, host_rows, read_rows, write_rows,
+    CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
+    VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
@@ -19,7 +21,7 @@ use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
-use crate::cli::args::{at_least_one, parse_precision, parse_shape};
+use crate::cli::args::{at_least_one, parse_any_precision, parse_shape};
 
 /// The network, and the samples that it is built for.
 #[derive(Clone, Debug, clap::Args)]
@@ -171,9 +173,10 @@ pub(crate) struct PlaceChoice {
     /// A GPU instead of cores, such as cuda:0
     #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
     device: Option<String>,
-    /// In which numbers the GPU computes: f32, tf32, bf16 or f16 (default: f32)
-    #[arg(long, value_name = "NAME", value_parser = parse_precision(), requires = "device")]
-    precision: Option<Precision>,
+    /// In which numbers cores multiply: f32 or int8, or the GPU computes: f32, tf32, bf16 or
+    /// f16 (default: f32)
+    #[arg(long, value_name = "NAME", value_parser = parse_any_precision())]
+    precision: Option<String>,
 }
 
 /// Maps the rows of at most a batch of samples to rows of logits.
@@ -182,7 +185,7 @@ pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
 /// The hardware that a network runs on.
 pub(crate) enum NetworkPlace {
     /// The first cores that this process may use, and their kernels.
-    Cores(Vec<usize>, Family),
+    Cores(Vec<usize>, CpuKernels),
     Gpu {
         name: String,
         gpu: Arc<dyn Gpu>,
@@ -194,7 +197,7 @@ impl NetworkPlace {
     /// Chooses the first cores, as many as asked for, or the GPU that is named.
     pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
         match &choice.device {
-            Some(name) => gpu(name, choice.precision.unwrap_or_default()),
+            Some(name) => gpu(name, precision(choice)?),
             None => cores(choice),
         }
     }
@@ -215,10 +218,11 @@ impl NetworkPlace {
         }
     }
 
-    /// Returns the kernels that run there: a family of the processor's, or the GPU's precision.
+    /// Returns the kernels that run there: a family of the processor's with their precision, or the
+    /// GPU's precision.
     pub(crate) fn kernels(&self) -> String {
         match self {
-            NetworkPlace::Cores(_, family) => family.to_string(),
+            NetworkPlace::Cores(_, kernels) => kernels.to_string(),
             NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
         }
     }
@@ -226,7 +230,7 @@ impl NetworkPlace {
     /// Returns the memory that is planned for batches of up to `batch` samples.
     pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
         let model = match self {
-            NetworkPlace::Cores(..) => FootprintModel::new(graph),
+            NetworkPlace::Cores(_, kernels) => FootprintModel::of_kernels(graph, *kernels),
             NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
         };
         model.at(batch, self.threads())
@@ -243,16 +247,16 @@ impl NetworkPlace {
         let graph = &chosen.graph;
         let ends = (graph.input().elements(), graph.output().elements());
         let made = match (self, &chosen.by_length) {
-            (NetworkPlace::Cores(cores, family), None) => {
-                let lowered = Lowered::with(graph, weights, *family);
+            (NetworkPlace::Cores(cores, kernels), None) => {
+                let lowered = Lowered::with(graph, weights, *kernels);
                 lowered.map(|lowered| {
                     let network = CoreNetwork::One(Arc::new(lowered));
                     on_cores(cores, network, ends, batch)
                 })
             }
-            (NetworkPlace::Cores(cores, family), Some(by_length)) => {
+            (NetworkPlace::Cores(cores, kernels), Some(by_length)) => {
                 let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
-                let lowered = VaryingNetwork::new(graph, held, by_length, false, *family);
+                let lowered = VaryingNetwork::new(graph, held, by_length, false, *kernels);
                 lowered.map(|lowered| {
                     let network = CoreNetwork::Varying(Arc::new(lowered));
                     on_cores(cores, network, ends, batch)
@@ -286,7 +290,20 @@ fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
     {
         bail!("--kernels: this processor cannot run the kernels `{family}`");
     }
-    Ok(NetworkPlace::Cores(cores, Family::best()))
+    let kernels = CpuKernels {
+        family: Family::best(),
+        precision: precision(choice)?,
+    };
+    Ok(NetworkPlace::Cores(cores, kernels))
+}
+
+/// Returns the precision that was asked for, which depends on the place: cores and GPUs compute in
+/// others.
+fn precision<P: FromStr<Err: Display> + Default>(choice: &PlaceChoice) -> Result<P> {
+    match &choice.precision {
+        None => Ok(P::default()),
+        Some(name) => name.parse().map_err(|why| anyhow!("--precision: {why}")),
+    }
 }
 
 fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {

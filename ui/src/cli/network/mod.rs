@@ -34,7 +34,7 @@ pub(crate) enum NetworkCommand {
     Run(NetworkRunArgs),
     /// Measure how fast a network runs on this machine's cores or a GPU, and its memory
     #[command(
-        after_help = "Example:\n  divisi network bench resnet50 --batch 8 --threads 2 --format json\n  divisi network bench resnet50 --batch 64 --device cuda:0 --precision bf16"
+        after_help = "Example:\n  divisi network bench resnet50 --batch 8 --threads 2 --format json\n  divisi network bench resnet50 --batch 8 --precision int8\n  divisi network bench resnet50 --batch 64 --device cuda:0 --precision bf16"
     )]
     Bench(NetworkBenchArgs),
     /// Write a network's synthetic weights as safetensors, for other programs to load

@@ -4,7 +4,7 @@
 //! image. Only inputs of few channels (a network's first layer) are first copied into padded
 //! lines, so that a line of the kernel is one run of floats.
 
-mod reads;
+pub(super) mod reads;
 
 use std::ops::Range;
 

@@ -9,7 +9,7 @@ use crate::network::Conv2d;
 
 /// The input of an output pixel: `taps` runs of `depth` floats each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reads {
+pub(in super::super) struct Reads {
     conv: Conv2d,
     from: TensorView,
     to: TensorView,
@@ -22,7 +22,12 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    pub(super) fn new(conv: Conv2d, from: TensorView, to: TensorView, padded: bool) -> Self {
+    pub(in super::super) fn new(
+        conv: Conv2d,
+        from: TensorView,
+        to: TensorView,
+        padded: bool,
+    ) -> Self {
         let kernel = conv.kernel;
         let inside = padded || conv.padding.width == 0;
         let gapless = from.pitch == from.channels && conv.dilation == 1 && conv.groups == 1;
@@ -45,7 +50,7 @@ impl Reads {
     }
 
     /// Returns the floats of input that a further output pixel brings into cache.
-    pub(super) fn touched(&self) -> usize {
+    pub(in super::super) fn touched(&self) -> usize {
         let step = if self.conv.kernel.area() == 1 {
             1
         } else {
@@ -56,7 +61,12 @@ impl Reads {
 
     /// Lists the offsets of output pixels `rows` (counted over all samples), tap after tap,
     /// from the slot's start; `zeros` for taps outside of the image.
-    pub(super) fn list(&self, rows: Range<usize>, zeros: usize, offsets: &mut Vec<usize>) {
+    pub(in super::super) fn list(
+        &self,
+        rows: Range<usize>,
+        zeros: usize,
+        offsets: &mut Vec<usize>,
+    ) {
         offsets.clear();
         if self.is_pixelwise() {
             let (first, pitch) = (self.from.first, self.from.pitch);
@@ -148,7 +158,7 @@ impl Reads {
 }
 
 /// Returns the view of the copy: the image with its padding around it.
-pub(super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
+pub(in super::super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
     TensorView {
         place: ValuePlace::Shared,
         first: 0,
@@ -160,7 +170,7 @@ pub(super) fn padded(conv: Conv2d, input: TensorView) -> TensorView {
 }
 
 /// Divides the copy into tasks, which are runs of lines.
-pub(super) fn copied_lines(copy: TensorView, samples: usize, threads: usize) -> Split {
+pub(in super::super) fn copied_lines(copy: TensorView, samples: usize, threads: usize) -> Split {
     let grain = 8 * 1024 / (copy.width * copy.pitch).max(1);
     Split::new(samples * copy.height, grain, threads)
 }

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use super::{Vector, Vectorised};
 
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Avx2(__m256);
+pub(in crate::compute) struct Avx2(pub(in super::super) __m256);
 
 /// Runs `work` with these instructions enabled.
 ///
@@ -87,6 +87,32 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Avx2(_mm256_fmadd_ps(a.0, b.0, self.0))
+    }
+    #[inline(always)]
+    unsafe fn lower(self, other: Self) -> Self {
+        Avx2(_mm256_min_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn higher(self, other: Self) -> Self {
+        Avx2(_mm256_max_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn lowest(self) -> f32 {
+        let halves = _mm_min_ps(
+            _mm256_castps256_ps128(self.0),
+            _mm256_extractf128_ps::<1>(self.0),
+        );
+        let two = _mm_min_ps(halves, _mm_movehl_ps(halves, halves));
+        _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)))
+    }
+    #[inline(always)]
+    unsafe fn highest(self) -> f32 {
+        let halves = _mm_max_ps(
+            _mm256_castps256_ps128(self.0),
+            _mm256_extractf128_ps::<1>(self.0),
+        );
+        let two = _mm_max_ps(halves, _mm_movehl_ps(halves, halves));
+        _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
     }
     #[inline(always)]
     unsafe fn relu(self) -> Self {

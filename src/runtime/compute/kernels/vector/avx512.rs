@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 use super::{Vector, Vectorised};
 
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Avx512(__m512);
+pub(in crate::compute) struct Avx512(pub(in super::super) __m512);
 
 /// Runs `work` with these instructions enabled.
 ///
@@ -76,6 +76,22 @@ impl Vector for Avx512 {
     #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Avx512(_mm512_fmadd_ps(a.0, b.0, self.0))
+    }
+    #[inline(always)]
+    unsafe fn lower(self, other: Self) -> Self {
+        Avx512(_mm512_min_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn higher(self, other: Self) -> Self {
+        Avx512(_mm512_max_ps(self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn lowest(self) -> f32 {
+        _mm512_reduce_min_ps(self.0)
+    }
+    #[inline(always)]
+    unsafe fn highest(self) -> f32 {
+        _mm512_reduce_max_ps(self.0)
     }
     #[inline(always)]
     unsafe fn relu(self) -> Self {

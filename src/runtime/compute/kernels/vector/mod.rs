@@ -47,6 +47,14 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn div(self, other: Self) -> Self;
     /// `self + a · b`.
     unsafe fn mul_add(self, a: Self, b: Self) -> Self;
+    /// The lower of each lane, that of `other` where either is NaN.
+    unsafe fn lower(self, other: Self) -> Self;
+    /// The higher of each lane, that of `other` where either is NaN.
+    unsafe fn higher(self, other: Self) -> Self;
+    /// The lowest of all lanes, which are not NaN.
+    unsafe fn lowest(self) -> f32;
+    /// The highest of all lanes, which are not NaN.
+    unsafe fn highest(self) -> f32;
     /// `max(self, 0)` that keeps NaN.
     unsafe fn relu(self) -> Self;
     /// `min(self, most)` that keeps NaN.

@@ -76,6 +76,22 @@ impl Vector for Neon {
         Neon(vfmaq_f32(self.0, a.0, b.0))
     }
     #[inline(always)]
+    unsafe fn lower(self, other: Self) -> Self {
+        Neon(vbslq_f32(vcltq_f32(self.0, other.0), self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn higher(self, other: Self) -> Self {
+        Neon(vbslq_f32(vcgtq_f32(self.0, other.0), self.0, other.0))
+    }
+    #[inline(always)]
+    unsafe fn lowest(self) -> f32 {
+        vminvq_f32(self.0)
+    }
+    #[inline(always)]
+    unsafe fn highest(self) -> f32 {
+        vmaxvq_f32(self.0)
+    }
+    #[inline(always)]
     unsafe fn relu(self) -> Self {
         Neon(vmaxq_f32(self.0, vdupq_n_f32(0.0)))
     }

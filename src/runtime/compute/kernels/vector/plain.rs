@@ -7,7 +7,7 @@
 use super::Vector;
 
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Plain([f32; 4]);
+pub(in crate::compute) struct Plain(pub(in super::super) [f32; 4]);
 
 impl Plain {
     #[inline(always)]
@@ -68,6 +68,22 @@ impl Vector for Plain {
     #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         self.add(a.mul(b))
+    }
+    #[inline(always)]
+    unsafe fn lower(self, other: Self) -> Self {
+        self.with(other, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn higher(self, other: Self) -> Self {
+        self.with(other, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
+    unsafe fn lowest(self) -> f32 {
+        self.0.into_iter().fold(f32::INFINITY, f32::min)
+    }
+    #[inline(always)]
+    unsafe fn highest(self) -> f32 {
+        self.0.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
     #[inline(always)]
     unsafe fn relu(self) -> Self {

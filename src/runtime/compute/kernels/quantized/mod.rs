@@ -1,0 +1,382 @@
+//! Convolutions and fully connected layers as products of bytes (int8).
+//!
+//! Weights are bytes from -127 to 127 with a scale for each output channel. Values are bytes from 0
+//! to 127, whose scale and zero point are found as they are read: by their range in a sample, or,
+//! where windows have one pixel, in a pixel or token. They are copied as bytes into scratch, with
+//! what surrounds an image. Sums are whole numbers, the same on every machine; what follows is
+//! float32. A sample with a value that is not finite has answers that are NaN.
+
+mod dots;
+mod regions;
+mod tile;
+mod values;
+mod weights;
+
+use std::ops::Range;
+
+use super::activations::RowActivation;
+use super::convolution::reads::{Reads, copied_lines, padded};
+use super::memory::{InputPixels, OutputPixels};
+use super::panels::{Filters, Panels, even_tiles};
+use super::target::KernelTarget;
+use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
+use super::tile::{Prefetch, Tile};
+use super::vector::dispatch;
+use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::network::Conv2d;
+pub(in crate::compute) use dots::DotKernel;
+use regions::ByteRegions;
+use tile::{DotTile, dot_fn};
+use values::{LineRanges, QuantizeLines, QuantizeRows};
+
+/// A convolution in int8 with its operands and the layout of its weights.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct Quantized {
+    pub conv: Conv2d,
+    input: TensorView,
+    /// The copy of the input, in bytes: the image with its padding around it, or the pixels that are
+    /// read, each with a scale of its own.
+    copy: TensorView,
+    output: TensorView,
+    reads: Reads,
+    /// Weights; a line is four of each column.
+    panels: Panels,
+    kernel: DotKernel,
+    /// Whether the rows are tokens: few, and read by many panels.
+    tokens: bool,
+}
+
+/// Steps of fewer input channels stay in float32: first layers, where errors cost most.
+const LEAST_CHANNELS: usize = 16;
+
+/// The most products of a sum that 32 bits hold.
+const MOST_PRODUCTS: usize = 1 << 17;
+
+impl Quantized {
+    /// Plans a convolution, or returns `None` if it is computed in float32: it was not asked for, or
+    /// cannot be, or is not expected to be faster.
+    pub(crate) fn new(
+        conv: Conv2d,
+        input: TensorView,
+        output: TensorView,
+        target: KernelTarget,
+    ) -> Option<Self> {
+        let kernel = target.dots?;
+        let products = conv.kernel.area() * input.channels;
+        if conv.groups > 1 || input.channels < LEAST_CHANNELS || products > MOST_PRODUCTS {
+            return None;
+        }
+        let copy = copy(conv, input, output);
+        let read_as = match is_pixelwise(conv) {
+            true => Conv2d { stride: 1, ..conv },
+            false => conv,
+        };
+        let reads = Reads::new(read_as, copy, output, true);
+        Some(Quantized {
+            conv,
+            input,
+            copy,
+            output,
+            panels: Panels {
+                depth: reads.taps * reads.depth / 4,
+                columns: conv.channels,
+                shape: kernel.shape(),
+            },
+            reads,
+            kernel,
+            tokens: false,
+        })
+    }
+
+    /// Whether it is expected to be faster than Winograd's algorithm in float32, where that is
+    /// faster than multiplying directly: with AVX2 alone it is not.
+    pub(crate) fn outruns_winograd(&self) -> bool {
+        self.kernel != DotKernel::Avx2
+    }
+
+    /// Returns the same for rows of tokens.
+    pub(crate) fn of_tokens(self) -> Self {
+        Quantized {
+            tokens: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn weight_floats(&self) -> usize {
+        weights::floats(self.panels)
+    }
+
+    /// Whether weights are laid out as those of another convolution.
+    pub(crate) fn packs_as(&self, other: &Quantized) -> bool {
+        (self.conv, self.panels) == (other.conv, other.panels)
+    }
+
+    /// Lays weights out; `packed` has [`Quantized::weight_floats`] zeros.
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        weights::pack(filters, self.panels, packed);
+    }
+
+    /// Returns the floats of input that a further row brings into cache.
+    fn touched(&self) -> usize {
+        self.reads.touched() / 4
+    }
+
+    fn blocks(&self, samples: usize, threads: usize) -> ProductBlocks {
+        let (rows, panels) = (samples * self.output.pixels(), self.panels.count());
+        match self.tokens {
+            true => ProductBlocks::of_tokens(rows, panels, self.touched(), threads),
+            false => ProductBlocks::new(rows, panels, self.touched(), threads),
+        }
+    }
+
+    /// Divides the copy into tasks: rows with a scale of their own, or lines of the image.
+    fn copies(&self, samples: usize, threads: usize) -> Split {
+        match is_pixelwise(self.conv) {
+            true => {
+                let rows = samples * self.output.pixels();
+                Split::new(rows, GRAIN / self.copy.pitch.max(1), threads)
+            }
+            false => copied_lines(self.copy, samples, threads),
+        }
+    }
+
+    /// Divides the lines of the image, whose ranges are found.
+    fn lines(&self, samples: usize, threads: usize) -> Split {
+        let grain = GRAIN / (self.input.width * self.input.channels).max(1);
+        Split::new(samples * self.input.height, grain, threads)
+    }
+
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        let copies = self.copies(samples, threads).tasks();
+        let product = self.blocks(samples, threads).tasks();
+        match is_pixelwise(self.conv) {
+            true => [copies, product, 0],
+            false => [self.lines(samples, threads).tasks(), copies, product],
+        }
+    }
+
+    /// Returns the scratch for up to `samples`.
+    pub(crate) fn scratch(&self, samples: usize) -> Scratch {
+        let rows = samples * self.output.pixels();
+        Scratch {
+            own: 0,
+            shared: ByteRegions::of(self, samples).end,
+            offsets: rows.min(most_rows(self.touched())) * (self.reads.taps + 1),
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        let phase = match is_pixelwise(self.conv) {
+            true => phase + 1,
+            false => phase,
+        };
+        // SAFETY: handed on.
+        unsafe {
+            match (phase, is_pixelwise(self.conv)) {
+                (0, _) => self.find_ranges(call, task),
+                (1, true) => self.copy_rows(call, task),
+                (1, false) => self.copy_lines(call, task),
+                _ => self.product(call, task),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    unsafe fn find_ranges(&self, call: &Call<'_>, task: usize) {
+        let lines = self.lines(call.samples, call.threads).range(task);
+        let ranges = ByteRegions::of(self, call.samples).ranges(call, lines.clone());
+        // SAFETY: tasks have disjoint lines, and nothing reads their ranges in this phase; a step
+        // never reads the slot that it writes; the family is available.
+        unsafe {
+            let work = LineRanges {
+                from: call.memory.source(self.input),
+                first: lines.start,
+                ranges: bytemuck::cast_slice_mut(call.memory.floats_mut(ranges)),
+            };
+            dispatch(call.family, work);
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    unsafe fn copy_rows(&self, call: &Call<'_>, task: usize) {
+        let rows = self.copies(call.samples, call.threads).range(task);
+        let regions = ByteRegions::of(self, call.samples);
+        let row = self.copy.pitch / 4;
+        let bytes = regions.bytes(call, row * rows.start..row * rows.end);
+        let affine = regions.affine(call, rows.clone());
+        // SAFETY: tasks have disjoint rows, which nothing reads in this phase; the rest as for ranges.
+        unsafe {
+            let work = QuantizeRows {
+                stride: self.conv.stride,
+                from: call.memory.source(self.input),
+                copy: self.copy,
+                first: rows.start,
+                bytes: bytemuck::cast_slice_mut(call.memory.floats_mut(bytes)),
+                affine: bytemuck::cast_slice_mut(call.memory.floats_mut(affine)),
+            };
+            dispatch(call.family, work);
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    unsafe fn copy_lines(&self, call: &Call<'_>, task: usize) {
+        let lines = self.copies(call.samples, call.threads).range(task);
+        let regions = ByteRegions::of(self, call.samples);
+        let line = self.copy.width * self.copy.pitch / 4;
+        let bytes = regions.bytes(call, line * lines.start..line * lines.end);
+        let ranges = regions.ranges(call, 0..call.samples * self.input.height);
+        let found = |sample: usize, affine: [f32; 2]| {
+            let at = regions.affine(call, sample..sample + 1);
+            // SAFETY: the task that has a sample's first line alone writes its scale.
+            let to = unsafe { call.memory.floats_mut(at) };
+            to.copy_from_slice(&affine);
+        };
+        // SAFETY: tasks have disjoint lines, which nothing reads in this phase; ranges are only read;
+        // the rest as for ranges.
+        unsafe {
+            let work = QuantizeLines {
+                conv: self.conv,
+                from: call.memory.source(self.input),
+                copy: self.copy,
+                first: lines.start,
+                bytes: bytemuck::cast_slice_mut(call.memory.floats_mut(bytes)),
+                ranges: bytemuck::cast_slice(call.memory.floats(ranges)),
+                found: &found,
+            };
+            dispatch(call.family, work);
+        }
+    }
+
+    /// Computes one block of output pixels and panels.
+    ///
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
+        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        self.reads.list(rows.clone(), 0, call.offsets);
+        let each = match is_pixelwise(self.conv) {
+            true => 1,
+            false => self.output.pixels(),
+        };
+        call.offsets.extend(rows.clone().map(|row| row / each));
+        let regions = ByteRegions::of(self, call.samples);
+        let block = ByteBlock {
+            values: call.memory.ptr(regions.bytes(call, 0..0).start),
+            affine: call.memory.ptr(regions.affine(call, 0..0).start),
+            // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
+            // writes its panel's columns alone.
+            out: unsafe { call.memory.part(self.output, rows.clone()) },
+            // SAFETY: a step never reads the slot that it writes.
+            residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
+            // SAFETY: the call's family is available.
+            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
+            rows,
+        };
+        for panel in panels {
+            // SAFETY: the offsets were just listed for these rows.
+            unsafe { self.panel(call, &block, panel) };
+        }
+    }
+
+    /// Computes one panel, tile by tile.
+    ///
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of
+    /// the block's rows.
+    unsafe fn panel(&self, call: &Call<'_>, block: &ByteBlock<'_>, index: usize) {
+        let panel = self.panels.panel(index);
+        let shape = self.panels.shape;
+        let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
+        let width = panel.vectors * shape.lanes;
+        let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
+        // What tiles have in common is worked out once: beside a small tile it would take long.
+        let first = self.first_tile(call, block, index);
+        for (rows, prefetch) in tiles.zip(shares) {
+            let tile = first.further_on(rows.start, prefetch);
+            let run = dot_fn(self.kernel, panel.vectors, rows.len());
+            // SAFETY: the offsets are those of bytes of the copy, each row's scale was found, the
+            // panel and the bias have their full width, and the rows of the residual and of the
+            // output exist for all pixels of the block.
+            unsafe {
+                run(&tile);
+                tile.end.pass(block.pass, rows.len(), shape.lanes);
+            }
+        }
+    }
+
+    /// Returns the tile of a panel from the first row of the block on.
+    fn first_tile(&self, call: &Call<'_>, block: &ByteBlock<'_>, panel: usize) -> DotTile {
+        let panel = self.panels.panel(panel);
+        let (pixel, first) = (block.rows.start, panel.column);
+        let packed = call.weights.packed.values();
+        let (scales, sums) = weights::columns(self.panels, packed);
+        let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
+        let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
+        DotTile {
+            values: block.values.cast(),
+            affine: block.affine.cast(),
+            scales: scales[first..].as_ptr(),
+            sums: sums[first..].as_ptr(),
+            end: Tile {
+                base: std::ptr::null(),
+                rows: call.offsets.as_ptr(),
+                rows_stride: block.rows.len(),
+                taps: self.reads.taps,
+                depth: self.reads.depth / 4,
+                panel: packed[panel.at..].as_ptr(),
+                prefetch: Prefetch::NOTHING,
+                bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                residual: residual.unwrap_or(std::ptr::null()),
+                residual_stride: block.residual.map_or(0, |r| r.view.pitch),
+                out: block.out.ptr(pixel).wrapping_add(first),
+                out_stride: block.out.pitch(),
+                vectors: panel.vectors,
+                last: panel.last,
+                activation: call.step.fused.activation,
+            },
+        }
+    }
+}
+
+/// The least bytes that a task copies.
+const GRAIN: usize = 8 * 1024;
+
+/// Whether windows have one pixel and no padding: each has a scale of its own.
+fn is_pixelwise(conv: Conv2d) -> bool {
+    conv.kernel.area() == 1 && conv.padding.height + conv.padding.width == 0
+}
+
+/// Returns the view of the copy, in bytes; pixels are filled up to whole groups of four.
+fn copy(conv: Conv2d, input: TensorView, output: TensorView) -> TensorView {
+    let channels = input.channels.next_multiple_of(4);
+    let image = match is_pixelwise(conv) {
+        true => TensorView {
+            place: ValuePlace::Shared,
+            ..output
+        },
+        false => padded(conv, input),
+    };
+    TensorView {
+        first: 0,
+        channels,
+        pitch: channels,
+        ..image
+    }
+}
+
+/// Rows of one task.
+struct ByteBlock<'a> {
+    /// The first byte of the copy, and the first scale.
+    values: *const f32,
+    affine: *const f32,
+    rows: Range<usize>,
+    out: OutputPixels<'a>,
+    residual: Option<InputPixels<'a>>,
+    /// The activation, if it is applied behind each tile.
+    pass: Option<RowActivation>,
+}

@@ -1,0 +1,196 @@
+//! The inner loop of products of bytes: a few rows times a panel. It sums whole numbers, and ends
+//! as a tile of floats does.
+
+use super::super::tile::{Prefetch, Tile, finish, prefetch_rows};
+use super::super::vector::Vector;
+use super::dots::{DotKernel, DotVector, PlainDot};
+
+/// One tile of a product of bytes.
+#[derive(Clone, Copy)]
+pub(super) struct DotTile {
+    /// The address that offsets of rows count from, in bytes.
+    pub values: *const u8,
+    /// Scales and zero points of values. Those of each row are found by a number behind its
+    /// offsets.
+    pub affine: *const [f32; 2],
+    /// A scale for each column, and the sum of its weights.
+    pub scales: *const f32,
+    pub sums: *const i32,
+    /// Weights, bias, residual and output. A float of its panel is four weights of a column, and its
+    /// depth counts these; its base is not used.
+    pub end: Tile,
+}
+
+impl DotTile {
+    /// Returns the tile that begins `rows` rows further on.
+    #[inline(always)]
+    pub(super) fn further_on(&self, rows: usize, prefetch: Prefetch) -> Self {
+        let end = &self.end;
+        DotTile {
+            end: Tile {
+                rows: end.rows.wrapping_add(rows),
+                // Null where there is none, whose stride is 0.
+                residual: end.residual.wrapping_add(rows * end.residual_stride),
+                out: end.out.wrapping_add(rows * end.out_stride),
+                prefetch,
+                ..*end
+            },
+            ..*self
+        }
+    }
+}
+
+/// A tile's function for one kernel and size.
+///
+/// # Safety
+/// The processor has the kernel's instructions. For all rows of each tap, `4 · depth` bytes can be
+/// read at `values` plus their offset; each row has a number of a scale; scales and sums have a
+/// vector's worth for each vector. All else is as for [`TileFn`](super::super::tile::TileFn).
+pub(super) type DotTileFn = unsafe fn(&DotTile);
+
+/// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
+/// [`DotKernel::shape`].
+pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileFn {
+    match kernel {
+        #[cfg(target_arch = "x86_64")]
+        DotKernel::Vnni => x86::vnni(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        DotKernel::Avx2 => x86::avx2(vectors, rows),
+        _ => plain(vectors, rows),
+    }
+}
+
+/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
+macro_rules! instances {
+    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
+        match $at {
+            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
+            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
+        }
+    };
+}
+
+fn plain(vectors: usize, rows: usize) -> DotTileFn {
+    unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+        // SAFETY: as `DotTileFn` says.
+        unsafe { run::<PlainDot, M, N>(tile) }
+    }
+    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::super::dots::x86::{Avx2Dot, VnniDot};
+    use super::{DotTile, DotTileFn, run};
+
+    pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<VnniDot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx2(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<Avx2Dot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
+    }
+}
+
+#[inline(always)]
+unsafe fn run<D: DotVector, const M: usize, const N: usize>(tile: &DotTile) {
+    let end = &tile.end;
+    // SAFETY: as `DotTileFn` says.
+    unsafe {
+        if end.prefetch.step > 0 {
+            prefetch_rows::<D::Float, M, N>(end.out, end.out_stride);
+            if !end.residual.is_null() {
+                prefetch_rows::<D::Float, M, N>(end.residual, end.residual_stride);
+            }
+        }
+        let sums = multiply::<D, M, N>(tile);
+        finish(end, scaled(tile, sums));
+    }
+}
+
+#[inline(always)]
+unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(tile: &DotTile) -> [[D; N]; M] {
+    let end = &tile.end;
+    // SAFETY: `4 · depth` bytes at each row of each tap, and `taps · depth` lines of the panel.
+    unsafe {
+        let mut sums = [[D::zero(); N]; M];
+        let mut line = end.panel;
+        let mut ahead = line.wrapping_add(end.prefetch.from);
+        for tap in 0..end.taps {
+            let mut rows = [tile.values; M];
+            for (m, row) in rows.iter_mut().enumerate() {
+                *row = row.wrapping_add(*end.rows.add(tap * end.rows_stride + m));
+            }
+            for k in 0..end.depth {
+                let mut weights = [D::weights(line); N];
+                for (n, w) in weights.iter_mut().enumerate().skip(1) {
+                    *w = D::weights(line.add(n * D::Float::LANES));
+                }
+                line = line.add(N * D::Float::LANES);
+                D::Float::prefetch_l2(ahead);
+                ahead = ahead.wrapping_add(end.prefetch.step);
+                for m in 0..M {
+                    let values = D::spread(rows[m].add(4 * k));
+                    for n in 0..N {
+                        sums[m][n] = sums[m][n].dot(values, weights[n]);
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Returns sums as floats, with their bias: zero points subtracted, and scaled by column and row.
+#[inline(always)]
+unsafe fn scaled<D: DotVector, const M: usize, const N: usize>(
+    tile: &DotTile,
+    sums: [[D; N]; M],
+) -> [[D::Float; N]; M] {
+    let end = &tile.end;
+    let lanes = D::Float::LANES;
+    // SAFETY: a vector's worth of scales, sums and (where there is one) bias for each vector, and a
+    // scale for each row.
+    unsafe {
+        let mut floats = [[D::Float::splat(0.0); N]; M];
+        let numbers = end.rows.add(end.taps * end.rows_stride);
+        let mut rows = [[0.0; 2]; M];
+        let mut shifted = false;
+        for (m, row) in rows.iter_mut().enumerate() {
+            *row = *tile.affine.add(*numbers.add(m));
+            shifted |= row[1] != 0.0;
+        }
+        for n in 0..N {
+            let mut bias = D::Float::splat(0.0);
+            if !end.bias.is_null() {
+                bias = D::Float::load(end.bias.add(n * lanes));
+            }
+            let scale = D::Float::load(tile.scales.add(n * lanes));
+            let weights = D::load(tile.sums.add(n * lanes));
+            for m in 0..M {
+                let [by, zero_point] = rows[m];
+                // Behind a ReLU there is none.
+                let sum = match shifted {
+                    true => sums[m][n].less(zero_point as i32, weights),
+                    false => sums[m][n],
+                };
+                floats[m][n] = sum.float().mul(scale).mul(D::Float::splat(by)).add(bias);
+            }
+        }
+        floats
+    }
+}

@@ -1,0 +1,91 @@
+//! Weights as bytes, laid out for products: four of a column at a time, in the place of a float.
+
+use super::super::panels::{Filters, Panels, READ};
+use super::values::rounded;
+
+/// The largest weight; as its negative is the least, there is no zero point.
+const MOST: f32 = 127.0;
+
+/// Returns the floats that the weights take: panels, then a scale and a sum for each column.
+pub(super) fn floats(panels: Panels) -> usize {
+    panels.floats() + 2 * panels.padded_columns()
+}
+
+/// Lays weights out; `packed` has [`floats`] zeros. A line of the panels is four inputs at a
+/// position of the kernel, whose inputs are filled up to whole lines.
+pub(super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
+    let (lines, columns) = packed.split_at_mut(panels.floats());
+    let (scales, sums) = columns.split_at_mut(panels.padded_columns());
+    let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
+    let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
+    let each = filters.inputs() * filters.conv.kernel.area();
+    let mut column = vec![0; each];
+    let mut read = 0;
+    for panel in (0..panels.count()).map(|i| panels.panel(i)) {
+        let width = panel.vectors * panels.shape.lanes;
+        let columns = width - panels.shape.lanes + panel.last;
+        let outputs = panel.column..panel.column + columns;
+        let raw = filters.raw.of(outputs.clone(), each);
+        for (at, out) in outputs.enumerate() {
+            let (raw, factor) = (&raw[at * each..][..each], filters.factor(out));
+            scales[out] = scale(raw, factor);
+            quantize(raw, factor, scales[out], &mut column);
+            let to = &mut bytes[4 * (panel.at + at)..];
+            sums[out] = lay_out(&column, filters.conv.kernel.area(), to, 4 * width);
+        }
+        read += width * panels.depth * 4;
+        if read >= READ {
+            (filters.read)();
+            read = 0;
+        }
+    }
+}
+
+/// Returns a scale for each column, and the sums of weights as bits, of packed weights.
+pub(super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i32]) {
+    let (scales, sums) = packed[panels.floats()..].split_at(panels.padded_columns());
+    (scales, bytemuck::cast_slice(sums))
+}
+
+/// Returns the scale of an output channel's weights, which have a factor; NaN if one is not
+/// finite.
+fn scale(raw: &[f32], factor: f32) -> f32 {
+    let most = raw.iter().fold(0.0f32, |most, weight| {
+        let size = (factor * weight).abs();
+        // NaN stays NaN.
+        if size > most || size.is_nan() {
+            size
+        } else {
+            most
+        }
+    });
+    let scale = most / MOST;
+    match (scale.is_finite(), (1.0 / scale).is_finite()) {
+        (true, true) => scale,
+        (true, false) => 0.0,
+        (false, _) => f32::NAN,
+    }
+}
+
+/// Writes the weights of an output channel as bytes: the nearest, half to even; zeros where there is
+/// no scale.
+fn quantize(raw: &[f32], factor: f32, scale: f32, bytes: &mut [i8]) {
+    if scale == 0.0 || scale.is_nan() {
+        return bytes.fill(0);
+    }
+    for (to, weight) in bytes.iter_mut().zip(raw) {
+        // At most 127, since the largest is 127 times the scale but for rounding.
+        *to = rounded(factor * weight / scale) as i8;
+    }
+}
+
+/// Lays the bytes of one column out, `line` bytes from one line to the next, and returns their sum.
+fn lay_out(column: &[i8], area: usize, to: &mut [i8], line: usize) -> i32 {
+    let lines = (column.len() / area.max(1)).div_ceil(4);
+    for (input, weights) in column.chunks_exact(area.max(1)).enumerate() {
+        for (at, weight) in weights.iter().enumerate() {
+            to[(at * lines + input / 4) * line + input % 4] = *weight;
+        }
+    }
+    column.iter().map(|&weight| i32::from(weight)).sum()
+}
