@@ -5,13 +5,15 @@
     exports/bin/python benches/networks/onnx_speed.py make FOLDER
     exports/bin/python benches/networks/onnx_speed.py speed FOLDER --divisi target/release/divisi
     exports/bin/python benches/networks/onnx_speed.py costs FOLDER --divisi target/release/divisi --batches 8
+    exports/bin/python benches/networks/onnx_speed.py builders FOLDER --divisi target/release/divisi
 
 `make` exports the networks with random weights and a batch that varies; texts once for each
 number of tokens. `speed` runs all in turns, each at least half a second, every other round in the
 opposite order; a ratio is the median of the rounds', of the faster of the other two over Divisi:
 above 1 Divisi is faster. `costs` runs each in a process of its own: seconds from before the file is
 opened to the first answer, imports left out, of a file in cache; and the peak of memory (VmHWM) over
-what was resident before. `--kernels avx2` holds Divisi and OpenVINO to AVX2; ONNX Runtime cannot be
+what was resident before. `builders` times those that Divisi builds itself as well, in turns: a ratio is the
+time of the built one over that of the exported one. `--kernels avx2` holds Divisi and OpenVINO to AVX2; ONNX Runtime cannot be
 held to it and is left out. The machine should be idle, and the program built with `--release`:
 kernels of other builds check their pointers.
 """
@@ -142,8 +144,8 @@ def turn(contestant, seconds: float) -> float:
     return 1e3 * statistics.median(times)
 
 
-def ours(asked, file: Path, threads: int, batch: int) -> dict:
-    command = [asked.divisi, "network", "bench", str(file), "--batch", str(batch), "--threads", str(threads),
+def ours(asked, network: Path | str, threads: int, batch: int) -> dict:
+    command = [asked.divisi, "network", "bench", str(network), "--batch", str(batch), "--threads", str(threads),
                "--duration", f"{asked.seconds}s", "--format", "json"]
     command += ["--kernels", asked.kernels] if asked.kernels else []
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -174,6 +176,30 @@ def speed(asked) -> None:
         rest = ", ".join(f"{o.name} {ms:.2f}" for o, ms in zip(others, medians[1:]))
         print(f"{file.stem:20} threads {threads} batch {batch}: {medians[0]:8.2f} ms, {rest}, "
               f"ratio {ratio:.2f} ({min(each):.2f} to {max(each):.2f})", flush=True)
+    print(f"geometric mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.2f}, over {len(ratios)}")
+
+
+# Names by which Divisi builds networks, where these are not those of the exports.
+BUILT = {"deit_s": "deit-small-patch16-224"}
+
+
+def builders(asked) -> None:
+    """Exported networks beside the same that Divisi builds: its own kernels, of two origins."""
+    listed = subprocess.run([asked.divisi, "network", "list", "--format", "json"], capture_output=True, check=True)
+    known = {row["name"] for row in json.loads(listed.stdout)}
+    ratios = []
+    for file, threads, batch in settings(asked):
+        name = BUILT.get(file.stem, file.stem.replace("_", "-"))
+        if name not in known:
+            continue
+        each = []
+        for number in range(asked.rounds):
+            order = [name, file] if number % 2 else [file, name]
+            times = {who: ours(asked, who, threads, batch)["ms_per_batch"] for who in order}
+            each.append(times[name] / times[file])
+        ratios.append(statistics.median(each))
+        print(f"{file.stem:20} threads {threads} batch {batch}: ratio {ratios[-1]:.2f} "
+              f"({min(each):.2f} to {max(each):.2f})", flush=True)
     print(f"geometric mean {statistics.geometric_mean(ratios):.3f}, least {min(ratios):.2f}, over {len(ratios)}")
 
 
@@ -217,7 +243,7 @@ def costs(asked) -> None:
 def main() -> None:
     numbers = lambda text: [int(number) for number in text.split(",")]
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("what", choices=["make", "speed", "costs", "alone"])
+    options.add_argument("what", choices=["make", "speed", "costs", "builders", "alone"])
     options.add_argument("folder", type=Path)
     options.add_argument("--divisi", default="target/release/divisi", help="the program")
     options.add_argument("--only", default="", help="files whose name holds one of these texts, joined by commas")
@@ -233,7 +259,7 @@ def main() -> None:
         asked.contestants = ["openvino"]
     if asked.what == "make":
         return make(asked.folder, asked.only)
-    {"speed": speed, "costs": costs, "alone": alone}[asked.what](asked)
+    {"speed": speed, "costs": costs, "builders": builders, "alone": alone}[asked.what](asked)
 
 
 if __name__ == "__main__":
