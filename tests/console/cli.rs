@@ -153,12 +153,14 @@ fn gpus_that_are_not_there_say_why() {
 }
 
 #[test]
-fn a_precision_is_one_of_four() {
+fn a_precision_is_one_that_the_place_has() {
     let (code, error) = fails(&["check", "digits", "--precision", "f64"]);
     assert_eq!(code, Some(2));
     assert!(error.contains("f32, tf32, bf16, f16"), "{error}");
-    let (code, _) = fails(&["network", "bench", "alexnet", "--precision", "bf16"]);
-    assert_eq!(code, Some(2), "cores compute in float32");
+    let (code, error) = fails(&["network", "bench", "alexnet", "--precision", "bf16"]);
+    assert_eq!(code, Some(1));
+    let said = "--precision: expected f32 or int8, found `bf16`";
+    assert!(error.contains(said), "{error}");
     // Where no GPU takes part it says nothing.
     let report = json(&[
         "check",
