@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use candle_core::Tensor;
 use divisi::compute::{CpuKernels, CpuPrecision, Family, FootprintModel, Lowered};
+use divisi::ensemble::Ensemble;
 use divisi::network::{Conv2d, Graph, Op, Shape, Weights};
 use proptest::prelude::*;
 
 use super::integers::Case;
 use super::{Net, answer, cases, difference, input, lowered, plain, rows, values};
+use crate::common::digits;
 use crate::compute::weights;
 
 fn int8(family: Family) -> CpuKernels {
@@ -266,5 +268,38 @@ fn who_asks_for_float32_is_answered_in_it() {
             let off = difference(&plain(&graph, &weights, &x), &answer(&network, &x, 0));
             assert!(off < super::TOLERANCE, "{family}: off by {off}");
         }
+    }
+}
+
+/// The share of digits that the members read right together, by the mean of their answers.
+fn accuracy(ensemble: &Ensemble, kernels: CpuKernels) -> f64 {
+    let samples = ensemble.calibration.as_deref().expect("digits");
+    let labels = samples.labels().expect("labels");
+    let pixels: Vec<f32> = samples.values().iter().map(|v| v / 16.0).collect();
+    let x = rows(pixels, samples.len());
+    let mut sums = vec![0.0f32; samples.len() * 10];
+    for member in &ensemble.members {
+        let graph = member.graph.with_softmax().expect("a softmax follows");
+        let network = Lowered::with(&graph, &member.weights, kernels).expect("lowers");
+        let found = answer(&Arc::new(network), &x, 2);
+        sums.iter_mut().zip(found).for_each(|(sum, p)| *sum += p);
+    }
+    let right = sums.chunks_exact(10).zip(labels).filter(|(row, label)| {
+        let most = (0..10).max_by(|&a, &b| row[a].total_cmp(&row[b]));
+        most == Some(**label)
+    });
+    right.count() as f64 / labels.len() as f64
+}
+
+#[test]
+fn an_ensemble_of_trained_members_reads_digits_as_well_in_int8() {
+    let ensemble = digits();
+    for family in Family::available() {
+        let [float, int8] = [family.into(), int8(family)].map(|k| accuracy(&ensemble, k));
+        assert!(float > 0.9, "{family}: {float}");
+        assert!(
+            int8 >= float - 0.003,
+            "{family}: {int8} where float32 has {float}"
+        );
     }
 }
