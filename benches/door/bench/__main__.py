@@ -7,9 +7,13 @@ import platform
 import tempfile
 from pathlib import Path
 
+from . import promises, rows
 from .load import PerfAnalyzer
-from .rows import ROWS, Bench, Row
+from .rows import Bench, Row
 
+ROWS = {**rows.ROWS, **promises.ROWS}
+# Those that perf_analyzer measures.
+ASKED_BY_IT = set(rows.ROWS) - {"attacks"}
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -17,7 +21,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benches/door/run", description=__doc__)
     add = parser.add_argument
     add("--divisi", type=Path, default=ROOT / "target/release/divisi", help="the program")
-    add("--perf-analyzer", type=Path, help="Triton's client; without it the attacks alone run")
+    add("--perf-analyzer", type=Path, help="Triton's client; without it only rows that need none")
     add("--triton", type=Path, help="a tritonserver with the Python backend, to compare with")
     add("--rows", default=",".join(ROWS), help=f"which of {', '.join(ROWS)}")
     add("--seconds", type=float, default=3.0, help="of each measurement")
@@ -25,9 +29,9 @@ def options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def table(rows: list[Row]) -> str:
+def table(found: list[Row]) -> str:
     lines = ["| | Divisi | Triton, or what is said | ratio | to reach |", "|---|---|---|---|---|"]
-    for row in rows:
+    for row in found:
         lines.append(f"| {row.what} | {row.ours} | {row.theirs} | {row.ratio} | {row.aim} |")
     return "\n".join(lines)
 
@@ -44,7 +48,7 @@ def main(arguments: list[str]) -> None:
     if unknown:
         raise SystemExit(f"--rows: expected some of {', '.join(ROWS)}, found {unknown[0]}")
     if not asked.perf_analyzer:
-        wanted = [name for name in wanted if name == "attacks"]
+        wanted = [name for name in wanted if name not in ASKED_BY_IT]
     with tempfile.TemporaryDirectory() as work:
         load = asked.perf_analyzer
         load = PerfAnalyzer(load.resolve(), asked.seconds, Path(work)) if load else None
@@ -52,9 +56,9 @@ def main(arguments: list[str]) -> None:
         divisi = asked.divisi.resolve()
         bench = Bench(divisi, triton, load, asked.turns, ROOT, Path(work))
         bench.prepare()
-        rows = [row for name in wanted for row in ROWS[name](bench)]
+        found = [row for name in wanted for row in ROWS[name](bench)]
     print(f"{datetime.date.today()}, {os.cpu_count()} × {cpu()}, medians of {asked.turns} turns\n")
-    print(table(rows))
+    print(table(found))
 
 
 if __name__ == "__main__":

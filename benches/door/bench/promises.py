@@ -1,0 +1,85 @@
+"""Rows of what Divisi promises whatever happens: they compare with nobody."""
+
+import statistics
+
+from . import copies, critical, late, quorum, servers, slow
+from .collector import listening
+from .rows import Bench, Row
+
+NOBODY = "–"
+
+
+def copied(bench: Bench) -> list[Row]:
+    what = "a request of 4.8 MB (8 images of 224², HTTP): bytes copied a byte of it, within the server"
+    built = copies.library(bench.work)
+    if not built:
+        return [Row(what, "not measured: there is no C compiler", NOBODY, NOBODY, "1")]
+    with copies.counting(built, bench.work) as count:
+        with servers.divisi(bench.divisi, bench.serves["image"], bench.work) as server:
+            found = copies.of_a_request(server, count, "image")
+    return [Row(what, f"{found:.2f}", NOBODY, NOBODY, "1")]
+
+
+def path(bench: Bench) -> list[Row]:
+    """The parts of the critical path, by traces."""
+    with listening() as (collector, address):
+        more = ["--otlp", address]
+        with servers.divisi(bench.divisi, bench.serves["cnns"], bench.work, *more) as server:
+            calls = critical.ask(server, collector, "cnns", [1, 1, 8, 8], 64)
+    worst = max(call.off for call in calls)
+    usual = statistics.median(call.off for call in calls)
+    share = statistics.median(call.parts / call.call for call in calls)
+    what = "three CNNs and their mean, {} clients, {} calls: parts of the steps on the critical path"
+    what = what.format(critical.CLIENTS, len(calls))
+    within = what + ", off the time from the first's arrival to the last's end"
+    whole = what + ", of the whole call as the server times it, reading and answering included"
+    off = f"{usual:.2%} (median), {worst:.2%} (most)"
+    return [
+        Row(within, off, NOBODY, NOBODY, "≤ 1 %"),
+        Row(whole, f"{share:.1%} (median)", NOBODY, NOBODY, ""),
+    ]
+
+
+def deadline(bench: Bench) -> list[Row]:
+    more = slow.chain(bench.work / late.MODEL, late.STEP_S)
+    with servers.divisi(bench.divisi, bench.work / late.MODEL, bench.work, *more) as server:
+        found = late.deadlines(server)
+    statuses = "/".join(map(str, sorted(found.statuses)))
+    what = f"deadline of {late.DEADLINE_MS} ms against a step of {late.STEP_S:.0f} s (a simulated device), "
+    what += f"{late.TURNS} requests over HTTP: "
+    again = found.first - late.TURNS
+    return [
+        Row(what + "the slowest answer", f"{statuses} in {found.slowest_ms:.1f} ms", NOBODY, NOBODY, "≤ 60 ms"),
+        Row("the same: starts again of the step; starts of the next one", f"{again}; {found.later}", NOBODY, NOBODY, "0; 0"),
+    ]
+
+
+def gone(bench: Bench) -> list[Row]:
+    folder = bench.work / "gone" / late.MODEL
+    more = slow.chain(folder, late.STEP_S)
+    with servers.divisi(bench.divisi, folder, bench.work, *more) as server:
+        found = late.clients_gone(server)
+    what = f"{late.TURNS} clients over HTTP gone in the middle of a step of {late.STEP_S:.0f} s: runs of that step, of later ones"
+    return [Row(what, f"{found.first}, {found.later}", NOBODY, NOBODY, f"{late.TURNS}, 0")]
+
+
+def quorums(bench: Bench) -> list[Row]:
+    folder = bench.work / quorum.MODEL
+    more = slow.quorum(folder, quorum.WAIT_MS, quorum.STOPPED_S)
+    with servers.divisi(bench.divisi, folder, bench.work, *more) as server:
+        found = quorum.ask(server)
+    what = f"quorum of 2 of 3, one of which takes {quorum.STOPPED_S:.0f} s, {quorum.ASKED} requests: "
+    beyond = f"wait + {found.median_ms:.2f} ms (median), + {found.slowest_ms:.2f} ms (slowest)"
+    return [
+        Row(what + "answered in", beyond, NOBODY, NOBODY, "wait + 5 ms"),
+        Row("the same: answers that say who is missing", f"{found.told}", NOBODY, NOBODY, f"{quorum.ASKED}"),
+    ]
+
+
+ROWS = {
+    "copies": copied,
+    "path": path,
+    "deadline": deadline,
+    "gone": gone,
+    "quorum": quorums,
+}
