@@ -13,7 +13,7 @@ from .rows import Bench, Row
 
 ROWS = {**rows.ROWS, **promises.ROWS}
 # Those that perf_analyzer measures.
-ASKED_BY_IT = set(rows.ROWS) - {"attacks"}
+ASKED_BY_IT = {*rows.ROWS, "changes"} - {"attacks"}
 ROOT = Path(__file__).resolve().parents[3]
 
 

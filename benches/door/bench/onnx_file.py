@@ -31,13 +31,13 @@ def node(kind: str, reads: str, makes: str, attributes: bytes = b"") -> bytes:
     return inner(1, inner(1, reads) + inner(2, makes) + inner(4, kind) + attributes)
 
 
-def model(nodes: bytes, reads: bytes, makes: bytes) -> bytes:
-    graph = nodes + inner(2, "network") + inner(11, reads) + inner(12, makes)
+def model(nodes: bytes, reads: bytes, makes: bytes, name: str = "network") -> bytes:
+    graph = nodes + inner(2, name) + inner(11, reads) + inner(12, makes)
     return number(1, 8) + inner(7, graph) + inner(8, inner(1, "") + number(2, 17))
 
 
-def identity(width: int) -> bytes:
-    return model(node("Identity", "x", "y"), tensor("x", [width]), tensor("y", [width]))
+def identity(width: int, name: str = "network") -> bytes:
+    return model(node("Identity", "x", "y"), tensor("x", [width]), tensor("y", [width]), name)
 
 
 def image_mean(dims: list[int]) -> bytes:

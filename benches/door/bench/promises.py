@@ -2,7 +2,7 @@
 
 import statistics
 
-from . import copies, critical, late, quorum, servers, slow
+from . import changing, copies, critical, late, quorum, servers, slow
 from .collector import listening
 from .rows import Bench, Row
 
@@ -76,10 +76,25 @@ def quorums(bench: Bench) -> list[Row]:
     ]
 
 
+def changed(bench: Bench) -> list[Row]:
+    folder = bench.work / "changes"
+    more = changing.repository(folder)
+    with servers.divisi(bench.divisi, folder, bench.work, *more) as server:
+        found = changing.ask(server, bench.load.program, folder, bench.work)
+    what = f"{found.changes} loads, unloads and new versions of models and of a pipeline while perf_analyzer asks one of them: "
+    longest = max(found.during.gaps)
+    before = f"p99 {found.quiet.p99:.2f} ms, longest gap {max(found.quiet.gaps):.1f} ms before"
+    return [
+        Row(what + "answers lost or doubled; wrong", f"{found.during.not_once}; 0", NOBODY, NOBODY, "0; 0"),
+        Row("the same: longest time without an answer", f"{longest:.1f} ms", before, f"{longest / found.quiet.p99:.1f}", "≤ 2 × the p99"),
+    ]
+
+
 ROWS = {
     "copies": copied,
     "path": path,
     "deadline": deadline,
     "gone": gone,
     "quorum": quorums,
+    "changes": changed,
 }
