@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
-use divisi::serving::{CoreConfig, Discipline};
+use divisi::serving::{Beside, CoreConfig, Discipline};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -33,9 +33,10 @@ pub fn config(random: &mut ChaCha8Rng) -> CoreConfig {
 }
 
 fn discipline(random: &mut ChaCha8Rng) -> Discipline {
-    match random.random_range(0..2) {
-        0 => Discipline::OneAtATime,
-        _ => Discipline::SideBySide,
+    match random.random_range(0..4) {
+        0 | 1 => Discipline::OneAtATime,
+        2 => Discipline::SideBySide(Beside::Any),
+        _ => Discipline::SideBySide(Beside::Half),
     }
 }
 

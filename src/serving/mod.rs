@@ -46,7 +46,7 @@ pub use live::{
 pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};
 pub use plan::{ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits};
-pub use policy::{Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
+pub use policy::{Beside, Decision, Lane, Lanes, QueueState, decide, fitting, lane_sizes};
 pub use pool::PoolIndex;
 pub use queue::{MemberQueue, Segmenter, StepFilter};
 pub use reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
 
 use super::batch::BatchId;
@@ -77,7 +78,7 @@ pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Durat
 }
 
 /// Samples that an elastic worker may start now: `R = min(N, MaxInf − CurInf)`
-/// (Ebird, algorithm 1). The largest idle lane of at most so many takes its size.
+/// (Ebird, algorithm 1). [`Lanes::elastic`] says which lane takes how many of them.
 pub fn fitting(ready: usize, room: usize) -> usize {
     ready.min(room)
 }
@@ -89,6 +90,37 @@ pub struct Lane {
     pub index: usize,
     /// Rows of its batches at most.
     pub size: usize,
+}
+
+/// Which batches an elastic worker starts beside those that it has in execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Any that fits (Ebird, algorithm 1).
+    Any,
+    /// Those of at least half as many samples.
+    ///
+    /// On an H100 six lanes of 10 samples serve 0.58 of what one batch of 60 does, and
+    /// batches of a few samples beside a large one cost more throughput than they gain
+    /// (`benches/cuda`, rows `lanes` and `ebird`).
+    Half,
+}
+
+impl Beside {
+    /// That of a kind of device. Simulated ones follow the paper: their law was fitted to it.
+    pub fn of(kind: &DeviceKind) -> Self {
+        match kind {
+            DeviceKind::Gpu { .. } => Beside::Half,
+            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => Beside::Any,
+        }
+    }
+
+    /// Whether a batch of `samples` starts beside batches of `alive` samples in all.
+    pub fn allows(self, samples: usize, alive: usize) -> bool {
+        match self {
+            Beside::Any => true,
+            Beside::Half => 2 * samples >= alive,
+        }
+    }
 }
 
 /// Sizes of the lanes of a worker of batch size `size`, smallest first. Where batches
@@ -155,8 +187,15 @@ impl Lanes {
     }
 
     /// The largest idle lane of at most `most`.
-    pub fn largest_idle(&self, most: usize) -> Option<Lane> {
+    fn largest_idle(&self, most: usize) -> Option<Lane> {
         self.idle().rfind(|lane| lane.size <= most)
+    }
+
+    /// Returns the largest idle lane of at most `most`, or `None` if there is none, or it is
+    /// too small to start beside what runs.
+    pub fn elastic(&self, most: usize, beside: Beside) -> Option<Lane> {
+        let lane = self.largest_idle(most)?;
+        beside.allows(lane.size, self.alive()).then_some(lane)
     }
 
     /// The smallest idle lane of at least `least`.

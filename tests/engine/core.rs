@@ -7,7 +7,7 @@ use std::time::Duration;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
-    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Finished, Next, PipelineIndex,
+    Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, Next, PipelineIndex,
     Refused, RequestKey, Stamps, Transfer, Verdict, WorkerSpec,
 };
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn ms(n: u64) -> Duration {
 
 fn core(policy: PolicyKind) -> Core<u64> {
     let mut core = Core::new(CoreConfig::ensemble(
-        vec![Discipline::OneAtATime, Discipline::SideBySide],
+        vec![Discipline::OneAtATime, Discipline::SideBySide(Beside::Half)],
         &[0, 0, 1],
         8,
         SEGMENT,

@@ -9,7 +9,7 @@ use divisi::dataflow::{Dataflow, DataflowError, FlowStep, RowJoin, RowSet, StepI
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind, Wait};
 use divisi::serving::{
-    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Finished, HostWork, Next,
+    Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, HostWork, Next,
     PipelineConfig, PipelineIndex, Stamps, StepStats, Transfer, WorkerSpec,
 };
 use proptest::prelude::*;
@@ -77,7 +77,7 @@ impl Drive {
     fn new(flow: Dataflow, extents: usize, policy: PolicyKind) -> Self {
         let flow = Arc::new(flow);
         let mut core = Core::new(CoreConfig {
-            devices: vec![Discipline::OneAtATime, Discipline::SideBySide],
+            devices: vec![Discipline::OneAtATime, Discipline::SideBySide(Beside::Any)],
             members: MEMBERS,
             pipelines: vec![PipelineConfig {
                 queueing: None,

@@ -45,6 +45,7 @@ mod judge;
 mod judge_risk;
 mod kernel_params;
 mod kernels;
+mod lanes;
 mod latencies;
 mod layers;
 mod lengths;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, PolicyKind};
 use divisi::serving::{
-    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Verdict,
-    WorkerSpec,
+    Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps,
+    Verdict, WorkerSpec,
 };
 
 const SEGMENT: usize = 16;
@@ -24,7 +24,7 @@ fn elastic(max_inf: Option<u32>) -> PolicyKind {
 /// Accelerators, and members that all take the same input.
 fn core(policy: PolicyKind, devices: usize, members: usize) -> Core<u64> {
     let mut core = Core::new(CoreConfig::ensemble(
-        vec![Discipline::SideBySide; devices],
+        vec![Discipline::SideBySide(Beside::Any); devices],
         &vec![0; members],
         512,
         SEGMENT,

@@ -13,8 +13,8 @@ use divisi::ensemble::{
     TimeoutAction, Wait,
 };
 use divisi::serving::{
-    Arrival, Batch, Core, CoreConfig, Discipline, DoorState, LevelStats, Next, PipelineConfig,
-    PipelineIndex, Refused, RequestKey, Stamps, WorkerSpec,
+    Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, LevelStats, Next,
+    PipelineConfig, PipelineIndex, Refused, RequestKey, Stamps, WorkerSpec,
 };
 use proptest::prelude::*;
 
@@ -404,7 +404,7 @@ proptest! {
             PolicyKind::Elastic { max_inf: None },
         ]),
     ) {
-        let discipline = if side_by_side { Discipline::SideBySide } else { Discipline::OneAtATime };
+        let discipline = if side_by_side { Discipline::SideBySide(Beside::Any) } else { Discipline::OneAtATime };
         let mut core = core(three_levels(1000), discipline, policy, size);
         let (mut now, mut asked, mut over) = (ms(0), 0, 0);
         let settle = |core: &mut Core<u64>, now| {

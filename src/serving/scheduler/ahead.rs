@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::device::DeviceIndex;
 use crate::ensemble::PolicyKind;
 use crate::serving::batch::{PartKey, RequestKey, Transfer, WorkerId};
+use crate::serving::policy::fitting;
 
 use super::device::{Discipline, ScheduledWorker};
 use super::pool::key;
@@ -27,7 +28,7 @@ pub(super) struct Claim {
 impl Scheduler {
     /// Whether a device's batches find their samples in its memory.
     pub(super) fn is_ahead(&self, row: &ScheduledDevice) -> bool {
-        self.policy.copies_ahead() && row.discipline == Discipline::SideBySide
+        self.policy.copies_ahead() && row.discipline.is_concurrent()
     }
 
     /// The worker of a device that should take samples and have them copied.
@@ -97,10 +98,20 @@ impl Scheduler {
         let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
         let stuck = all.filter(|(row, w)| {
             let other = w.spec.member == spec.member && w.spec.id != spec.id;
-            let full = w.lanes.smallest_idle(1).is_none() || row.room(self.policy) == 0;
-            other && full && w.current.samples() > 0
+            other && w.current.samples() > 0 && !self.could_start(row, w)
         });
         stuck.map(|(_, w)| w).max_by_key(|w| w.current.samples())
+    }
+
+    /// Whether a worker could start samples that it holds, were they all in its device's memory.
+    fn could_start(&self, row: &ScheduledDevice, worker: &ScheduledWorker) -> bool {
+        let startable = fitting(worker.current.samples(), row.room(self.policy));
+        match (self.policy, row.discipline) {
+            (PolicyKind::Elastic { .. }, Discipline::SideBySide(beside)) => {
+                worker.lanes.elastic(startable, beside).is_some()
+            }
+            _ => startable > 0 && worker.lanes.smallest_idle(1).is_some(),
+        }
     }
 
     /// Lets a worker take samples. Returns the parts that have to be copied for it.

@@ -172,8 +172,10 @@ impl Scheduler {
         worker: &ScheduledWorker,
     ) -> Decision {
         let room = row.room(self.policy);
-        if let PolicyKind::Elastic { .. } = self.policy {
-            let lane = worker.lanes.largest_idle(fitting(worker.ready, room));
+        if let (PolicyKind::Elastic { .. }, Discipline::SideBySide(beside)) =
+            (self.policy, row.discipline)
+        {
+            let lane = worker.lanes.elastic(fitting(worker.ready, room), beside);
             return lane.map_or(Decision::Idle, |lane| Decision::Run {
                 samples: lane.size,
                 rows: lane.size,
@@ -274,7 +276,7 @@ impl Scheduler {
         let member = self.rows[device].workers[index].spec.member;
         let waits = self.policy_of(member).wait() > Duration::ZERO;
         let row = &mut self.rows[device];
-        let side_by_side = row.discipline == Discipline::SideBySide;
+        let side_by_side = row.discipline.is_concurrent();
         let worker = &mut row.workers[index];
         let idle_since = match side_by_side {
             true => worker.lanes.idle_since(lane),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
 use crate::ensemble::{BatchSize, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
-use crate::serving::policy::{Lanes, lane_sizes};
+use crate::serving::policy::{Beside, Lanes, lane_sizes};
 use crate::serving::queue::{MemberQueue, StepFilter};
 
 use super::pool::{DevicePool, key};
@@ -18,16 +18,21 @@ pub enum Discipline {
     /// One batch at a time, as a CPU partition does.
     OneAtATime,
     /// Lanes run beside each other; inputs are copied to memory of its own.
-    SideBySide,
+    SideBySide(Beside),
 }
 
 impl Discipline {
     /// That of a kind of device.
     pub fn of(kind: &DeviceKind) -> Self {
         match kind.is_concurrent() {
-            true => Discipline::SideBySide,
+            true => Discipline::SideBySide(Beside::of(kind)),
             false => Discipline::OneAtATime,
         }
+    }
+
+    /// Whether lanes run beside each other.
+    pub fn is_concurrent(self) -> bool {
+        matches!(self, Discipline::SideBySide(_))
     }
 }
 
@@ -262,5 +267,5 @@ impl ScheduledWorker {
 }
 
 fn sizes(spec: WorkerSpec, policy: PolicyKind, discipline: Discipline) -> Vec<usize> {
-    lane_sizes(policy, spec.size, discipline == Discipline::SideBySide)
+    lane_sizes(policy, spec.size, discipline.is_concurrent())
 }

@@ -8,7 +8,7 @@ use crate::allocation::{Cell, Matrix};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{Ensemble, MemberFigures};
 use crate::metrics::LatencyView;
-use crate::serving::{DeviceCapabilities, Discipline, LogTarget, Observed, WorkerId, WorkerStats};
+use crate::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
     AnswerQuality, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
     MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
@@ -144,7 +144,7 @@ impl EngineSession {
                 memory_booked: ledger.as_ref().map_or(0, |l| l.booked(index)),
                 memory_bytes: devices.memory_bytes(index),
                 shares_memory_of: devices.shares_memory_of(index),
-                side_by_side: can.discipline == Discipline::SideBySide,
+                side_by_side: can.discipline.is_concurrent(),
                 lost: seen.lost[index],
                 loss: self.loss(seen, index),
                 gpu: self.gpu(index),
