@@ -95,6 +95,9 @@ def empty(bench: Bench) -> list[Row]:
         seen = "p50 seen by perf_analyzer, its own time included"
         rows.append(row(found, "p50", "ms", 1e-3, what + seen, ""))
         rows.append(row(found, "inside", "ms", 1e3, what + "mean within the server", aim))
+    for clients in [1, 8]:
+        what = f"one empty model, {clients} client(s), grpc: the most that client and server do on these cores"
+        rows.append(compared(bench, Load("empty", "grpc", clients), "rate", "/s", 1, what, ""))
     found = bench.both("empty", lambda server: added.ask(server, "empty"))
     what = "the same over HTTP, by a client of a few lines: p50 of "
     rows.append(row(found, "health", "ms", 1, what + "a question for health", ""))
