@@ -25,6 +25,7 @@ mod member;
 mod own_answers;
 mod position_rules;
 mod positions;
+mod precision;
 mod queue_table;
 mod queueing;
 mod rule;
@@ -63,6 +64,7 @@ pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
+pub use precision::{MemberPrecision, MemberPrecisionError};
 pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,

@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKind, WrittenScores};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
+use crate::ensemble::{AnswerKind, Member, MemberPrecision, OutputKind, VoteWeight};
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
 use super::boxes;
@@ -95,6 +95,7 @@ fn build_member(
         by_length,
         weights: Arc::new(weights),
         input,
+        precision: precision(source, table)?,
         temperature: temperature(source, table, outputs, of_all)?,
         outputs,
         vote_weight: vote_weight(source, table)?,
@@ -134,7 +135,23 @@ fn build_model(
     let member = Member::of_model(table.name.clone(), network.graph, None, weights);
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
-    Ok((Arc::new(member.map_err(named)?), signature))
+    let member = Member {
+        precision: precision(source, table)?,
+        ..member.map_err(named)?
+    };
+    Ok((Arc::new(member), signature))
+}
+
+/// Reads the numbers that a member is computed in.
+fn precision(
+    source: &ManifestSource<'_>,
+    table: &MemberTable,
+) -> Result<MemberPrecision, EnsembleError> {
+    let Some(written) = &table.precision else {
+        return Ok(MemberPrecision::default());
+    };
+    let parsed = written.get_ref().parse();
+    parsed.map_err(|why| source.wrong(written.span().start, format!("members.precision: {why}")))
 }
 
 /// Reads the kind of numbers that a member's network returns.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Ensemble, MemberPrecision, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
@@ -135,6 +135,9 @@ struct MemberSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
+    /// The numbers that it is computed in, if others than usual were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<MemberPrecision>,
     /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
@@ -231,6 +234,7 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
+            precision: member.precision.asked(),
             fits: opened
                 .devices
                 .indices()
@@ -328,6 +332,9 @@ fn members_table(report: &CheckReport) -> String {
         }
         if member.synthetic {
             text += "  synthetic weights";
+        }
+        if let Some(precision) = member.precision {
+            text += &format!("  {precision}");
         }
     }
     let others = report.members.first().map(|m| m.bytes_on.keys());
