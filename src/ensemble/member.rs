@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compute::{CpuKernels, Family, check_padding};
+use crate::compute::{ComputeError, CpuKernels, Family, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
@@ -56,11 +56,16 @@ impl Member {
         self.graph.output().elements()
     }
 
-    /// Whether its answers stay where samples are padded to buckets, as far as a trial shows;
-    /// true where none is padded.
-    pub(super) fn can_be_padded(&self) -> bool {
+    /// Checks by a trial that its answers stay where samples are padded to buckets; they do where
+    /// none is padded.
+    ///
+    /// # Errors
+    /// As for [`check_padding`](crate::compute::check_padding).
+    pub fn check_padding(&self) -> Result<(), ComputeError> {
         let by_length = self.by_length.as_deref();
-        by_length.is_none_or(|made| check_padding(&self.graph, &self.weights, made).is_ok())
+        by_length.map_or(Ok(()), |made| {
+            check_padding(&self.graph, &self.weights, made)
+        })
     }
 }
 

@@ -46,6 +46,7 @@ use crate::device::MemberIndex;
 use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
+pub use alone::varying_network;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use assembled::AssembledError;
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -119,7 +120,7 @@ pub struct Ensemble {
     pub policy: PolicyKind,
     /// How requests wait for their turn; `None` in the order of arrival, as long as they need.
     pub queueing: Option<Arc<Queueing>>,
-    /// The numbers that GPUs compute in; CPU partitions compute in float32.
+    /// The numbers in which GPUs compute members that have none of their own.
     pub precision: Precision,
     /// The devices named by the manifest; empty for all of the machine.
     pub devices: Vec<String>,
@@ -128,6 +129,14 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
+    /// Has all members computed in other numbers than their manifest says.
+    pub fn compute_in(&mut self, precision: MemberPrecision) {
+        self.precision = precision.on_gpus(self.precision);
+        for member in &mut self.members {
+            Arc::make_mut(member).precision = precision;
+        }
+    }
+
     /// Returns the ensemble with one member alone.
     pub fn only(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);

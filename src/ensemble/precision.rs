@@ -27,14 +27,15 @@ impl MemberPrecision {
         gpus.chain([CpuPrecision::Int8.name()])
     }
 
-    /// Returns the numbers of GPUs; `of_all` are the ensemble's.
+    /// Returns the numbers of GPUs; `of_all` are those of members that nothing is said of.
     pub fn on_gpus(self, of_all: Precision) -> Precision {
         self.gpus.unwrap_or(of_all)
     }
 
-    /// Returns the same, or `None` where nothing was asked for.
-    pub fn asked(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
+    /// Returns the same, or `None` where it says no more than that GPUs compute in `of_all`.
+    pub fn beyond(self, of_all: Precision) -> Option<Self> {
+        let usual = self.cores == CpuPrecision::F32 && self.on_gpus(of_all) == of_all;
+        (!usual).then_some(self)
     }
 }
 

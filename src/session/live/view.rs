@@ -34,7 +34,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
             flops: member.graph.flops(),
             parameters: member.graph.parameter_count(),
             synthetic: member.weights.is_synthetic(),
-            precision: member.precision.asked(),
+            precision: member.precision.beyond(ensemble.precision),
         })
         .collect()
 }

@@ -5,7 +5,7 @@ mod repository;
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
@@ -147,6 +147,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         return repository::run(&args.target.ensemble, args.format);
     }
     let opened = open(&args.target)?;
+    for member in &opened.ensemble.members {
+        let padded = member.check_padding();
+        padded.with_context(|| format!("member `{}` would not start", member.name))?;
+    }
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let answers = opened.ensemble.answers;
@@ -234,7 +238,7 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
-            precision: member.precision.asked(),
+            precision: member.precision.beyond(opened.ensemble.precision),
             fits: opened
                 .devices
                 .indices()
