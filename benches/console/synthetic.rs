@@ -192,6 +192,7 @@ fn shown() -> Snapshot {
         flops: 4_000_000_000,
         parameters: 25_000_000,
         synthetic: true,
+        precision: None,
         queued: 12,
         growth: 0.0,
         samples_per_s: 4000.0,

@@ -10,6 +10,7 @@ use crate::network::{Graph, GraphError, NetworkByLength, Shape, Weights};
 use crate::pipeline::{Pipeline, StepRole};
 use crate::tensor::{RowCheck, Signature};
 
+use super::precision::MemberPrecision;
 use super::{
     AnswerKind, AnswerWidth, BatchSizes, Ensemble, ImageFit, ImageLayout, Input, Member,
     OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
@@ -70,6 +71,7 @@ impl Member {
             graph: Arc::new(graph),
             by_length,
             weights: Arc::new(weights),
+            precision: MemberPrecision::default(),
             outputs: OutputKind::Values,
             vote_weight: Some(VoteWeight::default()),
             temperature: Temperature::ONE,

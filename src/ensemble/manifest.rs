@@ -133,6 +133,8 @@ pub(super) struct MemberTable {
     pub ignore: Option<Spanned<Vec<String>>>,
     /// The network's input, if it is not the ensemble's.
     pub input: Option<MemberInput>,
+    /// The numbers that it is computed in: a [`super::MemberPrecision`].
+    pub precision: Option<Spanned<String>>,
     /// As a rule logits, values for an ensemble of values, or boxes.
     pub outputs: Option<Spanned<MemberOutputs>>,
     /// The vote weight; with 0 the member runs and does not vote.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::compute::check_padding;
+use crate::compute::{ComputeError, CpuKernels, Family, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
 use super::input::Input;
+use super::precision::MemberPrecision;
 use super::rule::{Temperature, VoteWeight};
 
 /// A member of an ensemble: its network, weights and part in the vote.
@@ -22,6 +23,8 @@ pub struct Member {
     pub weights: Arc<Weights>,
     /// The network's input: the ensemble's, or the member's own.
     pub input: Input,
+    /// The numbers that it is computed in.
+    pub precision: MemberPrecision,
     /// The kind of numbers that the network returns.
     pub outputs: OutputKind,
     /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
@@ -31,11 +34,21 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether `other` has the same network, with the same weights, answered the same way.
+    /// Whether `other` has the same network, with the same weights, computed and answered the same
+    /// way.
     pub fn has_network_of(&self, other: &Member) -> bool {
         Arc::ptr_eq(&self.graph, &other.graph)
             && Arc::ptr_eq(&self.weights, &other.weights)
             && self.outputs == other.outputs
+            && self.precision == other.precision
+    }
+
+    /// Returns the kernels that processors compute its network by.
+    pub fn kernels(&self) -> CpuKernels {
+        CpuKernels {
+            family: Family::best(),
+            precision: self.precision.cores,
+        }
     }
 
     /// Returns the number of numbers that its network returns for a sample.
@@ -43,11 +56,16 @@ impl Member {
         self.graph.output().elements()
     }
 
-    /// Whether its answers stay where samples are padded to buckets, as far as a trial shows;
-    /// true where none is padded.
-    pub(super) fn can_be_padded(&self) -> bool {
+    /// Checks by a trial that its answers stay where samples are padded to buckets; they do where
+    /// none is padded.
+    ///
+    /// # Errors
+    /// As for [`check_padding`](crate::compute::check_padding).
+    pub fn check_padding(&self) -> Result<(), ComputeError> {
         let by_length = self.by_length.as_deref();
-        by_length.is_none_or(|made| check_padding(&self.graph, &self.weights, made).is_ok())
+        by_length.map_or(Ok(()), |made| {
+            check_padding(&self.graph, &self.weights, made)
+        })
     }
 }
 

@@ -25,6 +25,7 @@ mod member;
 mod own_answers;
 mod position_rules;
 mod positions;
+mod precision;
 mod queue_table;
 mod queueing;
 mod rule;
@@ -45,6 +46,7 @@ use crate::device::MemberIndex;
 use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
+pub use alone::varying_network;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use assembled::AssembledError;
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
@@ -63,6 +65,7 @@ pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
+pub use precision::{MemberPrecision, MemberPrecisionError};
 pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
@@ -117,7 +120,7 @@ pub struct Ensemble {
     pub policy: PolicyKind,
     /// How requests wait for their turn; `None` in the order of arrival, as long as they need.
     pub queueing: Option<Arc<Queueing>>,
-    /// The numbers that GPUs compute in; CPU partitions compute in float32.
+    /// The numbers in which GPUs compute members that have none of their own.
     pub precision: Precision,
     /// The devices named by the manifest; empty for all of the machine.
     pub devices: Vec<String>,
@@ -126,6 +129,14 @@ pub struct Ensemble {
 }
 
 impl Ensemble {
+    /// Has all members computed in other numbers than their manifest says.
+    pub fn compute_in(&mut self, precision: MemberPrecision) {
+        self.precision = precision.on_gpus(self.precision);
+        for member in &mut self.members {
+            Arc::make_mut(member).precision = precision;
+        }
+    }
+
     /// Returns the ensemble with one member alone.
     pub fn only(&self, member: MemberIndex) -> Self {
         let mut alone = Arc::clone(&self.members[member]);

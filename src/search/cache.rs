@@ -58,8 +58,8 @@ impl CacheKey {
         }
         for member in &ensemble.members {
             add(format!(
-                "{} {:?} {:?} {:?}",
-                member.name, member.graph, member.input, member.outputs
+                "{} {:?} {:?} {:?} {:?}",
+                member.name, member.graph, member.input, member.outputs, member.precision
             ));
         }
         let weights = ensemble.members.iter().map(|m| &m.weights);

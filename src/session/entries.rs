@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::allocation::{Cell, Matrix};
 use crate::device::DeviceIndex;
 use crate::device::gpu::{Gauges, GpuInfo, Usage};
-use crate::ensemble::Quality;
+use crate::ensemble::{MemberPrecision, Quality};
 use crate::metrics::LatencyView;
 use crate::serving::Flaws;
 
@@ -115,6 +115,8 @@ pub struct MemberView {
     pub parameters: u64,
     /// Whether its weights are made up.
     pub synthetic: bool,
+    /// The numbers that it is computed in, if others than usual were asked for.
+    pub precision: Option<MemberPrecision>,
     /// Samples waiting in its queue.
     pub queued: usize,
     /// Samples a second that the queue grew by over the last seconds; below zero it

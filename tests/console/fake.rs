@@ -295,6 +295,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         flops: 1_000_000,
         parameters: 10_000,
         synthetic: false,
+        precision: None,
         queued,
         growth: 0.0,
         samples_per_s,

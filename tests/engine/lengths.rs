@@ -247,6 +247,14 @@ fn a_network_whose_answers_depend_on_padding_is_not_padded() {
     let said = "although `attention_mask` is 0 there; leave out the mask";
     assert!(error.to_string().contains(said), "{error}");
     lowered(Lengths::exact(8).expect("lengths")).expect("nothing is padded");
+    // Alone, without a manifest that could say so, its lengths are exact by themselves.
+    let [unmasked, encoder] = ["unmasked", "lengths"].map(|name| {
+        let file = PathBuf::from(format!("tests/engine/onnx_files/{name}.onnx"));
+        let ensemble = Ensemble::read(&Files::at(&file)).expect(name);
+        ensemble.lengths.expect("a length varies")
+    });
+    assert_eq!(unmasked.mask(), None);
+    assert_eq!(encoder.mask(), Some("attention_mask"));
 }
 
 #[test]

@@ -70,6 +70,7 @@ mod pipelines;
 mod plans;
 mod pool;
 mod pool_memory;
+mod precision;
 mod promises;
 mod pytorch;
 mod queueing;

@@ -121,6 +121,8 @@ fn a_model_of_tensors_answers_as_onnx_runtime_does() {
         "whole",
         "looked_up",
         "volumes",
+        "strides",
+        "biased",
         "places",
         "fourier",
     ] {
@@ -296,6 +298,16 @@ fn a_node_that_does_not_fit_does_not_hide_what_else_is_wrong() {
     for said in ["2 nodes", "MatMul_a", "RandomNormalLike_b"] {
         assert!(error.contains(said), "no `{said}` in: {error}");
     }
+}
+
+#[test]
+fn a_node_whose_weights_alone_say_that_it_cannot_be_computed_is_named_behind_another() {
+    let error = network("behind.onnx", None).expect_err("two windows over all three axes");
+    let error = error.to_string();
+    for said in ["2 nodes", "Conv_a", "Conv_y", "three axes"] {
+        assert!(error.contains(said), "no `{said}` in: {error}");
+    }
+    assert!(!error.contains("Conv_b"), "{error}");
 }
 
 #[test]

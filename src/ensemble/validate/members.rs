@@ -8,7 +8,7 @@ use toml::Spanned;
 use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKind, WrittenScores};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
+use crate::ensemble::{AnswerKind, Member, MemberPrecision, OutputKind, VoteWeight};
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
 use super::boxes;
@@ -30,11 +30,7 @@ pub(super) fn members(
             "members: expected at least one",
         ));
     }
-    let of_all = match &manifest.temperature {
-        None => Temperature::ONE,
-        Some(written) => Temperature::new(*written.get_ref())
-            .map_err(|why| source.wrong(written.span().start, format!("temperature: {why}")))?,
-    };
+    let of_all = MemberDefaults::read(source, manifest)?;
     let mut names = HashSet::new();
     let mut members = Vec::new();
     for (index, table) in tables.iter().enumerate() {
@@ -50,7 +46,7 @@ pub(super) fn members(
                 let signature = built.graph.signature();
                 (Arc::new(built), signature)
             }
-            Some(_) => build_model(source, member, index, input, answers)?,
+            Some(_) => build_model(source, member, index, input, answers, of_all.precision)?,
         };
         members.push(built);
     }
@@ -62,13 +58,34 @@ pub(super) fn members(
     }
 }
 
+/// The manifest's fields for members without one of their own.
+#[derive(Clone, Copy)]
+struct MemberDefaults {
+    temperature: Temperature,
+    precision: MemberPrecision,
+}
+
+impl MemberDefaults {
+    fn read(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Self, EnsembleError> {
+        let temperature = match &manifest.temperature {
+            None => Temperature::ONE,
+            Some(written) => Temperature::new(*written.get_ref())
+                .map_err(|why| source.wrong(written.span().start, format!("temperature: {why}")))?,
+        };
+        Ok(MemberDefaults {
+            temperature,
+            precision: super::precision(source, manifest)?,
+        })
+    }
+}
+
 fn build_member(
     source: &ManifestSource<'_>,
     table: &MemberTable,
     index: usize,
     sample: &SampleInput,
     answers: AnswerKind,
-    of_all: Temperature,
+    of_all: MemberDefaults,
 ) -> Result<Member, EnsembleError> {
     let input = input::member(source, table.input.as_ref(), sample)?;
     let MemberNetwork {
@@ -95,7 +112,8 @@ fn build_member(
         by_length,
         weights: Arc::new(weights),
         input,
-        temperature: temperature(source, table, outputs, of_all)?,
+        precision: precision(source, table, of_all.precision)?,
+        temperature: temperature(source, table, outputs, of_all.temperature)?,
         outputs,
         vote_weight: vote_weight(source, table)?,
     })
@@ -108,6 +126,7 @@ fn build_model(
     index: usize,
     sample: &SampleInput,
     answers: AnswerKind,
+    of_all: MemberPrecision,
 ) -> Result<NamedModel, EnsembleError> {
     let unused = [
         ("outputs", table.outputs.as_ref().map(Spanned::span)),
@@ -134,7 +153,29 @@ fn build_model(
     let member = Member::of_model(table.name.clone(), network.graph, None, weights);
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
-    Ok((Arc::new(member.map_err(named)?), signature))
+    let member = Member {
+        precision: precision(source, table, of_all)?,
+        ..member.map_err(named)?
+    };
+    Ok((Arc::new(member), signature))
+}
+
+/// Reads the numbers that a member is computed in.
+fn precision(
+    source: &ManifestSource<'_>,
+    table: &MemberTable,
+    of_all: MemberPrecision,
+) -> Result<MemberPrecision, EnsembleError> {
+    let Some(written) = &table.precision else {
+        return Ok(of_all);
+    };
+    let parsed = written.get_ref().parse::<MemberPrecision>();
+    let own = parsed
+        .map_err(|why| source.wrong(written.span().start, format!("members.precision: {why}")))?;
+    Ok(MemberPrecision {
+        gpus: own.gpus.or(of_all.gpus),
+        ..own
+    })
 }
 
 /// Reads the kind of numbers that a member's network returns.

@@ -15,6 +15,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
+use crate::ensemble::MemberPrecision;
 use crate::pipeline::Pipeline;
 use crate::words;
 
@@ -99,7 +100,7 @@ fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble,
         policy: policy(source, &manifest, &batch_sizes)?,
         queueing: queue_table::queueing(source, manifest.queue.as_ref())?,
         calibration: calibration(source, &manifest, &form)?,
-        precision: precision(source, &manifest)?,
+        precision: precision(source, &manifest)?.on_gpus(Precision::default()),
         name: manifest.name,
         rule,
         pipeline,
@@ -170,7 +171,11 @@ fn sample_and_models(
         return read(TextPadding::Buckets);
     }
     match read(TextPadding::Buckets) {
-        Ok((sample, models)) if models.iter().all(|(member, _)| member.can_be_padded()) => {
+        Ok((sample, models))
+            if models
+                .iter()
+                .all(|(member, _)| member.check_padding().is_ok()) =>
+        {
             Ok((sample, models))
         }
         _ => read(TextPadding::Length),
@@ -187,11 +192,15 @@ fn outputs(
     suits.map_err(|why| source.wrong(at, why.to_string()))
 }
 
-fn precision(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Precision, EnsembleError> {
+/// Reads the numbers that members without some of their own are computed in.
+fn precision(
+    source: &ManifestSource<'_>,
+    manifest: &Manifest,
+) -> Result<MemberPrecision, EnsembleError> {
     let Some(written) = &manifest.precision else {
-        return Ok(Precision::default());
+        return Ok(MemberPrecision::default());
     };
-    let parsed = written.get_ref().parse::<Precision>();
+    let parsed = written.get_ref().parse();
     parsed.map_err(|why| source.wrong(written.span().start, format!("precision: {why}")))
 }
 

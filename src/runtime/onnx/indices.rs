@@ -1,7 +1,7 @@
 //! Where the values lie that constant indices name.
 
 use super::error::NodeFault;
-use super::node::axis;
+use super::node::{axis, position};
 use super::shapes::{bounded, integers};
 use super::tensor::Constant;
 
@@ -34,15 +34,15 @@ pub(super) fn elements(
         return Err(NodeFault::Shapes(why));
     }
     let (own, strides) = (strides(&which.dims), strides(dims));
-    let position = |(at, &index): (usize, &i64)| {
-        let index = axis(index, dims[along])?;
-        let place = (0..dims.len()).map(|a| match a == along {
+    let place = |(at, &index): (usize, &i64)| {
+        let index = position(index, dims[along])?;
+        let along_each = (0..dims.len()).map(|a| match a == along {
             true => index * strides[a],
             false => at / own[a] % which.dims[a] * strides[a],
         });
-        Ok(place.sum())
+        Ok(along_each.sum())
     };
-    let at = listed.iter().enumerate().map(position);
+    let at = listed.iter().enumerate().map(place);
     Ok((which.dims.clone(), at.collect::<Result<_, NodeFault>>()?))
 }
 
@@ -69,7 +69,7 @@ pub(super) fn nd(dims: &[usize], which: &Constant, batch: i64) -> Result<Positio
     for (at, index) in listed.chunks_exact(depth).enumerate() {
         let mut start = at / each.max(1) * size;
         for (k, &i) in index.iter().enumerate() {
-            start += axis(i, dims[batch + k])? * strides[batch + k];
+            start += position(i, dims[batch + k])? * strides[batch + k];
         }
         positions.extend(start..start + run);
     }

@@ -143,3 +143,12 @@ pub(super) fn axis(written: i64, rank: usize) -> Result<usize, NodeFault> {
         ))
     })
 }
+
+/// Returns a position among `size`; a negative one counts from the end.
+///
+/// # Errors
+/// There is no such position.
+pub(super) fn position(written: i64, size: usize) -> Result<usize, NodeFault> {
+    axis(written, size)
+        .map_err(|_| NodeFault::Shapes(format!("an index of {written} among {size} positions")))
+}

@@ -86,7 +86,9 @@ pub enum SignatureError {
         found: DataType,
     },
     /// Dimensions that do not fit; the first is the batch's.
-    #[error("input `{name}`: expected a batch of {expected}, found {found:?}")]
+    #[error(
+        "input `{name}`: expected a batch of {expected} behind a first dimension, found {found:?}"
+    )]
     Dims {
         /// The tensor's name.
         name: String,

@@ -170,7 +170,11 @@ impl Profiler<'_> {
                 let lengths = lengths(self.holder(column));
                 cpu_key(member, &lengths, cores.len(), kind.devices.len())
             }
-            Computation::Gpu(info) => gpu_key(member, info, self.models().precision),
+            Computation::Gpu(info) => gpu_key(
+                member,
+                info,
+                member.precision.on_gpus(self.models().precision),
+            ),
             // A law is not measured, so there is nothing to keep.
             Computation::Law(_) => return None,
         };
@@ -265,7 +269,10 @@ fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) 
     let build = (env!("CARGO_PKG_VERSION"), cfg!(debug_assertions));
     hash.update(format!("profile {build:?} {}", processor()));
     hash.update(crate::compute::kernels_in_use());
-    hash.update(format!("{threads} threads, {partitions} partitions"));
+    hash.update(format!(
+        "{threads} threads, {partitions} partitions, {}",
+        member.precision.cores
+    ));
     lengths.iter().for_each(|l| hash.update(l.to_le_bytes()));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
     hex(hash)

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{
-    ComputeError, CpuPredictor, FakePredictor, Family, Lowered, Predictor, VaryingNetwork,
+    ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor, VaryingNetwork,
     VaryingPredictor, check_padding,
 };
 use crate::device::MemberIndex;
@@ -179,8 +179,9 @@ impl PredictorFactory for NetworkFactory {
         member: MemberIndex,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
-        let (members, precision) = (&self.ensemble.members, self.ensemble.precision);
-        let lower = || lower_for_gpu(&members[member], precision, gpu);
+        let column = &self.ensemble.members[member];
+        let precision = column.precision.on_gpus(self.ensemble.precision);
+        let lower = || lower_for_gpu(column, precision, gpu);
         self.programs.get(member, gpu, lower)
     }
 }
@@ -201,13 +202,15 @@ enum WeakNetwork {
 impl LoweredNetwork {
     fn new(member: &Member) -> Result<Self, BuildError> {
         let Some(by_length) = &member.by_length else {
-            let lowered = lower_by(member, Lowered::new)?;
+            let lowered = lower_by(member, |graph, weights| {
+                Lowered::with(graph, weights, member.kernels())
+            })?;
             return Ok(LoweredNetwork::One(Arc::new(lowered)));
         };
         let (weights, by_length) = (Arc::clone(&member.weights), Arc::clone(by_length));
         let softmax = member.outputs == OutputKind::Logits;
-        let family = Family::best();
-        let lowered = VaryingNetwork::new(&member.graph, weights, by_length, softmax, family)?;
+        let kernels = member.kernels();
+        let lowered = VaryingNetwork::new(&member.graph, weights, by_length, softmax, kernels)?;
         Ok(LoweredNetwork::Varying(Arc::new(lowered)))
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::allocation::{Cell, Matrix};
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{Ensemble, MemberFigures};
+use crate::ensemble::{Ensemble, MemberFigures, MemberPrecision};
 use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
@@ -23,6 +23,7 @@ pub(super) struct MemberFacts {
     flops: u64,
     parameters: u64,
     synthetic: bool,
+    precision: Option<MemberPrecision>,
 }
 
 pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
@@ -33,6 +34,7 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
             flops: member.graph.flops(),
             parameters: member.graph.parameter_count(),
             synthetic: member.weights.is_synthetic(),
+            precision: member.precision.beyond(ensemble.precision),
         })
         .collect()
 }
@@ -166,6 +168,7 @@ impl EngineSession {
                 flops: facts.flops,
                 parameters: facts.parameters,
                 synthetic: facts.synthetic,
+                precision: facts.precision,
                 queued: stats.queued,
                 growth: self.growth.of(member.get()),
                 series: stats.series.clone(),

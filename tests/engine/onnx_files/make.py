@@ -325,6 +325,33 @@ def volumes():
     tensors("volumes", nodes, constants, {"x": (FLOATS, [1, 6, 7, 5], some)}, {"y": FLOATS})
 
 
+def strides():
+    """Convolutions over volumes that skip positions, or begin before the first, along an axis where the window has one."""
+    constants = [constant("w1", values(4, 2, 1, 3, 3)), constant("b1", values(4)), constant("w2", values(3, 4, 1, 1, 1))]
+    nodes = [
+        node("Conv", ["x", "w1", "b1"], "a", pads=[1, 1, 1, 1, 1, 1]),
+        node("Conv", ["a", "w2"], "y", strides=[2, 2, 2]),
+    ]
+    tensors("strides", nodes, constants, {"x": (FLOATS, [2, 5, 6, 7], some)}, {"y": FLOATS})
+
+
+def behind():
+    """A node that cannot be computed, two behind it of which one's weights alone say the same, and one that could be."""
+    constants = [constant(f"w{n}", values(2, 2, 3, 3, 3)) for n in range(2)] + [constant("w2", values(2, 2, 1, 1, 1))]
+    nodes = [node("Conv", ["x", "w0"], "a"), node("Conv", ["a", "w2"], "b"), node("Conv", ["b", "w1"], "y")]
+    model("behind", nodes, constants, (2, 9, 9, 9), 2)
+
+
+def biased():
+    """One of ONNX Runtime's own operators on values whose first axis is not the batch."""
+    nodes = [
+        node("Transpose", ["x"], "turned", perm=[1, 0, 2]),
+        helper.make_node("BiasGelu", ["turned", "b"], ["g"], name="BiasGelu_g", domain="com.microsoft"),
+        node("Transpose", ["g"], "y", perm=[1, 0, 2]),
+    ]
+    tensors("biased", nodes, [constant("b", values(8))], {"x": (FLOATS, [5, 8], some)}, {"y": FLOATS}, own=True)
+
+
 def places():
     """Values of images at computed places, some outside, in every mode that is known; as windows put together."""
     kinds = [
@@ -1039,3 +1066,6 @@ guarded()
 volumes()
 places()
 fourier()
+strides()
+behind()
+biased()

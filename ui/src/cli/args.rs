@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::catalogue::NamedMix;
-use divisi::compute::CpuPrecision;
-use divisi::compute::gpu::Precision;
 use divisi::device::parse_bytes;
 use divisi::ensemble::ImageLayout;
+use divisi::ensemble::MemberPrecision;
 use divisi::load::{LoadPattern, PatternError};
 use divisi::network::Shape;
 
@@ -45,10 +44,10 @@ pub(crate) struct ServingTarget {
     /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
-    /// In which numbers GPUs compute: f32, tf32, bf16 or f16 (default: the manifest's,
-    /// else f32)
+    /// The numbers that members are computed in: f32, tf32, bf16 or f16 on GPUs, or int8 on
+    /// processors (default: the manifest's, else f32)
     #[arg(long, value_name = "NAME", value_parser = parse_precision())]
-    pub precision: Option<Precision>,
+    pub precision: Option<MemberPrecision>,
     /// Memory of the host that serving may take at most, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
@@ -130,16 +129,12 @@ pub(crate) fn parse_shape(text: &str) -> Result<Shape, String> {
 
 /// Parses the name of a precision of cores or GPUs.
 pub(crate) fn parse_any_precision() -> PossibleValuesParser {
-    let cores = CpuPrecision::ALL.map(CpuPrecision::name).into_iter();
-    let gpus = Precision::ALL.map(Precision::name);
-    let others = cores.filter(|name| !gpus.contains(name));
-    PossibleValuesParser::new(gpus.into_iter().chain(others))
+    PossibleValuesParser::new(MemberPrecision::names())
 }
 
 /// Parses a precision, with its names for completions.
-pub(crate) fn parse_precision() -> impl TypedValueParser<Value = Precision> {
-    let names = Precision::ALL.map(Precision::name);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Precision>())
+pub(crate) fn parse_precision() -> impl TypedValueParser<Value = MemberPrecision> {
+    parse_any_precision().try_map(|name| name.parse::<MemberPrecision>())
 }
 
 /// The options of a file of samples.

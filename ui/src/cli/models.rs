@@ -190,7 +190,7 @@ impl ModelsToServe {
         }
         if let Some(precision) = target.precision {
             for entry in &mut read.entries {
-                Arc::make_mut(&mut entry.ensemble).precision = precision;
+                Arc::make_mut(&mut entry.ensemble).compute_in(precision);
             }
         }
         let of_first = read

@@ -48,7 +48,7 @@ pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result
 fn quietly(mut ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
     let (devices, notices) = devices_for(&ensemble.devices, target)?;
     if let Some(precision) = target.precision {
-        ensemble.precision = precision;
+        ensemble.compute_in(precision);
     }
     Ok(OpenedEnsemble {
         notices,

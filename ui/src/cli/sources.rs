@@ -7,14 +7,13 @@ use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use divisi::catalogue::{Interface, NewEntry};
-use divisi::compute::gpu::Precision;
 use divisi::deployment::{ModelSource, ModelsRead};
-use divisi::ensemble::{Ensemble, Files};
+use divisi::ensemble::{Ensemble, Files, MemberPrecision};
 
 /// The models of files that were named one by one.
 pub(crate) struct FileSource {
     models: Vec<NamedFiles>,
-    precision: Option<Precision>,
+    precision: Option<MemberPrecision>,
 }
 
 /// A model, where its files are and how these looked when they were read.
@@ -34,7 +33,7 @@ impl FileSource {
     /// One of them cannot be read, or two have the same name.
     pub(crate) fn open(
         all: Vec<Files>,
-        precision: Option<Precision>,
+        precision: Option<MemberPrecision>,
     ) -> Result<(Self, Vec<NewEntry>)> {
         let mut source = FileSource {
             models: Vec::new(),
@@ -63,7 +62,7 @@ impl FileSource {
     fn entry(&self, files: &Files) -> Result<NewEntry> {
         let mut ensemble = Ensemble::read(files)?;
         if let Some(precision) = self.precision {
-            ensemble.precision = precision;
+            ensemble.compute_in(precision);
         }
         let network = matches!(files, Files::Network { .. });
         let mut members = ensemble.members.iter();

@@ -46,7 +46,9 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
             place if place.axis == 0 => of.all_at(place),
             place => mixes(place.axis),
         },
-        _ if is_elementwise(operator) => of.all_at(together(of)?),
+        _ if is_elementwise(operator) || of.node.contrib().is_some_and(is_elementwise) => {
+            of.all_at(together(of)?)
+        }
         _ => match moves::answers(operator, of) {
             Some(answers) => answers,
             None => first_axis(of),

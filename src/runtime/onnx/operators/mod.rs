@@ -67,7 +67,10 @@ pub(super) fn add<'a>(
         _ if one.is_none() && many.is_none() => {
             return unsupported("the operator is not known");
         }
-        _ if follows => return unsupported(""),
+        _ if follows => {
+            volumes::check_weights(node, inputs)?;
+            return unsupported("");
+        }
         _ => {}
     }
     let inputs = Inputs(inputs);

@@ -10,6 +10,9 @@ use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
+/// Elements of an answer, at most; it is refused before positions are found.
+const MOST: usize = 1 << 28;
+
 /// The size of an axis in the answer, and how many positions of it are one of the input.
 #[derive(Clone, Copy, PartialEq)]
 struct AxisSize {
@@ -150,9 +153,13 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ax
             };
         }
     }
-    match targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {
+    let whole = targets
+        .iter()
+        .map(|t| t.size)
+        .fold(1, usize::saturating_mul);
+    match whole < MOST && targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {
         true => Ok(targets),
-        false => unsupported("an answer without a value, or too large"),
+        false => unsupported("it makes a tensor without elements, or one that is too large"),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::onnx::error::NodeFault;
 use crate::onnx::fold::taken;
 use crate::onnx::indices::Positions;
 use crate::onnx::layout::{Layout, common, inserted};
-use crate::onnx::node::{Node, axis};
+use crate::onnx::node::{Node, axis, position};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::{concat_dims, split_sizes};
 use crate::onnx::tensor::Constant;
@@ -56,7 +56,7 @@ impl<'a> PartialNetwork<'a> {
     ) -> Added {
         let size = x.dims()[axis];
         match count {
-            0 => return unsupported("an answer without a value"),
+            0 => return unsupported("it makes a tensor without elements"),
             _ if count == size && (step == 1 || size == 1) => return Ok(x.clone()),
             _ => {}
         }
@@ -102,7 +102,7 @@ impl<'a> PartialNetwork<'a> {
             return unsupported("indices that are no integers");
         };
         let size = x.dims()[along];
-        let listed = listed.iter().map(|&i| axis(i, size));
+        let listed = listed.iter().map(|&i| position(i, size));
         let listed: Vec<usize> = listed.collect::<Result<_, _>>()?;
         let dims = replaced(x.dims(), along, &which.dims);
         let first = listed.first().copied().unwrap_or(0);
@@ -111,7 +111,7 @@ impl<'a> PartialNetwork<'a> {
             return self.reshaped(node, &made, &dims);
         }
         if listed.is_empty() {
-            return unsupported("an answer without a value");
+            return unsupported("it makes a tensor without elements");
         }
         exact_positions(size)?;
         let axes = x.layout.axes_with(&[along]);

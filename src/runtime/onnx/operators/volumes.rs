@@ -3,8 +3,8 @@
 
 use super::convolution::{ConvolutionWeights, Window, check_groups, convolved, groups};
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::Sides;
-use crate::onnx::activation::Activation;
+use crate::network::{Border, Sides};
+use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
@@ -25,6 +25,7 @@ pub(super) fn conv<'a>(
     let window = VolumeWindow::new(node, [depth, height, width])?;
     let flat = window.flat()?;
     check_groups(node, &weight.dims, c)?;
+    let x = window.positions(network, node, &x, flat)?;
     let images = x.dims()[2 + flat];
     network
         .fold_budget
@@ -45,6 +46,18 @@ pub(super) fn conv<'a>(
     let pictures = network.reshaped(node, &pictures, &[1, images * c, height, width])?;
     let made = convolved(network, node, &pictures, filters, window.over(flat)?)?;
     apart(network, node, &made, [images, channels], flat)
+}
+
+/// Checks what a convolution's weights alone say of it, where its input is not known.
+pub(super) fn check_weights(node: Node<'_>, inputs: &[Option<Value>]) -> Result<(), Refusal> {
+    let weight = inputs.get(1).and_then(Option::as_ref);
+    match weight.and_then(Value::dims) {
+        Some(&[_, _, depth, height, width]) if node.operator() == Some("Conv") => {
+            let window = VolumeWindow::new(node, [depth, height, width])?;
+            window.over(window.flat()?).map(|_| ())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the volume of images that lie as channels of one.
@@ -103,16 +116,34 @@ impl VolumeWindow {
         })
     }
 
-    /// Returns the axis along which the window has one position that moves by one.
+    /// Returns the axis along which the window has one position: one along which it takes every
+    /// position, if there is such.
     fn flat(&self) -> Result<usize, Refusal> {
-        let is_flat = |axis: &usize| {
-            (self.kernel[*axis], self.strides[*axis]) == (1, 1)
-                && [self.pads[*axis], self.pads[*axis + 3]] == [0; 2]
+        let is_flat = |axis: &usize| self.kernel[*axis] == 1;
+        let takes_all = |axis: &usize| {
+            self.strides[*axis] == 1 && [self.pads[*axis], self.pads[*axis + 3]] == [0; 2]
         };
-        match (0..3).rfind(is_flat) {
+        let found = (0..3).rfind(|axis| is_flat(axis) && takes_all(axis));
+        match found.or_else(|| (0..3).rfind(is_flat)) {
             Some(axis) => Ok(axis),
             None => unsupported("a window of several positions along all three axes"),
         }
+    }
+
+    /// Adds the positions along `flat` that the window takes, borders among them.
+    fn positions<'a>(
+        &self,
+        network: &mut PartialNetwork<'a>,
+        node: Node<'a>,
+        x: &Activation,
+        flat: usize,
+    ) -> Added {
+        let mut pads = vec![(0, 0); 5];
+        pads[2 + flat] = (self.pads[flat], self.pads[flat + 3]);
+        let x = network.pad(node, x, &pads, Border::Constant(0.0))?;
+        let stride = self.strides[flat];
+        let count = x.dims()[2 + flat].div_ceil(stride);
+        network.slice(node, &x, 2 + flat, 0, count, stride as isize)
     }
 
     /// Returns the window over the images that lie along `flat`.

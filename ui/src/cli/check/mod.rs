@@ -5,11 +5,11 @@ mod repository;
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Ensemble, MemberPrecision, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
@@ -135,6 +135,9 @@ struct MemberSummary {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     bytes_on: BTreeMap<String, BTreeMap<usize, u64>>,
     synthetic: bool,
+    /// The numbers that it is computed in, if others than usual were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precision: Option<MemberPrecision>,
     /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
@@ -144,6 +147,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         return repository::run(&args.target.ensemble, args.format);
     }
     let opened = open(&args.target)?;
+    for member in &opened.ensemble.members {
+        let padded = member.check_padding();
+        padded.with_context(|| format!("member `{}` would not start", member.name))?;
+    }
     let footprints = Footprints::of(&opened.ensemble, &opened.devices);
     let matrix = worst_fit(&opened.frame, &opened.devices, &footprints);
     let answers = opened.ensemble.answers;
@@ -231,6 +238,7 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
+            precision: member.precision.beyond(opened.ensemble.precision),
             fits: opened
                 .devices
                 .indices()
@@ -328,6 +336,9 @@ fn members_table(report: &CheckReport) -> String {
         }
         if member.synthetic {
             text += "  synthetic weights";
+        }
+        if let Some(precision) = member.precision {
+            text += &format!("  {precision}");
         }
     }
     let others = report.members.first().map(|m| m.bytes_on.keys());

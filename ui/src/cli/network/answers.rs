@@ -1,5 +1,6 @@
 //! The file that `divisi network run` writes: one array, or named tensors in JSON.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
@@ -33,9 +34,17 @@ impl AnswerFile {
     /// Chooses the kind by the name of the file, for the answers of `graph`.
     ///
     /// # Errors
-    /// The network answers several tensors, or some of varying length, which one array does not
-    /// hold.
+    /// The name ends otherwise, or the network answers several tensors, or some of varying length,
+    /// which one array does not hold.
     pub(super) fn of(path: &Path, graph: &Graph) -> Result<Self> {
+        let end = path.extension().map(|end| end.to_ascii_lowercase());
+        let end = end.as_deref().and_then(OsStr::to_str);
+        if !matches!(end, Some("npy" | "json" | "jsonl")) {
+            bail!(
+                "--output: expected a .npy, .json or .jsonl file, found {}",
+                path.display()
+            );
+        }
         let (file, outputs) = (AnswerFile::named(path), graph.signature().outputs);
         let fits = outputs.len() == 1 && outputs[0].elements().is_some();
         if file.is_json() || fits {

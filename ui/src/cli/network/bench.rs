@@ -45,6 +45,9 @@ pub(crate) struct NetworkBenchArgs {
 struct NetworkBenchReport {
     network: String,
     input: Shape,
+    /// The tensors of a sample in words.
+    #[serde(skip)]
+    tensors: String,
     batch: usize,
     threads: usize,
     device: String,
@@ -119,6 +122,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
         &NetworkBenchReport {
             network: chosen.name,
             input: chosen.graph.input(),
+            tensors: tensors(&chosen.graph),
             batch: args.batch,
             threads: place.threads(),
             device: place.device().to_owned(),
@@ -189,7 +193,7 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
     let mut text = format!(
         "{} · {} · batch {} · {threads} · {} kernels\n\n{:.1} samples/s · {:.2} ms a batch (median of {}){rate}\nloaded to the first answer in {:.3} s\nmemory: {} planned, {peak} at its peak",
         report.network,
-        report.input,
+        report.tensors,
         report.batch,
         report.kernels,
         report.samples_per_s,
@@ -220,4 +224,14 @@ fn status(field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(1024 * kibibytes)
+}
+
+/// Returns the shape of a sample of one tensor, or the names, types and shapes of several.
+fn tensors(graph: &Graph) -> String {
+    let inputs = graph.signature().inputs;
+    if inputs.len() == 1 && graph.lengths().is_none() {
+        return graph.input().to_string();
+    }
+    let each = inputs.iter().map(|spec| format!("{} {spec}", spec.name));
+    each.collect::<Vec<_>>().join(", ")
 }

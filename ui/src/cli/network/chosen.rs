@@ -14,6 +14,7 @@ use divisi::compute::{
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
+use divisi::ensemble::varying_network;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, NetworkByLength, Shape, Weights};
@@ -131,8 +132,7 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
     let model = OnnxModel::open(path)?;
     match (model.open_lengths(), shape) {
         (Some(open), None) => {
-            let lengths = model.usual_lengths(&open)?;
-            let (network, model) = model.varying(&open, lengths)?;
+            let (network, model) = varying_network(path, model, &open)?;
             Ok((network, Some(model)))
         }
         (open, shape) => Ok((model.shaped(open.as_ref(), shape)?, None)),

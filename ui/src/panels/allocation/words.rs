@@ -35,6 +35,10 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
             growth(inside, y, model, columns);
             y += 1;
         }
+        if model.snapshot.members.iter().any(|m| m.precision.is_some()) {
+            member_row(inside, y, "in", model, columns, precision);
+            y += 1;
+        }
     }
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {
@@ -63,8 +67,20 @@ fn cut(text: &str, room: u16) -> String {
 
 /// Queues and rates, on two lines.
 fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
-    member_row(inside, y, "queue", model, columns, |m| m.queued as f64);
-    member_row(inside, y + 1, "smp/s", model, columns, |m| m.samples_per_s);
+    let number = |value: f64| format::short(value);
+    member_row(inside, y, "queue", model, columns, |m| {
+        number(m.queued as f64)
+    });
+    member_row(inside, y + 1, "smp/s", model, columns, |m| {
+        number(m.samples_per_s)
+    });
+}
+
+/// The numbers that a member is computed in, where others than usual were asked for.
+fn precision(member: &MemberView) -> String {
+    member
+        .precision
+        .map_or_else(|| "·".into(), |p| p.to_string())
 }
 
 fn member_row(
@@ -73,13 +89,12 @@ fn member_row(
     name: &str,
     model: &Model,
     columns: MatrixColumns,
-    value: impl Fn(&MemberView) -> f64,
+    text: impl Fn(&MemberView) -> String,
 ) {
     inside.text(0, y, name, Role::Dim);
     for member in columns.members() {
         if let Some(view) = model.snapshot.member(member) {
-            let text = format::short(value(view));
-            inside.text_right(columns.end(member) - 1, y, &text, Role::Dim);
+            inside.text_right(columns.end(member) - 1, y, &text(view), Role::Dim);
         }
     }
 }

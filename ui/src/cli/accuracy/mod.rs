@@ -4,6 +4,8 @@
 //! One pass is enough: a member runs each sample once, and all rules combine the same
 //! answers.
 
+mod precisions;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +13,15 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    AnswerKind, Combination, CombinationRule, Ensemble, Measure, MeasureTally, OwnAnswers, Quality,
-    RuleKind, SampleTarget, Samples,
+    AnswerKind, Combination, CombinationRule, Ensemble, Measure, MeasureTally, MemberPrecision,
+    OwnAnswers, Quality, RuleKind, SampleTarget, Samples,
 };
 use divisi::load::{Until, saturate_for};
 use divisi::serving::{Answer, Detail, Flaws, Part};
 use serde::Serialize;
 
-use super::args::{OutputFormat, SampleFiles, ServingTarget};
+use self::precisions::PrecisionsReport;
+use super::args::{OutputFormat, SampleFiles, ServingTarget, parse_precision};
 use super::open::{OpenedEnsemble, open};
 use super::output::{
     FlawedMember, ProgressLine, cut_line, flawed_lines, print, print_json, refuse_flawed,
@@ -33,6 +36,9 @@ pub(crate) struct AccuracyArgs {
     input: Option<PathBuf>,
     #[command(flatten)]
     files: SampleFiles,
+    /// Precisions to compare, split by commas, such as f32,int8: all members are computed in each
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_precision())]
+    precisions: Vec<MemberPrecision>,
     #[arg(long, value_enum, default_value_t)]
     format: OutputFormat,
 }
@@ -86,12 +92,25 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
     if samples.targets().is_none() {
         bail!(without_targets(opened.ensemble.answers));
     }
-    let grades = graded(&opened, &samples)?;
-    let report = grades.report(&opened.ensemble, samples.len());
+    if !args.precisions.is_empty() {
+        let report = PrecisionsReport::of(&opened, &samples, &args.precisions)?;
+        match args.format {
+            OutputFormat::Json => print_json(&report)?,
+            OutputFormat::Text => print(&report.text())?,
+        }
+        return report.reports().try_for_each(|r| refuse(r, &samples));
+    }
+    let report = graded(&opened, &samples)?.count;
+    let report = report.report(&opened.ensemble, samples.len());
     match args.format {
         OutputFormat::Json => print_json(&report)?,
         OutputFormat::Text => print(&text(&report, cut_line(&samples)))?,
     }
+    refuse(&report, &samples)
+}
+
+/// Fails where a member is flawed.
+fn refuse(report: &AccuracyReport, samples: &Samples) -> Result<()> {
     let mut answers = report.rules.iter().chain(&report.pipeline);
     let unanswered = answers.next().map_or(0, |row| row.unanswered);
     refuse_flawed(&report.flawed, unanswered, samples.len())
@@ -123,10 +142,18 @@ fn without_targets(answers: AnswerKind) -> &'static str {
     }
 }
 
+/// The answers to all samples, one row after another, and what they were worth.
+struct Graded {
+    count: AccuracyCount,
+    rows: Vec<f32>,
+}
+
 /// Runs every sample once.
-fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<AccuracyCount> {
+fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<Graded> {
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
-    let mut grades = AccuracyCount::new(&opened.ensemble);
+    let mut count = AccuracyCount::new(&opened.ensemble);
+    let width = opened.ensemble.answer_width();
+    let mut rows = vec![0.0; samples.len() * width];
     let mut progress = ProgressLine::new();
     let (all, until) = (samples.len(), Until::default());
     saturate_for(
@@ -137,10 +164,16 @@ fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<AccuracyCount> {
         until,
         |first, answer| {
             progress.say(|| format!("{first} of {all} samples"));
-            grades.add(samples, first, answer);
+            count.add(samples, first, answer);
+            let into = rows.chunks_exact_mut(width).skip(first);
+            for (into, row) in into.zip(answer.rows()) {
+                into.iter_mut()
+                    .zip(row)
+                    .for_each(|(to, value)| *to = *value);
+            }
         },
     )?;
-    Ok(grades)
+    Ok(Graded { count, rows })
 }
 
 /// Answers against targets, and those that are missing.
