@@ -67,7 +67,10 @@ impl Scheduler {
             return claim(room.min(waiting.div_ceil(sharers)), None);
         }
         let holder = self.holder(worker)?;
-        claim(room.min(holder.current.samples()), Some(holder.spec.id))
+        let most = room.min(holder.current.samples());
+        // Who takes them over starts them: else two could take them from each other for ever.
+        let starts = self.could_start(row, worker, worker.current.samples() + most);
+        claim(if starts { most } else { 0 }, Some(holder.spec.id))
     }
 
     /// Samples more that a worker could start now.
@@ -98,14 +101,15 @@ impl Scheduler {
         let all = rows.flat_map(|row| row.workers.iter().map(move |w| (row, w)));
         let stuck = all.filter(|(row, w)| {
             let other = w.spec.member == spec.member && w.spec.id != spec.id;
-            other && w.current.samples() > 0 && !self.could_start(row, w)
+            let held = w.current.samples();
+            other && held > 0 && !self.could_start(row, w, held)
         });
         stuck.map(|(_, w)| w).max_by_key(|w| w.current.samples())
     }
 
-    /// Whether a worker could start samples that it holds, were they all in its device's memory.
-    fn could_start(&self, row: &ScheduledDevice, worker: &ScheduledWorker) -> bool {
-        let startable = fitting(worker.current.samples(), row.room(self.policy));
+    /// Whether a worker could start some of so many samples, were they all in its device's memory.
+    fn could_start(&self, row: &ScheduledDevice, worker: &ScheduledWorker, held: usize) -> bool {
+        let startable = fitting(held, row.room(self.policy));
         match (self.policy, row.discipline) {
             (PolicyKind::Elastic { .. }, Discipline::SideBySide(beside)) => {
                 worker.lanes.elastic(startable, beside).is_some()
