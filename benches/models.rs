@@ -1,5 +1,5 @@
-//! Ten thousand changes of the models that are served (loads, unloads, new versions) and of the matrix,
-//! while clients ask one model: requests lost or answered wrongly, and the longest gap between answers.
+//! Ten thousand changes of the models that are served (loads, unloads, new versions), of the matrix and
+//! of the policy, while clients ask one model: requests lost or answered wrongly, and the longest gap between answers.
 //!
 //! `cargo bench --bench models [-- CHANGES]`
 
@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 use common::Bed;
 use divisi::catalogue::{Interface, NewEntry};
 use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
-use divisi::ensemble::{Ensemble, Files};
+use divisi::ensemble::{Ensemble, Files, PolicyKind, Wait};
 use divisi::metrics::stats::quantile;
 use divisi::serving::{EngineOptions, PipelineIndex, Request};
 
@@ -186,7 +186,7 @@ fn main() -> Result<()> {
     let begun = Instant::now();
     let changed = during(&deployment, values, &expected, || {
         for change in 0..changes {
-            match change % 4 {
+            match change % 5 {
                 0 => {
                     shelf.put("digits", 2 + change, &digits);
                     deployment.load("digits")?;
@@ -201,7 +201,18 @@ fn main() -> Result<()> {
                         engine.apply(plan, &mut |_| {})?;
                     }
                 }
-                _ => deployment.load("cascade")?,
+                3 => deployment.load("cascade")?,
+                _ => {
+                    let engine = Arc::clone(&deployment.running().engine);
+                    let policy = match change % 2 {
+                        0 => PolicyKind::NoWait,
+                        _ => PolicyKind::OptWait {
+                            wait: Wait::millis(1),
+                        },
+                    };
+                    let plan = engine.plan(&engine.setup().with_policy(policy))?;
+                    engine.apply(plan, &mut |_| {})?;
+                }
             }
         }
         Ok(())

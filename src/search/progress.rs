@@ -79,6 +79,9 @@ pub struct SearchProgress {
     pub measuring: bool,
     /// Members profiled for this search, counted once a kind of device.
     pub profiled: usize,
+    /// Profiles that are known so far, kept ones among them, and those that it needs.
+    #[serde(default)]
+    pub profiles: (usize, usize),
     /// Neighbours of this iteration's matrix that were scored so far.
     pub tried: Vec<Tried>,
     /// Steps taken, oldest first, bounded.

@@ -8,10 +8,11 @@ use toml::Spanned;
 use crate::ensemble::answers_table::{BoxesTable, MemberOutputs, WrittenOutputKind, WrittenScores};
 use crate::ensemble::manifest::{EnsembleError, Manifest, ManifestSource, MemberTable};
 use crate::ensemble::rule::Temperature;
-use crate::ensemble::{AnswerKind, Member, MemberPrecision, OutputKind, VoteWeight};
+use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
 use super::boxes;
+use super::defaults::MemberDefaults;
 use super::input::{self, SampleInput};
 use super::networks::MemberNetwork;
 use super::steps::NamedModel;
@@ -46,7 +47,7 @@ pub(super) fn members(
                 let signature = built.graph.signature();
                 (Arc::new(built), signature)
             }
-            Some(_) => build_model(source, member, index, input, answers, of_all.precision)?,
+            Some(_) => build_model(source, member, index, input, answers, of_all)?,
         };
         members.push(built);
     }
@@ -55,27 +56,6 @@ pub(super) fn members(
     } else {
         let at = manifest.members.span().start;
         Err(source.wrong(at, "members.vote_weight: expected at least one above 0"))
-    }
-}
-
-/// The manifest's fields for members without one of their own.
-#[derive(Clone, Copy)]
-struct MemberDefaults {
-    temperature: Temperature,
-    precision: MemberPrecision,
-}
-
-impl MemberDefaults {
-    fn read(source: &ManifestSource<'_>, manifest: &Manifest) -> Result<Self, EnsembleError> {
-        let temperature = match &manifest.temperature {
-            None => Temperature::ONE,
-            Some(written) => Temperature::new(*written.get_ref())
-                .map_err(|why| source.wrong(written.span().start, format!("temperature: {why}")))?,
-        };
-        Ok(MemberDefaults {
-            temperature,
-            precision: super::precision(source, manifest)?,
-        })
     }
 }
 
@@ -112,7 +92,7 @@ fn build_member(
         by_length,
         weights: Arc::new(weights),
         input,
-        precision: precision(source, table, of_all.precision)?,
+        precision: of_all.precision(source, table)?,
         temperature: temperature(source, table, outputs, of_all.temperature)?,
         outputs,
         vote_weight: vote_weight(source, table)?,
@@ -126,7 +106,7 @@ fn build_model(
     index: usize,
     sample: &SampleInput,
     answers: AnswerKind,
-    of_all: MemberPrecision,
+    of_all: MemberDefaults,
 ) -> Result<NamedModel, EnsembleError> {
     let unused = [
         ("outputs", table.outputs.as_ref().map(Spanned::span)),
@@ -154,28 +134,10 @@ fn build_model(
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
     let member = Member {
-        precision: precision(source, table, of_all)?,
+        precision: of_all.precision(source, table)?,
         ..member.map_err(named)?
     };
     Ok((Arc::new(member), signature))
-}
-
-/// Reads the numbers that a member is computed in.
-fn precision(
-    source: &ManifestSource<'_>,
-    table: &MemberTable,
-    of_all: MemberPrecision,
-) -> Result<MemberPrecision, EnsembleError> {
-    let Some(written) = &table.precision else {
-        return Ok(of_all);
-    };
-    let parsed = written.get_ref().parse::<MemberPrecision>();
-    let own = parsed
-        .map_err(|why| source.wrong(written.span().start, format!("members.precision: {why}")))?;
-    Ok(MemberPrecision {
-        gpus: own.gpus.or(of_all.gpus),
-        ..own
-    })
 }
 
 /// Reads the kind of numbers that a member's network returns.

@@ -2,6 +2,7 @@
 
 mod answers;
 mod boxes;
+mod defaults;
 mod images;
 mod input;
 mod members;

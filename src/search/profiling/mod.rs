@@ -99,11 +99,15 @@ impl Profiler<'_> {
         let started = Instant::now();
         let mut costs = Costs::of_laws(self.models(), self.devices);
         let mut measured = 0;
-        for kind in self.kinds() {
-            for member in MemberIndex::all(self.models().members.len()) {
+        let (kinds, members) = (self.kinds(), self.models().members.len());
+        let needed = kinds.len() * members;
+        self.control.update(|p| p.profiles = (0, needed));
+        for kind in kinds {
+            for member in MemberIndex::all(members) {
                 self.control.checkpoint()?;
                 let (profile, new) = self.profile(member, &kind)?;
                 measured += usize::from(new);
+                self.control.update(|p| p.profiles.0 += 1);
                 for &device in &kind.devices {
                     costs.set_measured(member, device, Arc::clone(&profile));
                 }

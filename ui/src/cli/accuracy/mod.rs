@@ -143,13 +143,13 @@ fn without_targets(answers: AnswerKind) -> &'static str {
 }
 
 /// The answers to all samples, one row after another, and what they were worth.
-struct Graded {
+struct GradedAnswers {
     count: AccuracyCount,
     rows: Vec<f32>,
 }
 
 /// Runs every sample once.
-fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<Graded> {
+fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<GradedAnswers> {
     let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
     let mut count = AccuracyCount::new(&opened.ensemble);
     let width = opened.ensemble.answer_width();
@@ -173,7 +173,7 @@ fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<Graded> {
             }
         },
     )?;
-    Ok(Graded { count, rows })
+    Ok(GradedAnswers { count, rows })
 }
 
 /// Answers against targets, and those that are missing.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use divisi::ensemble::{AnswerKind, MemberPrecision, Samples};
 use serde::Serialize;
 
-use super::{AccuracyReport, Graded, graded, text};
+use super::{AccuracyReport, GradedAnswers, graded, text};
 use crate::cli::open::OpenedEnsemble;
 
 /// The accuracies by precision, in the order in which they were asked for.
@@ -72,7 +72,7 @@ impl PrecisionsReport {
         samples: &Samples,
         asked: &[MemberPrecision],
     ) -> Result<Self> {
-        let mut first: Option<Graded> = None;
+        let mut first: Option<GradedAnswers> = None;
         let mut precisions = Vec::new();
         for &precision in asked {
             let mut ensemble = opened.ensemble.as_ref().clone();
@@ -80,7 +80,8 @@ impl PrecisionsReport {
             let opened = OpenedEnsemble::new(ensemble, opened.devices.clone());
             let found = graded(&opened, samples)?;
             let (answers, width) = (opened.ensemble.answers, opened.ensemble.answer_width());
-            let like = |first: &Graded| Likeness::of(answers, &first.rows, &found.rows, width);
+            let like =
+                |first: &GradedAnswers| Likeness::of(answers, &first.rows, &found.rows, width);
             precisions.push(PrecisionReport {
                 precision,
                 accuracy: found.count.report(&opened.ensemble, samples.len()),

@@ -309,7 +309,11 @@ fn watched(
 ) -> Result<divisi::search::SearchOutcome, SearchError> {
     let far = || {
         let p = control.progress();
-        let text = format!("{}/{} scored", p.neighbour, p.neighbours);
+        let text = match (p.profiles, p.neighbours) {
+            ((known, needed), _) if known < needed => format!("{known}/{needed} members profiled"),
+            (_, 0) => "scoring".to_owned(),
+            (_, neighbours) => format!("{}/{neighbours} scored", p.neighbour),
+        };
         match (p.best_score, p.start_score) {
             (Some(best), Some(start)) => format!(
                 "iteration {} · {text} · best {best:.0} samples/s · start {start:.0}",
