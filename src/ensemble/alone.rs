@@ -1,12 +1,11 @@
 //! A network's file alone, as an ensemble of one.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use crate::compute::{ComputeError, check_padding};
 use crate::network::{Graph, Shape};
-use crate::onnx::{OnnxError, OnnxModel, OnnxNetwork, OpenLengths, VaryingModel};
-use crate::tensor::{DataType, Lengths};
+use crate::onnx::{OnnxError, OnnxModel, OpenLengths};
+use crate::tensor::DataType;
 
 /// The values of all made-up samples together, at most: 32 MiB.
 const VALUES: usize = 8 << 20;
@@ -33,7 +32,7 @@ pub(super) fn is_network(path: &Path) -> bool {
 pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, OnnxError> {
     let model = OnnxModel::open(path)?;
     let graph = match (model.open_lengths(), shape) {
-        (Some(open), None) => varying_network(path, model, &open)?.0.graph,
+        (Some(open), None) => varying(model, &open)?,
         (open, _) => model.shaped(open.as_ref(), shape)?.graph,
     };
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
@@ -53,26 +52,16 @@ pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, Onnx
     ))
 }
 
-/// Returns the network at `path` for samples of the largest of its usual lengths, and the model that
-/// makes those for the others. Samples are padded to buckets where that changes no answer.
-///
-/// # Errors
-/// As for [`OnnxModel::varying`].
-pub fn varying_network(
-    path: &Path,
-    model: OnnxModel,
-    open: &OpenLengths,
-) -> Result<(OnnxNetwork, Arc<VaryingModel>), OnnxError> {
+/// Returns the network for samples of the largest of its usual lengths, which are padded to buckets
+/// where that changes no answer.
+fn varying(model: OnnxModel, open: &OpenLengths) -> Result<Graph, OnnxError> {
     let lengths = model.usual_lengths(open)?;
-    let exact = Lengths::exact(lengths.most());
     let (network, made) = model.varying(open, lengths)?;
     let padded = check_padding(&network.graph, &network.weights, made.as_ref());
-    match (padded, exact) {
-        (Err(ComputeError::Padding { .. }), Ok(exact)) => {
-            OnnxModel::open(path)?.varying(open, exact)
-        }
-        _ => Ok((network, made)),
-    }
+    Ok(match padded {
+        Err(ComputeError::Padding { .. }) => network.graph.unpadded(),
+        _ => network.graph,
+    })
 }
 
 fn quoted(text: &str) -> toml::Value {

@@ -46,7 +46,6 @@ use crate::device::MemberIndex;
 use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
-pub use alone::varying_network;
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use assembled::AssembledError;
 pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};

@@ -84,6 +84,16 @@ impl Lengths {
         })
     }
 
+    /// Returns the same lengths, none of which is padded to another.
+    #[must_use]
+    pub fn unpadded(&self) -> Self {
+        Lengths {
+            most: self.most,
+            buckets: Vec::new(),
+            mask: None,
+        }
+    }
+
     /// Returns buckets up to `most`: 8, then 16 by 16 up to 128, then four for each doubling, so
     /// that little of a sample is padding.
     pub fn usual_buckets(most: usize) -> Vec<usize> {

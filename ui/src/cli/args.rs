@@ -7,8 +7,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use divisi::catalogue::NamedMix;
 use divisi::device::parse_bytes;
-use divisi::ensemble::ImageLayout;
-use divisi::ensemble::MemberPrecision;
+use divisi::ensemble::{ImageLayout, MemberPrecision};
 use divisi::load::{LoadPattern, PatternError};
 use divisi::network::Shape;
 

@@ -9,12 +9,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
-    CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
+    ComputeError, CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
     VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
-use divisi::ensemble::varying_network;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, NetworkByLength, Shape, Weights};
@@ -132,7 +131,8 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
     let model = OnnxModel::open(path)?;
     match (model.open_lengths(), shape) {
         (Some(open), None) => {
-            let (network, model) = varying_network(path, model, &open)?;
+            let lengths = model.usual_lengths(&open)?;
+            let (network, model) = model.varying(&open, lengths)?;
             Ok((network, Some(model)))
         }
         (open, shape) => Ok((model.shaped(open.as_ref(), shape)?, None)),
@@ -255,8 +255,14 @@ impl NetworkPlace {
                 })
             }
             (NetworkPlace::Cores(cores, kernels), Some(by_length)) => {
-                let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
-                let lowered = VaryingNetwork::new(graph, held, by_length, false, *kernels);
+                let lower = |graph: &Graph| {
+                    let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
+                    VaryingNetwork::new(graph, held, by_length, false, *kernels)
+                };
+                let lowered = match lower(graph) {
+                    Err(ComputeError::Padding { .. }) => lower(&graph.unpadded()),
+                    lowered => lowered,
+                };
                 lowered.map(|lowered| {
                     let network = CoreNetwork::Varying(Arc::new(lowered));
                     on_cores(cores, network, ends, batch)

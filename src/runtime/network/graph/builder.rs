@@ -1,0 +1,217 @@
+//! The builder of graphs: it checks each layer as it is added.
+
+use std::collections::HashMap;
+
+use super::{Graph, Node, NodeId};
+use crate::network::activation::Activation;
+use crate::network::error::{GraphError, MAX_LAYERS};
+use crate::network::op::Op;
+use crate::network::origin::ParameterOrigin;
+use crate::network::shape::Shape;
+use crate::network::window::Conv2d;
+use crate::tensor::Signature;
+
+/// Builds a graph layer by layer, and checks each layer as it is added.
+#[derive(Clone, Debug)]
+pub struct GraphBuilder {
+    graph: Graph,
+    names: HashMap<String, NodeId>,
+}
+
+/// The batch norm after a convolution, and the activation after the norm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    /// Added to the variance before its square root is taken.
+    pub eps: f32,
+    /// Applied to the normalised values.
+    pub activation: Option<Activation>,
+}
+
+impl Norm {
+    /// PyTorch's `eps` without an activation.
+    pub const PLAIN: Norm = Norm {
+        eps: 1e-5,
+        activation: None,
+    };
+
+    /// PyTorch's `eps`, then a ReLU.
+    pub const RELU: Norm = Norm {
+        eps: 1e-5,
+        activation: Some(Activation::Relu),
+    };
+
+    /// PyTorch's `eps`, then a ReLU6.
+    pub const RELU6: Norm = Norm {
+        eps: 1e-5,
+        activation: Some(Activation::Relu6),
+    };
+
+    /// Returns the norm with another activation after it.
+    #[must_use]
+    pub const fn activated(self, activation: Activation) -> Self {
+        Norm {
+            activation: Some(activation),
+            ..self
+        }
+    }
+
+    /// Returns the norm with another `eps`.
+    #[must_use]
+    pub const fn eps(self, eps: f32) -> Self {
+        Norm { eps, ..self }
+    }
+}
+
+impl GraphBuilder {
+    /// Starts a network for samples of shape `input`.
+    pub fn new(input: Shape) -> Self {
+        GraphBuilder {
+            graph: Graph {
+                input,
+                nodes: Vec::new(),
+                signature: None,
+            },
+            names: HashMap::new(),
+        }
+    }
+
+    /// Goes on behind the last layer of `graph`.
+    pub(super) fn after(graph: Graph) -> Self {
+        let names = graph.values().map(|(id, n)| (n.name.clone(), id)).collect();
+        GraphBuilder { graph, names }
+    }
+
+    /// Returns the value of the layer called `name`, or of the sample for `input`; `None` if
+    /// there is no such layer.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        if name == "input" {
+            return Some(NodeId::INPUT);
+        }
+        self.names.get(name).copied()
+    }
+
+    /// Returns the value that was added last, or the input if there is none yet.
+    pub fn last(&self) -> NodeId {
+        NodeId(self.graph.nodes.len())
+    }
+
+    /// Returns the shape of a value.
+    pub fn shape(&self, id: NodeId) -> Shape {
+        self.graph.shape(id)
+    }
+
+    /// Adds a layer and returns its value.
+    ///
+    /// # Errors
+    /// The name is taken, there are too many layers, or `op` does not take the inputs.
+    pub fn add(
+        &mut self,
+        name: impl Into<String>,
+        op: Op,
+        inputs: &[NodeId],
+    ) -> Result<NodeId, GraphError> {
+        let name = name.into();
+        if self.graph.nodes.len() >= MAX_LAYERS {
+            return Err(GraphError::TooManyLayers);
+        }
+        if self.find(&name).is_some() {
+            return Err(GraphError::DuplicateName(name));
+        }
+        check_arity(&name, &op, inputs.len())?;
+        let shapes: Vec<Shape> = inputs.iter().map(|&id| self.graph.shape(id)).collect();
+        let shape = op.output(&shapes).map_err(|fault| GraphError::Layer {
+            layer: name.clone(),
+            fault: fault.into(),
+        })?;
+        let id = NodeId(self.graph.nodes.len() + 1);
+        self.names.insert(name.clone(), id);
+        self.graph.nodes.push(Node {
+            name,
+            op,
+            inputs: inputs.to_vec(),
+            shape,
+            origins: Vec::new(),
+        });
+        Ok(id)
+    }
+
+    /// Adds a layer, some of whose parameters come from elsewhere than from tensors called after
+    /// it. Returns its value.
+    ///
+    /// # Errors
+    /// As for [`GraphBuilder::add`].
+    pub fn add_from(
+        &mut self,
+        name: impl Into<String>,
+        op: Op,
+        inputs: &[NodeId],
+        origins: Vec<(&'static str, ParameterOrigin)>,
+    ) -> Result<NodeId, GraphError> {
+        let id = self.add(name, op, inputs)?;
+        if let Some(node) = self.graph.nodes.last_mut() {
+            node.origins = origins;
+        }
+        Ok(id)
+    }
+
+    /// Returns where a layer of operation `op` finds the tensors of the layer called `name`, by the
+    /// last parts of their names; nowhere if that one is of another operation.
+    pub(crate) fn origins_in(&self, name: &str, op: Op) -> Vec<(&'static str, ParameterOrigin)> {
+        let number = self.find(name).and_then(|id| id.0.checked_sub(1));
+        let alike = number.filter(|&index| self.graph.nodes[index].op == op);
+        alike.map_or_else(Vec::new, |index| self.graph.origins_in(index))
+    }
+
+    /// Adds a convolution named `conv`, its batch norm named `bn`, and the norm's activation,
+    /// if it has one, named `bn.relu`. Returns the last value.
+    ///
+    /// # Errors
+    /// As for [`GraphBuilder::add`].
+    pub fn conv_bn(
+        &mut self,
+        conv: &str,
+        bn: &str,
+        conv_op: Conv2d,
+        from: NodeId,
+        norm: Norm,
+    ) -> Result<NodeId, GraphError> {
+        let x = self.add(conv, Op::Conv2d(conv_op), &[from])?;
+        let x = self.add(bn, Op::BatchNorm { eps: norm.eps }, &[x])?;
+        match norm.activation {
+            Some(activation) => self.add(format!("{bn}.relu"), activation.into(), &[x]),
+            None => Ok(x),
+        }
+    }
+
+    /// Returns the finished graph, whose samples and answers consist of named tensors.
+    ///
+    /// # Errors
+    /// There is no layer, or the tensors are not as many values as a sample or an answer.
+    pub fn build_with(self, signature: Signature) -> Result<Graph, GraphError> {
+        self.build()?.with_signature(signature)
+    }
+
+    /// Returns the finished graph.
+    ///
+    /// # Errors
+    /// [`GraphError::Empty`] if there is no layer.
+    pub fn build(self) -> Result<Graph, GraphError> {
+        if self.graph.nodes.is_empty() {
+            return Err(GraphError::Empty);
+        }
+        Ok(self.graph)
+    }
+}
+
+fn check_arity(layer: &str, op: &Op, found: usize) -> Result<(), GraphError> {
+    let (least, most) = op.arity();
+    if (least..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(GraphError::Arity {
+        layer: layer.to_owned(),
+        least,
+        most,
+        found,
+    })
+}

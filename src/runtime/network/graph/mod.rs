@@ -1,0 +1,206 @@
+//! Graphs of operations, and the builder that makes valid ones alone.
+
+mod builder;
+
+use serde::Serialize;
+
+pub use self::builder::{GraphBuilder, Norm};
+use super::error::GraphError;
+use super::op::Op;
+use super::origin::ParameterOrigin;
+use super::shape::Shape;
+use crate::tensor::{DataType, Lengths, Signature, TensorSpec};
+
+/// A value of a graph: its input, or the answer of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct NodeId(usize);
+
+impl NodeId {
+    /// The network's input.
+    pub const INPUT: NodeId = NodeId(0);
+
+    /// Returns the position among the values: 0 is the input, then come the nodes in order.
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// One operation of a graph.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Node {
+    /// The node's name, unique in its graph; its parameters are named after it.
+    pub name: String,
+    /// The operation.
+    pub op: Op,
+    /// The values that it reads, all made before.
+    pub inputs: Vec<NodeId>,
+    /// Shape of the answer.
+    pub shape: Shape,
+    /// Where those parameters come from that are no tensors called after the node, by the last
+    /// parts of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<(&'static str, ParameterOrigin)>,
+}
+
+impl Node {
+    /// Returns where parameter `suffix` comes from; `None` for the tensor called after the node
+    /// and it.
+    pub fn origin(&self, suffix: &str) -> Option<&ParameterOrigin> {
+        let mut origins = self.origins.iter();
+        origins.find(|(of, _)| *of == suffix).map(|(_, o)| o)
+    }
+}
+
+/// A network: nodes in an order in which they can run. The last one makes the answer.
+///
+/// Only a [`GraphBuilder`] makes graphs, so every input refers backwards, every shape is
+/// known and fits, and no two nodes share a name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Graph {
+    input: Shape,
+    nodes: Vec<Node>,
+    /// The tensors in a sample and in an answer; `None` where each is a single one.
+    signature: Option<Signature>,
+}
+
+impl Graph {
+    /// Returns the shape of one sample.
+    pub fn input(&self) -> Shape {
+        self.input
+    }
+
+    /// Returns the shape of one answer.
+    pub fn output(&self) -> Shape {
+        self.nodes.last().map_or(self.input, |node| node.shape)
+    }
+
+    /// Returns the tensors that a sample and an answer consist of: `input` and `output` in float32
+    /// where nothing else was said.
+    pub fn signature(&self) -> Signature {
+        let single = |name: &str, shape: Shape| {
+            let dims: Vec<usize> = shape.into();
+            vec![TensorSpec::fixed(name, DataType::Fp32, &dims)]
+        };
+        self.signature.clone().unwrap_or_else(|| Signature {
+            inputs: single("input", self.input()),
+            outputs: single("output", self.output()),
+            lengths: None,
+        })
+    }
+
+    /// Returns the network whose samples and answers consist of named tensors. Where their lengths
+    /// vary, it is that for the largest, and the length is the first value of a sample.
+    ///
+    /// # Errors
+    /// The tensors are not as many values as a sample or an answer.
+    pub fn with_signature(self, signature: Signature) -> Result<Graph, GraphError> {
+        let most = signature.most();
+        let ends = [
+            (&signature.inputs, signature.input_width(most), self.input()),
+            (
+                &signature.outputs,
+                signature.output_width(most),
+                self.output(),
+            ),
+        ];
+        for (specs, width, shape) in ends {
+            let varies = signature.lengths.is_none() && specs.iter().any(TensorSpec::varies);
+            if varies || width != shape.elements() {
+                return Err(GraphError::Signature {
+                    found: shape,
+                    tensors: specs.iter().map(ToString::to_string).collect(),
+                });
+            }
+        }
+        Ok(Graph {
+            signature: Some(signature),
+            ..self
+        })
+    }
+
+    /// Returns the network with other specifications of its inputs, which differ in the ids that
+    /// they take alone.
+    pub(super) fn with_inputs(self, inputs: Vec<TensorSpec>) -> Graph {
+        let signature = self.signature.map(|known| Signature { inputs, ..known });
+        Graph { signature, ..self }
+    }
+
+    /// Returns the lengths of samples, where they vary; the network is that for the largest.
+    pub fn lengths(&self) -> Option<&Lengths> {
+        self.signature.as_ref()?.lengths.as_ref()
+    }
+
+    /// Returns the network whose samples are not padded to other lengths.
+    #[must_use]
+    pub fn unpadded(&self) -> Graph {
+        let mut graph = self.clone();
+        if let Some(signature) = &mut graph.signature {
+            signature.lengths = signature.lengths.as_ref().map(Lengths::unpadded);
+        }
+        graph
+    }
+
+    /// Returns the nodes in the order in which they can run.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Returns the node that makes `id`, or `None` for the input.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        id.0.checked_sub(1).map(|i| &self.nodes[i])
+    }
+
+    /// Returns the shape of a value.
+    pub fn shape(&self, id: NodeId) -> Shape {
+        self.node(id).map_or(self.input, |node| node.shape)
+    }
+
+    /// Iterates over the nodes with the values that they make.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(i, node)| (NodeId(i + 1), node))
+    }
+
+    /// Returns the network with a softmax after its last layer.
+    ///
+    /// # Errors
+    /// The answer is not a vector.
+    pub fn with_softmax(&self) -> Result<Self, GraphError> {
+        let mut builder = GraphBuilder::after(self.clone());
+        let last = builder.last();
+        builder.add("softmax.of.answer", Op::Softmax, &[last])?;
+        builder.build()
+    }
+
+    /// Returns the network, whose answer is a row of its values if it is an image: channel by
+    /// channel.
+    ///
+    /// # Errors
+    /// There are too many layers.
+    pub fn flattened(self) -> Result<Self, GraphError> {
+        if !matches!(self.output(), Shape::Image { .. }) {
+            return Ok(self);
+        }
+        let mut builder = GraphBuilder::after(self);
+        let last = builder.last();
+        builder.add("row.of.answer", Op::Flatten, &[last])?;
+        builder.build()
+    }
+
+    /// Returns the network itself if its answer is `classes` values, and no image.
+    ///
+    /// # Errors
+    /// [`GraphError::Classes`].
+    pub fn answers(self, classes: usize) -> Result<Self, GraphError> {
+        match self.output() {
+            Shape::Vector { features } if features == classes => Ok(self),
+            Shape::Tensor(dims) if dims.elements() == classes => Ok(self),
+            found => Err(GraphError::Classes {
+                expected: classes,
+                found,
+            }),
+        }
+    }
+}
