@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use crate::device::DeviceKind;
 use crate::ensemble::{BatchSize, PolicyKind};
 
 use super::batch::BatchId;
@@ -99,21 +98,12 @@ pub enum Beside {
     Any,
     /// Those of at least half as many samples.
     ///
-    /// On an H100 six lanes of 10 samples serve 0.58 of what one batch of 60 does, and
-    /// batches of a few samples beside a large one cost more throughput than they gain
-    /// (`benches/cuda`, rows `lanes` and `ebird`).
+    /// On an H100 six lanes of 10 samples serve 0.58 of what one batch of 60 does
+    /// (`benches/cuda`, row `lanes`).
     Half,
 }
 
 impl Beside {
-    /// That of a kind of device. Simulated ones follow the paper: their law was fitted to it.
-    pub fn of(kind: &DeviceKind) -> Self {
-        match kind {
-            DeviceKind::Gpu { .. } => Beside::Half,
-            DeviceKind::Cpu { .. } | DeviceKind::Simulated { .. } => Beside::Any,
-        }
-    }
-
     /// Whether a batch of `samples` starts beside batches of `alive` samples in all.
     pub fn allows(self, samples: usize, alive: usize) -> bool {
         match self {

@@ -285,7 +285,7 @@ fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
         ("gone", "it leads out of the repository"),
         (
             "wrong",
-            "model_warmup `first`: input `x`: expected a batch of FP32 [4] behind a first dimension, found [2, 5]",
+            "model_warmup `first`: input `x`: expected samples of FP32 [4] along a first dimension, found [2, 5]",
         ),
     ] {
         let reason = served.reason(model);

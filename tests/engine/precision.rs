@@ -6,7 +6,7 @@ use divisi::allocation::{Cell, Footprints};
 use divisi::compute::CpuPrecision;
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, Files, MemberPrecision};
+use divisi::ensemble::{BatchSize, Ensemble, Files, Member, MemberPrecision, label_of};
 use divisi::serving::Request;
 
 use crate::common::{digits, networks, start, two_devices};
@@ -86,13 +86,7 @@ fn a_command_line_has_all_members_computed_in_other_numbers() {
     let mut ensemble = read("bf16", "int8").expect("valid");
     ensemble.compute_in(of_cores(CpuPrecision::F32, Some(Precision::F32)));
     assert_eq!(ensemble.precision, Precision::F32);
-    let float = |m: &Arc<_>| {
-        MemberPrecision::beyond(
-            Arc::<divisi::ensemble::Member>::as_ref(m).precision,
-            Precision::F32,
-        )
-        .is_none()
-    };
+    let float = |member: &Arc<Member>| member.precision.beyond(Precision::F32).is_none();
     assert!(ensemble.members.iter().all(float));
 }
 
@@ -114,11 +108,6 @@ fn answers(ensemble: &Arc<Ensemble>) -> Vec<Vec<f32>> {
     answer.rows().map(<[f32]>::to_vec).collect()
 }
 
-fn class(row: &[f32]) -> usize {
-    let most = (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]));
-    most.expect("classes")
-}
-
 #[test]
 fn members_in_int8_serve_nearly_the_answers_of_float32() {
     let [exact, found] = [&digits(), &quantized()].map(answers);
@@ -126,7 +115,7 @@ fn members_in_int8_serve_nearly_the_answers_of_float32() {
     let same = exact
         .iter()
         .zip(&found)
-        .filter(|(a, b)| class(a) == class(b));
+        .filter(|(a, b)| label_of(a) == label_of(b));
     let same = same.count();
     assert!(same >= exact.len() - 2, "{same} of {} answers", exact.len());
 }

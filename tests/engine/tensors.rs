@@ -458,11 +458,11 @@ fn tensors_that_do_not_fit_the_signature_are_refused_by_name() {
         ),
         (
             vec![good(), ids(&[1, 2], &[1, 2])],
-            "input `ids`: expected a batch of INT64 [3] behind a first dimension, found [1, 2]",
+            "input `ids`: expected samples of INT64 [3] along a first dimension, found [1, 2]",
         ),
         (
             vec![good(), ids(&[0, 3], &[])],
-            "input `ids`: expected a batch of INT64 [3] behind a first dimension, found [0, 3]",
+            "input `ids`: expected samples of INT64 [3] along a first dimension, found [0, 3]",
         ),
         (
             vec![good(), ids(&[2, 3], &[1, 2, 3, 4, 5, 6])],

@@ -87,7 +87,7 @@ pub enum SignatureError {
     },
     /// Dimensions that do not fit; the first is the batch's.
     #[error(
-        "input `{name}`: expected a batch of {expected} behind a first dimension, found {found:?}"
+        "input `{name}`: expected samples of {expected} along a first dimension, found {found:?}"
     )]
     Dims {
         /// The tensor's name.

@@ -22,11 +22,16 @@ pub enum Discipline {
 }
 
 impl Discipline {
+    /// That of GPUs.
+    pub const GPU: Self = Discipline::SideBySide(Beside::Half);
+
     /// That of a kind of device.
     pub fn of(kind: &DeviceKind) -> Self {
-        match kind.is_concurrent() {
-            true => Discipline::SideBySide(Beside::of(kind)),
-            false => Discipline::OneAtATime,
+        match kind {
+            DeviceKind::Gpu { .. } => Discipline::GPU,
+            // They follow the paper, which their law was fitted to.
+            _ if kind.is_concurrent() => Discipline::SideBySide(Beside::Any),
+            _ => Discipline::OneAtATime,
         }
     }
 

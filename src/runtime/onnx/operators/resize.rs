@@ -8,10 +8,8 @@ use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::partial::{PartialNetwork, Refusal};
+use crate::onnx::shapes::bounded;
 use crate::onnx::tensor::Constant;
-
-/// Elements of an answer, at most; it is refused before positions are found.
-const MOST: usize = 1 << 28;
 
 /// The size of an axis in the answer, and how many positions of it are one of the input.
 #[derive(Clone, Copy, PartialEq)]
@@ -153,11 +151,10 @@ fn targets(node: Node<'_>, inputs: &Inputs<'_>, dims: &[usize]) -> Result<Vec<Ax
             };
         }
     }
-    let whole = targets
-        .iter()
-        .map(|t| t.size)
-        .fold(1, usize::saturating_mul);
-    match whole < MOST && targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {
+    // Before positions are found, of which there may be as many.
+    let mut sizes = targets.iter().map(|t| t.size);
+    sizes.try_fold(1, |all, size| bounded(all, size).map(|()| all * size))?;
+    match targets.iter().all(|t| (1..1 << 24).contains(&t.size)) {
         true => Ok(targets),
         false => unsupported("it makes a tensor without elements, or one that is too large"),
     }

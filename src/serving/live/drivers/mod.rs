@@ -18,7 +18,6 @@ use thiserror::Error;
 use crate::device::{Device, DeviceIndex, DeviceKind, Devices};
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
-use crate::serving::policy::Beside;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::factory::BuildError;
@@ -119,7 +118,7 @@ impl AbsentDriver {
 impl DeviceDriver for AbsentDriver {
     fn capabilities(&self) -> DeviceCapabilities {
         DeviceCapabilities {
-            discipline: Discipline::SideBySide(Beside::Half),
+            discipline: Discipline::GPU,
             keeps_samples: false,
             computes: true,
             may_fail: true,

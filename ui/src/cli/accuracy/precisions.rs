@@ -1,7 +1,7 @@
 //! `divisi accuracy --precisions`: what each of several precisions costs, beside the first.
 
 use anyhow::Result;
-use divisi::ensemble::{AnswerKind, MemberPrecision, Samples};
+use divisi::ensemble::{AnswerKind, MemberPrecision, Samples, label_of};
 use serde::Serialize;
 
 use super::{AccuracyReport, GradedAnswers, graded, text};
@@ -38,7 +38,7 @@ impl Likeness {
     /// Compares the rows of answers; `width` numbers each.
     fn of(answers: AnswerKind, first: &[f32], found: &[f32], width: usize) -> Self {
         let pairs = || first.chunks_exact(width).zip(found.chunks_exact(width));
-        let same = pairs().filter(|(a, b)| class(a) == class(b)).count();
+        let same = pairs().filter(|(a, b)| label_of(a) == label_of(b)).count();
         let differences = first
             .iter()
             .zip(found)
@@ -58,11 +58,6 @@ impl Likeness {
         let largest = self.largest_difference;
         format!("{precision} beside {first}: {agreement}numbers differ by at most {largest:.2e}")
     }
-}
-
-/// Returns the place of the largest number.
-fn class(row: &[f32]) -> Option<usize> {
-    (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]))
 }
 
 impl PrecisionsReport {

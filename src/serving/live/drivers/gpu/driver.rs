@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::device::gpu::PinnedBlock;
 use crate::serving::batch::WorkerId;
-use crate::serving::policy::Beside;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
 
 use super::super::super::factory::BuildError;
@@ -34,7 +33,7 @@ impl GpuSlot {
 impl DeviceDriver for GpuSlot {
     fn capabilities(&self) -> DeviceCapabilities {
         DeviceCapabilities {
-            discipline: Discipline::SideBySide(Beside::Half),
+            discipline: Discipline::GPU,
             keeps_samples: true,
             computes: true,
             may_fail: true,
