@@ -102,7 +102,7 @@ fn shape(node: Node<'_>, dims: &[usize]) -> Result<Constant, NodeFault> {
 fn value(node: Node<'_>) -> Result<Constant, NodeFault> {
     let attribute = |name| node.attribute(name);
     if let Some(tensor) = attribute("value").and_then(|a| a.t.as_ref()) {
-        let read = Constant::read(tensor, None);
+        let read = Constant::read(tensor, None, None);
         return read.map_err(|why| NodeFault::Shapes(why.to_string()));
     }
     let scalar = |values| Constant {
@@ -110,7 +110,7 @@ fn value(node: Node<'_>) -> Result<Constant, NodeFault> {
         values,
     };
     if let Some(value) = node.float("value_float") {
-        return Ok(scalar(Values::Floats(vec![value])));
+        return Ok(scalar(Values::Floats(vec![value].into())));
     }
     if let Some(value) = node.integer("value_int") {
         return Ok(scalar(Values::Integers(vec![value])));
@@ -121,7 +121,7 @@ fn value(node: Node<'_>) -> Result<Constant, NodeFault> {
     if let Some(values) = attribute("value_floats") {
         return Ok(Constant {
             dims: vec![values.floats.len()],
-            values: Values::Floats(values.floats.clone()),
+            values: Values::Floats(values.floats.clone().into()),
         });
     }
     Err(NodeFault::Attribute {

@@ -12,6 +12,7 @@ mod budget;
 mod constants;
 mod ends;
 mod error;
+mod floats;
 mod fold;
 mod follow;
 mod import;

@@ -13,10 +13,11 @@ use super::batch::BatchTrace;
 use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
+use super::floats::are_finite;
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
-use super::tensor::{Constant, are_finite};
+use super::tensor::Constant;
 use crate::network::{
     EncodedPlace, EncodedValues, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,
     Weights,
@@ -141,7 +142,8 @@ impl<'a> PartialNetwork<'a> {
         let Some(tensor) = self.initialisers.get(name) else {
             return Ok(Value::Unknown);
         };
-        let read = Constant::read(tensor, self.model.folder.as_deref());
+        let in_file = self.model.encoded(tensor);
+        let read = Constant::read(tensor, self.model.folder.as_deref(), in_file);
         if let (Some(map), Some(raw)) = (&self.model.map, &tensor.raw_data) {
             map.count_read(raw.len());
         }
@@ -150,16 +152,6 @@ impl<'a> PartialNetwork<'a> {
                 name: name.to_owned(),
                 fault,
             })
-    }
-
-    /// Returns the values of input `n` of a node as they lie in the model's file, or `None` where
-    /// they are no initialiser of floats there.
-    pub(super) fn in_file(&self, node: Node<'a>, n: usize) -> Option<EncodedValues> {
-        let name = node.inputs().get(n)?.as_str();
-        if self.values.contains_key(name) {
-            return None;
-        }
-        self.model.encoded(self.initialisers.get(name)?)
     }
 
     /// Returns the type of a value by its number in `TensorProto.DataType`, if it is known.

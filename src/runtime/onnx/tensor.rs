@@ -7,7 +7,9 @@ use std::path::{Component, Path};
 use half::{bf16, f16};
 
 use super::error::TensorFault;
+use super::floats::Floats;
 use super::proto::TensorProto;
+use crate::network::EncodedValues;
 use crate::reading;
 
 /// The most values of a tensor; more are taken for a mistake.
@@ -27,7 +29,7 @@ pub(super) struct Constant {
 /// The values of a constant, in the widest type of their kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
-    Floats(Vec<f32>),
+    Floats(Floats),
     Integers(Vec<i64>),
     Booleans(Vec<bool>),
 }
@@ -60,7 +62,7 @@ impl Constant {
     /// Returns the values as floats: integers rounded, false as 0.
     pub(super) fn to_floats(&self) -> Vec<f32> {
         match &self.values {
-            Values::Floats(values) => values.clone(),
+            Values::Floats(values) => values.to_vec(),
             Values::Integers(values) => values.iter().map(|v| *v as f32).collect(),
             Values::Booleans(values) => values.iter().map(|v| f32::from(u8::from(*v))).collect(),
         }
@@ -78,12 +80,19 @@ impl Constant {
         }
     }
 
-    /// Reads a tensor of the file. `folder` is where files beside the model lie.
-    pub(super) fn read(tensor: &TensorProto, folder: Option<&Path>) -> Result<Self, TensorFault> {
+    /// Reads a tensor of the file. `folder` is where files beside the model lie; floats that lie
+    /// `in_file` stay there.
+    pub(super) fn read(
+        tensor: &TensorProto,
+        folder: Option<&Path>,
+        in_file: Option<EncodedValues>,
+    ) -> Result<Self, TensorFault> {
         let dims = dims(&tensor.dims)?;
         let count = dims.iter().product();
         let kind = Kind::of(tensor.data_type.unwrap_or_default())?;
-        let values = if tensor.data_location == Some(EXTERNAL) {
+        let values = if let Some(values) = in_file {
+            Values::Floats(Floats::InFile(values))
+        } else if tensor.data_location == Some(EXTERNAL) {
             kind.decode(&external(tensor, folder, count, kind)?)
         } else if let Some(raw) = &tensor.raw_data {
             kind.decode(raw)
@@ -110,15 +119,6 @@ impl Values {
             Values::Booleans(values) => values.len(),
         }
     }
-}
-
-/// Values that are checked without a branch between them.
-const CHECKED: usize = 1024;
-
-/// Whether all values are finite.
-pub(super) fn are_finite(values: &[f32]) -> bool {
-    let mut runs = values.chunks(CHECKED);
-    runs.all(|run| run.iter().fold(true, |all, v| all & v.is_finite()))
 }
 
 /// Returns the dimensions with a product that is no mistake.
@@ -245,7 +245,7 @@ impl Kind {
         // Halves lie in the lower bits of their field.
         let half = |v: &i32| (*v & 0xffff) as u16;
         match self {
-            Kind::Float => Values::Floats(tensor.float_data.clone()),
+            Kind::Float => Values::Floats(tensor.float_data.clone().into()),
             Kind::Double => Values::Floats(tensor.double_data.iter().map(|v| *v as f32).collect()),
             Kind::Float16 => {
                 Values::Floats(small().map(|v| f16::from_bits(half(v)).into()).collect())

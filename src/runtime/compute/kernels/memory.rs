@@ -6,11 +6,10 @@
 //! inputs are only read, and the pixels that it writes are divided among its tasks; so threads
 //! share the memory without locks.
 
-use std::alloc;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::compute::ComputeError;
+use super::buffer::{Buffer, LINE};
 use crate::compute::buffers::{TensorView, ValuePlace};
 
 /// One batch's memory, as every thread sees it.
@@ -282,52 +281,6 @@ impl<'a> OutputFloats<'a> {
         assert!(at + len <= self.len, "floats outside of their slot");
         self.start.wrapping_add(at)
     }
-}
-
-/// Floats of a cache line, which is also the widest vector.
-pub(in crate::compute) const LINE: usize = 16;
-
-/// An allocation of floats that starts at a cache line.
-#[derive(Debug, Default)]
-pub(in crate::compute) struct Buffer {
-    values: Vec<f32>,
-    start: usize,
-    len: usize,
-}
-
-impl Buffer {
-    /// Allocates zeros, which take memory when they are first written to.
-    ///
-    /// # Errors
-    /// [`ComputeError::OutOfMemory`].
-    pub(crate) fn zeroed(len: usize) -> Result<Self, ComputeError> {
-        let values = untouched(len + LINE)?;
-        let start = values.as_ptr().align_offset(4 * LINE).min(LINE);
-        Ok(Buffer { values, start, len })
-    }
-
-    pub(crate) fn values(&self) -> &[f32] {
-        &self.values[self.start..][..self.len]
-    }
-
-    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
-        &mut self.values[self.start..][..self.len]
-    }
-}
-
-/// Allocates zeros from the system, or returns an error instead of an abort if memory runs out.
-fn untouched(floats: usize) -> Result<Vec<f32>, ComputeError> {
-    let none = || ComputeError::OutOfMemory {
-        bytes: floats.saturating_mul(4),
-    };
-    let layout = alloc::Layout::array::<f32>(floats).map_err(|_| none())?;
-    // SAFETY: buffers have at least a line, so the size is not zero.
-    let start = unsafe { alloc::alloc_zeroed(layout) };
-    if start.is_null() {
-        return Err(none());
-    }
-    // SAFETY: allocated just now with the layout of so many floats, all zero.
-    Ok(unsafe { Vec::from_raw_parts(start.cast::<f32>(), floats, floats) })
 }
 
 /// The ranges of floats in the allocation, each starting at a cache line.

@@ -26,6 +26,7 @@
 //! offers none of these.
 
 mod activations;
+mod buffer;
 mod channels;
 mod convolution;
 mod depthwise;
@@ -50,8 +51,9 @@ mod vector;
 mod winograd;
 
 pub(in crate::compute) use activations::activate_plainly;
+pub(in crate::compute) use buffer::{Buffer, LINE};
 pub use elementwise::softmax_row;
-pub(in crate::compute) use memory::{ArenaLayout, BatchMemory, Buffer, LINE};
+pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
 pub(in crate::compute) use step::{PlannedStep, StepMethod};

@@ -1,8 +1,9 @@
 //! Normalisation of rows: softmax, and norms across the channels of each pixel.
 
+use super::buffer::LINE;
 use super::elementwise::Epilogue;
 use super::functions::exp;
-use super::memory::{InputPixels, LINE, OutputPixels};
+use super::memory::{InputPixels, OutputPixels};
 use super::task::StepWeights;
 use super::vector::Vector;
 use crate::network::ResponseNorm;

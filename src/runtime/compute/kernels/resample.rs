@@ -3,8 +3,9 @@
 
 use std::ops::Range;
 
+use super::buffer::LINE;
 use super::elementwise::Lanes;
-use super::memory::{InputPixels, LINE, OutputPixels};
+use super::memory::{InputPixels, OutputPixels};
 use super::vector::Vector;
 use crate::compute::buffers::TensorView;
 use crate::network::Pool;

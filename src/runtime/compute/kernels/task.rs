@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::memory::{BatchMemory, Buffer};
+use super::buffer::Buffer;
+use super::memory::BatchMemory;
 use crate::compute::buffers::TensorView;
 use crate::compute::candle_node::CandleNode;
 use crate::compute::family::Family;

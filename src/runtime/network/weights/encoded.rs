@@ -62,7 +62,7 @@ impl EncodedValues {
     }
 
     /// Returns the number of values.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.floats().len()
     }
 
@@ -78,13 +78,17 @@ impl EncodedValues {
         }
     }
 
-    /// Decodes the values to `to`, without another copy of them where they are not turned.
-    pub(super) fn decode_to(&self, to: &mut [f32]) {
+    /// Decodes the values to `to`, without another copy of them where they are not turned. `read` is
+    /// told after each piece of the file.
+    pub(super) fn decode_to(&self, to: &mut [f32], read: impl Fn()) {
         if self.columns.is_some() || self.decoded.get().is_some() {
             return copy(&self.read(), to);
         }
-        for (to, bytes) in to.iter_mut().zip(self.floats()) {
-            *to = f32::from_le_bytes(*bytes);
+        for (to, from) in to.chunks_mut(PIECE).zip(self.floats().chunks(PIECE)) {
+            for (to, bytes) in to.iter_mut().zip(from) {
+                *to = f32::from_le_bytes(*bytes);
+            }
+            read();
         }
     }
 
@@ -106,8 +110,15 @@ impl EncodedValues {
         to
     }
 
+    /// Whether all values are finite.
+    pub(crate) fn are_finite(&self) -> bool {
+        let is_finite = |bytes: &FloatBytes| f32::from_le_bytes(*bytes).is_finite();
+        let mut runs = self.floats().chunks(CHECKED);
+        runs.all(|run| run.iter().fold(true, |all, v| all & is_finite(v)))
+    }
+
     /// Returns the values, which are kept from now on.
-    pub(super) fn kept(&self) -> &[f32] {
+    pub(crate) fn kept(&self) -> &[f32] {
         self.decoded.get_or_init(|| self.decode())
     }
 
@@ -119,6 +130,12 @@ impl EncodedValues {
         }
     }
 }
+
+/// Values that are checked without a branch between them.
+const CHECKED: usize = 1024;
+
+/// Values of a piece of a file: 16 MiB.
+const PIECE: usize = 4 << 20;
 
 /// Copies as many values as both have.
 pub(super) fn copy(from: &[f32], to: &mut [f32]) {
@@ -160,7 +177,7 @@ mod tests {
 
     fn copied(values: &EncodedValues) -> Vec<f32> {
         let mut to = vec![0.0; values.len()];
-        values.decode_to(&mut to);
+        values.decode_to(&mut to, || {});
         to
     }
 

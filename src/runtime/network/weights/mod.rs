@@ -251,7 +251,7 @@ impl Weights {
     /// are not kept.
     pub(crate) fn copy_to(&self, name: &str, to: &mut [f32]) {
         match self.all().get(name) {
-            Some(ParameterValues::Encoded(encoded)) => encoded.decode_to(to),
+            Some(ParameterValues::Encoded(encoded)) => encoded.decode_to(to, || self.release()),
             _ => encoded::copy(self.get(name), to),
         }
         self.release();

@@ -59,7 +59,7 @@ fn binary(kind: Binary, a: &Constant, b: &Constant) -> FoldedConstant {
             let Values::Floats(v) = floats(kind, &a.to_floats(), y) else {
                 return Err(different());
             };
-            Values::Integers(v.into_iter().map(|v| v as i64).collect())
+            Values::Integers(v.iter().map(|v| *v as i64).collect())
         }
         _ => return Err(different()),
     };
@@ -214,7 +214,7 @@ fn function(kind: Unary) -> Option<fn(f32) -> f32> {
 /// Returns numbers as those of an element type, by its number in `TensorProto.DataType`.
 pub(super) fn cast(constant: &Constant, to: i64) -> FoldedConstant {
     let values = match (to, &constant.values) {
-        (1 | 10 | 11 | 16, _) => Values::Floats(constant.to_floats()),
+        (1 | 10 | 11 | 16, _) => Values::Floats(constant.to_floats().into()),
         (9, Values::Floats(v)) => Values::Booleans(v.iter().map(|v| *v != 0.0).collect()),
         (9, Values::Integers(v)) => Values::Booleans(v.iter().map(|v| *v != 0).collect()),
         (9, values @ Values::Booleans(_)) => values.clone(),
@@ -294,7 +294,7 @@ pub(super) fn clipped(
         let given = inputs.get(n).copied().flatten().cloned();
         let written = node.float(name).map(|v| Constant {
             dims: Vec::new(),
-            values: Values::Floats(vec![v]),
+            values: Values::Floats(vec![v].into()),
         });
         given.or(written)
     };

@@ -14,11 +14,13 @@ pub(super) fn filled(shape: &Constant, node: Node<'_>) -> FoldedConstant {
     bounded(count.unwrap_or(usize::MAX), 1)?;
     let count = count.unwrap_or_default();
     let value = node.attribute("value").and_then(|a| a.t.as_ref());
-    let value = value.map(|t| Constant::read(t, None)).transpose();
+    let value = value.map(|t| Constant::read(t, None, None)).transpose();
     let value = value.map_err(|why| NodeFault::Shapes(why.to_string()))?;
     let values = match value.map(|c| c.values) {
-        None => Values::Floats(vec![0.0; count]),
-        Some(Values::Floats(v)) => Values::Floats(vec![v.first().copied().unwrap_or(0.0); count]),
+        None => Values::Floats(vec![0.0; count].into()),
+        Some(Values::Floats(v)) => {
+            Values::Floats(vec![v.first().copied().unwrap_or(0.0); count].into())
+        }
         Some(Values::Integers(v)) => Values::Integers(vec![v.first().copied().unwrap_or(0); count]),
         Some(Values::Booleans(v)) => {
             Values::Booleans(vec![v.first().copied().unwrap_or(false); count])

@@ -86,7 +86,7 @@ fn mixed(given: &[f32], own: &[f32], kept: f32) -> Constant {
 fn floats(dims: Vec<usize>, values: Vec<f32>) -> Constant {
     Constant {
         dims,
-        values: Values::Floats(values),
+        values: Values::Floats(values.into()),
     }
 }
 

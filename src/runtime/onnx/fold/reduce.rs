@@ -32,7 +32,7 @@ pub(super) fn reduced(
     let to = indices(&positions, &steps.collect::<Vec<_>>());
     let count: usize = kept.iter().product();
     let values = match &x.values {
-        Values::Floats(v) => Values::Floats(of_floats(kind, v, &to, count)),
+        Values::Floats(v) => Values::Floats(of_floats(kind, v, &to, count).into()),
         Values::Integers(v) => Values::Integers(of_integers(kind, v, &to, count)?),
         Values::Booleans(_) => {
             return Err(NodeFault::Shapes("its input is of booleans".into()));
@@ -167,7 +167,7 @@ pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedCons
     });
     macro_rules! sum {
         ($values:expr, $zero:expr, $add:expr) => {{
-            let mut made = $values.clone();
+            let mut made = $values.to_vec();
             for order in places {
                 let mut all = $zero;
                 for at in order {
@@ -181,7 +181,7 @@ pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedCons
         }};
     }
     let values = match &x.values {
-        Values::Floats(v) => Values::Floats(sum!(v, 0.0f32, |a, b| a + b)),
+        Values::Floats(v) => Values::Floats(sum!(v, 0.0f32, |a, b| a + b).into()),
         Values::Integers(v) => Values::Integers(sum!(v, 0i64, i64::saturating_add)),
         Values::Booleans(_) => {
             return Err(NodeFault::Shapes("its input is of booleans".into()));

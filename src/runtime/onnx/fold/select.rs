@@ -221,7 +221,7 @@ pub(super) fn joined(inputs: &[Option<&Constant>], along: i64) -> Result<Constan
     macro_rules! join {
         ($kind:path) => {{
             let slices = parts.iter().map(|p| match &p.values {
-                $kind(v) => Ok((v.as_slice(), run(p))),
+                $kind(v) => Ok((&v[..], run(p))),
                 _ => Err(NodeFault::Shapes(
                     "its inputs are of different types".into(),
                 )),

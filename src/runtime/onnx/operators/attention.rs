@@ -77,7 +77,7 @@ fn masked<'a>(
     }
     let lowest = Constant {
         dims: Vec::new(),
-        values: Values::Floats(vec![f32::NEG_INFINITY]),
+        values: Values::Floats(vec![f32::NEG_INFINITY].into()),
     };
     let lowest = network.operand(node, &lowest.into())?;
     choice(network, node, [&mask, &scores, &lowest])

@@ -43,7 +43,7 @@ pub(super) fn image<'a>(
     let each = network.reshaped(node, &x, &[channels, taps, windows])?;
     let nothing = Constant {
         dims: vec![channels, 1],
-        values: Values::Floats(vec![0.0; channels]),
+        values: Values::Floats(vec![0.0; channels].into()),
     };
     let nothing = network.operand(node, &Value::Constant(nothing))?;
     let mut sum: Option<Activation> = None;

@@ -1,16 +1,15 @@
 //! Products of matrices: fully connected layers where one of them is constant.
 
-use std::borrow::Cow;
-
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Conv2d, EncodedValues, Op, Shape, Sides, TensorOp, transposed};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
-use crate::onnx::tensor::{Constant, Values, are_finite};
+use crate::onnx::tensor::{Constant, Values};
 
 /// A fully connected layer, its weights `[features, inputs]`.
 pub(super) struct Dense {
@@ -23,8 +22,8 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    /// Creates a layer from a constant matrix, whose rows are the features if `rows`.
-    fn new(matrix: &Constant, rows: bool, encoded: Option<EncodedValues>) -> Option<Self> {
+    /// Creates a layer from a constant matrix times `by`, whose rows are the features if `rows`.
+    fn new(matrix: &Constant, rows: bool, by: f32) -> Option<Self> {
         let leading = matrix.dims.len().checked_sub(2)?;
         let &[one, other] = matrix.dims.get(leading..)? else {
             return None;
@@ -32,17 +31,15 @@ impl Dense {
         if matrix.dims[..leading].iter().any(|d| *d != 1) {
             return None;
         }
-        let held = matrix
-            .as_floats()
-            .map_or_else(|| Cow::Owned(matrix.to_floats()), Cow::Borrowed);
-        if !are_finite(&held) {
-            return None;
-        }
-        let (features, inputs, values, encoded) = match (rows, encoded) {
-            (true, Some(encoded)) => (one, other, Vec::new(), Some(encoded)),
-            (false, Some(encoded)) => (other, one, Vec::new(), Some(encoded.transposed(other))),
-            (true, None) => (one, other, held.into_owned(), None),
-            (false, None) => (other, one, transposed(&held, other, |v| *v), None),
+        let (features, inputs) = if rows { (one, other) } else { (other, one) };
+        let (values, encoded) = match &matrix.values {
+            Values::Floats(held) if !held.are_finite() => return None,
+            Values::Floats(Floats::InFile(held)) if by == 1.0 => {
+                let held = held.clone();
+                let held = if rows { held } else { held.transposed(other) };
+                (Vec::new(), Some(held))
+            }
+            _ => (scaled(matrix, rows, by), None),
         };
         Some(Dense {
             values,
@@ -109,6 +106,18 @@ impl Dense {
     }
 }
 
+/// Returns the values of a matrix times `by`, by its rows or by its columns.
+fn scaled(matrix: &Constant, rows: bool, by: f32) -> Vec<f32> {
+    let held = matrix.to_floats();
+    let columns = matrix.dims.last().copied().unwrap_or_default();
+    let mut values = match rows {
+        true => held,
+        false => transposed(&held, columns, |v| *v),
+    };
+    values.iter_mut().for_each(|v| *v *= by);
+    values
+}
+
 /// Returns a convolution with a kernel of one pixel.
 fn point(features: usize, bias: bool) -> Conv2d {
     Conv2d {
@@ -135,18 +144,13 @@ pub(super) fn gemm<'a>(
     let alpha = node.float("alpha").unwrap_or(1.0);
     let beta = node.float("beta").unwrap_or(1.0);
     if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
-        && let Some(mut dense) = Dense::new(
-            matrix,
-            turned("transB"),
-            network.in_file(node, 1).filter(|_| alpha == 1.0),
-        )
+        && let Some(mut dense) = Dense::new(matrix, turned("transB"), alpha)
     {
         let x = if turned("transA") {
             x.turned()
         } else {
             x.clone()
         };
-        dense.values.iter_mut().for_each(|v| *v *= alpha);
         let addend = inputs.0.get(2).and_then(Option::as_ref);
         let row = addend.and_then(|c| row(c, dense.features, beta));
         let rest = addend.filter(|_| row.is_none());
@@ -217,7 +221,7 @@ pub(super) fn matmul<'a>(
         (Value::Activation(x), Value::Constant(matrix))
             if matrix.dims.len() <= x.dims().len().max(2) =>
         {
-            if let Some(dense) = Dense::new(matrix, false, network.in_file(node, 1)) {
+            if let Some(dense) = Dense::new(matrix, false, 1.0) {
                 return with_bias(network, node, x, dense);
             }
         }
@@ -225,7 +229,7 @@ pub(super) fn matmul<'a>(
         (Value::Constant(matrix), Value::Activation(x))
             if x.dims().len() >= matrix.dims.len().max(2) =>
         {
-            if let Some(dense) = Dense::new(matrix, true, network.in_file(node, 0)) {
+            if let Some(dense) = Dense::new(matrix, true, 1.0) {
                 return Ok(dense.add(network, node, &x.turned())?.turned());
             }
         }
@@ -245,9 +249,8 @@ pub(super) fn scaled_matmul<'a>(
 ) -> Added {
     let (a, b) = (inputs.value(0)?, inputs.value(1)?);
     if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
-        && let Some(mut dense) = Dense::new(matrix, false, None)
+        && let Some(dense) = Dense::new(matrix, false, by)
     {
-        dense.values.iter_mut().for_each(|v| *v *= by);
         return dense.add(network, node, x);
     }
     let a = network.input(node, inputs, 0)?;

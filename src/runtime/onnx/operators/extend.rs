@@ -167,7 +167,7 @@ pub(super) fn triangle<'a>(
     };
     let zero = Constant {
         dims: Vec::new(),
-        values: Values::Floats(vec![0.0]),
+        values: Values::Floats(vec![0.0].into()),
     };
     let mask = network.operand(node, &Value::Constant(mask))?;
     let zero = network.operand(node, &Value::Constant(zero))?;

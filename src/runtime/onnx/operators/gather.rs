@@ -7,6 +7,7 @@ use super::select::{exact_positions, place, replaced, spread};
 use crate::network::{Binary, Op, Reduction, TensorOp};
 use crate::onnx::activation::{Activation, NumberType, Value};
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::fold::permuted;
 use crate::onnx::indices;
 use crate::onnx::layout::Layout;
@@ -78,7 +79,10 @@ pub(super) fn embedding<'a>(
     let rank = table.dims.len();
     let along = axis(along, rank)?;
     let others: Vec<usize> = (0..rank).filter(|a| *a != along).collect();
-    let encoded = network.in_file(node, 0).filter(|_| along == 0);
+    let encoded = match &table.values {
+        Values::Floats(Floats::InFile(held)) if along == 0 => Some(held.clone()),
+        _ => None,
+    };
     let numbers = (&table.values).into();
     let table = match &encoded {
         Some(_) => Cow::Borrowed(table),

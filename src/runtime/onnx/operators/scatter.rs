@@ -69,7 +69,7 @@ fn combined<'a>(
     let count = x.dims()[0];
     let neutral = Constant {
         dims: vec![1],
-        values: Values::Floats(vec![neutral]),
+        values: Values::Floats(vec![neutral].into()),
     };
     let neutral = network.operand(node, &Value::Constant(neutral))?;
     let numbers = x.numbers;

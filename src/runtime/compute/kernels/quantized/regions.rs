@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::memory::LINE;
+use super::super::buffer::LINE;
 use super::super::task::Call;
 use super::{Quantized, is_pixelwise};
 

@@ -2,7 +2,7 @@
 //! with running maxima and sums of the rows (Dao and others, "FlashAttention", arXiv 2205.14135,
 //! section 3.1). Scores stay in cache and are never held all.
 
-use super::super::memory::LINE;
+use super::super::buffer::LINE;
 use super::super::panels::{Panels, TileShape};
 use super::super::task::{Call, Scratch, Split};
 use super::head::HeadRows;

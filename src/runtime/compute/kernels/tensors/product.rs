@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::super::memory::{LINE, OutputFloats};
+use super::super::buffer::LINE;
+use super::super::memory::OutputFloats;
 use super::super::panels::{Panels, TileShape, even_tiles};
 use super::super::task::{Call, Scratch, Split};
 use super::super::tile::{Prefetch, Tile, tile_fn};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::memory::{LINE, OutputFloats};
+use super::super::buffer::LINE;
+use super::super::memory::OutputFloats;
 use super::super::task::{Call, Split};
 use super::super::vector::{self, Vector, Vectorised};
 use super::arithmetic::{least, most};

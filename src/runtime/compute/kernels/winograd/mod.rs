@@ -14,7 +14,7 @@ mod special;
 use std::ops::Range;
 
 use super::activations::RowActivation;
-use super::memory::LINE;
+use super::buffer::LINE;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::task::{Call, MAX_PHASES, Scratch, Split};
 use super::tile::{Prefetch, Tile, tile_fn};

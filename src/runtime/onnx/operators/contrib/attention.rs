@@ -79,7 +79,7 @@ pub(super) fn multi_head<'a>(
                 bias.ok_or_else(|| NodeFault::Shapes("a bias of too few values".into()))?;
             let bias = Constant {
                 dims: vec![width],
-                values: Values::Floats(values.to_vec()),
+                values: Values::Floats(values.to_vec().into()),
             };
             own = network.with(node, Binary::Add, &own, &bias, false)?;
             first += width;

@@ -52,7 +52,7 @@ fn normed<'a>(
     let shift = match (shift, scale.dims()) {
         (Value::Unknown, Some(dims)) => {
             let count = dims.iter().product();
-            let values = Values::Floats(vec![0.0; count]);
+            let values = Values::Floats(vec![0.0; count].into());
             let dims = dims.to_vec();
             Constant { dims, values }.into()
         }

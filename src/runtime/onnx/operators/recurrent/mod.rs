@@ -166,7 +166,7 @@ fn part(constant: &Constant, n: usize) -> Result<Constant, Refusal> {
 }
 
 fn floats(dims: Vec<usize>, values: Vec<f32>) -> Constant {
-    let values = Values::Floats(values);
+    let values = Values::Floats(values.into());
     Constant { dims, values }
 }
 
