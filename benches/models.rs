@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use common::Bed;
 use divisi::catalogue::{Interface, NewEntry};
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::ensemble::{Ensemble, Files, PolicyKind, Wait};
 use divisi::metrics::stats::quantile;
 use divisi::serving::{EngineOptions, PipelineIndex, Request};
@@ -60,9 +60,11 @@ impl ModelSource for Shelf {
         self.0.lock().expect("no panic").keys().cloned().collect()
     }
 
-    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let models = self.0.lock().expect("no panic");
-        let wanted = models.values().filter(|entry| names.contains(&entry.name));
+        let wanted = models
+            .values()
+            .filter(|entry| wanted.names.contains(&entry.name));
         ModelsRead {
             entries: wanted.cloned().collect(),
             ..ModelsRead::default()
@@ -170,7 +172,8 @@ fn main() -> Result<()> {
         matrix: None,
     };
     let source = Arc::<Shelf>::clone(&shelf);
-    let deployment = Deployment::start(Some(source), shelf.read(&names, &[]), start)?;
+    let deployment =
+        Deployment::start(Some(source), shelf.read(ModelsToRead::first(&names)), start)?;
     let deployment = Arc::new(deployment);
     let values = &samples.values()[..256 * 64];
     let number = deployment.running().catalogue.find("digits", None);

@@ -126,6 +126,8 @@ codes! {
     ModelUsed = "model_used", FailedPrecondition;
     /// Models cannot be loaded or unloaded.
     ModelsFixed = "models_fixed", Unimplemented;
+    /// Models are loaded and unloaded as their files come and go.
+    ModelsPolled = "models_polled", Unavailable;
     /// No model would be served.
     NoModels = "no_models", FailedPrecondition;
     /// A matrix is larger than the memory.

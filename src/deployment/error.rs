@@ -55,6 +55,12 @@ pub enum DeploymentError {
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     Fixed,
+    /// The models that are served follow their files.
+    #[error(
+        "models are not loaded or unloaded one by one while the files of all are looked at again and \
+         again; change the files instead"
+    )]
+    Polled,
     /// The models cannot be looked at.
     #[error("{0}; the models that are served stay")]
     Unreadable(String),
@@ -164,6 +170,7 @@ impl Coded for DeploymentError {
             DeploymentError::Overridden(_) => Code::ModelUnsupported,
             DeploymentError::Used { .. } => Code::ModelUsed,
             DeploymentError::Fixed => Code::ModelsFixed,
+            DeploymentError::Polled => Code::ModelsPolled,
             DeploymentError::Nothing(_) | DeploymentError::Catalogue(_) => Code::NoModels,
             DeploymentError::Placement(_)
             | DeploymentError::Alone { .. }

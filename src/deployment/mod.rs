@@ -44,7 +44,9 @@ use generation::Retiring;
 pub use plan::CataloguePlan;
 use plan::PastCatalogue;
 pub use preview::{CataloguePreview, MemoryChange};
-pub use source::{ModelOverride, ModelSource, ModelsRead, TakeBack};
+pub use source::{
+    ModelOverride, ModelSource, ModelsRead, ModelsToRead, ReadAgain, ReadState, TakeBack,
+};
 pub use status::{LoadState, ModelStatus};
 use taken_back::TakenBack;
 
@@ -163,6 +165,9 @@ impl Deployment {
         };
         let (start, mut read) = (DeploymentStart { options, ..start }, read);
         let first = first(&start, &mut read, source.is_some())?;
+        if let (Some(source), Some(state)) = (&source, &read.state) {
+            source.serves(state);
+        }
         let wanted = WantedNames {
             names,
             failures: read.failures,
@@ -262,7 +267,7 @@ impl Deployment {
         change: CatalogueChange,
     ) -> Result<(), DeploymentError> {
         wanted.ask_again(&change);
-        let plan = self.plan_for(wanted, change)?;
+        let plan = self.plan_for(wanted, change, None)?;
         self.apply_to(wanted, plan, Handover::Beside).map(drop)
     }
 
@@ -273,7 +278,7 @@ impl Deployment {
     pub fn plan(&self, change: CatalogueChange) -> Result<CataloguePlan, DeploymentError> {
         let mut wanted = self.changing.lock();
         wanted.ask_again(&change);
-        self.plan_for(&wanted, change)
+        self.plan_for(&wanted, change, None)
     }
 
     /// Makes a change that was worked out.

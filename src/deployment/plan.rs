@@ -9,7 +9,7 @@ use crate::catalogue::{Catalogue, NewEntry};
 use crate::serving::Setup;
 
 use super::place::NoRoomBeside;
-use super::{CatalogueChange, CataloguePreview};
+use super::{CatalogueChange, CataloguePreview, ReadState};
 
 /// A change that is worked out and can be applied, as long as nothing else changes.
 pub struct CataloguePlan {
@@ -19,6 +19,8 @@ pub struct CataloguePlan {
     pub(super) from: u64,
     pub(super) names: BTreeSet<String>,
     pub(super) failures: BTreeMap<String, String>,
+    /// The state of the source once it is applied, where models were read.
+    pub(super) state: Option<ReadState>,
     /// The models that would be served, or `None` if those are served.
     pub(super) next: Option<NextCatalogue>,
 }

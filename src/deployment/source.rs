@@ -1,5 +1,6 @@
 //! Where models come from.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,6 +22,12 @@ pub trait ModelSource: Send + Sync {
         Ok(())
     }
 
+    /// Whether all models that there are are served, and are looked at again and again: what is loaded
+    /// or unloaded by its name would be undone by the next look.
+    fn is_polled(&self) -> bool {
+        false
+    }
+
     /// Whether models can be read otherwise than their files say.
     fn takes_overrides(&self) -> bool {
         false
@@ -40,9 +47,77 @@ pub trait ModelSource: Send + Sync {
         Ok(Box::new(|| {}))
     }
 
-    /// Reads the models of these names, in every version that is to be served. Those that did not change
-    /// since `served` was read, and members that several share, are the same ones again.
-    fn read(&self, names: &BTreeSet<String>, served: &[NewEntry]) -> ModelsRead;
+    /// Reads models, in every version that is to be served. Those that are served and are not to be
+    /// read again, or did not change since they were, and members that several share, are the same ones
+    /// again.
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead;
+
+    /// Notes that what was read is what is served: later reads go on from there.
+    fn serves(&self, read: &ReadState) {
+        let _ = read;
+    }
+}
+
+/// The models that are to be read.
+#[derive(Clone, Copy)]
+pub struct ModelsToRead<'a> {
+    /// Their names.
+    pub names: &'a BTreeSet<String>,
+    /// Those that are read again although they are served.
+    pub again: ReadAgain<'a>,
+    /// The entries that are served.
+    pub served: &'a [NewEntry],
+    /// The state after an earlier read for the same change, whose models are not served; `None` for
+    /// the one that is.
+    pub after: Option<&'a ReadState>,
+}
+
+impl<'a> ModelsToRead<'a> {
+    /// Models of which none is served yet.
+    pub fn first(names: &'a BTreeSet<String>) -> Self {
+        ModelsToRead {
+            names,
+            again: ReadAgain::All,
+            served: &[],
+            after: None,
+        }
+    }
+}
+
+/// The knowledge of a source about the files of its models once it has read them.
+#[derive(Clone)]
+pub struct ReadState(Arc<dyn Any + Send + Sync>);
+
+impl ReadState {
+    /// Wraps what a source knows.
+    pub fn new<S: Any + Send + Sync>(known: Arc<S>) -> Self {
+        ReadState(known)
+    }
+
+    /// Returns what the source knows, or `None` if another one wrapped it.
+    pub fn known<S: Any + Send + Sync>(&self) -> Option<Arc<S>> {
+        Arc::clone(&self.0).downcast().ok()
+    }
+}
+
+/// The models that are read again although they are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAgain<'n> {
+    /// All of them.
+    All,
+    /// The one of this name, and those that use it: what became of the files of others does not
+    /// matter yet.
+    Named(&'n str),
+}
+
+impl ReadAgain<'_> {
+    /// Whether the model called `name` is among them by its own name.
+    pub fn names(self, name: &str) -> bool {
+        match self {
+            ReadAgain::All => true,
+            ReadAgain::Named(only) => only == name,
+        }
+    }
 }
 
 /// A model as somebody who loads it wants it, in place of what its files say.
@@ -62,7 +137,7 @@ impl ModelOverride {
 }
 
 /// The models that were read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ModelsRead {
     /// Those that can be served.
     pub entries: Vec<NewEntry>,
@@ -70,6 +145,8 @@ pub struct ModelsRead {
     pub failures: BTreeMap<String, String>,
     /// Remarks for the operator, such as settings that mean nothing here.
     pub notices: Vec<String>,
+    /// The state of the source after this.
+    pub state: Option<ReadState>,
 }
 
 impl ModelsRead {
@@ -83,6 +160,25 @@ impl ModelsRead {
         let missing = wanted.filter(|entry| !is_among(entry, &self.entries));
         let missing: Vec<NewEntry> = missing.cloned().collect();
         self.entries.extend(missing);
+    }
+
+    /// Keeps why models that were served before, and are the same ones still, are not as their files
+    /// say.
+    pub(super) fn keep_failures(
+        &mut self,
+        failures: &BTreeMap<String, String>,
+        again: ReadAgain<'_>,
+        before: &[NewEntry],
+    ) {
+        let same = |name: &String| {
+            let mut entries = self.entries.iter().filter(|entry| entry.name == *name);
+            entries.any(|entry| is_among(entry, before))
+        };
+        let kept = failures.iter().filter(|(name, _)| {
+            !again.names(name) && !self.failures.contains_key(*name) && same(name)
+        });
+        let kept: Vec<(String, String)> = kept.map(|(n, why)| (n.clone(), why.clone())).collect();
+        self.failures.extend(kept);
     }
 
     /// Whether these are the entries that were served before, in any order.

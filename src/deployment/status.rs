@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalogue::{Catalogue, CatalogueEntry, Version};
+use crate::catalogue::{Catalogue, CatalogueEntry, NewEntry, Version};
 
 /// Whether a model is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,46 @@ pub(super) fn users_of(catalogue: &Catalogue, name: &str) -> Vec<String> {
         next += 1;
     }
     used.into_iter().skip(1).map(str::to_owned).collect()
+}
+
+/// Returns the names of the entries that the one called `name` uses, itself or through others.
+pub(super) fn parts_of(catalogue: &Catalogue, name: &str) -> BTreeSet<String> {
+    let entries = catalogue.entries().iter();
+    let is_used = |part: &&str| users_of(catalogue, part).iter().any(|user| user == name);
+    let parts = entries.map(CatalogueEntry::name).filter(is_used);
+    parts.map(str::to_owned).collect()
+}
+
+/// Returns the entries of the model called `name` whose versions are not among those that come.
+pub(super) fn versions_lost<'c>(
+    catalogue: &'c Catalogue,
+    name: &str,
+    next: &[NewEntry],
+) -> Vec<&'c CatalogueEntry> {
+    let served = catalogue
+        .entries()
+        .iter()
+        .filter(|entry| entry.name() == name);
+    let comes = |entry: &&CatalogueEntry| {
+        let mut next = next.iter();
+        next.any(|new| new.name == name && new.version == entry.version())
+    };
+    served.filter(|entry| !comes(entry)).collect()
+}
+
+/// Whether the members of one of `parts` are all members of a version of the entry called `user`.
+pub(super) fn is_part_of_any(parts: &[&CatalogueEntry], catalogue: &Catalogue, user: &str) -> bool {
+    let mut users = catalogue
+        .entries()
+        .iter()
+        .filter(|entry| entry.name() == user);
+    users.any(|user| {
+        let is_part = |part: &&CatalogueEntry| {
+            let mut columns = part.columns().iter();
+            columns.all(|column| user.columns().contains(column))
+        };
+        parts.iter().any(is_part)
+    })
 }
 
 /// Whether a step of an entry is the model called `name`: as it says, else by the member that both hold.

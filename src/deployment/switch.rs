@@ -40,10 +40,10 @@ impl Deployment {
         handover: Handover,
     ) -> Result<Applied, DeploymentError> {
         loop {
-            let change = plan.change.clone();
+            let (change, read) = (plan.change.clone(), plan.state.clone());
             match self.try_apply(wanted, plan, handover)? {
                 Switched::To(applied) => return Ok(applied),
-                Switched::Cold => plan = self.plan_for(wanted, change)?,
+                Switched::Cold => plan = self.plan_for(wanted, change, read.as_ref())?,
             }
         }
     }
@@ -75,6 +75,9 @@ impl Deployment {
             }
             remember(wanted, past, &plan.change);
             self.tell_undoable(wanted);
+        }
+        if let (Some(source), Some(state)) = (&self.source, &plan.state) {
+            source.serves(state);
         }
         self.note_failures(&wanted.failures, &plan.failures);
         (wanted.names, wanted.failures) = (plan.names, plan.failures);

@@ -10,7 +10,7 @@ use super::place::Placement;
 use super::plan::{NextCatalogue, PastCatalogue};
 use super::{
     CatalogueChange, CataloguePlan, CataloguePreview, ColdModels, Deployment, DeploymentError,
-    Generation, ModelsRead, WantedNames, place, status, warmup,
+    Generation, ModelsRead, ModelsToRead, ReadAgain, ReadState, WantedNames, place, status, warmup,
 };
 
 /// The models that a change asks for.
@@ -27,7 +27,7 @@ impl ModelsAskedFor {
         let mut read = ModelsRead {
             entries: past.entries.clone(),
             failures: past.failures.clone(),
-            notices: Vec::new(),
+            ..ModelsRead::default()
         };
         warmup::refuse(&mut read, cold.among(&past.entries));
         ModelsAskedFor {
@@ -44,7 +44,8 @@ pub(super) fn entries_of(generation: &Generation) -> Vec<NewEntry> {
     entries.iter().map(Into::into).collect()
 }
 
-/// Checks that models that use one that is loaded, and are served, can be with it.
+/// Checks that models that use one that is loaded, and are served, can be with it, or go on with
+/// versions of it that are served too.
 fn check_users(
     wanted: &WantedNames,
     running: &Generation,
@@ -55,10 +56,15 @@ fn check_users(
         // It says itself why it cannot be.
         return Ok(());
     }
+    let lost = status::versions_lost(&running.catalogue, name, &read.entries);
+    let is_broken = |user: &String| {
+        // What could not be read before is served as it was: by this load it loses its parts alone.
+        !wanted.failures.contains_key(user)
+            || status::is_part_of_any(&lost, &running.catalogue, user)
+    };
     let users = status::users_of(&running.catalogue, name).into_iter();
-    let mut sound = users.filter(|user| !wanted.failures.contains_key(user));
-    let broken = sound.find_map(|user| Some((read.failures.get(&user)?.clone(), user)));
-    match broken {
+    let mut broken = users.filter(is_broken);
+    match broken.find_map(|user| Some((read.failures.get(&user)?.clone(), user))) {
         None => Ok(()),
         Some((reason, by)) => Err(DeploymentError::Breaks {
             name: name.to_owned(),
@@ -69,14 +75,15 @@ fn check_users(
 }
 
 impl Deployment {
-    /// Works out a change while nothing else changes.
+    /// Works out a change while nothing else changes; `after` is what was read for it before.
     pub(super) fn plan_for(
         &self,
         wanted: &WantedNames,
         change: CatalogueChange,
+        after: Option<&ReadState>,
     ) -> Result<CataloguePlan, DeploymentError> {
         let running = self.running();
-        let models = self.models_of(wanted, &running, &change)?;
+        let models = self.models_of(wanted, &running, (&change, after))?;
         let next = match models.read.is_same(&entries_of(&running)) {
             true => None,
             false => Some(self.next_of(&running, models.read.entries, models.setup)?),
@@ -86,6 +93,7 @@ impl Deployment {
             from: running.number,
             names: models.names,
             failures: models.read.failures,
+            state: models.read.state,
             next,
         })
     }
@@ -94,7 +102,7 @@ impl Deployment {
         &self,
         wanted: &WantedNames,
         running: &Generation,
-        change: &CatalogueChange,
+        (change, after): (&CatalogueChange, Option<&ReadState>),
     ) -> Result<ModelsAskedFor, DeploymentError> {
         let names = match change {
             CatalogueChange::Undo | CatalogueChange::RollBack(_) => {
@@ -104,6 +112,11 @@ impl Deployment {
             CatalogueChange::Redo => {
                 let after = wanted.past.after().ok_or(DeploymentError::NoRedo)?;
                 return Ok(ModelsAskedFor::again(after, &wanted.cold));
+            }
+            CatalogueChange::Load(_) | CatalogueChange::Unload { .. }
+                if self.source()?.is_polled() =>
+            {
+                return Err(DeploymentError::Polled);
             }
             CatalogueChange::Load(name) => self.with(wanted, name)?,
             CatalogueChange::Unload { name, dependents } => {
@@ -115,7 +128,17 @@ impl Deployment {
                 source.names().into_iter().collect()
             }
         };
-        let read = self.read(wanted, running, &names)?;
+        let again = change.model().map_or(ReadAgain::All, ReadAgain::Named);
+        let serving = entries_of(running);
+        let read = self.read(
+            wanted,
+            ModelsToRead {
+                names: &names,
+                again,
+                served: &serving,
+                after,
+            },
+        )?;
         if let CatalogueChange::Load(name) = change {
             check_users(wanted, running, name, &read)?;
         }
@@ -151,6 +174,10 @@ impl Deployment {
             return Err(DeploymentError::used(name, by));
         }
         let mut names = wanted.names.clone();
+        if !dependents {
+            // What was loaded for its sake stays.
+            names.extend(status::parts_of(&running.catalogue, name));
+        }
         names.remove(name);
         names.retain(|other| !users.contains(other));
         Ok(names)
@@ -159,15 +186,15 @@ impl Deployment {
     fn read(
         &self,
         wanted: &WantedNames,
-        running: &Generation,
-        names: &BTreeSet<String>,
+        asked: ModelsToRead<'_>,
     ) -> Result<ModelsRead, DeploymentError> {
-        let serving = entries_of(running);
-        let mut read = self.source()?.read(names, &serving);
+        let serving = asked.served;
+        let mut read = self.source()?.read(asked);
+        read.keep_failures(&wanted.failures, asked.again, serving);
         let cold = wanted.cold.among(&read.entries);
         warmup::refuse(&mut read, cold);
-        read.keep_served(names, &serving);
-        wanted.taken_back.hold_back(&mut read.entries, &serving);
+        read.keep_served(asked.names, serving);
+        wanted.taken_back.hold_back(&mut read.entries, serving);
         self.keep_notices(&mut read.notices);
         Ok(read)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::catalogue::{ComposingStep, EntryConfig, InstanceGroup};
+use divisi::dataflow::StepIndex;
 use divisi::deployment::ModelOverride;
 use divisi::ensemble::Queueing;
 use divisi::serving::StepRun;
@@ -86,6 +87,8 @@ pub struct ModelDescription {
     pub config: Arc<EntryConfig>,
     /// Its steps, as the runs of its answers number them.
     pub steps: Vec<DescribedStep>,
+    /// The ensembles within it, each as often as it is used.
+    pub inner: Vec<InnerEnsemble>,
     /// The names of the devices, likewise.
     pub devices: Vec<String>,
 }
@@ -97,6 +100,15 @@ pub struct DescribedStep {
     pub name: String,
     /// The model that does it, where clients can ask that by itself too.
     pub model: Option<ModelId>,
+}
+
+/// An ensemble that does steps of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerEnsemble {
+    /// It, as clients ask it by itself.
+    pub model: ModelId,
+    /// The steps that it does.
+    pub steps: Vec<StepIndex>,
 }
 
 impl ModelDescription {

@@ -114,7 +114,8 @@ impl KnownVersions {
         }
     }
 
-    fn is_known(&self, name: &str) -> bool {
+    /// Whether a model was loaded.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
         self.models.iter().any(|known| known.name == name)
     }
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::config::TensorConfig;
+use crate::config::{StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
+use crate::loaded::LoadedModel;
 
 /// The names of the values of outputs, by the outputs' names.
 pub type OutputLabels = Vec<(String, Arc<[String]>)>;
@@ -33,6 +34,35 @@ pub(crate) fn labels(
         all.push((output.name.clone(), names.into()));
     }
     Ok(all)
+}
+
+/// Returns the names that the models of steps have for the values of an ensemble's outputs.
+pub(crate) fn of_steps<'s>(
+    steps: impl Iterator<Item = (&'s StepConfig, &'s LoadedModel)>,
+    outputs: &[TensorConfig],
+) -> OutputLabels {
+    let is_output = |name: &String| outputs.iter().any(|output| output.name == *name);
+    let of_step = move |(step, model): (&'s StepConfig, &'s LoadedModel)| {
+        let made = step
+            .outputs
+            .iter()
+            .filter(move |(_, tensor)| is_output(tensor));
+        made.filter_map(move |(own, tensor)| {
+            let mut labels = model.labels.iter();
+            let (_, names) = labels.find(|(output, _)| output == own)?;
+            Some((tensor.clone(), Arc::clone(names)))
+        })
+    };
+    steps.flat_map(of_step).collect()
+}
+
+/// Adds names of outputs that have none of their own.
+pub(crate) fn inherit(own: &mut OutputLabels, inherited: OutputLabels) {
+    for (output, names) in inherited {
+        if own.iter().all(|(named, _)| *named != output) {
+            own.push((output, names));
+        }
+    }
 }
 
 /// Reads the names in a file.

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::ensemble::MemberPrecision;
+
 use crate::config::ModelConfig;
 use crate::described::DescribedModel;
 use crate::error::{LoadFault, RepositoryError};
@@ -18,6 +20,7 @@ use crate::versions::{KnownModels, load_versions};
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: Root,
+    precision: Option<MemberPrecision>,
 }
 
 /// The models that are to be loaded.
@@ -37,7 +40,16 @@ impl Repository {
     /// The folder cannot be read, or is none.
     pub fn open(path: &Path) -> Result<Self, RepositoryError> {
         let root = Root::open(path)?;
-        Ok(Repository { root })
+        Ok(Repository {
+            root,
+            precision: None,
+        })
+    }
+
+    /// Has all models computed in other numbers than their files say; `None` for those of the files.
+    #[must_use]
+    pub fn computed_in(self, precision: Option<MemberPrecision>) -> Self {
+        Repository { precision, ..self }
     }
 
     /// Whether the folder at `path` is a repository and not an ensemble: it has no manifest, and a
@@ -106,7 +118,7 @@ impl Repository {
             })
         });
         report.failures.extend(circles);
-        let mut known = KnownModels::new(loaded, described.keys());
+        let mut known = KnownModels::new(loaded, described.keys(), self.precision);
         for fault in &report.failures {
             known.failed(&fault.name, &fault.fault);
         }

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use divisi::catalogue::NewEntry;
-use divisi::deployment::{ModelOverride, ModelSource, ModelsRead, TakeBack};
-use divisi::lock::Leaf;
+use divisi::deployment::{
+    ModelOverride, ModelSource, ModelsRead, ModelsToRead, ReadState, TakeBack,
+};
+use divisi::lock::SharedLeaf;
 
 use crate::known::{FolderStamp, KnownVersions};
 use crate::overrides::OverriddenModel;
@@ -15,7 +18,8 @@ use crate::repository::{Repository, WantedModels, with_brought};
 /// again, and so are models that several pipelines use.
 pub struct RepositorySource {
     repository: Repository,
-    known: Leaf<KnownVersions>,
+    known: SharedLeaf<Arc<KnownVersions>>,
+    is_polled: bool,
 }
 
 impl RepositorySource {
@@ -23,8 +27,15 @@ impl RepositorySource {
     pub fn new(repository: Repository) -> Self {
         RepositorySource {
             repository,
-            known: Leaf::default(),
+            known: SharedLeaf::default(),
+            is_polled: false,
         }
+    }
+
+    /// Says whether the files are looked at again and again.
+    #[must_use]
+    pub fn polled(self, is_polled: bool) -> Self {
+        RepositorySource { is_polled, ..self }
     }
 
     fn stamp(&self, name: &str) -> FolderStamp {
@@ -59,12 +70,16 @@ fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
 impl ModelSource for RepositorySource {
     fn names(&self) -> Vec<String> {
         let names = self.repository.names().unwrap_or_default();
-        with_brought(names, &self.known.lock().overrides)
+        with_brought(names, &self.known.read().overrides)
     }
 
     fn check(&self) -> Result<(), String> {
         let names = self.repository.names();
         names.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn is_polled(&self) -> bool {
+        self.is_polled
     }
 
     fn takes_overrides(&self) -> bool {
@@ -77,19 +92,24 @@ impl ModelSource for RepositorySource {
         by: Option<&ModelOverride>,
     ) -> Result<TakeBack<'_>, String> {
         let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
-        let before = self.known.lock().override_by(name, by);
+        let before = Arc::make_mut(&mut *self.known.write()).override_by(name, by);
         let name = name.to_owned();
         Ok(Box::new(move || {
             if let Some(before) = before {
-                self.known.lock().take_back(&name, before);
+                Arc::make_mut(&mut *self.known.write()).take_back(&name, before);
             }
         }))
     }
 
-    fn read(&self, names: &BTreeSet<String>, _served: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
+        let ModelsToRead { names, again, .. } = wanted;
         let all = self.names();
-        let mut known = self.known.lock();
-        let there: Vec<&String> = names.iter().filter(|name| all.contains(name)).collect();
+        let after = wanted.after.and_then(ReadState::known);
+        let after = after.unwrap_or_else(|| Arc::clone(&self.known.read()));
+        let mut known = KnownVersions::clone(&after);
+        let is_read = |name: &&String| again.names(name) || !known.is_known(name);
+        let there = names.iter().filter(|name| all.contains(name));
+        let there: Vec<&String> = there.filter(is_read).collect();
         let stamps = there.iter().map(|name| ((*name).clone(), self.stamp(name)));
         let stamps: BTreeMap<String, FolderStamp> = stamps.collect();
         let changed = |name: &&String| known.stamps.get(*name) != stamps.get(*name);
@@ -112,7 +132,14 @@ impl ModelSource for RepositorySource {
         }
         read.entries = known.entries_of(names);
         note_gone(names, &all, &mut read);
+        read.state = Some(ReadState::new(Arc::new(known)));
         read
+    }
+
+    fn serves(&self, read: &ReadState) {
+        if let Some(known) = read.known() {
+            *self.known.write() = known;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files};
+use divisi::ensemble::{Ensemble, Files, MemberPrecision};
 use divisi::tensor::Signature;
 
 use crate::batch::ModelRows;
@@ -11,7 +11,7 @@ use crate::config::StepConfig;
 use crate::described::{DescribedKind, DescribedModel};
 use crate::error::LoadFault;
 use crate::folder::CONFIG;
-use crate::labels::{OutputLabels, labels};
+use crate::labels::{OutputLabels, inherit, labels, of_steps};
 use crate::loaded::{
     LoadFailure, LoadReport, LoadedModel, ModelOrigin, ModelVersion, PipelinePart,
 };
@@ -25,6 +25,8 @@ use crate::warmup;
 pub(crate) struct KnownModels {
     versions: BTreeMap<ModelVersion, Arc<LoadedModel>>,
     faults: BTreeMap<String, String>,
+    /// In which numbers all are computed, if not in those of their files.
+    precision: Option<MemberPrecision>,
 }
 
 impl KnownModels {
@@ -32,12 +34,14 @@ impl KnownModels {
     pub(crate) fn new<'n>(
         loaded: &[Arc<LoadedModel>],
         again: impl Iterator<Item = &'n String>,
+        precision: Option<MemberPrecision>,
     ) -> Self {
         let again: BTreeSet<&String> = again.collect();
         let kept = loaded.iter().filter(|model| !again.contains(&model.name));
         KnownModels {
             versions: kept.map(|model| (model.id(), Arc::clone(model))).collect(),
             faults: BTreeMap::new(),
+            precision,
         }
     }
 
@@ -122,6 +126,8 @@ struct LoadedParts {
     batch: ModelRows,
     part: Option<PipelinePart>,
     uses: Vec<ModelVersion>,
+    /// The names that its steps have for the values of its outputs.
+    labels: OutputLabels,
     source: ModelOrigin,
 }
 
@@ -130,12 +136,16 @@ fn load(
     version: u64,
     known: &KnownModels,
 ) -> Result<LoadedModel, LoadFault> {
-    let labels = labels(&model.folder, &model.config.outputs)?;
+    let mut labels = labels(&model.folder, &model.config.outputs)?;
     let mut parts = match model.kind {
-        DescribedKind::Network => network(model, version)?,
+        DescribedKind::Network => network(model, version, known.precision)?,
         DescribedKind::Ensemble => ensemble(model, known)?,
         DescribedKind::Manifest(file) => manifest(model, file)?,
     };
+    inherit(&mut labels, std::mem::take(&mut parts.labels));
+    if let Some(precision) = known.precision {
+        compute_in(&mut parts, precision);
+    }
     if !matches!(model.kind, DescribedKind::Manifest(_)) {
         batched(&mut parts.ensemble, &model.config, parts.batch);
         name_values(&mut parts.ensemble, &labels);
@@ -165,6 +175,16 @@ fn load(
     Ok(loaded)
 }
 
+/// Has a model computed in other numbers. Steps of pipelines stay the members that others share: theirs
+/// were set when these were read.
+fn compute_in(parts: &mut LoadedParts, precision: MemberPrecision) {
+    let ensemble = &mut parts.ensemble;
+    match parts.part {
+        None => ensemble.compute_in(precision),
+        Some(_) => ensemble.precision = precision.on_gpus(ensemble.precision),
+    }
+}
+
 /// Names the values of answers, where these are one output with labels for each.
 fn name_values(ensemble: &mut Ensemble, labels: &OutputLabels) {
     if let [(_, names)] = &labels[..]
@@ -174,7 +194,11 @@ fn name_values(ensemble: &mut Ensemble, labels: &OutputLabels) {
     }
 }
 
-fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, LoadFault> {
+fn network(
+    model: &DescribedModel<'_>,
+    version: u64,
+    precision: Option<MemberPrecision>,
+) -> Result<LoadedParts, LoadFault> {
     let is_highest = model.versions.last() == Some(&version);
     let name = match is_highest {
         true => model.name.clone(),
@@ -183,7 +207,10 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
     let (read, source) = model::read(&model.folder, &model.config, version, name)?;
     let (ensemble, batch, part) = match read {
         ReadModel::Varying(ensemble, batch) => (*ensemble, batch, None),
-        ReadModel::Network(member, tensors) => {
+        ReadModel::Network(mut member, tensors) => {
+            if let Some(precision) = precision {
+                Arc::make_mut(&mut member).precision = precision;
+            }
             let made = steps::single(member, &tensors);
             let Assembled { ensemble, part } =
                 made.map_err(|why| model.folder.failed(&version.to_string(), &why))?;
@@ -195,6 +222,7 @@ fn network(model: &DescribedModel<'_>, version: u64) -> Result<LoadedParts, Load
         batch,
         part,
         uses: Vec::new(),
+        labels: OutputLabels::new(),
         source: ModelOrigin::Network(source),
     })
 }
@@ -213,6 +241,8 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let mut uses: Vec<ModelVersion> = models.iter().map(|model| model.id()).collect();
     uses.sort_unstable();
     uses.dedup();
+    let each = steps.iter().zip(models.iter().map(AsRef::as_ref));
+    let labels = of_steps(each, &model.config.outputs);
     let (Assembled { ensemble, part }, batch) = steps::assemble(&EnsembleGraph {
         name: &model.name,
         file: model.folder.shown(CONFIG),
@@ -225,6 +255,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
         batch,
         part: Some(part),
         uses,
+        labels,
         source: ModelOrigin::Steps,
     })
 }
@@ -240,6 +271,7 @@ fn manifest(model: &DescribedModel<'_>, file: &'static str) -> Result<LoadedPart
         batch: ModelRows::Open,
         part: None,
         uses: Vec::new(),
+        labels: OutputLabels::new(),
         source: ModelOrigin::Manifest(path),
     })
 }

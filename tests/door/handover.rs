@@ -10,7 +10,7 @@ use std::thread;
 
 use divisi::catalogue::{Interface, NewEntry};
 use divisi::deployment::{
-    CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead,
+    CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
 };
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
@@ -52,7 +52,7 @@ impl ModelSource for OneModel {
         vec!["a".into()]
     }
 
-    fn read(&self, _: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+    fn read(&self, _: ModelsToRead<'_>) -> ModelsRead {
         ModelsRead {
             entries: vec![self.0.lock().expect("no panic").clone()],
             ..ModelsRead::default()
@@ -71,7 +71,7 @@ fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
         options: EngineOptions::default(),
         matrix: None,
     };
-    let read = source.read(&BTreeSet::new(), &[]);
+    let read = source.read(ModelsToRead::first(&BTreeSet::new()));
     let deployment = Deployment::start(Some(Arc::<OneModel>::clone(source)), read, start);
     let deployment = Arc::new(deployment.expect("starts"));
     let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));

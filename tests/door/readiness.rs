@@ -7,7 +7,7 @@ use std::thread;
 
 use divisi::allocation::{Frame, Matrix};
 use divisi::catalogue::{Catalogue, NewEntry};
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::device::simulated::find_profile;
 use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::serving::{EngineOptions, NoFallback};
@@ -102,9 +102,11 @@ impl ModelSource for Slow {
         vec!["a".into(), "b".into()]
     }
 
-    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let all = [network("a", 1, 3), network("b", 1, 5)];
-        let wanted = all.into_iter().filter(|entry| names.contains(&entry.name));
+        let wanted = all
+            .into_iter()
+            .filter(|entry| wanted.names.contains(&entry.name));
         read(wanted.collect())
     }
 }
@@ -127,7 +129,7 @@ fn a_model_that_was_just_loaded_is_listed_once() {
         options: EngineOptions::default(),
         matrix: None,
     };
-    let first = source.read(&BTreeSet::from(["a".to_owned()]), &[]);
+    let first = source.read(ModelsToRead::first(&BTreeSet::from(["a".to_owned()])));
     let given = Arc::<Slow>::clone(&source);
     let deployment = Deployment::start(Some(given), first, start);
     let deployment = Arc::new(deployment.expect("starts"));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsToRead};
 use divisi::device::{Devices, Host};
 use divisi::serving::EngineOptions;
 use divisi_door::ensemble::EnsembleService;
@@ -21,7 +21,7 @@ use crate::client::{Answer, ask};
 use crate::service::options;
 
 /// A chain of `a` and `b`, and an input that both read.
-const ENSEMBLE: &str = r#"
+pub const ENSEMBLE: &str = r#"
 platform: "ensemble"
 max_batch_size: 4
 input { name: "in" data_type: TYPE_FP32 dims: 4 }
@@ -63,8 +63,24 @@ impl Models {
     }
 
     pub fn serve(self, with_files: bool) -> Served {
-        let source = RepositorySource::new(Repository::open(self.folder.path()).expect("opens"));
-        let read = source.read(&source.names().into_iter().collect(), &[]);
+        let source = self.source();
+        let names = source.names();
+        self.serve_of(source, names, with_files)
+    }
+
+    pub fn source(&self) -> RepositorySource {
+        RepositorySource::new(Repository::open(self.folder.path()).expect("opens"))
+    }
+
+    /// Serves the models of `names`.
+    pub fn serve_of(
+        self,
+        source: RepositorySource,
+        names: Vec<String>,
+        with_files: bool,
+    ) -> Served {
+        let names = names.into_iter().collect();
+        let read = source.read(ModelsToRead::first(&names));
         let start = DeploymentStart {
             name: "models".into(),
             devices: Devices::default_of(&Host {
@@ -123,6 +139,11 @@ impl Served {
         counts.map(|count| count.as_u64().expect("a count"))
     }
 
+    pub fn unload(&self, name: &str, dependents: bool) -> Answer {
+        let body = json!({"parameters": {"unload_dependents": dependents}});
+        self.post(&format!("/v2/repository/models/{name}/unload"), &body)
+    }
+
     pub fn infer(&self, model: &str, input: &str, rows: usize) -> Answer {
         let data: Vec<f64> = (0..rows * 4).map(|at| at as f64 / 8.0).collect();
         let body = json!({"inputs": [{"name": input, "datatype": "FP32", "shape": [rows, 4],
@@ -175,6 +196,50 @@ fn what_goes_through_an_ensemble_counts_for_the_models_that_compose_it() {
         assert_eq!(stats[part]["count"], 3, "{part}: {stats}");
     }
     assert!(stats["compute_infer"]["ns"].as_u64() > Some(0), "{stats}");
+}
+
+#[test]
+fn what_goes_through_an_ensemble_within_another_counts_for_both() {
+    let step = |model: &str, from: &str, to: &str, maps: [&str; 2]| {
+        format!(
+            "{{ model_name: \"{model}\" model_version: -1 input_map {{ key: \"{}\" value: \"{from}\" }} \
+             output_map {{ key: \"{}\" value: \"{to}\" }} }}",
+            maps[0], maps[1]
+        )
+    };
+    let head = ENSEMBLE
+        .split_once("ensemble_scheduling")
+        .expect("has steps")
+        .0;
+    let ensemble = |steps: &[String]| {
+        format!(
+            "{head}ensemble_scheduling {{ step [ {} ] }}",
+            steps.join(", ")
+        )
+    };
+    // `e` twice and `a` between, `e` alone, and that alone.
+    let outer = ensemble(&[
+        step("e", "in", "s", ["in", "out"]),
+        step("a", "s", "t", ["x", "y"]),
+        step("e", "t", "out", ["in", "out"]),
+    ]);
+    let only = |model: &str| ensemble(&[step(model, "in", "out", ["in", "out"])]);
+    let models = chain().file("outer/config.pbtxt", outer);
+    let models = models
+        .file("wrap/config.pbtxt", only("e"))
+        .file("top/config.pbtxt", only("wrap"));
+    let served = models.serve(false);
+    assert_eq!(served.infer("outer", "in", 2).status, 200);
+    assert_eq!(served.counts("outer"), [1, 2, 1]);
+    assert_eq!(served.counts("e"), [2, 4, 2]);
+    assert_eq!(served.counts("b"), [2, 4, 2]);
+    assert_eq!(served.counts("a"), [3, 6, 3]);
+    assert_eq!(served.infer("top", "in", 1).status, 200);
+    assert_eq!(served.counts("wrap"), [1, 1, 1]);
+    assert_eq!(served.counts("e"), [3, 5, 3]);
+    let stats = served.get("/v2/models/e/stats").json();
+    let compute = &stats["model_stats"][0]["inference_stats"]["compute_infer"];
+    assert!(compute["ns"].as_u64() > Some(0), "{stats}");
 }
 
 #[test]

@@ -79,6 +79,7 @@ impl ModelService for Echo {
             composing: Vec::new(),
             config: Arc::default(),
             steps: Vec::new(),
+            inner: Vec::new(),
             devices: Vec::new(),
         }))
     }

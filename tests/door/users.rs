@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use divisi::deployment::ModelSource;
 use serde_json::json;
 
-use crate::repository::{Served, chain, network};
+use crate::repository::{ENSEMBLE, Models, Served, chain, network};
 
 /// Refreshes as a poll does. Returns whether another engine serves since.
 fn polled(served: &Served) -> bool {
@@ -121,4 +122,84 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
     assert_eq!(loaded.status, 200, "{loaded:?}");
     assert_eq!(most("a"), 8);
     assert!(serves(&served));
+}
+
+/// Versions 1 and 2 of `a`, and `e`, which uses version 1.
+fn versions() -> Models {
+    let all = "max_batch_size: 4 version_policy { all {} }";
+    let models = Models::new()
+        .network("a", all)
+        .network("b", "max_batch_size: 4");
+    let models = models.file("a/2/model.onnx", network("affine.onnx"));
+    let first = ENSEMBLE.replacen("model_version: -1", "model_version: 1", 1);
+    models.file("e/config.pbtxt", first)
+}
+
+#[test]
+fn a_version_that_an_ensemble_uses_stays_however_often_models_are_loaded() {
+    let served = versions().serve(false);
+    fs::remove_dir_all(path(&served, "a/1")).expect("is removed");
+    for (what, status) in [("a", 400), ("e", 200), ("a", 400), ("b", 200), ("a", 400)] {
+        let answer = served.load(what, &json!({}));
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        if status != 200 {
+            assert!(answer.error().contains("found 1"), "{answer:?}");
+        }
+        assert_eq!(served.infer("e", "in", 4).status, 200);
+        let one = served.get("/v2/models/a/versions/1/ready");
+        assert_eq!(one.status, 200, "after a load of `{what}`");
+    }
+    fs::write(path(&served, "e/config.pbtxt"), ENSEMBLE).expect("writes");
+    for what in ["e", "a"] {
+        let loaded = served.load(what, &json!({}));
+        assert_eq!(loaded.status, 200, "{what}: {loaded:?}");
+    }
+    assert_eq!(served.get("/v2/models/a/versions/1/ready").status, 400);
+    assert!(serves(&served));
+}
+
+#[test]
+fn models_that_came_with_an_ensemble_stay_without_it_unless_they_are_to_go() {
+    for (dependents, left) in [(false, 200), (true, 404)] {
+        let models = chain();
+        let source = models.source();
+        let served = models.serve_of(source, Vec::new(), false);
+        assert_eq!(served.load("e", &json!({})).status, 200);
+        assert!(serves(&served));
+        assert_eq!(served.unload("e", dependents).status, 200);
+        assert_eq!(served.infer("e", "in", 4).status, 404);
+        assert_eq!(served.infer("a", "x", 1).status, left, "{dependents}");
+        assert_eq!(served.infer("b", "x", 1).status, left, "{dependents}");
+    }
+}
+
+#[test]
+fn models_that_follow_their_files_are_not_loaded_or_unloaded_by_name() {
+    let models = chain();
+    let source = models.source().polled(true);
+    let names = source.names();
+    let served = models.serve_of(source, names, false);
+    for refused in [served.load("a", &json!({})), served.unload("e", true)] {
+        assert_eq!(refused.status, 503, "{refused:?}");
+        assert!(refused.error().contains("change the files"), "{refused:?}");
+    }
+    fs::remove_dir_all(path(&served, "e")).expect("is removed");
+    assert!(polled(&served));
+    assert_eq!(served.infer("e", "in", 4).status, 404);
+}
+
+#[test]
+fn a_load_looks_at_no_files_of_other_models() {
+    let served = chain().serve(false);
+    let most = |model: &str| {
+        let config = served.get(&format!("/v2/models/{model}/config")).json();
+        config["max_batch_size"].clone()
+    };
+    fs::write(path(&served, "a/config.pbtxt"), "max_batch_size: 8").expect("writes");
+    for done in [served.load("b", &json!({})), served.unload("e", false)] {
+        assert_eq!(done.status, 200, "{done:?}");
+        assert_eq!(most("a"), 4);
+    }
+    assert_eq!(served.load("a", &json!({})).status, 200);
+    assert_eq!(most("a"), 8);
 }

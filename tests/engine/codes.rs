@@ -49,6 +49,7 @@ member_not_finite 500 13
 setup_invalid 400 3
 model_used 409 9
 models_fixed 501 12
+models_polled 503 14
 no_models 409 9
 does_not_fit 409 9
 memory_lent 409 9
@@ -227,6 +228,7 @@ fn of_models() -> Vec<Box<dyn Coded>> {
             by: text(),
         }),
         Box::new(DeploymentError::Fixed),
+        Box::new(DeploymentError::Polled),
         Box::new(DeploymentError::Nothing(text())),
         Box::new(DeploymentError::Beside {
             device: text(),

@@ -12,7 +12,8 @@ use divisi::catalogue::{
 };
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
-    Deployment, DeploymentError, DeploymentStart, LoadState, ModelOverride, ModelSource, ModelsRead,
+    Deployment, DeploymentError, DeploymentStart, LoadState, ModelOverride, ModelSource,
+    ModelsRead, ModelsToRead,
 };
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, Files};
@@ -75,10 +76,13 @@ impl ModelSource for Shelf {
             .collect()
     }
 
-    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let mut read = ModelsRead::default();
         let models = self.models.lock().expect("no panic");
-        for (name, model) in models.iter().filter(|(name, _)| names.contains(*name)) {
+        for (name, model) in models
+            .iter()
+            .filter(|(name, _)| wanted.names.contains(*name))
+        {
             match model {
                 Ok(entries) => read.entries.extend(entries.iter().cloned()),
                 Err(reason) => {
@@ -92,7 +96,7 @@ impl ModelSource for Shelf {
 
 fn start(shelf: &Arc<Shelf>, names: &[&str]) -> Result<Deployment, DeploymentError> {
     let names: BTreeSet<String> = names.iter().map(ToString::to_string).collect();
-    let read = shelf.read(&names, &[]);
+    let read = shelf.read(ModelsToRead::first(&names));
     let start = DeploymentStart {
         name: "shelf".into(),
         devices: two_devices(),

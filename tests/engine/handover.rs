@@ -1,7 +1,7 @@
 //! Changes of the models as changes of what runs: planned, applied, undone; and where old and new do not
 //! fit beside each other, the old engine first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use divisi::catalogue::{Interface, NewEntry};
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
     CatalogueChange, Deployment, DeploymentError, DeploymentStart, Handover, ModelSource,
-    ModelsRead,
+    ModelsRead, ModelsToRead,
 };
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
@@ -63,9 +63,11 @@ impl ModelSource for Bookcase {
         models.keys().cloned().collect()
     }
 
-    fn read(&self, names: &BTreeSet<String>, _: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
         let models = self.0.lock().expect("no panic");
-        let wanted = models.values().filter(|entry| names.contains(&entry.name));
+        let wanted = models
+            .values()
+            .filter(|entry| wanted.names.contains(&entry.name));
         ModelsRead {
             entries: wanted.cloned().collect(),
             ..ModelsRead::default()
@@ -95,7 +97,7 @@ pub fn start_with(
         matrix: None,
     };
     let source = Arc::<Bookcase>::clone(case);
-    let deployment = Deployment::start(Some(source), case.read(&names, &[]), start);
+    let deployment = Deployment::start(Some(source), case.read(ModelsToRead::first(&names)), start);
     Arc::new(deployment.expect("starts"))
 }
 

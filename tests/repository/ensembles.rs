@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use divisi_repository::ModelRows;
+use divisi::ensemble::MemberPrecision;
+use divisi_repository::{ModelRows, WantedModels};
 
 use crate::common::{Written, model, shown};
 
@@ -350,4 +351,53 @@ fn a_platform_and_its_steps_belong_together() {
         let failure = written(&config).failure("e");
         assert!(failure.contains(expected), "{failure}");
     }
+}
+
+#[test]
+fn outputs_take_the_labels_of_the_models_that_make_them_unless_they_have_their_own() {
+    let labelled = |file: &str| {
+        format!("output {{ name: \"y\" data_type: TYPE_FP32 dims: 4 label_filename: \"{file}\" }}")
+    };
+    let names = |written: &Written| {
+        let (report, mut found) = (written.load(), Vec::new());
+        for (output, labels) in &model(&report, "e").labels {
+            found.push(format!("{output}: {}", labels.join(" ")));
+        }
+        let ensemble = &model(&report, "e").ensemble;
+        (found, ensemble.answer_names.clone().unwrap_or_default())
+    };
+    let written = written(&ensemble(CHAIN));
+    assert_eq!(names(&written), Default::default());
+    for (step, classes) in [("a", "p\nq\nr\ns\n"), ("b", "k\nl\nm\nn\n")] {
+        written.config(
+            step,
+            &("max_batch_size: 4 ".to_owned() + &labelled("l.txt")),
+        );
+        written.file(&format!("{step}/l.txt"), classes);
+    }
+    let own = ["k", "l", "m", "n"].map(str::to_owned).to_vec();
+    assert_eq!(names(&written), (vec!["out: k l m n".to_owned()], own));
+    let config = ensemble(CHAIN).replacen(
+        "dims: [ 4 ] }\nens",
+        "dims: [ 4 ] label_filename: \"w.txt\" }\nens",
+        1,
+    );
+    written.config("e", &config).file("e/w.txt", "w\nx\ny\nz");
+    assert_eq!(names(&written).0, ["out: w x y z"]);
+}
+
+#[test]
+fn models_are_computed_in_the_numbers_that_the_repository_is_opened_with() {
+    let written = written(&ensemble(CHAIN));
+    let int8: MemberPrecision = "int8".parse().expect("a name");
+    let repository = written.open().computed_in(Some(int8));
+    let first = repository.load(WantedModels::All, &[]).expect("read");
+    let again = ["e".to_owned()];
+    let again = repository.load(WantedModels::Named(&again), &first.models);
+    for (report, name) in [(&first, "a"), (&first, "e"), (&again.expect("read"), "e")] {
+        let members = &model(report, name).ensemble.members;
+        assert!(members.iter().all(|m| m.precision == int8), "{name}");
+    }
+    let [a, e] = ["a", "e"].map(|name| Arc::clone(&model(&first, name).ensemble.members[0]));
+    assert!(Arc::ptr_eq(&a, &e), "one member, loaded once");
 }

@@ -7,6 +7,7 @@ mod gauges;
 mod inputs;
 mod instances;
 mod model;
+mod steps;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

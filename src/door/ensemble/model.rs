@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use divisi::catalogue::{BatchDimension, Catalogue, CatalogueEntry};
-use divisi::device::MemberIndex;
+use divisi::catalogue::{BatchDimension, CatalogueEntry};
 use divisi::ensemble::Ensemble;
 use divisi::metrics::LatencySplit;
-use divisi::pipeline::StepRole;
 use divisi::serving::{
     Answer, Engine, MissingSteps, Outcome, PipelineIndex, Refused, Request, RunListener,
 };
@@ -14,14 +12,14 @@ use divisi::tensor::Signature;
 use tokio::sync::oneshot;
 
 use crate::error::{ErrorKind, ServiceError};
-use crate::protocol::{ModelId, NamedTensor, ParameterValue, WireTensor};
+use crate::protocol::{NamedTensor, ParameterValue, WireTensor};
 use crate::service::{
-    DescribedStep, InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes,
-    ModelDescription,
+    InferenceAnswer, InferenceFuture, InferenceRequest, InferenceTimes, ModelDescription,
 };
 
 use super::answers::AnswerForm;
 use super::inputs::{self, SampleRows, sample_rows};
+use super::steps;
 
 /// See the module's text.
 pub(super) struct ServedModel {
@@ -92,7 +90,8 @@ impl ServedModel {
             queueing: ensemble.queueing.clone(),
             composing: interface.composing.clone(),
             config: Arc::clone(&interface.config),
-            steps: steps(engine.catalogue(), entry),
+            inner: steps::inner(engine.catalogue(), entry),
+            steps: steps::described(engine.catalogue(), entry),
             devices: engine.devices().iter().map(|d| d.name.clone()).collect(),
         };
         ServedModel {
@@ -206,39 +205,6 @@ impl ServedModel {
             })
         }))
     }
-}
-
-/// Returns the steps of an entry, with the entries that are their models alone.
-fn steps(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<DescribedStep> {
-    let (ensemble, columns) = (entry.ensemble(), entry.columns());
-    let model = |member: MemberIndex| {
-        let column = columns.get(member.get())?;
-        let mut entries = catalogue.entries().iter();
-        let alone = entries.find(|other| other.columns()[..] == [*column] && is_alone(other))?;
-        Some(ModelId::new(alone.name(), &*alone.version().to_string()))
-    };
-    if let Some(pipeline) = &ensemble.pipeline {
-        let steps = pipeline.steps().iter().map(|step| DescribedStep {
-            name: step.name.clone(),
-            model: match step.role {
-                StepRole::Model(member) => model(member),
-                StepRole::Host(_) | StepRole::Gate(_) => None,
-            },
-        });
-        return steps.collect();
-    }
-    let members = MemberIndex::enumerate(&ensemble.members);
-    let steps = members.map(|(index, member)| DescribedStep {
-        name: member.name.clone(),
-        model: model(index),
-    });
-    steps.collect()
-}
-
-/// Whether an entry is one model and nothing else.
-fn is_alone(entry: &CatalogueEntry) -> bool {
-    let pipeline = entry.ensemble().pipeline.as_ref();
-    pipeline.is_none_or(|pipeline| pipeline.steps().len() == 1)
 }
 
 /// Returns whether answers may be those of some steps without others: of equal requests one may then

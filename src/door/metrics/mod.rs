@@ -2,6 +2,7 @@
 //! Prometheus' text format under the names that Triton has for them.
 
 mod batches;
+mod inner;
 mod prometheus;
 mod tally;
 mod timed;

@@ -13,6 +13,7 @@ use crate::protocol::ModelId;
 use crate::service::{InferenceAnswer, ModelDescription, RunCounter};
 
 use super::batches::{BatchStatistics, BatchTally};
+use super::inner::InnerTimes;
 use super::timed::{Counter, TimedCount};
 
 /// The statistics of a version of a model since the start.
@@ -133,6 +134,20 @@ impl ModelTally {
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
+    /// Counts the runs for a request to an ensemble that this one is within: one request, with the time
+    /// from its first step on.
+    fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone) {
+        let times = InnerTimes::of(runs.clone());
+        self.success.add(times.total());
+        self.queue.add(times.queue);
+        self.input.add(times.input);
+        self.compute.add(times.compute);
+        self.output.add(times.output);
+        self.samples.fetch_add(most_rows(runs), Ordering::Relaxed);
+        self.executions.fetch_add(1, Ordering::Relaxed);
+        self.last.fetch_max(now(), Ordering::Relaxed);
+    }
+
     /// Counts a request that was refused while it was read.
     pub(crate) fn refuse(&self, kind: ErrorKind) {
         self.failed(Duration::ZERO, kind);
@@ -169,6 +184,15 @@ impl ModelTally {
             pending: self.pending.load(Ordering::Relaxed).max(0) as u64,
         }
     }
+}
+
+/// Returns the rows that the step with the most of them was run for.
+fn most_rows<'r>(runs: impl Iterator<Item = &'r StepRun>) -> u64 {
+    let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
+    for run in runs {
+        *rows.entry(run.step.get()).or_default() += run.rows;
+    }
+    rows.into_values().max().unwrap_or_default() as u64
 }
 
 /// Returns the milliseconds of Unix time.
@@ -239,9 +263,16 @@ impl Tallies {
         Arc::clone(self.by_model.write().entry(key).or_default())
     }
 
-    /// Counts the runs of a model's steps, each at the model that does it. Returns the batches that
+    /// Counts the runs of an answered request's steps, each at the model that does it, and at the
+    /// ensembles within which it does. Returns the batches that
     /// are its own: those that it began, or one where it is no single model.
     pub(crate) fn count_runs(&self, model: &ModelDescription, runs: &[StepRun]) -> u64 {
+        for inner in &model.inner {
+            let own = runs.iter().filter(|run| inner.steps.contains(&run.step));
+            if own.clone().next().is_some() {
+                self.of_other(&inner.model).ran_within(own);
+            }
+        }
         self.count_steps(model, runs).unwrap_or(1)
     }
 

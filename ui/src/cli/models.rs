@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use divisi::allocation::Frame;
 use divisi::catalogue::{Catalogue, Demand, Mix, NamedMix};
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::device::Devices;
 use divisi::ensemble::PolicyKind;
 use divisi::load::{LoadPattern, usual_load};
@@ -68,6 +68,11 @@ impl ModelControl {
         self.model_control != Some(ControlMode::None)
     }
 
+    /// Whether the files are looked at again and again.
+    fn is_polled(&self) -> bool {
+        self.model_control == Some(ControlMode::Poll)
+    }
+
     /// Returns the models to begin with, of those that are there.
     pub(super) fn names(&self, there: Vec<String>) -> Result<BTreeSet<String>> {
         let explicit = self.model_control == Some(ControlMode::Explicit);
@@ -90,7 +95,7 @@ impl ModelControl {
 
     /// Looks at the files every few seconds, where that is asked for, as long as the models are served.
     pub(crate) fn follow(&self, deployment: &Arc<Deployment>) -> Result<()> {
-        if self.model_control != Some(ControlMode::Poll) {
+        if !self.is_polled() {
             if self.poll_every.is_some() {
                 bail!("--poll-every: expected with --model-control poll");
             }
@@ -181,17 +186,13 @@ impl ModelsToServe {
             let (path, other) = (path.display(), other.display());
             bail!("{path} is a repository, which is served alone; found `{other}` beside it");
         }
-        let source = RepositorySource::new(Repository::open(path)?);
+        let repository = Repository::open(path)?.computed_in(target.precision);
+        let source = RepositorySource::new(repository).polled(control.is_polled());
         let names = control.names(source.names())?;
-        let mut read = source.read(&names, &[]);
+        let mut read = source.read(ModelsToRead::first(&names));
         let waits = control.can_change() && read.failures.is_empty();
         if read.entries.is_empty() && !waits {
             bail!("{}: {}", path.display(), none_served(&read));
-        }
-        if let Some(precision) = target.precision {
-            for entry in &mut read.entries {
-                Arc::make_mut(&mut entry.ensemble).compute_in(precision);
-            }
         }
         let of_first = read
             .entries

@@ -1,30 +1,35 @@
 //! The ensembles, networks and pipelines that a command line names, as models that can be loaded again.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use anyhow::{Result, bail};
 use divisi::catalogue::{Interface, NewEntry};
-use divisi::deployment::{ModelSource, ModelsRead};
+use divisi::deployment::{ModelSource, ModelsRead, ModelsToRead, ReadState};
 use divisi::ensemble::{Ensemble, Files, MemberPrecision};
+use divisi::lock::SharedLeaf;
 
 /// The models of files that were named one by one.
 pub(crate) struct FileSource {
     models: Vec<NamedFiles>,
     precision: Option<MemberPrecision>,
+    /// How the files of models looked when they were read, by the models' names.
+    stamps: SharedLeaf<Arc<AllStamps>>,
 }
 
-/// A model, where its files are and how these looked when they were read.
+/// A model, and where its files are.
 struct NamedFiles {
     name: String,
     files: Files,
-    stamp: std::sync::Mutex<FileStamps>,
 }
 
 /// The names, times and sizes of the files of a folder.
 type FileStamps = Vec<(PathBuf, SystemTime, u64)>;
+
+/// Those of several models, by their names.
+type AllStamps = BTreeMap<String, FileStamps>;
 
 impl FileSource {
     /// Reads all models. Returns those that can be served.
@@ -38,7 +43,9 @@ impl FileSource {
         let mut source = FileSource {
             models: Vec::new(),
             precision,
+            stamps: SharedLeaf::default(),
         };
+        let mut stamps = AllStamps::new();
         let mut entries: Vec<NewEntry> = Vec::new();
         for files in all {
             let stamp = stamp(&files);
@@ -49,13 +56,12 @@ impl FileSource {
                     entry.name
                 );
             }
-            source.models.push(NamedFiles {
-                name: entry.name.clone(),
-                files,
-                stamp: std::sync::Mutex::new(stamp),
-            });
+            let name = entry.name.clone();
+            stamps.insert(name.clone(), stamp);
+            source.models.push(NamedFiles { name, files });
             entries.push(entry);
         }
+        source.stamps = SharedLeaf::new(Arc::new(stamps));
         Ok((source, entries))
     }
 
@@ -75,22 +81,27 @@ impl FileSource {
         Ok(NewEntry::of(Arc::new(ensemble), interface))
     }
 
-    /// Returns a model as it is served, or as it is now where its files changed.
-    fn read_one(&self, model: &NamedFiles, served: &[NewEntry]) -> Result<NewEntry> {
+    /// Returns a model as it is served, or as it is now where it is to be read `again` and its files
+    /// changed.
+    fn read_one(
+        &self,
+        model: &NamedFiles,
+        wanted: ModelsToRead<'_>,
+        stamps: &mut AllStamps,
+    ) -> Result<NewEntry> {
+        let mut served = wanted.served.iter();
+        let before = served.find(|entry| entry.name == model.name);
         let now = stamp(&model.files);
-        let before = served.iter().find(|entry| entry.name == model.name);
-        let mut known = model
-            .stamp
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let (Some(before), true) = (before, *known == now) {
+        if let Some(before) = before
+            && (!wanted.again.names(&model.name) || stamps.get(&model.name) == Some(&now))
+        {
             return Ok(before.clone());
         }
         let entry = self.entry(&model.files)?;
         if entry.name != model.name {
             bail!("it is called `{}` now", entry.name);
         }
-        *known = now;
+        stamps.insert(model.name.clone(), now);
         Ok(entry)
     }
 }
@@ -100,10 +111,12 @@ impl ModelSource for FileSource {
         self.models.iter().map(|model| model.name.clone()).collect()
     }
 
-    fn read(&self, names: &BTreeSet<String>, served: &[NewEntry]) -> ModelsRead {
+    fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
+        let mut stamps = AllStamps::clone(&self.stamps.read());
         let mut read = ModelsRead::default();
-        for model in self.models.iter().filter(|m| names.contains(&m.name)) {
-            match self.read_one(model, served) {
+        let is_wanted = |model: &&NamedFiles| wanted.names.contains(&model.name);
+        for model in self.models.iter().filter(is_wanted) {
+            match self.read_one(model, wanted, &mut stamps) {
                 Ok(entry) => read.entries.push(entry),
                 Err(error) => {
                     read.failures
@@ -111,7 +124,14 @@ impl ModelSource for FileSource {
                 }
             }
         }
+        read.state = Some(ReadState::new(Arc::new(stamps)));
         read
+    }
+
+    fn serves(&self, read: &ReadState) {
+        if let Some(stamps) = read.known() {
+            *self.stamps.write() = stamps;
+        }
     }
 }
 

@@ -1,0 +1,102 @@
+//! The steps of an entry, and the entries that do them.
+
+use std::collections::HashMap;
+
+use divisi::catalogue::{Catalogue, CatalogueEntry, ComposingStep};
+use divisi::dataflow::StepIndex;
+use divisi::device::MemberIndex;
+use divisi::pipeline::StepRole;
+
+use crate::protocol::ModelId;
+use crate::service::{DescribedStep, InnerEnsemble};
+
+/// Returns the steps of an entry, with the entries that are their models alone.
+pub(super) fn described(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<DescribedStep> {
+    let (ensemble, columns) = (entry.ensemble(), entry.columns());
+    let model = |member: MemberIndex| {
+        let column = columns.get(member.get())?;
+        let mut entries = catalogue.entries().iter();
+        let alone = entries.find(|other| other.columns()[..] == [*column] && is_alone(other))?;
+        Some(ModelId::new(alone.name(), &*alone.version().to_string()))
+    };
+    if let Some(pipeline) = &ensemble.pipeline {
+        let steps = pipeline.steps().iter().map(|step| DescribedStep {
+            name: step.name.clone(),
+            model: match step.role {
+                StepRole::Model(member) => model(member),
+                StepRole::Host(_) | StepRole::Gate(_) => None,
+            },
+        });
+        return steps.collect();
+    }
+    let members = MemberIndex::enumerate(&ensemble.members);
+    let steps = members.map(|(index, member)| DescribedStep {
+        name: member.name.clone(),
+        model: model(index),
+    });
+    steps.collect()
+}
+
+/// Whether an entry is one model and nothing else.
+fn is_alone(entry: &CatalogueEntry) -> bool {
+    let pipeline = entry.ensemble().pipeline.as_ref();
+    pipeline.is_none_or(|pipeline| pipeline.steps().len() == 1)
+}
+
+/// Returns the ensembles within an entry: those that do several of its steps, and those within them.
+pub(super) fn inner(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<InnerEnsemble> {
+    let mut all = Vec::new();
+    let pipeline = entry.ensemble().pipeline.iter();
+    let names = pipeline.flat_map(|p| p.steps()).map(|step| &*step.name);
+    let numbers = (0..).map(StepIndex::new);
+    let steps: Vec<PathStep<'_>> = numbers.zip(names).collect();
+    add_inner(catalogue, &entry.interface().composing, &steps, &mut all);
+    all
+}
+
+/// A step by its number, and the rest of its name within an ensemble.
+type PathStep<'p> = (StepIndex, &'p str);
+
+fn add_inner(
+    catalogue: &Catalogue,
+    composing: &[ComposingStep],
+    steps: &[PathStep<'_>],
+    all: &mut Vec<InnerEnsemble>,
+) {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for part in composing {
+        // Named as the repository names the steps of an ensemble.
+        let count = uses.entry(&part.model).or_default();
+        *count += 1;
+        let name = match *count {
+            1 => part.model.clone(),
+            count => format!("{}-{count}", part.model),
+        };
+        let is_only = composing.len() == 1;
+        let own = steps
+            .iter()
+            .filter_map(|(number, path)| Some((*number, within(path, &name, is_only)?)));
+        let own: Vec<PathStep<'_>> = own.collect();
+        let found = catalogue.find(&part.model, part.version);
+        let Some(entry) = found.map(|number| &catalogue.entries()[number]) else {
+            continue;
+        };
+        let next = &entry.interface().composing;
+        if !next.is_empty() && !own.is_empty() {
+            all.push(InnerEnsemble {
+                model: ModelId::new(entry.name(), &*entry.version().to_string()),
+                steps: own.iter().map(|(number, _)| *number).collect(),
+            });
+            add_inner(catalogue, next, &own, all);
+        }
+    }
+}
+
+/// Returns the rest of a step's path within the part called `name`, or `None` if it is of another part.
+/// The only step of the only part has the name of that which uses it.
+fn within<'p>(path: &'p str, name: &str, is_only: bool) -> Option<&'p str> {
+    if path == name || path.is_empty() && is_only {
+        return Some("");
+    }
+    path.strip_prefix(name)?.strip_prefix('/')
+}

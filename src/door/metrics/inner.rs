@@ -1,0 +1,117 @@
+//! The time of an ensemble within another one, of the runs of its steps.
+
+use std::time::Duration;
+
+use divisi::serving::StepRun;
+
+/// The parts of a time: each moment counts once, whatever runs beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct InnerTimes {
+    pub(super) queue: Duration,
+    pub(super) input: Duration,
+    pub(super) compute: Duration,
+    pub(super) output: Duration,
+}
+
+/// The kinds of moments, those that count before others first.
+const KINDS: usize = 3;
+
+impl InnerTimes {
+    /// Returns the times of runs, from the arrival of the first to the end of the last. A moment in
+    /// which one of them computes is computing, else copying in, else handing on, else waiting.
+    pub(super) fn of<'r>(runs: impl Iterator<Item = &'r StepRun>) -> Self {
+        let mut marks: Vec<(Duration, usize, isize)> = Vec::new();
+        let mut span: Option<(Duration, Duration)> = None;
+        for run in runs {
+            let input = run.arrived + run.queued;
+            let compute = input + run.input;
+            let output = compute + run.computed;
+            let end = output + run.output;
+            for (kind, from, to) in [(0, compute, output), (1, input, compute), (2, output, end)] {
+                marks.extend([(from, kind, 1), (to, kind, -1)]);
+            }
+            let (first, last) = span.unwrap_or((run.arrived, end));
+            span = Some((first.min(run.arrived), last.max(end)));
+        }
+        let (first, last) = span.unwrap_or_default();
+        let times = by_kind(marks, first);
+        let [compute, input, output] = times;
+        InnerTimes {
+            queue: (last - first).saturating_sub(times.iter().sum()),
+            input,
+            compute,
+            output,
+        }
+    }
+
+    pub(super) fn total(self) -> Duration {
+        self.queue + self.input + self.compute + self.output
+    }
+}
+
+/// Returns the time in which each kind is the first of those that are under way.
+fn by_kind(mut marks: Vec<(Duration, usize, isize)>, first: Duration) -> [Duration; KINDS] {
+    marks.sort_unstable();
+    let (mut times, mut under_way, mut at) = ([Duration::ZERO; KINDS], [0; KINDS], first);
+    for (moment, kind, change) in marks {
+        if let Some(now) = under_way.iter().position(|count| *count > 0) {
+            times[now] += moment - at;
+        }
+        under_way[kind] += change;
+        at = moment;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use divisi::dataflow::StepIndex;
+
+    use super::*;
+
+    fn run(arrived: u64, parts: [u64; 4]) -> StepRun {
+        let [queued, input, computed, output] = parts.map(Duration::from_millis);
+        StepRun {
+            step: StepIndex::new(0),
+            rows: 1,
+            arrived: Duration::from_millis(arrived),
+            queued,
+            input,
+            computed,
+            output,
+            batch: None,
+        }
+    }
+
+    #[test]
+    fn each_moment_counts_once() {
+        for (runs, expected) in [
+            (vec![], [0, 0, 0, 0]),
+            (vec![run(5, [1, 2, 3, 4])], [1, 2, 3, 4]),
+            // One after the other, with a gap.
+            (
+                vec![run(0, [1, 0, 3, 0]), run(6, [1, 1, 1, 1])],
+                [4, 1, 4, 1],
+            ),
+            // Beside each other.
+            (
+                vec![run(0, [0, 1, 9, 0]), run(0, [4, 2, 3, 2])],
+                [0, 1, 9, 1],
+            ),
+            (
+                vec![run(0, [5, 0, 5, 0]), run(0, [0, 0, 4, 0])],
+                [1, 0, 9, 0],
+            ),
+        ] {
+            let times = InnerTimes::of(runs.iter());
+            let InnerTimes {
+                queue,
+                input,
+                compute,
+                output,
+            } = times;
+            let found = [queue, input, compute, output].map(|part| part.as_millis());
+            assert_eq!(found, expected, "{runs:?}");
+        }
+    }
+}
