@@ -56,7 +56,7 @@ impl<'r> DescribedModel<'r> {
         };
         if let Some(other) = config.name.as_ref().filter(|n| !n.is_empty() && *n != name) {
             let why = format!("name: expected `{name}`, that of its folder, found `{other}`");
-            return Err(folder.failed(CONFIG, &why));
+            return Err(folder.wrong(config.lines.name, why));
         }
         let mut manifests = Self::MANIFESTS.into_iter();
         let manifest = manifests.find(|file| folder.has(file));

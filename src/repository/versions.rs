@@ -155,8 +155,7 @@ fn load(
         outputs: Vec::new(),
         lengths: parts.ensemble.lengths.clone(),
     };
-    let warmup = &model.config.warmup;
-    let warmup = warmup::requests(&model.folder, warmup, &signature, parts.batch)?;
+    let warmup = warmup::requests(&model.folder, &model.config, &signature, parts.batch)?;
     let mut loaded = LoadedModel {
         warmup,
         name: model.name.clone(),

@@ -10,7 +10,7 @@ use divisi::reading;
 use divisi::tensor::{DataType, IdRanges, Signature, TensorSpec, TensorValue};
 
 use crate::batch::ModelRows;
-use crate::config::{Warmup, WarmupData, WarmupInput};
+use crate::config::{ModelConfig, Warmup, WarmupData, WarmupInput};
 use crate::error::LoadFault;
 use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
@@ -30,13 +30,16 @@ const MOST_REQUESTS: usize = 4096;
 /// Their tensors are not those of the model, or a file is not there or of another size.
 pub(crate) fn requests(
     folder: &ModelFolder<'_>,
-    written: &[Warmup],
+    config: &ModelConfig,
     signature: &Signature,
     rows: ModelRows,
 ) -> Result<Arc<[WarmupRequest]>, LoadFault> {
+    let written = &config.warmup;
+    let lines = config.lines.warmup.iter().copied();
+    let lines = lines.chain(std::iter::repeat(1));
     let count: usize = written.iter().map(|warmup| warmup.count.max(1)).sum();
     let mut held = 0_u64;
-    let requests = written.iter().map(|warmup| {
+    let requests = written.iter().zip(lines).map(|(warmup, line)| {
         let made = request(folder, warmup, signature, rows).and_then(|made| {
             held += made.values.len() as u64 * 4;
             match held <= MOST_BYTES {
@@ -46,7 +49,7 @@ pub(crate) fn requests(
         });
         made.map_err(|why| {
             let why = format!("model_warmup `{}`: {why}", warmup.name);
-            folder.failed(CONFIG, &why)
+            folder.wrong(line, why)
         })
     });
     if count > MOST_REQUESTS {

@@ -39,9 +39,10 @@ pub use flaws::{Detail, Flaw, FlawKind, Flaws};
 pub use live::{
     BuildError, DeviceCapabilities, DeviceFaults, DeviceVitals, DriverError, Engine, EngineError,
     EngineOptions, EngineSettings, EntryStats, Failure, FakeFactory, FaultError, GpuRunner, Graded,
-    GraphStep, GraphWork, Loss, LossReason, NetworkFactory, Observed, Outcome, Panicked, Pending,
-    PredictorFactory, Programs, Reply, Request, Reservation, ReserveError, RunListener, SPAN_BOUND,
-    Settlements, SharedSamples, Staged, StepGraph, SubmittedRequest, Telemetry,
+    GraphStep, GraphWork, Loss, LossReason, NetworkFactory, NotFiniteMember, Observed, Outcome,
+    Panicked, Pending, PredictorFactory, Programs, Reply, Request, Reservation, ReserveError,
+    RunListener, SPAN_BOUND, Settlements, SharedSamples, Staged, StepGraph, SubmittedRequest,
+    Telemetry,
 };
 pub(crate) use live::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf, caught};
 pub(crate) use log_line::{LogTarget, UntracedLine};

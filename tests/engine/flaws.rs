@@ -6,12 +6,22 @@ use divisi::catalogue::{Catalogue, Interface, NewEntry};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, Ensemble, OutputKind, RuleKind, label_of};
 use divisi::serving::{
-    Detail, Engine, EngineOptions, Failure, Flaw, FlawKind, Flaws, Refused, Request,
+    Detail, Engine, EngineOptions, Failure, Flaw, FlawKind, Flaws, NotFiniteMember, Refused,
+    Request,
 };
 use divisi::session::{LiveSession, LogLevel};
 
 use crate::common::{everywhere, networks, set_combination, start, two_devices, until};
 use crate::spoilt::{BAD, GOOD, Spoilt};
+
+/// A member whose only step is called as it is.
+pub fn not_finite(name: &str, samples: usize) -> NotFiniteMember {
+    NotFiniteMember {
+        name: name.into(),
+        steps: Vec::new(),
+        samples,
+    }
+}
 
 fn spoilt() -> (Spoilt, Arc<Ensemble>) {
     of(|manifest| manifest)
@@ -48,7 +58,7 @@ fn a_request_that_a_member_answers_with_nan_fails_and_names_it_under_every_rule(
     for rule in RuleKind::OF_CLASSES {
         set_combination(&engine, by(&ensemble, rule)).expect("suits");
         let outcome = engine.predict(Request::new(&eleven())).expect("let in");
-        let expected = Failure::NotFinite(vec![("spoilt".into(), 2)]);
+        let expected = Failure::NotFinite(vec![not_finite("spoilt", 2)]);
         assert_eq!(outcome.clone(), Err(expected), "{rule:?}");
         let said = outcome.expect_err("spoilt").to_string();
         assert_eq!(

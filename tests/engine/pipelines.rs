@@ -22,6 +22,7 @@ use proptest::prelude::*;
 use rayon::ThreadPool;
 
 use crate::common::{everywhere, networks, reload, start};
+use crate::flaws::not_finite;
 use crate::folder::Folder;
 use crate::wait::wait_until;
 
@@ -381,7 +382,7 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
     let ensemble = Arc::new(read(CASCADE).expect("a pipeline"));
     let engine = start(&ensemble, Arc::new(Factory(FakeFactory { classes: 4 })));
     let outcome = engine.predict(Request::new(&samples(2))).expect("let in");
-    assert_eq!(outcome, Err(Failure::NotFinite(vec![("a".into(), 2)])));
+    assert_eq!(outcome, Err(Failure::NotFinite(vec![not_finite("a", 2)])));
     // What was running when it failed ends after it.
     wait_until("the pool is empty", || engine.telemetry().pooled() == 0);
 }

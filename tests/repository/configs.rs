@@ -329,7 +329,7 @@ fn batches_are_of_the_sizes_that_the_configuration_prefers() {
 fn the_name_is_that_of_the_folder() {
     let written = Written::new();
     written.network("m", "one.onnx").config("m", "name: \"n\"");
-    let expected = "m/config.pbtxt: name: expected `m`, that of its folder, found `n`";
+    let expected = "m/config.pbtxt:1: name: expected `m`, that of its folder, found `n`";
     assert_eq!(written.failure("m"), expected);
 }
 

@@ -197,7 +197,7 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
                 Step("a", &["x=in"], &["y=out"]),
                 Step("b", &["x=other"], &["y=end"]),
             ],
-            ":7: ensemble_scheduling: step `b`: nothing makes `other`",
+            ":7: step `b`: input_map `x`: nothing makes `other`, expected one of in, ",
         ),
         (
             &[
@@ -218,7 +218,7 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
                 Step("a", &["x=in"], &["y=t"]),
                 Step("b", &["x=u"], &["y=u"]),
             ],
-            "steps wait for each other in a circle: b → b",
+            ":7: ensemble_scheduling: steps wait for each other in a circle: b → b",
         ),
         (
             &[Step("a", &["x=in"], &["y=in"])],
@@ -231,6 +231,10 @@ fn steps_that_do_not_fit_are_refused_by_model_field_and_expectation() {
         (
             &[Step("three", &["x=in"], &["y=out"])],
             ":3: input `in`: expected FP32 [3], which step `three` reads, found FP32 [4]",
+        ),
+        (
+            &[Step("a", &["x=typo"], &["y=out"])],
+            ":6: step `a`: input_map `x`: nothing makes `typo`, expected one of in, out",
         ),
         (
             &[Step("a", &["x=t"], &["y=t"])],

@@ -10,9 +10,11 @@ use crate::service::ModelDescription;
 pub(crate) use config::config;
 
 /// The extensions of the protocol that are served, as servers name them.
-pub(crate) const EXTENSIONS: [&str; 7] = [
+pub(crate) const EXTENSIONS: [&str; 9] = [
     "classification",
     "model_repository",
+    "model_repository(unload_dependents)",
+    "schedule_policy",
     "model_configuration",
     "system_shared_memory",
     "binary_tensor_data",

@@ -1,5 +1,7 @@
 //! Each call of the protocol but inference, and its answer.
 
+use std::fmt;
+
 use bytes::Bytes;
 use divisi::deployment::ModelOverride;
 use hyper::body::Incoming;
@@ -122,9 +124,12 @@ async fn read<T: Default + for<'de> Deserialize<'de>>(
     if body.bytes.is_empty() {
         return Ok((T::default(), body));
     }
-    let read = serde_json::from_slice(&body.bytes);
-    let malformed = |e| ServiceError::bad(format!("the request's JSON: {e}"));
-    let JsonObject(read) = read.map_err(malformed)?;
+    let mut json = serde_json::Deserializer::from_slice(&body.bytes);
+    // It names the field.
+    let read = serde_path_to_error::deserialize(&mut json);
+    let wrong = |e: &dyn fmt::Display| ServiceError::bad(format!("the request's JSON: {e}"));
+    let JsonObject(read) = read.map_err(|e| wrong(&e))?;
+    json.end().map_err(|e| wrong(&e))?;
     Ok((read, body))
 }
 

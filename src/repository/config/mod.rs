@@ -58,8 +58,9 @@ pub struct ModelConfig {
 }
 
 /// The lines of fields of a configuration; that of one that is not there is 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldLines {
+    pub(crate) name: usize,
     pub(crate) max_batch_size: usize,
     pub(crate) version_policy: usize,
     pub(crate) model_file: usize,
@@ -67,16 +68,20 @@ pub(crate) struct FieldLines {
     pub(crate) backend: usize,
     /// The field that names the platform or backend.
     pub(crate) backend_field: &'static str,
+    /// Those of the requests that are asked first.
+    pub(crate) warmup: Vec<usize>,
 }
 
 impl Default for FieldLines {
     fn default() -> Self {
         FieldLines {
+            name: 1,
             max_batch_size: 1,
             version_policy: 1,
             model_file: 1,
             backend: 1,
             backend_field: "backend",
+            warmup: Vec::new(),
         }
     }
 }

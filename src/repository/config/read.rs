@@ -57,8 +57,9 @@ impl ModelConfig {
 
 fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let mut unused = Vec::new();
-    let name = fields.text("name");
     let mut lines = FieldLines::default();
+    let name = fields.text("name");
+    lines.name = name.as_ref().map_or(lines.name, |name| name.line);
     let backend = backend(&mut fields, &mut lines);
     let max_batch_size = max_batch_size(&mut fields, &mut lines)?;
     let mut tensors = |name: &str| -> Result<Vec<TensorConfig>, TextFault> {
@@ -81,7 +82,7 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
         steps: steps(&mut fields, &mut unused)?,
         instances: instances(&mut fields, &mut unused)?,
         cached: cached(&mut fields),
-        warmup: warmup(&mut fields, &mut unused)?,
+        warmup: warmup(&mut fields, &mut lines, &mut unused)?,
         parameters: parameters(&mut fields, &mut unused),
         unused: Vec::new(),
         lines: FieldLines::default(),
@@ -280,9 +281,16 @@ fn cached(fields: &mut ConfigFields) -> bool {
     table.and_then(|mut table| table.flag("enable")) == Some(true)
 }
 
-fn warmup(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Result<Vec<Warmup>, TextFault> {
-    let tables = fields.messages("model_warmup").into_iter();
-    let warmup = tables.map(|table| warmup::warmup(table, unused));
+fn warmup(
+    fields: &mut ConfigFields,
+    lines: &mut FieldLines,
+    unused: &mut Vec<String>,
+) -> Result<Vec<Warmup>, TextFault> {
+    let tables = fields.messages("model_warmup");
+    lines.warmup = tables.iter().map(|table| table.line).collect();
+    let warmup = tables
+        .into_iter()
+        .map(|table| warmup::warmup(table, unused));
     warmup.collect()
 }
 

@@ -35,6 +35,14 @@ struct NamedStep<'g> {
     part: &'g PipelinePart,
 }
 
+impl NamedStep<'_> {
+    /// Whether the step of the pipeline called `name` is this one, or one of its ensemble's.
+    fn has(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&*self.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
 /// Puts an ensemble together.
 ///
 /// # Errors
@@ -44,6 +52,7 @@ pub(crate) fn assemble(graph: &EnsembleGraph<'_>) -> Result<(Assembled, ModelRow
     let steps = graph.named_steps()?;
     for step in &steps {
         graph.check_maps(step)?;
+        graph.check_reads(step)?;
     }
     let rows: Vec<(&str, ModelRows)> = steps.iter().map(|s| (&*s.name, s.model.batch)).collect();
     let batch = batch(graph.config, &rows).map_err(|(line, why)| graph.wrong(line, &why))?;
@@ -89,7 +98,12 @@ impl<'c> EnsembleGraph<'c> {
             return unmade;
         }
         let why = error.to_string();
-        let named = |step: &&NamedStep<'_>| why.contains(&format!("`{}`", step.name));
+        let named = |step: &&NamedStep<'_>| match error {
+            StepsFault::Pipeline(PipelineError::Cycle { steps }) => {
+                steps.iter().any(|of| step.has(of))
+            }
+            _ => why.contains(&format!("`{}`", step.name)),
+        };
         let line = steps.iter().find(named).map_or(1, |step| step.written.line);
         self.wrong(line, &format!("ensemble_scheduling: {why}"))
     }
@@ -164,6 +178,23 @@ impl<'c> EnsembleGraph<'c> {
                     "input_map: expected a tensor for `{}`, found none",
                     spec.name
                 );
+                Err(self.of_step(step.written, &step.name, &why))
+            }
+        }
+    }
+
+    /// Checks that each tensor that a step reads is an input of the ensemble, or made by some step.
+    fn check_reads(&self, step: &NamedStep<'_>) -> Result<(), LoadFault> {
+        let inputs = self.config.inputs.iter().map(|input| &*input.name);
+        let made = self.steps.iter().flat_map(|step| &step.outputs);
+        let known: Vec<&str> = inputs.chain(made.map(|(_, tensor)| &**tensor)).collect();
+        let mut read = step.written.inputs.iter();
+        match read.find(|(_, tensor)| !known.contains(&&**tensor)) {
+            None => Ok(()),
+            Some((own, tensor)) => {
+                let known = known.join(", ");
+                let why =
+                    format!("input_map `{own}`: nothing makes `{tensor}`, expected one of {known}");
                 Err(self.of_step(step.written, &step.name, &why))
             }
         }

@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
+use crate::ensemble::Ensemble;
 use crate::metrics::Reading;
+use crate::pipeline::StepRole;
 use crate::serving::answer::Answer;
 use crate::serving::events::EngineEvent;
 use crate::serving::flaws::{Detail, FlawKind, Flaws};
 
 use super::graph::PipelineRows;
-use super::promise::{Failure, Outcome, RulePanicked, caught};
+use super::promise::{Failure, NotFiniteMember, Outcome, RulePanicked, caught};
 use super::request::{LiveBatch, LiveFinished, LiveOwed, RequestData};
 use super::state::EngineState;
 
@@ -217,10 +219,12 @@ impl EngineState {
         let of_members = flaws(data);
         let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
         let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
-        let named: Vec<(String, usize)> = spoilt
-            .map(|(member, found)| {
-                let name = &data.served.ensemble.members[*member].name;
-                (name.clone(), found.not_finite as usize)
+        let ensemble = &data.served.ensemble;
+        let named: Vec<NotFiniteMember> = spoilt
+            .map(|(member, found)| NotFiniteMember {
+                name: ensemble.members[*member].name.clone(),
+                steps: other_steps(ensemble, *member),
+                samples: found.not_finite as usize,
             })
             .collect();
         (!named.is_empty()).then_some(Failure::NotFinite(named))
@@ -235,6 +239,18 @@ impl EngineState {
             member: self.ensemble.members[member].name.clone(),
             flaws: self.counters.flaws.of(member),
         });
+    }
+}
+
+/// Returns the names of the steps that a member does, or none where the only one is called as it is.
+fn other_steps(ensemble: &Ensemble, member: MemberIndex) -> Vec<String> {
+    let pipeline = ensemble.pipeline.iter();
+    let steps = pipeline.flat_map(|pipeline| pipeline.steps());
+    let own = steps.filter(|step| matches!(step.role, StepRole::Model(of) if of == member));
+    let names: Vec<String> = own.map(|step| step.name.clone()).collect();
+    match names == [ensemble.members[member].name.as_str()] {
+        true => Vec::new(),
+        false => names,
     }
 }
 

@@ -31,7 +31,7 @@ pub use faults::{DeviceFaults, FaultError};
 pub(crate) use locks::{DeploymentRank, Leaf, LoadRank, MachineRank, SharedLeaf};
 pub use pending::{Pending, Staged, SubmittedRequest};
 pub(crate) use promise::caught;
-pub use promise::{Failure, Outcome, Panicked, Reply, Settlements};
+pub use promise::{Failure, NotFiniteMember, Outcome, Panicked, Reply, Settlements};
 pub use request::Request;
 pub use reserve::{Reservation, ReserveError};
 pub use run_log::RunListener;

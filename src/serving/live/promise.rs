@@ -3,6 +3,7 @@
 //! where they must not take a thread of the engine with them.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,10 +60,20 @@ pub enum Failure {
     /// The request was dropped by a fault of the system's own.
     #[error("the system dropped the request; this is a fault of the system")]
     Dropped,
-    /// Members that vote answered NaN or infinities: their names, and for how many of the
-    /// request's samples.
+    /// Members that vote answered NaN or infinities.
     #[error("{}", not_finite(.0))]
-    NotFinite(Vec<(String, usize)>),
+    NotFinite(Vec<NotFiniteMember>),
+}
+
+/// A member that answered NaN or infinities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotFiniteMember {
+    /// Its name.
+    pub name: String,
+    /// The names of the steps that it does, where it does some that are called otherwise.
+    pub steps: Vec<String>,
+    /// The samples of the request that it answered so.
+    pub samples: usize,
 }
 
 impl Coded for Failure {
@@ -82,12 +93,33 @@ impl Coded for Failure {
     }
 }
 
-fn not_finite(members: &[(String, usize)]) -> String {
-    let words = members.iter().map(|(name, samples)| {
+fn not_finite(members: &[NotFiniteMember]) -> String {
+    let words: Vec<String> = members.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+impl fmt::Display for NotFiniteMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotFiniteMember {
+            name,
+            steps,
+            samples,
+        } = self;
+        match &steps[..] {
+            [] => write!(f, "member `{name}`")?,
+            [step] => write!(f, "step `{step}`, member `{name}`,")?,
+            steps => write!(
+                f,
+                "one of the steps `{}`, member `{name}`,",
+                steps.join("`, `")
+            )?,
+        }
         let plural = if *samples == 1 { "" } else { "s" };
-        format!("member `{name}` answered NaN or infinities for {samples} sample{plural}")
-    });
-    words.collect::<Vec<_>>().join("; ")
+        write!(
+            f,
+            " answered NaN or infinities for {samples} sample{plural}"
+        )
+    }
 }
 
 /// The end of a request, exactly once.

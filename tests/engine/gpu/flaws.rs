@@ -8,6 +8,7 @@ use divisi::serving::{Detail, Failure, FlawKind, Request};
 
 use super::Bed;
 use crate::common::set_combination;
+use crate::flaws::not_finite;
 use crate::spoilt::{BAD, GOOD, Spoilt};
 
 #[test]
@@ -24,7 +25,7 @@ fn nan_from_a_gpu_fails_its_request_and_names_the_member_under_every_rule() {
         };
         set_combination(&engine, combination).expect("suits");
         let outcome = engine.predict(Request::new(&values)).expect("let in");
-        let expected = Failure::NotFinite(vec![("spoilt".into(), 1)]);
+        let expected = Failure::NotFinite(vec![not_finite("spoilt", 1)]);
         assert_eq!(outcome, Err(expected), "{rule:?}");
         let request = Request::new(&values).detailed(Detail::Members);
         let answer = engine.predict(request).expect("let in").expect("marked");

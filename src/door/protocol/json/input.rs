@@ -81,8 +81,10 @@ impl<'de> Visitor<'de> for TensorsSeed<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
         let mut tensors = Vec::new();
-        let seed = |at| TensorSeed {
+        let seed = |at: usize| TensorSeed {
             reading: self.reading,
+            of: self.of,
+            number: at + 1,
             known: self.reading.types.get(at).copied(),
         };
         while let Some(tensor) = all.next_element_seed(seed(tensors.len()))? {
@@ -98,6 +100,10 @@ impl<'de> Visitor<'de> for TensorsSeed<'_, '_> {
 
 struct TensorSeed<'a, 'l> {
     reading: &'a JsonReading<'l>,
+    /// `inputs` or `outputs`.
+    of: &'static str,
+    /// Its place in that list, from 1 on.
+    number: usize,
     /// The type of its values, where it was found before.
     known: Option<DataType>,
 }
@@ -123,14 +129,11 @@ impl<'de> Visitor<'de> for TensorSeed<'_, '_> {
         while let Some(field) = fields.next_key()? {
             seen.note(field as usize, &TENSOR_FIELDS)?;
             match field {
-                TensorField::Name => tensor.name = fields.next_value()?,
-                TensorField::Datatype => tensor.data_type = Some(fields.next_value()?),
-                TensorField::Shape => tensor.shape = Some(fields.next_value_seed(ShapeSeed)?),
-                TensorField::Parameters => tensor.parameters = fields.next_value()?,
                 TensorField::Data => self.read_data(&mut tensor, &mut fields)?,
                 TensorField::Other => {
                     fields.next_value::<IgnoredAny>()?;
                 }
+                other => self.read_field(&mut tensor, other, &mut fields)?,
             }
         }
         match tensor.name.is_empty() {
@@ -141,6 +144,31 @@ impl<'de> Visitor<'de> for TensorSeed<'_, '_> {
 }
 
 impl TensorSeed<'_, '_> {
+    /// Reads a field other than the data.
+    fn read_field<'de, A: MapAccess<'de>>(
+        &self,
+        tensor: &mut JsonTensor,
+        field: TensorField,
+        fields: &mut A,
+    ) -> Result<(), A::Error> {
+        let read = match field {
+            TensorField::Name => fields.next_value().map(|name| tensor.name = name),
+            TensorField::Datatype => fields.next_value().map(|of| tensor.data_type = Some(of)),
+            TensorField::Shape => {
+                let shape = fields.next_value_seed(ShapeSeed);
+                shape.map(|shape| tensor.shape = Some(shape))
+            }
+            _ => fields.next_value().map(|all| tensor.parameters = all),
+        };
+        read.map_err(|e| {
+            let (number, field) = (self.number, TENSOR_FIELDS[field as usize]);
+            A::Error::custom(match &*tensor.name {
+                "" => format!("tensor {number} of `{}`: `{field}`: {e}", self.of),
+                name => format!("tensor `{name}`: `{field}`: {e}"),
+            })
+        })
+    }
+
     /// Reads the data of a tensor; passes over it where its type is not known yet.
     fn read_data<'de, A: MapAccess<'de>>(
         &self,
