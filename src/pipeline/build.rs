@@ -288,8 +288,12 @@ impl Builder {
     }
 
     fn finish(self, outputs: &[String]) -> Result<Pipeline, PipelineError> {
-        let mut answered = Vec::new();
+        let mut answered: Vec<PipelineOutput> = Vec::new();
         for name in outputs {
+            if answered.iter().any(|output| output.spec.name == *name) {
+                let output = name.clone();
+                return Err(PipelineError::OutputTwice { output });
+            }
             let KnownTensor { spec, source } = self.tensor("outputs", name)?;
             if let RowOrigin::Step(step) = source.origin
                 && let Some(by) = &self.partial[step.get()]

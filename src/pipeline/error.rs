@@ -92,6 +92,12 @@ pub enum PipelineError {
         /// Its type and shape.
         found: String,
     },
+    /// An output that is named twice.
+    #[error("outputs: `{output}` is there twice")]
+    OutputTwice {
+        /// The output.
+        output: String,
+    },
     /// An output that does not exist for all samples.
     #[error(
         "output `{output}` does not exist for samples that `{step}` leaves out: merge it with a \

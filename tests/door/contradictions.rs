@@ -173,3 +173,55 @@ fn a_model_that_is_not_loaded_is_unloaded_already() {
     assert!(served.infer("e", "in", 1).status >= 400);
     assert_eq!(served.infer("a", "x", 1).status, 200);
 }
+
+#[test]
+fn a_value_of_a_wrong_type_is_told_with_its_tensor_and_field() {
+    let server = TestServer::start();
+    let infer = "/v2/models/echo/infer";
+    let register = "/v2/systemsharedmemory/region/r/register";
+    let tensor = |fields: &str| format!(r#"{{"inputs": [{{"name": "x", {fields}}}]}}"#);
+    for (path, body, words) in [
+        (
+            infer,
+            tensor(r#""datatype": "INT32", "shape": "2""#),
+            "tensor `x`: `shape`: ",
+        ),
+        (
+            infer,
+            tensor(r#""datatype": 5, "shape": [2]"#),
+            "tensor `x`: `datatype`: ",
+        ),
+        (
+            infer,
+            tensor(r#""datatype": "INT33""#),
+            "tensor `x`: `datatype`: ",
+        ),
+        (
+            infer,
+            tensor(r#""parameters": []"#),
+            "tensor `x`: `parameters`: ",
+        ),
+        (
+            infer,
+            r#"{"inputs": [{"shape": [1], "name": 1}]}"#.into(),
+            "tensor 1 of `inputs`: `name`: ",
+        ),
+        (infer, r#"{"id": 7, "inputs": []}"#.into(), "`id`: "),
+        (
+            register,
+            r#"{"key": "/k", "offset": "x", "byte_size": 8}"#.into(),
+            "offset: ",
+        ),
+        (
+            "/v2/repository/index",
+            r#"{"ready": "yes"}"#.into(),
+            "ready: ",
+        ),
+    ] {
+        let refused = post(&server, path, &body);
+        assert_eq!(refused.status, 400, "{body}: {refused:?}");
+        let error = refused.error();
+        assert!(error.starts_with("the request's JSON: "), "{body}: {error}");
+        assert!(error.contains(words), "{body}: {error}");
+    }
+}

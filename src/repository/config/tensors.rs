@@ -52,8 +52,11 @@ impl TensorConfig {
             }
         };
         let labels = fields.text("label_filename").map(|file| file.value);
-        // A hint for the eyes: the dimensions say the rest.
-        fields.choice("format");
+        // A hint for clients that prepare images: the dimensions say the rest.
+        let format = fields.choice("format");
+        if format.is_some_and(|format| format.value != "FORMAT_NONE") {
+            unused.push(fields.named("format"));
+        }
         for usual in ["optional", "allow_ragged_batch", "is_shape_tensor"] {
             note_set(&mut fields, usual, unused);
         }

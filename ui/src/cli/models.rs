@@ -304,10 +304,15 @@ pub(super) fn open_all(
 /// Whether a folder is to be a repository in which there is no model yet: it is empty, or the command
 /// line says when its models are loaded.
 fn is_meant(path: &Path, control: &ModelControl) -> bool {
-    let mut files = std::fs::read_dir(path).into_iter().flatten();
-    let is_empty = path.is_dir() && files.next().is_none();
+    let is_empty = is_empty_folder(path);
     let has_manifest = ["ensemble.toml", "pipeline.toml"].map(|m| path.join(m).exists());
     is_empty || (path.is_dir() && control.is_set() && !has_manifest.contains(&true))
+}
+
+/// Whether there is a folder with nothing in it.
+pub(super) fn is_empty_folder(path: &Path) -> bool {
+    let mut files = std::fs::read_dir(path).into_iter().flatten();
+    path.is_dir() && files.next().is_none()
 }
 
 /// Returns the name of a folder, as that of what is in it.

@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use divisi::tensor::DataType;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::ServiceError;
 use crate::limits::ServerLimits;
@@ -181,6 +181,11 @@ impl<'de> DeserializeSeed<'de> for CallSeed<'_, '_> {
     }
 }
 
+/// Names the field of a value that cannot be read.
+fn of_field<E: Error>(field: &'static str) -> impl Fn(E) -> E {
+    move |why| E::custom(format_args!("`{field}`: {why}"))
+}
+
 impl<'de> Visitor<'de> for CallSeed<'_, '_> {
     type Value = JsonCall;
 
@@ -198,8 +203,10 @@ impl<'de> Visitor<'de> for CallSeed<'_, '_> {
         while let Some(field) = fields.next_key()? {
             seen.note(field as usize, &CALL_FIELDS)?;
             match field {
-                CallField::Id => call.id = fields.next_value()?,
-                CallField::Parameters => call.parameters = fields.next_value()?,
+                CallField::Id => call.id = fields.next_value().map_err(of_field("id"))?,
+                CallField::Parameters => {
+                    call.parameters = fields.next_value().map_err(of_field("parameters"))?;
+                }
                 CallField::Inputs => call.inputs = Some(fields.next_value_seed(tensors("inputs"))?),
                 CallField::Outputs => {
                     call.outputs = Some(fields.next_value_seed(tensors("outputs"))?);

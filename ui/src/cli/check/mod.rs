@@ -18,6 +18,7 @@ use divisi_repository::Repository;
 use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
+use super::models::is_empty_folder;
 use super::open::{OpenedEnsemble, open};
 use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
 use pipeline::PipelineSummary;
@@ -143,8 +144,9 @@ struct MemberSummary {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
-    if Repository::is_at(&args.target.ensemble) {
-        return repository::run(&args.target.ensemble, args.format);
+    let path = &args.target.ensemble;
+    if Repository::is_at(path) || is_empty_folder(path) {
+        return repository::run(path, args.format);
     }
     let opened = open(&args.target)?;
     for member in &opened.ensemble.members {

@@ -59,10 +59,15 @@ pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
 impl RepositoryReport {
     fn new(path: &Path, loaded: &LoadReport) -> Self {
         let models = loaded.models.iter();
+        let failures = loaded.failures.iter().map(FailureSummary::new);
+        let unpadded = loaded
+            .models
+            .iter()
+            .filter_map(|m| FailureSummary::of_padding(m));
         RepositoryReport {
             repository: path.display().to_string(),
+            failures: failures.chain(unpadded).collect(),
             models: models.map(|model| ModelSummary::new(model)).collect(),
-            failures: loaded.failures.iter().map(FailureSummary::new).collect(),
         }
     }
 
@@ -138,6 +143,17 @@ impl FailureSummary {
             version: failure.version,
             reason: failure.fault.to_string(),
         }
+    }
+
+    /// Returns why a model of samples of any length would not start, if it would not.
+    fn of_padding(model: &LoadedModel) -> Option<Self> {
+        let mut members = model.ensemble.members.iter();
+        let fault = members.find_map(|member| member.check_padding().err())?;
+        Some(FailureSummary {
+            name: model.name.clone(),
+            version: Some(model.version),
+            reason: fault.to_string(),
+        })
     }
 
     fn line(&self) -> String {
