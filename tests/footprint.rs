@@ -10,7 +10,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use divisi::compute::{CpuPredictor, Lowered, Predictor, footprint, host_rows};
+use divisi::compute::{CpuPredictor, Lowered, Predictor, footprint, host_rows, mapped_bytes};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Pool, Shape, Weights};
 
@@ -22,7 +22,7 @@ struct Counting;
 
 fn took(bytes: usize) {
     let now = LIVE.fetch_add(bytes, Relaxed) + bytes;
-    MOST.fetch_max(now, Relaxed);
+    MOST.fetch_max(now + mapped_bytes(), Relaxed);
 }
 
 // SAFETY: everything is handed on to the system's allocator.
@@ -51,11 +51,13 @@ static COUNTING: Counting = Counting;
 
 /// Returns the value that `make` returns, the bytes that it keeps, and the most that it held.
 fn watched<T>(make: impl FnOnce() -> T) -> (T, f64, f64) {
-    let before = LIVE.load(Relaxed);
+    let now = || LIVE.load(Relaxed) + mapped_bytes();
+    let before = now();
     MOST.store(before, Relaxed);
     let made = make();
-    let more = |bytes: &AtomicUsize| bytes.load(Relaxed) as f64 - before as f64;
-    (made, more(&LIVE), more(&MOST))
+    MOST.fetch_max(now(), Relaxed);
+    let more = |bytes: usize| bytes as f64 - before as f64;
+    (made, more(now()), more(MOST.load(Relaxed)))
 }
 
 /// Images so large that they go through the first layers a few at a time.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::config::{StepConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::ModelFolder;
-use crate::loaded::LoadedModel;
 
 /// The names of the values of outputs, by the outputs' names.
 pub type OutputLabels = Vec<(String, Arc<[String]>)>;
@@ -38,17 +37,17 @@ pub(crate) fn labels(
 
 /// Returns the names that the models of steps have for the values of an ensemble's outputs.
 pub(crate) fn of_steps<'s>(
-    steps: impl Iterator<Item = (&'s StepConfig, &'s LoadedModel)>,
+    steps: impl Iterator<Item = (&'s StepConfig, &'s OutputLabels)>,
     outputs: &[TensorConfig],
 ) -> OutputLabels {
     let is_output = |name: &String| outputs.iter().any(|output| output.name == *name);
-    let of_step = move |(step, model): (&'s StepConfig, &'s LoadedModel)| {
+    let of_step = move |(step, known): (&'s StepConfig, &'s OutputLabels)| {
         let made = step
             .outputs
             .iter()
             .filter(move |(_, tensor)| is_output(tensor));
         made.filter_map(move |(own, tensor)| {
-            let mut labels = model.labels.iter();
+            let mut labels = known.iter();
             let (_, names) = labels.find(|(output, _)| output == own)?;
             Some((tensor.clone(), Arc::clone(names)))
         })

@@ -240,7 +240,7 @@ fn ensemble(model: &DescribedModel<'_>, known: &KnownModels) -> Result<LoadedPar
     let mut uses: Vec<ModelVersion> = models.iter().map(|model| model.id()).collect();
     uses.sort_unstable();
     uses.dedup();
-    let each = steps.iter().zip(models.iter().map(AsRef::as_ref));
+    let each = steps.iter().zip(models.iter().map(|model| &model.labels));
     let labels = of_steps(each, &model.config.outputs);
     let (Assembled { ensemble, part }, batch) = steps::assemble(&EnsembleGraph {
         name: &model.name,

@@ -242,7 +242,7 @@ fn what_is_read_and_not_honoured_is_named() {
         ("runtime: \"r\"", &["runtime"]),
         (
             "input { name: \"x\" data_type: TYPE_FP32 dims: 1 format: FORMAT_NCHW optional: true allow_ragged_batch: false }",
-            &["input.optional"],
+            &["input.format", "input.optional"],
         ),
         (
             "dynamic_batching { preserve_ordering: true }",

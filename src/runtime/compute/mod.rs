@@ -38,7 +38,7 @@ use crate::network::LengthError;
 pub use costs::{Footprint, FootprintModel, footprint, work};
 pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
 pub use groups::{LengthCost, LengthGroup, length_groups};
-pub use kernels::{resize_planes, softmax_row};
+pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
 pub use planned::{PlannedCost, planned_steps};

@@ -5,6 +5,8 @@
 //! at once, whichever thread frees it. (The memory of BERT-base: 443 MiB planned, 505 by the
 //! allocator, which starts each at a segment or slice of its own.)
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use memmap2::MmapMut;
 
 use crate::compute::ComputeError;
@@ -26,7 +28,25 @@ pub(in crate::compute) struct Buffer {
 #[derive(Debug)]
 enum Memory {
     Allocated(Vec<f32>),
-    Mapped(MmapMut),
+    Mapped(Mapping),
+}
+
+/// Memory of the system.
+#[derive(Debug)]
+struct Mapping(MmapMut);
+
+/// The bytes of all mappings.
+static MAPPED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the bytes of all buffers that are mapped now, which no allocator knows of.
+pub fn mapped_bytes() -> usize {
+    MAPPED_BYTES.load(Ordering::Relaxed)
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        MAPPED_BYTES.fetch_sub(self.0.len(), Ordering::Relaxed);
+    }
 }
 
 impl Default for Memory {
@@ -58,7 +78,7 @@ impl Buffer {
     pub(crate) fn values(&self) -> &[f32] {
         let all = match &self.memory {
             Memory::Allocated(values) => values,
-            Memory::Mapped(bytes) => bytemuck::cast_slice(bytes),
+            Memory::Mapped(bytes) => bytemuck::cast_slice(&bytes.0),
         };
         &all[self.start..][..self.len]
     }
@@ -66,7 +86,7 @@ impl Buffer {
     pub(crate) fn values_mut(&mut self) -> &mut [f32] {
         let all = match &mut self.memory {
             Memory::Allocated(values) => values,
-            Memory::Mapped(bytes) => bytemuck::cast_slice_mut(bytes),
+            Memory::Mapped(bytes) => bytemuck::cast_slice_mut(&mut bytes.0),
         };
         &mut all[self.start..][..self.len]
     }
@@ -86,7 +106,8 @@ fn mapped(floats: usize) -> Option<Memory> {
     // Without huge pages it is slower, and right.
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
-    Some(Memory::Mapped(bytes))
+    MAPPED_BYTES.fetch_add(bytes.len(), Ordering::Relaxed);
+    Some(Memory::Mapped(Mapping(bytes)))
 }
 
 #[cfg(test)]

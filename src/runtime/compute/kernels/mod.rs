@@ -51,6 +51,7 @@ mod vector;
 mod winograd;
 
 pub(in crate::compute) use activations::activate_plainly;
+pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
 pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
