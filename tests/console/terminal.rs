@@ -96,8 +96,11 @@ impl Terminal {
         // Before the program can have changed them.
         let found = tcgetattr(&slave).expect("attributes");
         let end = || slave.try_clone().expect("a copy");
+        std::fs::create_dir_all(cache()).expect("a folder");
         let program = Command::new(env!("CARGO_BIN_EXE_divisi"))
             .args(arguments)
+            // Random keys write files where the program runs.
+            .current_dir(cache())
             .env("TERM", "xterm-256color")
             // What earlier searches found would end one at once.
             .env("XDG_CACHE_HOME", cache())
