@@ -48,6 +48,7 @@ impl ModelService for Echo {
             cached: true,
             queueing: None,
             composing: Vec::new(),
+            inner: Vec::new(),
             config: Arc::default(),
             steps: Vec::new(),
             devices: Vec::new(),

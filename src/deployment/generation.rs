@@ -13,6 +13,7 @@ use crate::ensemble::PolicyKind;
 use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 
 use super::DeploymentError;
+use super::observer::Observers;
 
 /// See the module's text.
 pub struct Generation {
@@ -113,19 +114,30 @@ pub(super) struct Retiring {
     hurried: Arc<AtomicBool>,
 }
 
-/// Ends a generation once its requests are answered, or soon once `hurried` is true.
-pub(super) fn retire(generation: Arc<Generation>, hurried: &Arc<AtomicBool>) -> Retiring {
-    let engine = Arc::clone(&generation.engine);
+impl Generation {
+    /// Ends once its requests are answered, or soon once `hurried` is true.
+    pub(super) fn end(&self, hurried: &AtomicBool, observers: &Observers) {
+        self.engine.retire(hurried);
+        observers.ended(self);
+    }
+}
+
+/// Ends a generation beside the one that follows.
+pub(super) fn retire(
+    generation: &Arc<Generation>,
+    hurried: &Arc<AtomicBool>,
+    observers: &Observers,
+) -> Retiring {
     let (alive, over) = channel::<()>();
-    let hurry = Arc::clone(hurried);
+    let (ending, hurry, told) = (generation.clone(), hurried.clone(), observers.clone());
     let work = move || {
         let _alive = alive;
-        generation.engine.retire(&hurry);
+        ending.end(&hurry, &told);
     };
     let thread = thread::Builder::new().name("retire".into()).spawn(work);
     if thread.is_err() {
         // Without a thread the caller waits itself.
-        engine.retire(hurried);
+        generation.end(hurried, observers);
     }
     Retiring {
         thread: thread.ok(),

@@ -13,6 +13,7 @@ mod cold;
 mod error;
 mod gap;
 mod generation;
+mod observer;
 mod place;
 mod plan;
 mod preview;
@@ -41,6 +42,8 @@ pub use error::DeploymentError;
 use gap::HandoverGap;
 pub use generation::Generation;
 use generation::Retiring;
+pub use observer::HandoverObserver;
+use observer::Observers;
 pub use plan::CataloguePlan;
 use plan::PastCatalogue;
 pub use preview::{CataloguePreview, MemoryChange};
@@ -74,6 +77,7 @@ pub struct Deployment {
     undoable: AtomicU8,
     /// Whether engines that end what they began are to hurry.
     leaving: Arc<AtomicBool>,
+    observers: Observers,
 }
 
 /// The bits of what can be undone and redone.
@@ -184,6 +188,7 @@ impl Deployment {
             notices: Leaf::new(read.notices),
             undoable: AtomicU8::new(0),
             leaving: Arc::default(),
+            observers: Observers::default(),
             changing: Ranked::new(wanted),
         };
         deployment.tell(&deployment.changing.lock());
@@ -292,6 +297,11 @@ impl Deployment {
         handover: Handover,
     ) -> Result<Applied, DeploymentError> {
         self.apply_to(&mut self.changing.lock(), plan, handover)
+    }
+
+    /// Tells `observer` of engines that are followed by others, from now on.
+    pub fn observe(&self, observer: Arc<dyn HandoverObserver>) {
+        self.observers.add(observer);
     }
 
     /// Whether a change can be undone.

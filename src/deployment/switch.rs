@@ -122,8 +122,9 @@ impl Deployment {
                     return Ok(Switched::Cold);
                 }
                 self.remark_on_wishes(&started, &before);
+                self.observers.retires(running);
                 *self.running.write() = Arc::new(started);
-                wanted.retiring = Some(retire(Arc::clone(running), &self.leaving));
+                wanted.retiring = Some(retire(running, &self.leaving, &self.observers));
                 Ok(Switched::To(Applied::default()))
             }
         }
@@ -168,7 +169,8 @@ impl Deployment {
         let ran = running.engine.setup();
         let waiting = self.gap.begin();
         let began = Instant::now();
-        running.engine.retire(&self.leaving);
+        self.observers.retires(running);
+        running.end(&self.leaving, &self.observers);
         let warm = |started: Generation| {
             let cold = warmup::warm_up(&started, &entries_of(running));
             let Some((name, reason)) = cold.iter().next() else {

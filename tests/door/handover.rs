@@ -24,7 +24,8 @@ use crate::client::ask;
 use crate::service::options;
 use crate::wait::wait_until;
 
-fn version(number: u64, answers: usize) -> NewEntry {
+/// A version of the model `a` that answers so many numbers.
+pub fn version(number: u64, answers: usize) -> NewEntry {
     network("a", number, answers)
 }
 
@@ -45,22 +46,25 @@ pub fn network(name: &str, number: u64, answers: usize) -> NewEntry {
 }
 
 /// A source of one version of one model.
-struct OneModel(Mutex<NewEntry>);
+pub struct OneModel(pub Mutex<NewEntry>);
 
 impl ModelSource for OneModel {
     fn names(&self) -> Vec<String> {
         vec!["a".into()]
     }
 
-    fn read(&self, _: ModelsToRead<'_>) -> ModelsRead {
+    fn read(&self, asked: ModelsToRead<'_>) -> ModelsRead {
+        let entry = self.0.lock().expect("no panic").clone();
+        let is_asked = asked.names.contains(&entry.name);
         ModelsRead {
-            entries: vec![self.0.lock().expect("no panic").clone()],
+            entries: is_asked.then_some(entry).into_iter().collect(),
             ..ModelsRead::default()
         }
     }
 }
 
-fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
+/// Serves what a source has.
+pub fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
     let host = Host {
         cores: vec![0],
         memory_bytes: 4 << 30,
@@ -71,7 +75,7 @@ fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
         options: EngineOptions::default(),
         matrix: None,
     };
-    let read = source.read(ModelsToRead::first(&BTreeSet::new()));
+    let read = source.read(ModelsToRead::first(&BTreeSet::from(["a".to_owned()])));
     let deployment = Deployment::start(Some(Arc::<OneModel>::clone(source)), read, start);
     let deployment = Arc::new(deployment.expect("starts"));
     let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));
@@ -81,7 +85,7 @@ fn serve(source: &Arc<OneModel>) -> (Arc<Deployment>, InferenceServer) {
 }
 
 /// Asks the model; returns how many numbers it answers.
-fn infer(address: SocketAddr) -> usize {
+pub fn infer(address: SocketAddr) -> usize {
     let json = answer(address);
     json["outputs"][0]["data"].as_array().map_or(0, Vec::len)
 }

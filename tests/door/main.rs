@@ -36,6 +36,7 @@ mod service;
 mod shared_memory;
 mod statistics;
 mod tls;
+mod totals;
 mod traces;
 mod users;
 #[path = "../support/wait.rs"]

@@ -8,6 +8,7 @@ mod inputs;
 mod instances;
 mod model;
 mod steps;
+mod totals;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ use crate::service::{
 
 use between::WaitingBetween;
 use model::{NotTaken, ServedModel};
+use totals::TotalsOfEngines;
 
 /// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
 /// that it answers, a network's its own.
@@ -39,6 +41,8 @@ struct FollowedModels {
     served: SharedLeaf<Arc<ServedModels>>,
     /// Requests that wait for the next engine.
     between: Arc<WaitingBetween>,
+    /// Counters of the engines.
+    totals: Arc<TotalsOfEngines>,
 }
 
 /// The models of one engine.
@@ -111,17 +115,21 @@ impl EnsembleService {
         EnsembleService(Arc::new(FollowedModels {
             deployment: None,
             between: Arc::default(),
+            totals: Arc::default(),
             served: SharedLeaf::new(Arc::new(ServedModels::new(0, engine, network))),
         }))
     }
 
     /// Serves what a deployment serves, now and later.
     pub fn of_deployment(deployment: Arc<Deployment>) -> Self {
+        let totals = Arc::<TotalsOfEngines>::default();
+        deployment.observe(Arc::<TotalsOfEngines>::clone(&totals));
         let running = deployment.running();
         let served = ServedModels::new(running.number, Arc::clone(&running.engine), false);
         EnsembleService(Arc::new(FollowedModels {
             deployment: Some(deployment),
             between: Arc::default(),
+            totals,
             served: SharedLeaf::new(Arc::new(served)),
         }))
     }
@@ -350,6 +358,9 @@ impl ModelService for EnsembleService {
     }
 
     fn gauges(&self) -> Vec<Gauge> {
-        gauges::of(&self.0.served().engine)
+        match &self.0.deployment {
+            Some(deployment) => self.0.totals.figures(|| deployment.running()),
+            None => gauges::of(&self.0.served().engine),
+        }
     }
 }

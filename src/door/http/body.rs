@@ -57,6 +57,10 @@ pub(super) struct HeldBody {
 /// The memory that is taken at first for a body of several pieces.
 const FIRST: usize = 64 << 10;
 
+/// By how much more than what has come memory grows at once. Of memory that nothing was written to, the
+/// system has given none yet; growing copies what has come.
+const GROWTH: usize = 16;
+
 /// Gathers the body of a request.
 ///
 /// # Errors
@@ -129,7 +133,7 @@ pub(super) fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), Service
 fn append(all: &mut BytesMut, first: &mut Bytes, piece: &Bytes, claimed: usize) {
     let has = all.len() + first.len() + piece.len();
     if all.capacity() < has {
-        let room = (4 * has).max(FIRST).min(claimed.max(has));
+        let room = (GROWTH * has).max(FIRST).min(claimed.max(has));
         all.reserve(room - all.len());
     }
     all.extend_from_slice(&std::mem::take(first));
