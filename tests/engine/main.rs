@@ -63,6 +63,7 @@ mod normalisation;
 mod npy;
 mod onnx;
 mod onnx_batches;
+mod onnx_quantised;
 mod owed;
 mod papers;
 mod papers_search;

@@ -31,10 +31,10 @@ struct TensorAnswers {
 
 /// The answers of ONNX Runtime.
 #[derive(Deserialize)]
-struct Answers {
-    input: Shape,
-    x: Vec<Vec<f32>>,
-    y: Vec<Vec<f32>>,
+pub(super) struct Answers {
+    pub(super) input: Shape,
+    pub(super) x: Vec<Vec<f32>>,
+    pub(super) y: Vec<Vec<f32>>,
 }
 
 fn folder() -> PathBuf {
@@ -49,7 +49,7 @@ pub(super) fn network(name: &str, shape: Option<Shape>) -> Result<OnnxNetwork, O
     OnnxModel::open(&file(name)).and_then(|model| model.network(shape))
 }
 
-fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
+pub(super) fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
     let lowered = Lowered::new(&network.graph, &network.weights).expect("lowers");
     let op = NetworkOp::new(Arc::new(lowered), rows.len(), None).expect("memory");
     let x = Tensor::from_vec(rows.concat(), (rows.len(), rows[0].len()), &Device::Cpu);

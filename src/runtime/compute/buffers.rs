@@ -134,13 +134,10 @@ impl ValueBuffers {
         let made_here = steps.iter().any(makes);
         made_here
             && steps.iter().all(|s| {
-                let makes = s.output == value && s.reads().any(inside);
-                let feeds = s.kernel != StepKernel::Concat
-                    && inside(s.output)
-                    && s.reads().any(|v| v == value);
+                let makes = s.output == value && s.reads_any(inside);
+                let feeds = s.kernel != StepKernel::Concat && inside(s.output) && s.takes(value);
                 // Strides may run across the ends of rows.
-                let strided =
-                    s.tensors.is_some() && s.reads().chain([s.output]).any(|v| v == value);
+                let strided = s.tensors.is_some() && (s.takes(value) || s.output == value);
                 // A nested concatenation moves in with its own inputs or not at all.
                 let carries = s.output == value
                     && s.kernel == StepKernel::Concat

@@ -77,6 +77,16 @@ impl FusedStep {
         self.inputs.iter().copied().chain(self.residual)
     }
 
+    /// Whether it reads a value of which something holds.
+    pub(super) fn reads_any(&self, is: impl Fn(ValueId) -> bool) -> bool {
+        self.inputs.iter().any(|&input| is(input)) || self.residual.is_some_and(is)
+    }
+
+    /// Whether it reads a value.
+    pub(super) fn takes(&self, value: ValueId) -> bool {
+        self.reads_any(|read| read == value)
+    }
+
     fn takes_epilogue(&self) -> bool {
         matches!(
             self.kernel,

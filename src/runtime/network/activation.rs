@@ -52,7 +52,20 @@ pub enum Activation {
     Softplus,
     /// `x · tanh(softplus(x))`.
     Mish,
+    /// `x` as the nearest of evenly spaced numbers that integers stand for:
+    /// `min(max(round(x / scale), least), most) · scale`, halves to even.
+    FakeQuantise {
+        /// The distance of the numbers.
+        scale: f32,
+        /// The integer of the least of them, from -65 535 to 0.
+        least: f32,
+        /// The integer of the largest of them, from 0 to 65 535.
+        most: f32,
+    },
 }
+
+/// The largest integer of [`Activation::FakeQuantise`]: one of 16 bits.
+const MOST_STEPS: f32 = u16::MAX as f32;
 
 impl Activation {
     /// PyTorch's hard sigmoid, `x / 6 + 1/2` between 0 and 1.
@@ -78,6 +91,7 @@ impl Activation {
             Activation::Tanh => "tanh",
             Activation::Softplus => "softplus",
             Activation::Mish => "mish",
+            Activation::FakeQuantise { .. } => "fake-quantise",
         }
     }
 
@@ -97,6 +111,14 @@ impl Activation {
             Activation::Elu { alpha } => finite("alpha", alpha),
             Activation::HardSigmoid { slope, shift } => {
                 finite("slope", slope).and_then(|()| finite("shift", shift))
+            }
+            Activation::FakeQuantise { scale, least, most } => {
+                finite("scale", scale.recip()).and_then(|()| finite("scale", scale))?;
+                let is_step = |n: f32| n.fract() == 0.0 && (0.0..=MOST_STEPS).contains(&n);
+                match is_step(-least) && is_step(most) {
+                    true => Ok(()),
+                    false => Err(OpError::Bounds { least, most }),
+                }
             }
             _ => Ok(()),
         }

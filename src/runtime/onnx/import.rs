@@ -226,7 +226,8 @@ impl<'a> PartialNetwork<'a> {
             return self.branch(node, holds != 0.0);
         }
         self.growth_is_bounded(node, &inputs)?;
-        if let Some(folded) = folded(node, &inputs) {
+        let quantised = self.quantised_constant(node, &inputs);
+        if let Some(folded) = quantised.or_else(|| folded(node, &inputs)) {
             let constants = folded.map_err(|fault| failed(node, fault))?;
             let made = constants.iter().map(|c| c.values.len()).sum();
             match (node.operator(), node.outputs().first()) {

@@ -16,6 +16,11 @@ impl<'a> Node<'a> {
         Node { proto, opset }
     }
 
+    /// Returns the node as an operator of version `opset` of its domain.
+    pub(super) fn as_of(self, opset: i64) -> Self {
+        Node { opset, ..self }
+    }
+
     /// Returns the operator's name, or `None` if it is not one of ONNX's own.
     pub(super) fn operator(&self) -> Option<&'a str> {
         let domain = self.proto.domain.as_deref().unwrap_or_default();

@@ -56,6 +56,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) types: HashMap<&'a str, i32>,
     /// The nodes that read each value, by position.
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
+    /// Values of integers that are held as the numbers which they stand for.
+    pub(super) numbers_held: HashSet<&'a str>,
     /// Nodes that became part of another one's operation.
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
@@ -102,6 +104,7 @@ impl<'a> PartialNetwork<'a> {
             values: HashMap::new(),
             types: HashMap::new(),
             readers,
+            numbers_held: HashSet::new(),
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
             repeated: HashMap::new(),

@@ -15,7 +15,7 @@ const RELATIVE: f64 = 2e-6;
 const ABSOLUTE: f64 = 1e-6;
 
 /// Every kind of activation.
-pub(super) const ALL: [Activation; 15] = [
+pub(super) const ALL: [Activation; 16] = [
     Activation::Relu,
     Activation::Relu6,
     Activation::Clip {
@@ -37,6 +37,12 @@ pub(super) const ALL: [Activation; 15] = [
     Activation::Tanh,
     Activation::Softplus,
     Activation::Mish,
+    // The quotients are exact.
+    Activation::FakeQuantise {
+        scale: 0.125,
+        least: -20.0,
+        most: 235.0,
+    },
 ];
 
 /// The formula in float64.
@@ -66,6 +72,10 @@ fn formula(activation: Activation, x: f64) -> f64 {
         Activation::Tanh => x.tanh(),
         Activation::Softplus => softplus(x),
         Activation::Mish => x * softplus(x).tanh(),
+        Activation::FakeQuantise { scale, least, most } => {
+            let steps = (x / f64::from(scale)).round_ties_even();
+            clamp(steps, least, most) * f64::from(scale)
+        }
     }
 }
 

@@ -1024,6 +1024,108 @@ def hostile():
     model("surplus", [node("Elu", ["one", "x"], "elu"), node("Mul", ["x", "elu"], "y")], [constant("one", np.float32(1))], (4,), 4)
 
 
+def grid(name, scale, zero=None, kind=np.uint8):
+    """A scale and a zero point."""
+    made = [constant(f"{name}.scale", np.asarray(scale, np.float32))]
+    return made + ([] if zero is None else [constant(f"{name}.zero", np.asarray(zero, kind))])
+
+
+def integers_of(array, scales, kind=np.int8):
+    """Weights as integers, a scale for each row."""
+    scaled = array / scales.reshape(-1, *[1] * (array.ndim - 1))
+    return np.clip(np.rint(scaled), -127, 127).astype(kind)
+
+
+def quantised_pairs():
+    """Integers that stand for numbers as ONNX Runtime's quantiser writes them: a pair of nodes at each value."""
+    w1, w2, w3 = values(16, 4, 3, 3), values(16, 16, 1, 1), values(5, 16)
+    scales = [np.abs(w.reshape(w.shape[0], -1)).max(1) / np.float32(127) for w in (w1, w2, w3)]
+    constants = [
+        constant("w1", integers_of(w1, scales[0])), constant("w1.scale", scales[0]),
+        constant("w1.zero", np.zeros(16, np.int8)),
+        # Weights of floats, as frameworks write them that train with rounding.
+        constant("w2", w2), constant("w2.scale", scales[1]), constant("w2.zero", np.zeros(16, np.int8)),
+        constant("w3", integers_of(w3, scales[2])), constant("w3.scale", scales[2]),
+        constant("b1", np.arange(16, dtype=np.int32) * 40), constant("b1.scale", scales[0] * np.float32(0.02)),
+        *grid("x", 0.02, 128), *grid("a", 0.03, 0), *grid("c", 0.05, 90), *grid("e", 0.0625, 120),
+        *grid("g", 0.03, 100), *grid("s", 1 / 256, -128, np.int8),
+    ]
+    def pair(of, to, name):
+        by = [f"{name}.scale", f"{name}.zero"]
+        return [node("QuantizeLinear", [of, *by], f"{to}.q"), node("DequantizeLinear", [f"{to}.q", *by], to)]
+
+    nodes = [
+        *pair("x", "x1", "x"),
+        node("DequantizeLinear", ["w1", "w1.scale", "w1.zero"], "w1.f", axis=0),
+        node("DequantizeLinear", ["b1", "b1.scale"], "b1.f", axis=0),
+        node("Conv", ["x1", "w1.f", "b1.f"], "a", pads=[1, 1, 1, 1]),
+        # A ReLU is in the clamp of the least integer.
+        *pair("a", "a1", "a"),
+        node("MaxPool", ["a1"], "b", kernel_shape=[2, 2], strides=[2, 2]),
+        node("QuantizeLinear", ["w2", "w2.scale", "w2.zero"], "w2.q", axis=0),
+        node("DequantizeLinear", ["w2.q", "w2.scale", "w2.zero"], "w2.f", axis=0),
+        node("Conv", ["b", "w2.f"], "c"),
+        *pair("c", "c1", "c"),
+        node("Add", ["c1", "b"], "d"),
+        *pair("d", "e", "e"),
+        node("GlobalAveragePool", ["e"], "f"),
+        *pair("f", "g", "g"),
+        node("Flatten", ["g"], "h"),
+        node("DequantizeLinear", ["w3", "w3.scale"], "w3.f", axis=0),
+        node("Gemm", ["h", "w3.f"], "i", transB=1),
+        node("Sigmoid", ["i"], "j"),
+        *pair("j", "y", "s"),
+    ]
+    answers_of("quantised_pairs", nodes, constants, (4, 8, 6), 5, opset=17)
+
+
+def quantised_operators():
+    """The same by operators of integers, some of which are ONNX Runtime's own, and integers passed on."""
+    w1, w2, w3 = values(16, 4, 3, 3), values(16, 16, 1, 1), values(5, 16)
+    scales = [np.abs(w.reshape(w.shape[0], -1)).max(1) / np.float32(127) for w in (w1, w2, w3)]
+    constants = [
+        constant("w1", integers_of(w1, scales[0])), constant("w1.scale", scales[0]),
+        constant("w2", integers_of(w2, scales[1])), constant("w2.scale", scales[1]),
+        constant("w3", integers_of(w3, scales[2])), constant("w3.scale", scales[2]),
+        constant("none", np.zeros(16, np.int8)), constant("no", np.zeros(5, np.int8)),
+        constant("b1", np.arange(16, dtype=np.int32) * 40), constant("b3", np.arange(5, dtype=np.int32) * 9),
+        *grid("x", 0.02, 128), *grid("a", 0.03, 0), *grid("c", 0.05, 90), *grid("e", 0.0625, 120),
+        *grid("g", 0.03, 100), *grid("i", 0.02, 110), *grid("s", 1 / 256, 0), *grid("t", 0.0625, 120),
+    ]
+    own = {"domain": "com.microsoft"}
+    by = lambda of, name: [of, f"{name}.scale", f"{name}.zero"]
+    to = lambda name: by(None, name)[1:]
+    nodes = [
+        node("QuantizeLinear", by("x", "x"), "x1"),
+        node("QLinearConv", [*by("x1", "x"), "w1", "w1.scale", "none", *to("a"), "b1"], "a", pads=[1, 1, 1, 1]),
+        node("MaxPool", ["a"], "b", kernel_shape=[2, 2], strides=[2, 2]),
+        node("QLinearConv", [*by("b", "a"), "w2", "w2.scale", "none", *to("c")], "c"),
+        node("QLinearAdd", [*by("c", "c"), *by("b", "a"), *to("e")], "d", **own),
+        node("QLinearMul", [*by("d", "e"), *by("c", "c"), *to("t")], "t", **own),
+        node("QLinearConcat", [*to("e"), *by("d", "e"), *by("t", "t")], "k", axis=1, **own),
+        node("QLinearGlobalAveragePool", [*by("k", "e"), *to("g")], "f", **own),
+        node("Flatten", ["f"], "h"),
+        node("Slice", ["h", "from", "until", "axes"], "l"),
+        node("QGemm", [*by("l", "g"), "w3", "w3.scale", "no", "b3", *to("i")], "i", transB=1, **own),
+        node("QLinearSigmoid", [*by("i", "i"), *to("s")], "j", **own),
+        node("DequantizeLinear", by("j", "s"), "y"),
+    ]
+    constants += [constant("from", np.array([8])), constant("until", np.array([24])), constant("axes", np.array([1]))]
+    answers_of("quantised_operators", nodes, constants, (4, 8, 6), 5, opset=17)
+
+
+def answers_of(name, nodes, constants, sample, answer, opset):
+    made = model(name, nodes, constants, sample, answer, opset)
+    loaded = onnx.load(made)
+    loaded.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(loaded, made)
+    session = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"])
+    x = values(3, *sample) * 3
+    y = session.run(["y"], {"x": x})[0]
+    written = {"input": list(sample), "x": x.reshape(3, -1).tolist(), "y": y.tolist()}
+    made.with_suffix(".json").write_text(json.dumps(written))
+
+
 image_of_today()
 image_of_before()
 vectors()
@@ -1069,3 +1171,5 @@ fourier()
 strides()
 behind()
 biased()
+quantised_pairs()
+quantised_operators()

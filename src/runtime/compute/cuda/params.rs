@@ -40,7 +40,13 @@ pub(super) const fn code(activation: Option<Activation>) -> (i32, f32, f32) {
         Some(Activation::Tanh) => (12, 0.0, 0.0),
         Some(Activation::Softplus) => (13, 0.0, 0.0),
         Some(Activation::Mish) => (14, 0.0, 0.0),
+        Some(Activation::FakeQuantise { scale, least, most }) => (15, scale, packed(least, most)),
     }
+}
+
+/// Returns the bits of two bounds, at most 65 535 below and above 0, as one number.
+const fn packed(least: f32, most: f32) -> f32 {
+    f32::from_bits(((-least) as u32) << 16 | most as u32 & 0xFFFF)
 }
 
 /// Rows whose addresses one launch carries.

@@ -4,7 +4,8 @@
 //! the many tile functions far longer; they pass over a tile's rows, or a pixel's, behind them.
 
 use super::functions::{
-    elu, gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, mish, sigmoid, silu, softplus, tanh,
+    elu, fake_quantise, gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, mish, sigmoid, silu,
+    softplus, tanh,
 };
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
@@ -168,6 +169,9 @@ unsafe fn run<V: Vector>(activation: Activation, rows: TileRows) {
             Activation::Tanh => each!(rows, x => tanh(x)),
             Activation::Softplus => each!(rows, x => softplus(x)),
             Activation::Mish => each!(rows, x => mish(x)),
+            Activation::FakeQuantise { scale, least, most } => {
+                each!(rows, x => fake_quantise(x, scale, [least, most]));
+            }
         }
     }
 }

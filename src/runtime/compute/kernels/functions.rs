@@ -194,6 +194,16 @@ pub(super) unsafe fn hard_sigmoid<V: Vector>(x: V, slope: f32, shift: f32) -> V 
 }
 
 #[inline(always)]
+pub(super) unsafe fn fake_quantise<V: Vector>(x: V, scale: f32, [least, most]: [f32; 2]) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        let (scale, rounding) = (V::splat(scale), V::splat(ROUNDING));
+        let steps = x.div(scale).at_least(least).at_most(most);
+        steps.add(rounding).sub(rounding).mul(scale)
+    }
+}
+
+#[inline(always)]
 pub(super) unsafe fn hard_swish<V: Vector>(x: V) -> V {
     // SAFETY: handed on.
     unsafe { x.mul(hard_sigmoid(x, 1.0 / 6.0, 0.5)) }

@@ -281,6 +281,13 @@ fn activated(activation: Activation, x: &Tensor) -> Result<Tensor> {
         Activation::Tanh => x.tanh(),
         Activation::Softplus => softplus(x),
         Activation::Mish => x * softplus(x)?.tanh()?,
+        Activation::FakeQuantise { scale, least, most } => {
+            let steps = x.broadcast_div(&Tensor::new(scale, x.device())?)?;
+            // Float32 has integers alone from 2²³ on.
+            let rounding = 1.5 * f64::from(1 << 23);
+            let rounded = steps.clamp(least, most)?.affine(1.0, rounding)?;
+            rounded.affine(1.0, -rounding)? * f64::from(scale)
+        }
     }
 }
 

@@ -46,6 +46,14 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
             place if place.axis == 0 => of.all_at(place),
             place => mixes(place.axis),
         },
+        _ if of
+            .node
+            .contrib()
+            .is_some_and(|own| own.starts_with("QLinear"))
+            && of.node.integer("axis") == Some(0) =>
+        {
+            mixes(0)
+        }
         _ if is_elementwise(operator) || of.node.contrib().is_some_and(is_elementwise) => {
             of.all_at(together(of)?)
         }
@@ -102,6 +110,11 @@ fn is_elementwise(operator: &str) -> bool {
                 | "BitwiseNot"
                 | "QuantizeLinear"
                 | "DequantizeLinear"
+                | "QLinearAdd"
+                | "QLinearMul"
+                | "QLinearSigmoid"
+                | "QLinearLeakyRelu"
+                | "QLinearWhere"
         )
 }
 
@@ -242,7 +255,14 @@ fn first_axis(of: &Followed<'_, '_>) -> FollowedAnswers {
         // More channels than the file has weights for.
         let weighed = matches!(
             of.node.operator(),
-            Some("Conv" | "ConvTranspose" | "BatchNormalization" | "InstanceNormalization")
+            Some(
+                "Conv"
+                    | "QLinearConv"
+                    | "ConvInteger"
+                    | "ConvTranspose"
+                    | "BatchNormalization"
+                    | "InstanceNormalization"
+            )
         );
         if place.axis == 1 && weighed {
             return Err(BatchFault::Single);

@@ -1,7 +1,7 @@
 //! Folded functions of numbers.
 
+use super::inputs::{FoldedConstant, input};
 use super::select::expanded;
-use super::{FoldedConstant, input};
 use crate::network::{Binary, Unary};
 use crate::onnx::error::NodeFault;
 use crate::onnx::kinds::answers_booleans;

@@ -1,7 +1,7 @@
 //! Folded nodes that make tensors out of shapes and numbers.
 
+use super::inputs::{FoldedConstant, input};
 use super::select::{expanded, indices, picked, strides};
-use super::{FoldedConstant, input};
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::shapes::{bounded, broadcast_dims, integers, sizes};

@@ -3,8 +3,10 @@
 
 mod elementwise;
 mod growth;
+mod inputs;
 mod made;
 mod norms;
+mod quantised;
 mod reduce;
 mod select;
 
@@ -16,14 +18,14 @@ use super::shapes::{
     integers, reshape_dims, reshape_kept, split_sizes, squeeze_dims, unsqueeze_dims,
 };
 use super::tensor::Constant;
+use inputs::{FoldedConstant, input};
 use select::{gathered, joined, picked, run, sliced, transposed};
 
 pub(super) use elementwise::by_zero;
 pub(super) use growth::growth;
 pub(super) use made::{eye, kept};
+pub(super) use quantised::{dequantised, quantised};
 pub(super) use select::{order, permuted, taken};
-
-type FoldedConstant = Result<Constant, NodeFault>;
 
 /// Returns the answers of a node from its constant inputs, or `None` if its operator is not
 /// folded.
@@ -40,11 +42,6 @@ pub(super) fn fold(
     }
     let values = values(node, inputs).or_else(|| arranged(node, inputs));
     Some(values?.map(|constant| vec![constant]))
-}
-
-fn input<'a>(inputs: &[Option<&'a Constant>], n: usize) -> Result<&'a Constant, NodeFault> {
-    let given = inputs.get(n).copied().flatten();
-    given.ok_or(NodeFault::NoInput(n))
 }
 
 /// Folds nodes that compute with values.
@@ -66,6 +63,7 @@ fn values(node: Node<'_>, inputs: &[Option<&Constant>]) -> Option<FoldedConstant
         "Where" => elementwise::chosen(inputs),
         "Clip" => input(0).and_then(|x| elementwise::clipped(x, node, inputs)),
         "CumSum" => input(0).and_then(|x| reduce::sums(x, input(1)?, node)),
+        "DequantizeLinear" => quantised::dequantised(node, inputs),
         "Range" => made::range(inputs),
         "ConstantOfShape" => input(0).and_then(|c| made::filled(c, node)),
         "NonZero" => input(0).map(made::nonzero),

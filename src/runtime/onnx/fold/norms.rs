@@ -1,6 +1,6 @@
 //! Folded batch norms: of weights that are standardised while a network is exported.
 
-use super::input;
+use super::inputs::input;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::tensor::{Constant, Values};

@@ -1,7 +1,8 @@
 //! Folded sums, means and extremes along axes.
 
+use super::axes;
+use super::inputs::FoldedConstant;
 use super::select::{indices, strides};
-use super::{FoldedConstant, axes};
 use crate::network::Reduction;
 use crate::onnx::error::NodeFault;
 use crate::onnx::node::{Node, axis};

@@ -121,7 +121,7 @@ pub(super) fn global_pool<'a>(
     inputs: &Inputs<'_>,
 ) -> Added {
     let x = network.input(node, inputs, 0)?;
-    let is_mean = node.operator() == Some("GlobalAveragePool");
+    let is_mean = node.operator() != Some("GlobalMaxPool");
     if is_mean
         && x.dims().len() == 4
         && let Some(image) = network.imaged(node, &x)?

@@ -27,7 +27,8 @@ enum Activation : int32_t {
     GELU_TANH = 11,
     TANH = 12,
     SOFTPLUS = 13,
-    MISH = 14
+    MISH = 14,
+    FAKE_QUANTISE = 15
 };
 
 // What `Map` computes, of none, one, two or three values.

@@ -29,6 +29,11 @@ static __device__ __noinline__ float curve(float x, Activation activation, float
         case TANH: return tanhf(x);
         case SOFTPLUS: return softplus(x);
         case MISH: return x * tanhf(softplus(x));
+        case FAKE_QUANTISE: {
+            unsigned bounds = __float_as_uint(second);
+            float least = -static_cast<float>(bounds >> 16), most = static_cast<float>(bounds & 0xFFFFu);
+            return rintf(clamped(__fdiv_rn(x, first), least, most)) * first;
+        }
         default: return x;
     }
 }

@@ -5,7 +5,7 @@ mod attention;
 mod norms;
 
 use super::inputs::{Added, Handler, HandlerOfMany, Inputs, unsupported};
-use super::{dense, windows};
+use super::{dense, quantised, windows};
 use crate::network::{Activation as Function, Binary, Op};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::fold::permuted;
@@ -21,6 +21,14 @@ pub(super) fn handler(operator: &str) -> Option<Handler> {
         "Gelu" | "BiasGelu" | "FastGelu" => gelu,
         "QuickGelu" => quick_gelu,
         "Attention" => attention::attention,
+        "QLinearAdd" => quantised::sum,
+        "QLinearMul" => quantised::multiplied,
+        "QLinearGlobalAveragePool" | "QLinearAveragePool" => quantised::pool,
+        "QLinearSigmoid" | "QLinearLeakyRelu" => quantised::function,
+        "QLinearSoftmax" => quantised::shares,
+        "QLinearConcat" => quantised::joined,
+        "QLinearWhere" => quantised::chosen,
+        "QGemm" => quantised::gemm,
         _ => return None,
     })
 }

@@ -1,0 +1,122 @@
+//! Folded conversions between numbers and the integers that stand for them.
+
+use super::inputs::{FoldedConstant, input};
+use crate::onnx::error::NodeFault;
+use crate::onnx::node::{Node, axis};
+use crate::onnx::tensor::{Constant, Values};
+
+/// Which scale and which zero each value of a tensor has.
+enum Spread {
+    /// There is one of them.
+    Single,
+    /// One for each position of an axis, whose positions are `inner` values apart.
+    Along { count: usize, inner: usize },
+    /// One for each block of an axis and each position of the others.
+    Blocks {
+        count: usize,
+        inner: usize,
+        size: usize,
+    },
+}
+
+impl Spread {
+    fn of(node: Node<'_>, dims: &[usize], scales: &Constant) -> Result<Self, NodeFault> {
+        let wrong = || {
+            let found = &scales.dims;
+            NodeFault::Shapes(format!("scales of {found:?} for values of {dims:?}"))
+        };
+        if scales.values.len() == 1 {
+            return Ok(Spread::Single);
+        }
+        let along = axis(node.integer("axis").unwrap_or(1), dims.len())?;
+        let (count, inner) = (dims[along], dims[along + 1..].iter().product());
+        if scales.dims == [count] {
+            return Ok(Spread::Along { count, inner });
+        }
+        let size = node.integer("block_size").unwrap_or(0).max(0) as usize;
+        let mut blocks = dims.to_vec();
+        blocks[along] = count.checked_div(size).ok_or_else(wrong)?;
+        match blocks[along] * size == count && blocks == scales.dims {
+            true => Ok(Spread::Blocks { count, inner, size }),
+            false => Err(wrong()),
+        }
+    }
+
+    /// Returns the scale of value `n`, by its position.
+    fn at(&self, n: usize) -> usize {
+        match *self {
+            Spread::Single => 0,
+            Spread::Along { count, inner } => n / inner % count,
+            Spread::Blocks { count, inner, size } => {
+                let (outer, block) = (n / (count * inner), n / inner % count / size);
+                (outer * (count / size) + block) * inner + n % inner
+            }
+        }
+    }
+}
+
+/// The scales of a node and its zeros, which are 0 where they are left out.
+struct Steps {
+    spread: Spread,
+    scales: Vec<f32>,
+    zeros: Vec<f32>,
+}
+
+impl Steps {
+    fn of(node: Node<'_>, inputs: &[Option<&Constant>]) -> Result<Self, NodeFault> {
+        let (x, scales) = (input(inputs, 0)?, input(inputs, 1)?);
+        let spread = Spread::of(node, &x.dims, scales)?;
+        let zeros = match inputs.get(2).copied().flatten() {
+            None => vec![0.0; scales.values.len()],
+            Some(zeros) if zeros.values.len() == scales.values.len() => zeros.to_floats(),
+            Some(zeros) => {
+                let (found, dims) = (&zeros.dims, &scales.dims);
+                let why = format!("zero points of {found:?} for scales of {dims:?}");
+                return Err(NodeFault::Shapes(why));
+            }
+        };
+        let scales = scales.to_floats();
+        Ok(Steps {
+            spread,
+            scales,
+            zeros,
+        })
+    }
+
+    /// Returns the scale and the zero of value `n`.
+    fn at(&self, n: usize) -> (f32, f32) {
+        let at = self.spread.at(n);
+        (self.scales[at], self.zeros[at])
+    }
+
+    fn each(&self, x: &Constant, of: impl Fn(f32, (f32, f32)) -> f32) -> Vec<f32> {
+        let values = x.to_floats().into_iter().enumerate();
+        values.map(|(n, value)| of(value, self.at(n))).collect()
+    }
+}
+
+/// Returns `(integer − zero) · scale`.
+pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
+    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs)?);
+    let values = steps.each(x, |value, (scale, zero)| (value - zero) * scale);
+    Ok(Constant {
+        dims: x.dims.clone(),
+        values: Values::Floats(values.into()),
+    })
+}
+
+/// Returns the integers from `least` to `most` that stand for numbers: `round(x / scale) + zero`.
+pub(in crate::onnx) fn quantised(
+    node: Node<'_>,
+    inputs: &[Option<&Constant>],
+    (least, most): (f32, f32),
+) -> FoldedConstant {
+    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs)?);
+    let values = steps.each(x, |value, (scale, zero)| {
+        ((value / scale).round_ties_even() + zero).clamp(least, most)
+    });
+    Ok(Constant {
+        dims: x.dims.clone(),
+        values: Values::Integers(values.into_iter().map(|v| v as i64).collect()),
+    })
+}

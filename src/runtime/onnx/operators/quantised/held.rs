@@ -1,0 +1,146 @@
+//! Values that stand for numbers by a scale and a zero point, and are computed as these numbers.
+//!
+//! Where all who read a quantised value take it back to numbers by its own scale and zero point, the
+//! integers are never made: the value is held as the numbers that they stand for.
+
+use crate::network::{Activation as Function, Op};
+use crate::onnx::activation::{Activation, Value};
+use crate::onnx::node::Node;
+use crate::onnx::operators::inputs::Added;
+use crate::onnx::partial::PartialNetwork;
+
+/// A scale and a zero point: an integer stands for `(integer − zero) · scale`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Quantisation {
+    scale: f32,
+    zero: f32,
+}
+
+/// The most values that are looked at to find who reads one.
+const MOST_FOLLOWED: usize = 64;
+
+/// Where a node reads integers: the first input that does, and how many further on the next one is. The
+/// scale and the zero point are the two inputs behind it.
+fn reads_integers(node: Node<'_>) -> Option<(usize, usize)> {
+    Some(match node.operator().or(node.contrib())? {
+        "DequantizeLinear" => (0, usize::MAX),
+        "QLinearConcat" => (2, 3),
+        "QLinearWhere" => (1, 3),
+        "QGemm" => (0, usize::MAX),
+        "QLinearConv" | "QLinearMatMul" | "QLinearAdd" | "QLinearMul" => (0, 3),
+        "QLinearGlobalAveragePool"
+        | "QLinearAveragePool"
+        | "QLinearSigmoid"
+        | "QLinearLeakyRelu"
+        | "QLinearSoftmax" => (0, usize::MAX),
+        _ => return None,
+    })
+}
+
+/// Whether a node answers some of the values of its first input, in any order.
+fn passes_on(node: Node<'_>) -> bool {
+    matches!(
+        node.operator(),
+        Some(
+            "MaxPool"
+                | "Identity"
+                | "Flatten"
+                | "Reshape"
+                | "Squeeze"
+                | "Unsqueeze"
+                | "Transpose"
+                | "Slice"
+                | "Split"
+                | "DepthToSpace"
+                | "SpaceToDepth"
+        )
+    )
+}
+
+impl<'a> PartialNetwork<'a> {
+    /// Returns the scale in input `at` of a node and the zero point behind it, or `None` if they are not
+    /// one constant each.
+    fn quantisation(&self, node: Node<'a>, at: usize) -> Option<Quantisation> {
+        let number = |n: usize| match self.value(node.inputs().get(n)?) {
+            Ok(Value::Constant(constant)) => constant.as_scalar(),
+            _ => None,
+        };
+        let is_left_out = node.inputs().get(at + 1).is_none_or(String::is_empty);
+        Some(Quantisation {
+            scale: number(at)?,
+            zero: if is_left_out { 0.0 } else { number(at + 1)? },
+        })
+    }
+
+    /// Returns the values that hold what the value `name` does, or `None` if somebody reads one of them
+    /// otherwise than by `by`.
+    fn held_by(&self, name: &'a str, by: Quantisation) -> Option<Vec<&'a str>> {
+        let mut held = vec![name];
+        let mut next = 0;
+        while let Some(&name) = held.get(next) {
+            next += 1;
+            if self.outputs.contains(&name) || next > MOST_FOLLOWED {
+                return None;
+            }
+            for reader in self.readers_of(name) {
+                match passes_on(reader) {
+                    true => held.extend(self.passed_on(reader, name)?),
+                    false => self.reads_by(reader, name, by).then_some(())?,
+                }
+            }
+        }
+        Some(held)
+    }
+
+    /// Returns the answers of a node that passes the value `name` on, or `None` if it reads it
+    /// otherwise, too.
+    fn passed_on(&self, reader: Node<'a>, name: &str) -> Option<impl Iterator<Item = &'a str>> {
+        let (first, others) = reader.inputs().split_first()?;
+        let is_only = first == name && !others.iter().any(|other| other == name);
+        let answers = reader.outputs().iter().map(String::as_str);
+        is_only.then(|| answers.filter(|answer| !answer.is_empty()))
+    }
+
+    /// Whether a node takes the value `name` back to numbers by `by` wherever it reads it.
+    fn reads_by(&self, reader: Node<'a>, name: &str, by: Quantisation) -> bool {
+        let Some((first, step)) = reads_integers(reader) else {
+            return false;
+        };
+        let inputs = reader.inputs().iter().enumerate();
+        let mut places = inputs.filter(|(_, input)| *input == name);
+        places.all(|(at, _)| {
+            let is_place = at >= first && (at - first).is_multiple_of(step);
+            is_place && self.quantisation(reader, at + 1) == Some(by)
+        })
+    }
+
+    /// Whether input `at` of a node is held as the numbers that its integers stand for.
+    pub(super) fn is_held_as_numbers(&self, node: Node<'a>, at: usize) -> bool {
+        let name = node.inputs().get(at);
+        name.is_some_and(|name| self.numbers_held.contains(name.as_str()))
+    }
+
+    /// Adds the answer of a node that quantises `x` by the scale in input `at` and the zero point behind
+    /// it, as numbers; `None` where somebody wants its integers.
+    pub(super) fn held_as_numbers(
+        &mut self,
+        node: Node<'a>,
+        x: &Activation,
+        at: usize,
+        (least, most): (f32, f32),
+    ) -> Option<Added> {
+        let by = self.quantisation(node, at)?;
+        let is_usual = by.scale.is_normal() && by.scale > 0.0 && by.scale.recip().is_normal();
+        if !is_usual || !(least..=most).contains(&by.zero) {
+            return None;
+        }
+        let held = self.held_by(node.outputs().first()?, by)?;
+        self.numbers_held.extend(held);
+        let function = Function::FakeQuantise {
+            scale: by.scale,
+            least: least - by.zero,
+            most: most - by.zero,
+        };
+        Some(self.each(node, Op::from(function), x))
+    }
+}

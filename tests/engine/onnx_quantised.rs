@@ -1,0 +1,42 @@
+//! Files of integers that stand for numbers, as quantisers write them.
+
+use std::fs;
+
+use divisi::compute::gpu::{Emulated, Precision};
+use divisi::network::{Activation, Op, TensorOp, Unary};
+
+use super::onnx::{Answers, answers, file, network};
+
+/// The scale of the answers: another kernel may round a number between two integers to the other one.
+const STEP: f32 = 1.0 / 256.0;
+
+#[test]
+fn integers_that_stand_for_numbers_answer_as_onnx_runtime_does() {
+    for name in ["quantised_pairs", "quantised_operators"] {
+        let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
+        let expected: Answers = serde_json::from_str(&text).expect("answers");
+        let network = network(&format!("{name}.onnx"), None).expect(name);
+        assert_eq!(network.graph.input(), expected.input, "{name}");
+        let theirs = expected.y.concat();
+        let emulated = Emulated::new(&network.graph, &network.weights, Precision::F32);
+        let on_gpu = emulated.answer(&expected.x.concat());
+        for ours in [answers(&network, &expected.x), on_gpu] {
+            let pairs = ours.iter().zip(&theirs);
+            let apart = pairs.clone().map(|(a, b)| (a - b).abs());
+            assert!(apart.clone().all(|d| d <= 1.01 * STEP), "{name}: {ours:?}");
+            let equal = apart.filter(|d| *d == 0.0).count();
+            assert!(2 * equal > theirs.len(), "{name}: {ours:?}");
+        }
+    }
+}
+
+#[test]
+fn values_that_all_readers_take_back_to_numbers_are_never_integers() {
+    for (name, values) in [("quantised_pairs", 6), ("quantised_operators", 9)] {
+        let graph = network(&format!("{name}.onnx"), None).expect(name).graph;
+        let count = |is: fn(&Op) -> bool| graph.nodes().iter().filter(|n| is(&n.op)).count();
+        let held = |op: &Op| matches!(op, Op::Activation(Activation::FakeQuantise { .. }));
+        let rounds = |op: &Op| matches!(op, Op::Tensor(TensorOp::Unary { kind: Unary::Round }));
+        assert_eq!([count(held), count(rounds)], [values, 0], "{name}");
+    }
+}
