@@ -60,7 +60,7 @@ pub(super) fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
 #[test]
 fn a_model_answers_as_onnx_runtime_does() {
     for name in [
-        "image", "before", "vectors", "gates", "last", "curves", "tied",
+        "image", "before", "vectors", "gates", "last", "curves", "tied", "singles", "tables",
     ] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: Answers = serde_json::from_str(&text).expect("answers");
@@ -249,6 +249,10 @@ fn a_small_file_that_asks_for_much_memory_is_refused_at_the_node_that_does() {
         ("columns_far", "Col2Im_c", "columns of [1, 1, 4]"),
         ("hollow", "tensor `w`", "[1099511627776, 0]"),
         ("hollow_far", "Expand_e", budget),
+        ("filled", "Neg_r", budget),
+        ("positions", "NonZero_r", budget),
+        ("ones", "ConstantOfShape_r", budget),
+        ("ranged", "Range_r", budget),
     ] {
         let error = network(&format!("{name}.onnx"), None).expect_err(name);
         let text = error.to_string();
@@ -566,4 +570,24 @@ fn a_member_names_an_output_of_its_file_or_is_told_which_there_are() {
         let error = read(network).expect_err(network);
         assert!(error.contains(expected), "{network}: {error}");
     }
+}
+
+#[test]
+fn a_file_that_is_cut_while_it_is_read_is_refused_as_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("encoder.onnx");
+    fs::copy(file("encoder.onnx"), &path).expect("copied");
+    let model = OnnxModel::open(&path).expect("encoder");
+    let network = model.network(None).expect("its weights stay in the file");
+    // Less than the page of the map that is read next.
+    let cut = fs::OpenOptions::new().write(true).open(&path);
+    cut.and_then(|file| file.set_len(16)).expect("is cut");
+    let lowered = Lowered::new(&network.graph, &network.weights);
+    drop(lowered.expect("what is gone is read as zeros"));
+    let text = network
+        .weights
+        .check()
+        .expect_err("it is another file")
+        .to_string();
+    assert!(text.contains("changed"), "{text}");
 }

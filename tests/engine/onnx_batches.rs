@@ -11,6 +11,14 @@ fn refused(name: &str) -> String {
 }
 
 #[test]
+fn batches_that_meet_on_two_axes_are_refused_in_either_order() {
+    for name in ["crossed", "crossed_back"] {
+        let text = refused(name);
+        assert!(text.contains("Sub_d") && text.contains("mix"), "{text}");
+    }
+}
+
+#[test]
 fn nodes_that_mix_the_samples_of_a_batch_are_named_all_at_once() {
     let text = refused("mixed");
     let mixing = [

@@ -167,6 +167,11 @@ impl Pool {
         };
         let missing = |side: usize| {
             let padded = side + 2 * self.padding;
+            // The only window may be larger than the image, by less than a stride.
+            let short = self.kernel.saturating_sub(padded);
+            if (1..self.stride).contains(&short) {
+                return short;
+            }
             let rest = padded.saturating_sub(self.kernel) % self.stride.max(1);
             // A window that begins behind the image and its padding before it is none.
             let begins = (padded + self.stride).saturating_sub(rest + self.kernel);

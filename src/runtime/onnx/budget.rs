@@ -12,8 +12,8 @@ const FREE: usize = 1 << 24;
 /// standardised.
 const FOR_EACH: usize = 8;
 
-/// Values that may be filled with one number, as files without weights do.
-const FILLED: usize = 1 << 28;
+/// Values that may be filled with one number, as files without weights do: VGG19 has 144 million.
+const FILLED: usize = 150 << 20;
 
 /// The values that may still be made.
 #[derive(Debug)]

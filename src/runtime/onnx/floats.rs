@@ -1,6 +1,7 @@
 //! The floats of a constant.
 
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use crate::network::EncodedValues;
 
@@ -10,14 +11,46 @@ use crate::network::EncodedValues;
 pub(super) enum Floats {
     Decoded(Vec<f32>),
     InFile(EncodedValues),
+    /// One number many times.
+    Filled(Arc<FilledFloats>),
+}
+
+/// Floats that are all the same number.
+#[derive(Debug)]
+pub(super) struct FilledFloats {
+    value: f32,
+    count: usize,
+    /// All of them, once somebody has read them.
+    kept: OnceLock<Vec<f32>>,
+}
+
+impl FilledFloats {
+    fn kept(&self) -> &[f32] {
+        self.kept.get_or_init(|| vec![self.value; self.count])
+    }
 }
 
 impl Floats {
+    /// Returns a number so many times.
+    pub(super) fn filled(value: f32, count: usize) -> Self {
+        let kept = OnceLock::new();
+        Floats::Filled(Arc::new(FilledFloats { value, count, kept }))
+    }
+
+    /// Returns the floats that are made once somebody reads them.
+    pub(super) fn unmade(&self) -> usize {
+        match self {
+            Floats::Filled(filled) if filled.kept.get().is_none() => filled.count,
+            _ => 0,
+        }
+    }
+
     /// Returns the number of floats.
     pub(super) fn len(&self) -> usize {
         match self {
             Floats::Decoded(values) => values.len(),
             Floats::InFile(values) => values.len(),
+            Floats::Filled(filled) => filled.count,
         }
     }
 
@@ -26,6 +59,7 @@ impl Floats {
         match self {
             Floats::Decoded(values) => are_finite(values),
             Floats::InFile(values) => values.are_finite(),
+            Floats::Filled(filled) => filled.value.is_finite(),
         }
     }
 }
@@ -37,6 +71,7 @@ impl Deref for Floats {
         match self {
             Floats::Decoded(values) => values,
             Floats::InFile(values) => values.kept(),
+            Floats::Filled(filled) => filled.kept(),
         }
     }
 }

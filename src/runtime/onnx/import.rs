@@ -14,6 +14,7 @@ use super::operators;
 use super::partial::{PartialNetwork, Refusal};
 use super::patterns::{Patterns, SpelledOut, Whole};
 use super::proto::{DimensionProto, ValueInfoProto};
+use super::tensor::{Constant, Values};
 use crate::network::{Graph, Shape, Unary, Weights};
 
 /// A network, its weights, and what it takes and answers.
@@ -263,7 +264,11 @@ impl<'a> PartialNetwork<'a> {
             return Ok(());
         }
         self.count_initialisers(node, inputs);
-        let growth = growth(node, inputs).and_then(|values| self.fold_budget.check(values));
+        let unmade = inputs.iter().flatten().map(unmade).sum();
+        let growth = growth(node, inputs).and_then(|values| {
+            self.fold_budget.check(values)?;
+            self.fold_budget.check(unmade)
+        });
         growth.map_err(|fault| failed(node, fault))
     }
 
@@ -341,5 +346,16 @@ impl<'a> PartialNetwork<'a> {
         }
         self.set(node, Vec::new());
         Ok(())
+    }
+}
+
+/// Returns the values of a constant that are made once somebody reads them.
+fn unmade(value: &Value) -> usize {
+    match value {
+        Value::Constant(Constant {
+            values: Values::Floats(floats),
+            ..
+        }) => floats.unmade(),
+        _ => 0,
     }
 }

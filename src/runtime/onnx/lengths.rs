@@ -62,16 +62,21 @@ impl OnnxModel {
         })
     }
 
-    /// Returns the lengths of samples of open inputs: up to 512, or what its tables allow. They
-    /// are padded to buckets where an input is called `attention_mask`, `input_mask` or `mask`.
+    /// Returns the lengths of samples of open inputs: up to `most`, or without it up to 512 or what
+    /// its tables allow. They are padded to buckets where an input is called `attention_mask`,
+    /// `input_mask` or `mask`.
     ///
     /// # Errors
-    /// There is a network of no length.
-    pub fn usual_lengths(&self, open: &OpenLengths) -> Result<Lengths, OnnxError> {
-        let most = match self.at_length(&open.inputs, USUAL, None) {
-            Ok(_) => USUAL,
-            Err(error) => match self.longest(open, USUAL) {
-                most @ 2.. => most,
+    /// There is a network of no length, or none of `most`.
+    pub fn usual_lengths(
+        &self,
+        open: &OpenLengths,
+        most: Option<usize>,
+    ) -> Result<Lengths, OnnxError> {
+        let most = match self.at_length(&open.inputs, most.unwrap_or(USUAL), None) {
+            Ok(_) => most.unwrap_or(USUAL),
+            Err(error) => match (most, self.longest(open, USUAL)) {
+                (None, longest @ 2..) => longest,
                 _ => return Err(error),
             },
         };
@@ -79,7 +84,7 @@ impl OnnxModel {
             Some(mask) => Lengths::padded(Lengths::usual_buckets(most), mask.clone()),
             None => Lengths::exact(most),
         };
-        // The largest is from 2 to 512.
+        // The largest is from 2 on.
         lengths.map_err(|_| OnnxError::Model(ModelFault::NoInputs))
     }
 

@@ -14,8 +14,8 @@ use crate::compute::weights;
 const RELATIVE: f64 = 2e-6;
 const ABSOLUTE: f64 = 1e-6;
 
-/// Every kind of activation.
-pub(super) const ALL: [Activation; 16] = [
+/// Every kind of activation that makes small differences no larger.
+pub(super) const ALL: [Activation; 15] = [
     Activation::Relu,
     Activation::Relu6,
     Activation::Clip {
@@ -37,13 +37,14 @@ pub(super) const ALL: [Activation; 16] = [
     Activation::Tanh,
     Activation::Softplus,
     Activation::Mish,
-    // The quotients are exact.
-    Activation::FakeQuantise {
-        scale: 0.125,
-        least: -20.0,
-        most: 235.0,
-    },
 ];
+
+/// One that makes some a whole step; the quotients are exact.
+const STEPS: Activation = Activation::FakeQuantise {
+    scale: 0.125,
+    least: -20.0,
+    most: 235.0,
+};
 
 /// The formula in float64.
 fn formula(activation: Activation, x: f64) -> f64 {
@@ -112,7 +113,7 @@ fn activations_follow_their_formulas() {
         0.0, -0.0, 88.0, 88.7, 88.73, 89.5, -87.3, -87.4, -103.9, -104.1,
     ];
     let all: Vec<f32> = small.chain(large).chain(tiny).chain(edges).collect();
-    for activation in ALL {
+    for activation in ALL.into_iter().chain([STEPS]) {
         check(activation, &all);
     }
 }
@@ -126,7 +127,7 @@ fn activations_of_what_is_not_finite_follow_their_formulas() {
         f32::MAX,
         f32::MIN,
     ];
-    for activation in ALL {
+    for activation in ALL.into_iter().chain([STEPS]) {
         // Among others in a vector, and alone at the end of one.
         for before in [0, 1, 3, 16] {
             let mut x = vec![0.25; before];
@@ -177,7 +178,7 @@ fn softmax_takes_logits_of_any_size() {
 proptest! {
     #[test]
     fn activations_of_any_numbers_follow_their_formulas(x in prop::collection::vec(any::<f32>(), 1..70)) {
-        for activation in ALL {
+        for activation in ALL.into_iter().chain([STEPS]) {
             check(activation, &x);
         }
     }

@@ -1024,6 +1024,65 @@ def hostile():
     model("surplus", [node("Elu", ["one", "x"], "elu"), node("Mul", ["x", "elu"], "y")], [constant("one", np.float32(1))], (4,), 4)
 
 
+def singles():
+    """Positions along an axis of one value, and pools with one window that is larger than the image."""
+    nodes = [
+        node("GlobalMaxPool", ["x"], "a"),
+        node("ArgMax", ["a"], "b", axis=2, keepdims=1),
+        node("Cast", ["b"], "c", to=FLOATS),
+        node("Hardmax", ["a"], "d", axis=3),
+        node("MaxPool", ["x"], "e", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
+        node("AveragePool", ["x"], "f", kernel_shape=[3, 3], strides=[3, 3], ceil_mode=1),
+        node("Concat", ["c", "d", "e", "f"], "g", axis=1),
+        node("Flatten", ["g"], "y"),
+    ]
+    asked(model("singles", nodes, [], (3, 2, 2), 12), (3, 2, 2))
+
+
+def tables():
+    """A table that is repeated for each sample, as DeBERTa's of relative positions; a product whose addend counts
+    nothing."""
+    constants = [constant("w", values(4, 4)), constant("t", values(2, 4, 3)), constant("o", values(4, 4)),
+                 constant("zero", np.int64(0)), constant("ones", np.array([1, 1])), constant("axes", np.array([0])),
+                 constant("each", np.array([-1, 1, 4])),
+                 constant("all", np.array([-1, 6])), constant("no", np.full((1, 6), np.inf, np.float32)),
+                 constant("v", values(6, 6))]
+    nodes = [
+        node("Concat", ["x", "x"], "twice", axis=1),
+        node("Reshape", ["twice", "each"], "q"),
+        # Its values are known, and no constant: a product of constants is not folded.
+        node("MatMul", ["o", "w"], "p"),
+        node("MatMul", ["p", "t"], "k"),
+        node("Shape", ["x"], "s"), node("Gather", ["s", "zero"], "n", axis=0), node("Unsqueeze", ["n", "axes"], "m"),
+        node("Concat", ["m", "ones"], "times", axis=0),
+        node("Tile", ["k", "times"], "ks"),
+        node("MatMul", ["q", "ks"], "r"),
+        node("Reshape", ["r", "all"], "u"),
+        node("Gemm", ["u", "v", "no"], "y", beta=0.0),
+    ]
+    asked(model("tables", nodes, constants, (4,), 6), (4,))
+
+
+def crossed():
+    """Batches that meet on two axes: of as many samples as the other axis has values, they would be mixed."""
+    for name, pair in [("crossed", ["x", "c"]), ("crossed_back", ["c", "x"])]:
+        nodes = [node("Unsqueeze", ["x", "axes"], "c"), node("Sub", pair, "d"), node("Flatten", ["d"], "y")]
+        model(name, nodes, [constant("axes", np.array([2]))], (4,), 16)
+
+
+def bombs():
+    """Small files that fill much memory before it can be seen that they do."""
+    end = [node("Cast", ["r"], "f", to=FLOATS), node("ReduceSum", ["f"], "s", keepdims=0), node("Add", ["x", "s"], "y")]
+    for name, nodes, sizes in [
+        ("filled", [node("ConstantOfShape", ["n"], "z"), node("Neg", ["z"], "r")], [2**27]),
+        ("positions", [node("ConstantOfShape", ["n"], "z"), node("NonZero", ["z"], "r")], [2**13, 2**14]),
+        ("ones", [node("ConstantOfShape", ["n"], "r", value=constant("v", np.array([1], np.int64)))], [2**28]),
+    ]:
+        model(name, nodes + end, [constant("n", np.array(sizes))], (4,), 4)
+    bounds = [constant("from", np.int64(0)), constant("to", np.int64(2**28)), constant("by", np.int64(1))]
+    model("ranged", [node("Range", ["from", "to", "by"], "r"), *end], bounds, (4,), 4)
+
+
 def grid(name, scale, zero=None, kind=np.uint8):
     """A scale and a zero point."""
     made = [constant(f"{name}.scale", np.asarray(scale, np.float32))]
@@ -1173,3 +1232,7 @@ behind()
 biased()
 quantised_pairs()
 quantised_operators()
+singles()
+tables()
+crossed()
+bombs()

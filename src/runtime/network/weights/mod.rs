@@ -9,6 +9,7 @@ mod foreign;
 mod naming;
 mod notes;
 mod operands;
+mod shrunk;
 mod source;
 mod synthetic;
 mod tensors;

@@ -6,9 +6,9 @@
 //!
 //! A mapping keeps the bytes of a file that is replaced by another of its name. It does not
 //! keep those of a file that is overwritten or truncated in place, so users of the weights
-//! call [`Map::check`] before and after. Two cases remain: a file that is truncated in the
-//! milliseconds in which it is read ends the process by a signal, and a file that is
-//! overwritten with as many bytes within one tick of the file system's clock goes unnoticed.
+//! call [`Map::check`] before and after; what a truncated file no longer has is read as zeros
+//! until then ([`ShrinkGuard`]). One case remains: a file that is overwritten with as many bytes
+//! within one tick of the file system's clock goes unnoticed.
 
 use std::fs::File;
 use std::io;
@@ -20,11 +20,14 @@ use std::time::SystemTime;
 use memmap2::{Mmap, UncheckedAdvice};
 
 use super::WeightsError;
+use super::shrunk::ShrinkGuard;
 use crate::reading;
 
 /// A mapped file, and its state when it was opened.
 #[derive(Debug)]
 pub(crate) struct Map {
+    // Dropped before the mapping, whose addresses it knows.
+    _guard: ShrinkGuard,
     map: Mmap,
     file: File,
     path: PathBuf,
@@ -60,6 +63,7 @@ impl Map {
         let path = path.to_owned();
         let looked_at = AtomicUsize::new(0);
         Ok(Map {
+            _guard: ShrinkGuard::of(&map),
             map,
             file,
             path,

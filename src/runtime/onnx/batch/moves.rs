@@ -231,7 +231,7 @@ fn expand(of: &Followed<'_, '_>) -> FollowedAnswers {
     let x = of.operand(0)?;
     let target = of.operand(1)?.of_all().ok_or(BatchFault::Single)?;
     let all = broadcast_dims(&x.all_dims(of.batch), &sizes(target)?)?;
-    repeated(of, &all)
+    repeated(of, &all, false)
 }
 
 fn tile(of: &Followed<'_, '_>) -> FollowedAnswers {
@@ -253,11 +253,12 @@ fn tile(of: &Followed<'_, '_>) -> FollowedAnswers {
             false => Err(depends()),
         };
     }
-    repeated(of, &all)
+    repeated(of, &all, true)
 }
 
-/// The place of a value that is repeated, perhaps for each sample.
-fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> FollowedAnswers {
+/// The place of a value that is repeated, perhaps for each sample: as a `whole`, or where it has a
+/// dimension of 1.
+fn repeated(of: &Followed<'_, '_>, all: &[usize], whole: bool) -> FollowedAnswers {
     let (x, answer) = (
         of.operand(0)?,
         of.answers.first().ok_or(BatchFault::Single)?,
@@ -271,7 +272,7 @@ fn repeated(of: &Followed<'_, '_>, all: &[usize]) -> FollowedAnswers {
             false => mixes(axis),
         };
     }
-    match own.is_none_or(|own| x.dims[own] == 1) {
+    match whole || own.is_none_or(|own| x.dims[own] == 1) {
         true => of.all_at(SamplePlace {
             axis,
             outer: 1,

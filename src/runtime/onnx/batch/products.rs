@@ -1,6 +1,6 @@
 //! Where products hold the samples of a batch.
 
-use super::followed::{BatchFault, Followed, FollowedAnswers, depends, mixes};
+use super::followed::{BatchFault, Followed, FollowedAnswers, FollowedOperand, depends, mixes};
 use super::place::SamplePlace;
 
 /// An axis of a factor, as the answer sees it.
@@ -110,6 +110,13 @@ pub(super) fn gemm(of: &Followed<'_, '_>) -> FollowedAnswers {
         .and_then(Option::as_ref)
         .map_or(2, |c| c.dims.len());
     let addend = factor(of, 2, |axis| AxisRole::Kept(axis + 2 - rank.min(2)))?;
+    // Rows of its own are those of samples, as many as there are.
+    let rows = of.operands.get(2).and_then(Option::as_ref);
+    let is_fixed =
+        |c: &FollowedOperand<'_>| c.batched.is_none() && c.dims.len() == 2 && c.dims[0] > 1;
+    if rows.is_some_and(is_fixed) && (left.is_some() || right.is_some()) {
+        return Err(BatchFault::Single);
+    }
     if let (None, None, Some((place, AxisRole::Kept(axis)))) = (left, right, addend) {
         return of.all_at(place.along(axis));
     }

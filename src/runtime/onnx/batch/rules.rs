@@ -143,15 +143,9 @@ pub(super) fn together(of: &Followed<'_, '_>) -> Result<SamplePlace, BatchFault>
     for operand in of.operands.iter().flatten() {
         let own = (place.axis + operand.dims.len()).checked_sub(rank);
         agrees(of, operand, place, own)?;
-        let size = own
-            .and_then(|axis| operand.dims.get(axis))
-            .copied()
-            .unwrap_or(1);
-        let other = operand.place().is_some_and(|p| raised(operand, p) != place);
-        match other {
-            true if size != place.outer * place.inner => return Err(BatchFault::Single),
-            true => return mixes(place.axis),
-            false => {}
+        // Of another size, it fits a batch of just as many samples, which it mixes.
+        if operand.place().is_some_and(|p| raised(operand, p) != place) {
+            return mixes(place.axis);
         }
     }
     Ok(place)

@@ -5,7 +5,7 @@ use crate::onnx::error::NodeFault;
 use crate::onnx::kinds;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::shapes::{broadcast_dims, sizes};
-use crate::onnx::tensor::Constant;
+use crate::onnx::tensor::{Constant, FLOATS};
 
 /// Returns the number of values that a node makes of constants, or 0 where its answer is no larger
 /// than an input.
@@ -43,9 +43,38 @@ pub(in crate::onnx) fn growth(
             (count(0) / own[along].max(1)).saturating_mul(count(1))
         }
         ("Where", _) => product(&broadcast(inputs)?),
+        ("EyeLike", _) => count(0),
+        // A position of each axis.
+        ("NonZero", _) => {
+            let rank = constant(0).map_or(0, |x| x.dims.len());
+            count(0).saturating_mul(rank.max(1))
+        }
+        ("Range", _) => steps([constant(0), constant(1), constant(2)]),
+        // Floats have a bound of their own.
+        ("ConstantOfShape", _) if !is_filled_with_floats(node) => match constant(0) {
+            Some(shape) => product(&sizes(shape)?),
+            None => 0,
+        },
         _ if kinds::binary(operator).is_some() => product(&broadcast(inputs)?),
         _ => 0,
     })
+}
+
+/// Whether `ConstantOfShape` makes floats.
+pub(in crate::onnx) fn is_filled_with_floats(node: Node<'_>) -> bool {
+    let value = node.attribute("value").and_then(|a| a.t.as_ref());
+    value.is_none_or(|tensor| tensor.data_type == Some(FLOATS))
+}
+
+/// Returns the values of a range from a start to a limit by a step.
+fn steps([start, limit, step]: [Option<&Constant>; 3]) -> usize {
+    let number = |of: Option<&Constant>| of.and_then(Constant::as_scalar).map_or(0.0, f64::from);
+    let steps = (number(limit) - number(start)) / number(step);
+    match steps.is_finite() {
+        true => steps.ceil().max(0.0) as usize,
+        // It is refused as a range that does not end.
+        false => 0,
+    }
 }
 
 /// Returns the dimensions that all constants are repeated to.

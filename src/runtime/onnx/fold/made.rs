@@ -3,6 +3,7 @@
 use super::inputs::{FoldedConstant, input};
 use super::select::{expanded, indices, picked, strides};
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::shapes::{bounded, broadcast_dims, integers, sizes};
 use crate::onnx::tensor::{Constant, Values};
@@ -17,9 +18,9 @@ pub(super) fn filled(shape: &Constant, node: Node<'_>) -> FoldedConstant {
     let value = value.map(|t| Constant::read(t, None, None)).transpose();
     let value = value.map_err(|why| NodeFault::Shapes(why.to_string()))?;
     let values = match value.map(|c| c.values) {
-        None => Values::Floats(vec![0.0; count].into()),
+        None => Values::Floats(Floats::filled(0.0, count)),
         Some(Values::Floats(v)) => {
-            Values::Floats(vec![v.first().copied().unwrap_or(0.0); count].into())
+            Values::Floats(Floats::filled(v.first().copied().unwrap_or(0.0), count))
         }
         Some(Values::Integers(v)) => Values::Integers(vec![v.first().copied().unwrap_or(0); count]),
         Some(Values::Booleans(v)) => {

@@ -1,5 +1,6 @@
 //! Functions of two numbers, repeated as in NumPy, of activations and constants.
 
+use super::elementwise::choice;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Dims, NodeId, Op, Shape, TensorOp, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
@@ -9,7 +10,15 @@ use crate::onnx::layout::{Layout, common, inserted};
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
-use crate::onnx::tensor::Constant;
+use crate::onnx::tensor::{Constant, Values};
+
+/// The number below which float32 holds all integers, 2²⁴: others are rounded to it or above.
+const MOST_EXACT: f32 = 16_777_216.0;
+
+/// Whether a function tells integers apart however large they are.
+fn is_quotient(kind: Binary) -> bool {
+    matches!(kind, Binary::Div | Binary::Mod)
+}
 
 /// Returns a function as it is for numbers of a type.
 fn exact(kind: Binary, numbers: NumberType) -> Binary {
@@ -41,6 +50,16 @@ impl<'a> PartialNetwork<'a> {
             {
                 Err(by_zero().into())
             }
+            (Value::Activation(x), b) if is_quotient(kind) && x.numbers == NumberType::Integers => {
+                let x = self.exact_integers(node, x)?;
+                match b {
+                    Value::Constant(c) => self.with(node, kind, &x, c, false),
+                    b => {
+                        let b = self.operand(node, b)?;
+                        self.pair(node, kind, &x, &b)
+                    }
+                }
+            }
             (Value::Activation(x), Value::Constant(c)) => self.with(node, kind, x, c, false),
             (Value::Constant(c), Value::Activation(x)) => self.with(node, kind, x, c, true),
             (a, b) => {
@@ -48,6 +67,21 @@ impl<'a> PartialNetwork<'a> {
                 self.pair(node, kind, &a, &b)
             }
         }
+    }
+
+    /// Makes integers NaN that float32 may not hold exactly: what a quotient leaves of them would be another
+    /// number, with which a table is looked up.
+    fn exact_integers(&mut self, node: Node<'a>, x: &Activation) -> Added {
+        let size = self.unary(node, Unary::Abs, x)?;
+        let size = size.typed(NumberType::Floats);
+        let is_large = self.by(node, Binary::GreaterOrEqual, &size, MOST_EXACT, false)?;
+        let nan = Constant {
+            dims: Vec::new(),
+            values: Values::Floats(vec![f32::NAN].into()),
+        };
+        let nan = self.operand(node, &nan.into())?;
+        let made = choice(self, node, [&is_large, &nan, x])?;
+        Ok(made.typed(x.numbers))
     }
 
     /// Adds a function of two activations.

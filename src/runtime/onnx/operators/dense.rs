@@ -143,6 +143,12 @@ pub(super) fn gemm<'a>(
     }
     let alpha = node.float("alpha").unwrap_or(1.0);
     let beta = node.float("beta").unwrap_or(1.0);
+    // Times 0, it is not looked at: it may be infinite.
+    let addend = inputs
+        .0
+        .get(2)
+        .and_then(Option::as_ref)
+        .filter(|_| beta != 0.0);
     if let (Value::Activation(x), Value::Constant(matrix)) = (a, b)
         && let Some(mut dense) = Dense::new(matrix, turned("transB"), alpha)
     {
@@ -151,7 +157,6 @@ pub(super) fn gemm<'a>(
         } else {
             x.clone()
         };
-        let addend = inputs.0.get(2).and_then(Option::as_ref);
         let row = addend.and_then(|c| row(c, dense.features, beta));
         let rest = addend.filter(|_| row.is_none());
         dense.bias = row;
@@ -165,13 +170,7 @@ pub(super) fn gemm<'a>(
     let (a, b) = (operand(a, "transA")?, operand(b, "transB")?);
     let made = network.product(node, &a, &b)?;
     let made = network.by(node, Binary::Mul, &made, alpha, false)?;
-    plus(
-        network,
-        node,
-        made,
-        inputs.0.get(2).and_then(Option::as_ref),
-        beta,
-    )
+    plus(network, node, made, addend, beta)
 }
 
 /// Returns a constant that is one value for each feature, or one for all, times `beta`.

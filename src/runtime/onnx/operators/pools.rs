@@ -91,9 +91,13 @@ fn windows(node: Node<'_>, sizes: &[usize]) -> Result<Vec<AxisWindow>, Refusal> 
             _ => {}
         }
         let padded = size + window.before + window.after;
-        let free = padded.checked_sub(window.reach()).ok_or_else(|| {
-            NodeFault::Shapes(format!("a window of {} over {padded}", window.reach()))
-        })?;
+        // The only window may be larger than the values, by less than a stride.
+        let short = window.reach().saturating_sub(padded);
+        if short > 0 && !(ceil && short < stride) {
+            let why = format!("a window of {} over {padded}", window.reach());
+            return Err(NodeFault::Shapes(why).into());
+        }
+        let free = padded.saturating_sub(window.reach());
         if window.count == 0 {
             window.count = match ceil {
                 true => free.div_ceil(stride) + 1,

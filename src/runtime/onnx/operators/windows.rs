@@ -165,6 +165,11 @@ fn pool(node: Node<'_>, [h, w]: [usize; 2]) -> Result<Pool, Refusal> {
     }
     let ceil = node.integer("ceil_mode") == Some(1);
     let overhang = |side: usize, end: usize| {
+        // The only window may be larger than the image, by less than a stride.
+        let short = height.saturating_sub(side + top + end);
+        if ceil && (1..stride).contains(&short) {
+            return end - top + short;
+        }
         let rest = (side + top + end).saturating_sub(height) % stride;
         let start = (side + top + end).saturating_sub(height) + stride - rest;
         // A window that would begin behind the image is none.

@@ -39,7 +39,8 @@ impl Reduce {
         output: Dims,
     ) -> Option<Self> {
         let last = (0..input.rank()).rev().find(|&axis| input.dims[axis] > 1);
-        let by_rows = last.is_some_and(|axis| !axes.contains(&axis));
+        let single = matches!(kind, Reduction::ArgMax | Reduction::ArgMin);
+        let by_rows = !single && last.is_some_and(|axis| !axes.contains(&axis));
         let count = axes.iter().map(|&axis| input.dims[axis]).product();
         let (from, from_samples) = operands.input(0, input)?;
         // Both walks see all axes; those of the other one have the size 1.

@@ -1,0 +1,161 @@
+//! Mapped files that become shorter than they were when they were mapped.
+//!
+//! Pages behind the new end are gone, and who reads them gets the signal `SIGBUS`, which ends the
+//! process. Here such a page is replaced by zeros, so that reading goes on: the file's length is
+//! another one then, and [`Map::check`](super::source::Map::check) refuses what was read.
+
+#![allow(
+    unsafe_code,
+    reason = "signals and mappings are interfaces of the system without a safe one"
+)]
+
+use std::mem::{self, MaybeUninit};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
+
+use libc::{c_int, c_void, siginfo_t};
+
+/// The addresses of a mapping. Without one, the start is [`FREE`], or [`TAKEN`] while it changes.
+struct MappedRange {
+    start: AtomicUsize,
+    end: AtomicUsize,
+}
+
+const FREE: usize = 0;
+const TAKEN: usize = 1;
+
+/// The most files whose mappings are known; others end the process as before.
+const MOST_FILES: usize = 1024;
+
+static RANGES: [MappedRange; MOST_FILES] = [const {
+    MappedRange {
+        start: AtomicUsize::new(FREE),
+        end: AtomicUsize::new(FREE),
+    }
+}; MOST_FILES];
+
+/// The handler before this one, and the size of a page.
+static BEFORE: OnceLock<(libc::sigaction, usize)> = OnceLock::new();
+
+/// A mapping whose pages are replaced by zeros once the file no longer has them, until this is dropped.
+#[derive(Debug)]
+pub(super) struct ShrinkGuard(Option<usize>);
+
+impl ShrinkGuard {
+    /// Guards the bytes of a mapping.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(install);
+        let mut ranges = RANGES.iter();
+        let is_taken = |range: &MappedRange| {
+            let taken =
+                range
+                    .start
+                    .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let at = ranges.position(is_taken);
+        if let Some(range) = at.and_then(|at| RANGES.get(at)) {
+            let start = bytes.as_ptr().addr();
+            range.end.store(start + bytes.len(), Ordering::Relaxed);
+            range.start.store(start, Ordering::Release);
+        }
+        ShrinkGuard(at)
+    }
+}
+
+impl Drop for ShrinkGuard {
+    fn drop(&mut self) {
+        if let Some(range) = self.0.and_then(|at| RANGES.get(at)) {
+            range.end.store(FREE, Ordering::Relaxed);
+            range.start.store(FREE, Ordering::Release);
+        }
+    }
+}
+
+/// Whether an address lies in a mapping that is guarded.
+fn is_guarded(address: usize) -> bool {
+    RANGES.iter().any(|range| {
+        let start = range.start.load(Ordering::Acquire);
+        start > TAKEN && (start..range.end.load(Ordering::Relaxed)).contains(&address)
+    })
+}
+
+fn install() {
+    // SAFETY: the actions are whole structures, zero where they are not set; the handler does
+    // nothing but what may be done while a signal is handled: it reads atomics, and calls `mmap`,
+    // `sigaction` and the handler before it.
+    unsafe {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
+            return;
+        }
+        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(0);
+        if page == 0 || BEFORE.set((before.assume_init(), page)).is_err() {
+            return;
+        }
+        let mut own: libc::sigaction = mem::zeroed();
+        let handler: unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = handle;
+        own.sa_sigaction = handler as usize;
+        own.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&raw mut own.sa_mask);
+        libc::sigaction(libc::SIGBUS, &raw const own, ptr::null_mut());
+    }
+}
+
+/// # Safety
+/// The system calls it, with the facts of the signal.
+unsafe extern "C" fn handle(signal: c_int, facts: *mut siginfo_t, context: *mut c_void) {
+    let Some((before, page)) = BEFORE.get() else {
+        return;
+    };
+    // SAFETY: the system hands over the facts of the signal, with the address that was read.
+    let address = unsafe { (*facts).si_addr() }.addr();
+    // SAFETY: the page belongs to a mapping that is there as long as it is guarded, of a file whose
+    // bytes it no longer has; it stays readable.
+    if is_guarded(address) && unsafe { zeros(address & !(page - 1), *page) } {
+        return;
+    }
+    // SAFETY: as the system called this.
+    unsafe { hand_on(before, (signal, facts, context)) }
+}
+
+/// Replaces a page by zeros, and returns whether that was done.
+///
+/// # Safety
+/// The page is mapped, and nobody depends on its bytes.
+unsafe fn zeros(page: usize, size: usize) -> bool {
+    let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let at = ptr::with_exposed_provenance_mut(page);
+    // SAFETY: handed on.
+    let made = unsafe { libc::mmap(at, size, libc::PROT_READ, flags, -1, 0) };
+    made != libc::MAP_FAILED
+}
+
+/// Has the handler before this one take a signal; without one the process ends by it.
+///
+/// # Safety
+/// The arguments are those that the system called a handler with.
+unsafe fn hand_on(
+    before: &libc::sigaction,
+    (signal, facts, context): (c_int, *mut siginfo_t, *mut c_void),
+) {
+    let handler = before.sa_sigaction;
+    // SAFETY: the handler is one that the system had, of the kind that its flags say. Set back to the
+    // default, the signal comes again once this returns.
+    unsafe {
+        match handler {
+            libc::SIG_DFL | libc::SIG_IGN => {
+                let mut usual: libc::sigaction = mem::zeroed();
+                usual.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &raw const usual, ptr::null_mut());
+            }
+            _ if before.sa_flags & libc::SA_SIGINFO != 0 => {
+                type Informed = unsafe extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+                mem::transmute::<usize, Informed>(handler)(signal, facts, context);
+            }
+            _ => mem::transmute::<usize, unsafe extern "C" fn(c_int)>(handler)(signal),
+        }
+    }
+}
