@@ -109,7 +109,7 @@ def wrong(model: onnx.ModelProto, answer: dict, expected: list[np.ndarray]) -> s
 def answered(path: Path, inputs: list[np.ndarray], expected: list[np.ndarray], asked) -> str | None:
     """Why a model does not answer as expected, or None. The first dimension may be the batch's."""
     why = answered_as(path, inputs, expected, asked, batch=False)
-    if why and "expected a batch of" in why:
+    if why and "along a first dimension" in why:
         return answered_as(path, inputs, expected, asked, batch=True)
     return why
 

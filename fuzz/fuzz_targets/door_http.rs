@@ -42,6 +42,7 @@ impl ModelService for Echo {
             },
             batch: Some(8),
             exactly: None,
+            one_sample: false,
             batch_sizes: Vec::new(),
             delay: std::time::Duration::ZERO,
             labels: Vec::new(),

@@ -59,6 +59,8 @@ pub struct Interface {
     pub network: bool,
     /// The first dimension of its tensors.
     pub batch: BatchDimension,
+    /// For its clients a request is one sample, whatever that dimension is.
+    pub one_sample: bool,
     /// The names of the values of outputs, by the outputs' names.
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Its answers are not kept for equal requests.

@@ -161,8 +161,9 @@ impl Deployment {
         read: ModelsRead,
         start: DeploymentStart,
     ) -> Result<Self, DeploymentError> {
-        let names = read.entries.iter().map(|entry| entry.name.clone());
-        let names = names.chain(read.failures.keys().cloned()).collect();
+        let names = read.entries.iter().map(|entry| &entry.name);
+        let names = names.chain(read.failures.keys()).cloned();
+        let names = read.asked.clone().unwrap_or_else(|| names.collect());
         let options = EngineOptions {
             epoch: start.options.epoch.or_else(|| Some(Instant::now())),
             ..start.options

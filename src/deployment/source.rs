@@ -141,6 +141,8 @@ impl ModelOverride {
 pub struct ModelsRead {
     /// Those that can be served.
     pub entries: Vec<NewEntry>,
+    /// The names by which models were asked for, at the start; `None` for all that were read.
+    pub asked: Option<BTreeSet<String>>,
     /// The others by name, with why they cannot.
     pub failures: BTreeMap<String, String>,
     /// Remarks for the operator, such as settings that mean nothing here.

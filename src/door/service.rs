@@ -71,6 +71,8 @@ pub struct ModelDescription {
     pub batch: Option<usize>,
     /// The samples that each request has, where that is always the same number.
     pub exactly: Option<usize>,
+    /// For its clients a request is one sample, whatever its tensors' first dimension is.
+    pub one_sample: bool,
     /// The names of the values of an output, by its name.
     pub labels: Vec<(String, Arc<[String]>)>,
     /// Whether its answers may be kept and given again to equal requests.

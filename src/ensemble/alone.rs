@@ -24,15 +24,19 @@ pub(super) fn is_network(path: &Path) -> bool {
 /// Returns the manifest of an ensemble whose only member is the network at `path`, calibrated
 /// by made-up samples. Its name is the file's, its classes are numbered, and its answers are what
 /// the network returns. A network that returns one number is no classifier. Where the file leaves
-/// dimensions open, they are those of `shape`; without it, one length varies.
+/// dimensions open, they are those of `shape`; without it, one length varies, up to `most`.
 ///
 /// # Errors
 /// The file is no network, does not take samples of `shape`, or leaves more than a length of its
 /// samples open.
-pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, OnnxError> {
+pub(super) fn manifest(
+    path: &Path,
+    shape: Option<Shape>,
+    most: Option<usize>,
+) -> Result<String, OnnxError> {
     let model = OnnxModel::open(path)?;
     let graph = match (model.open_lengths(), shape) {
-        (Some(open), None) => varying(model, &open)?,
+        (Some(open), None) => varying(model, &open, most)?,
         (open, _) => model.shaped(open.as_ref(), shape)?.graph,
     };
     let rows = (VALUES / graph.input().elements().max(1)).clamp(1, ROWS);
@@ -52,10 +56,10 @@ pub(super) fn manifest(path: &Path, shape: Option<Shape>) -> Result<String, Onnx
     ))
 }
 
-/// Returns the network for samples of the largest of its usual lengths, which are padded to buckets
+/// Returns the network for samples of the largest of its lengths, which are padded to buckets
 /// where that changes no answer.
-fn varying(model: OnnxModel, open: &OpenLengths) -> Result<Graph, OnnxError> {
-    let lengths = model.usual_lengths(open)?;
+fn varying(model: OnnxModel, open: &OpenLengths, most: Option<usize>) -> Result<Graph, OnnxError> {
+    let lengths = model.usual_lengths(open, most)?;
     let (network, made) = model.varying(open, lengths)?;
     let padded = check_padding(&network.graph, &network.weights, made.as_ref());
     Ok(match padded {

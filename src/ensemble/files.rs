@@ -26,6 +26,9 @@ pub enum Files {
         file: String,
         /// The shape of a sample, where the file leaves dimensions open.
         shape: Option<Shape>,
+        /// The length of the longest sample, where the file leaves a length open; `None` for the
+        /// usual one.
+        most_length: Option<usize>,
     },
     /// Files compiled into the program.
     Embedded {
@@ -66,6 +69,7 @@ impl Files {
                 folder,
                 file,
                 shape: None,
+                most_length: None,
             },
             manifest => Files::Folder { folder, manifest },
         }
@@ -80,6 +84,7 @@ impl Files {
                 folder,
                 file,
                 shape: Some(shape),
+                most_length: None,
             }),
             Files::Folder { .. } | Files::Embedded { .. } => None,
         }
@@ -142,10 +147,11 @@ impl Files {
             folder,
             file,
             shape,
+            most_length,
         } = self
             && file == name
         {
-            let made = manifest(&folder.join(file), *shape);
+            let made = manifest(&folder.join(file), *shape, *most_length);
             return made.map_err(|e| self.wrong(name, e.to_string()));
         }
         match self.path(name) {

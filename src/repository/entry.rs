@@ -39,7 +39,7 @@ fn told(model: &LoadedModel) -> EntryConfig {
 /// Returns the largest batch size that a configuration prefers, else that it allows, or `None` where it
 /// sets no bound.
 fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
-    let ModelRows::UpTo(most) = model.batch else {
+    let (ModelRows::UpTo(most) | ModelRows::Exactly(most)) = model.batch else {
         return None;
     };
     let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
@@ -48,6 +48,13 @@ fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
     offered
         .filter(|size| size.get() <= wanted.unwrap_or(most))
         .max()
+}
+
+/// Whether the configuration says that the first dimension is no batch's, although the network takes it as
+/// one.
+fn is_one_sample(model: &LoadedModel) -> bool {
+    let config = &model.config;
+    config.max_batch_size.unwrap_or(0) == 0 && !config.inputs.is_empty()
 }
 
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.
@@ -65,6 +72,7 @@ pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
                 ModelRows::UpTo(most) => BatchDimension::AtMost(most),
                 ModelRows::Open => BatchDimension::Any,
             },
+            one_sample: is_one_sample(model),
             labels: labels.cloned().collect(),
             uncached: !model.config.cached,
             non_finite: !matches!(model.source, ModelOrigin::Manifest(_)),

@@ -18,7 +18,7 @@ const MOST_MODELS: usize = 10_000;
 const MOST_TEXT: u64 = 1 << 20;
 
 /// The most characters of a model's name, as of a member's.
-const MOST_NAME: usize = 64;
+const MOST_NAME: usize = 255;
 
 /// A repository's folder, with the links to it resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use divisi::ensemble::{QueuePolicy, Queueing};
 use divisi::tensor::{DataType, TensorSpec};
 
+use crate::config::MOST_LENGTH_PARAMETER;
 use crate::loaded::LoadedModel;
 
 /// Returns the fields of a model that are set and not honoured: those of its own configuration, its
@@ -15,6 +16,7 @@ pub(crate) fn fields<'m>(
     let mut all = model.config.unused.clone();
     all.extend(doubles("input", &model.inputs()));
     all.extend(doubles("output", &model.outputs()));
+    all.extend(of_lengths(model));
     for used in used {
         let own = of_step(used).map(|field| format!("step `{}`: {field}", used.name));
         let new: Vec<String> = own.filter(|field| !all.contains(field)).collect();
@@ -31,6 +33,33 @@ fn doubles(side: &str, specs: &[TensorSpec]) -> Vec<String> {
         format!("{side} `{name}`: data_type: TYPE_FP64 is computed as TYPE_FP32")
     });
     each.collect()
+}
+
+/// Returns what a model for samples of any length does otherwise than its configuration says.
+fn of_lengths(model: &LoadedModel) -> Vec<String> {
+    let config = &model.config;
+    let Some(lengths) = model
+        .ensemble
+        .lengths
+        .as_ref()
+        .filter(|_| model.part.is_none())
+    else {
+        return Vec::new();
+    };
+    let is_named = |name: &String| config.outputs.iter().any(|output| output.name == *name);
+    let outputs = model.outputs().into_iter().map(|spec| spec.name);
+    let unnamed = outputs.filter(|name| !config.outputs.is_empty() && !is_named(name));
+    let mut all: Vec<String> = unnamed
+        .map(|name| format!("output: `{name}` is offered, too"))
+        .collect();
+    if !config.inputs.is_empty() && config.parameter(MOST_LENGTH_PARAMETER).is_none() {
+        let most = lengths.most();
+        all.push(format!(
+            "input.dims: -1 is a length of at most {most}; the parameter \
+             `{MOST_LENGTH_PARAMETER}` says another bound"
+        ));
+    }
+    all
 }
 
 /// Returns the fields of a model that requests of an ensemble over it pass by.

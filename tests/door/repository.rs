@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsToRead};
+use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::device::{Devices, Host};
 use divisi::serving::EngineOptions;
 use divisi_door::ensemble::EnsembleService;
@@ -79,8 +79,11 @@ impl Models {
         names: Vec<String>,
         with_files: bool,
     ) -> Served {
-        let names = names.into_iter().collect();
-        let read = source.read(ModelsToRead::first(&names));
+        let names: std::collections::BTreeSet<String> = names.into_iter().collect();
+        let read = ModelsRead {
+            asked: Some(names.clone()),
+            ..source.read(ModelsToRead::first(&names))
+        };
         let start = DeploymentStart {
             name: "models".into(),
             devices: Devices::default_of(&Host {
@@ -458,4 +461,32 @@ fn a_model_is_loaded_from_files_that_its_client_brings() {
         "{refused:?}"
     );
     assert_eq!(served.infer("a", "x", 3).status, 200);
+}
+
+#[test]
+fn what_an_ensemble_brought_at_the_start_goes_with_its_dependents() {
+    let models = chain();
+    let served = models.source();
+    let served = models.serve_of(served, vec!["e".into()], false);
+    assert_eq!(served.get("/v2/models/a/ready").status, 200);
+    assert_eq!(served.unload("e", true).status, 200);
+    for model in ["e", "a", "b"] {
+        assert_ne!(served.get(&format!("/v2/models/{model}/ready")).status, 200);
+    }
+}
+
+#[test]
+fn a_model_without_a_batch_takes_one_sample_a_request() {
+    let config = "max_batch_size: 0\ninput { name: \"x\" data_type: TYPE_FP32 dims: [ 2, 4 ] }\n\
+                  output { name: \"y\" data_type: TYPE_FP32 dims: [ 2, 4 ] }";
+    let served = Models::new().network("m", config).serve(false);
+    assert_eq!(served.infer("m", "x", 2).status, 200);
+    let body = json!({
+        "inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 4],
+            "data": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]}],
+        "outputs": [{"name": "y", "parameters": {"classification": 3}}],
+    });
+    let output = served.post("/v2/models/m/infer", &body).json()["outputs"][0].clone();
+    assert_eq!(output["shape"], json!([3]), "of the whole tensor: {output}");
+    assert_eq!(served.counts("m"), [2, 2, 2]);
 }

@@ -71,6 +71,7 @@ impl ModelService for Echo {
             },
             batch: Some(64),
             exactly: None,
+            one_sample: false,
             labels: vec![("x".into(), labels)],
             cached: model.name != "slow",
             batch_sizes: vec![1, 4],

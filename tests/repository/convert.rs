@@ -174,14 +174,14 @@ fn a_reshaped_chain_that_manifests_cannot_say_is_left_out() {
              input { name: \"x\" data_type: TYPE_FP32 dims: [ 2, 2 ] reshape { shape: 4 } }\n\
              output { name: \"y\" data_type: TYPE_FP32 dims: 4 }",
     );
-    let out = Written::new();
-    let converted = to_manifests(&written.open(), out.path(), NetworkFiles::Named);
-    let left = converted.expect("converted").left_out;
-    assert!(
-        left[0].starts_with("a: ") && left[0].contains("expected FP32 [4]"),
-        "{left:?}"
-    );
-    assert!(!out.path().join("a/pipeline.toml").exists());
+    for files in [NetworkFiles::Named, NetworkFiles::Copied] {
+        let out = Written::new();
+        let converted = to_manifests(&written.open(), out.path(), files).expect("converted");
+        let expected = "a: step `a`: `x`: reshape: a manifest has no such key";
+        assert_eq!(converted.left_out, [expected]);
+        assert!(converted.written.is_empty(), "{:?}", converted.written);
+        assert!(!out.path().join("a").exists());
+    }
 }
 
 #[test]

@@ -158,6 +158,60 @@ fn lengths_that_vary_may_be_said_too() {
     assert!(model.answers_itself());
 }
 
+/// The configuration of `lengths.onnx` without a batch, with more of it.
+fn lengths(more: &str) -> Written {
+    let input =
+        |name: &str| format!("{{ name: \"{name}\" data_type: TYPE_INT64 dims: [ 1, -1 ] }}");
+    let inputs = ["ids", "attention_mask", "types"].map(input).join(", ");
+    let written = Written::new();
+    written.network("m", "lengths.onnx").config(
+        "m",
+        &format!("max_batch_size: 0\ninput [ {inputs} ]\n{more}"),
+    );
+    written
+}
+
+#[test]
+fn samples_of_any_length_may_come_one_at_a_time() {
+    let output = "output { name: \"pooled\" data_type: TYPE_FP32 dims: [ 1, 8 ] }";
+    let model = lengths(output).single();
+    assert_eq!(model.batch, ModelRows::Exactly(1));
+    let expected = [
+        "output: `attended` is offered, too",
+        "input.dims: -1 is a length of at most 16; the parameter `most_length` says another bound",
+    ];
+    assert_eq!(model.not_honoured, expected);
+}
+
+#[test]
+fn the_longest_sample_is_said_by_a_parameter() {
+    let most = |text: &str| {
+        format!("parameters {{ key: \"most_length\" value {{ string_value: \"{text}\" }} }}")
+    };
+    let model = lengths(&most("12")).single();
+    let known = model
+        .ensemble
+        .lengths
+        .as_ref()
+        .map(|lengths| lengths.most());
+    assert_eq!(known, Some(12));
+    assert!(model.not_honoured.is_empty(), "{:?}", model.not_honoured);
+    for wrong in ["1", "many", ""] {
+        let failure = lengths(&most(wrong)).failure("m");
+        let said = format!("parameters.most_length: expected a length, found `{wrong}`");
+        assert!(failure.contains(&said), "{failure}");
+    }
+}
+
+#[test]
+fn samples_of_any_length_keep_their_dimensions() {
+    let output =
+        "output { name: \"pooled\" data_type: TYPE_FP32 dims: 8 reshape { shape: [ 1, 8 ] } }";
+    let failure = lengths(output).failure("m");
+    let said = "output `pooled`: reshape: expected none where a length varies";
+    assert!(failure.contains(said), "{failure}");
+}
+
 #[test]
 fn a_model_whose_values_lie_beside_it_may_be_a_folder() {
     let written = Written::new();
@@ -243,7 +297,7 @@ fn tensors_that_are_not_the_models_are_refused_by_line_name_and_expectation() {
         ),
         (
             two(8, "[ -1, 6 ]", output),
-            "m/config.pbtxt:4: input.dims: several dimensions vary",
+            "m/config.pbtxt:4: input.dims: at most one length may vary",
         ),
         (
             two(8, "[ 4, 6 ]", &named("w")),

@@ -83,6 +83,7 @@ impl ServedModel {
                 BatchDimension::Exactly(size) => Some(size),
                 BatchDimension::Any | BatchDimension::AtMost(_) | BatchDimension::None => None,
             },
+            one_sample: interface.one_sample,
             labels,
             cached: !interface.uncached && !has_quorum(ensemble),
             batch_sizes: ensemble.batch_sizes.iter().map(|size| size.get()).collect(),
@@ -195,10 +196,14 @@ impl ServedModel {
             if single {
                 outputs.iter_mut().for_each(without_batch);
             }
+            let samples = match model.one_sample {
+                true => 1,
+                false => answer.len() as u64,
+            };
             Ok(InferenceAnswer {
                 model,
                 outputs,
-                samples: answer.len() as u64,
+                samples,
                 times: times(&answer),
                 parameters: parameters(answer.missing()),
                 runs: answer.runs().to_vec(),

@@ -329,7 +329,8 @@ fn written(
     let NamedTensor { name, mut tensor } = output;
     if let Some(most) = wanted.classes {
         let labels = model.labels_of(&name).map(|labels| &labels[..]);
-        tensor = classified(&name, &tensor, most, model.batch.is_some(), labels)?;
+        let batched = model.batch.is_some() && !model.one_sample;
+        tensor = classified(&name, &tensor, most, batched, labels)?;
     }
     let place = match (&wanted.region, region) {
         (Some(part), Some(region)) => {

@@ -21,6 +21,9 @@ pub use tensors::TensorConfig;
 /// The parameter that names the network of a file of weights.
 pub(crate) const NETWORK_PARAMETER: &str = "network";
 
+/// The parameter that says how long the longest sample is, where a length varies.
+pub(crate) const MOST_LENGTH_PARAMETER: &str = "most_length";
+
 /// The configuration of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelConfig {
@@ -55,6 +58,15 @@ pub struct ModelConfig {
     pub unused: Vec<String>,
     /// The lines of some fields, for errors.
     pub(crate) lines: FieldLines,
+}
+
+impl ModelConfig {
+    /// Returns the value of a parameter, or `None` if it has none of that name.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        let mut parameters = self.parameters.iter();
+        let (_, value) = parameters.find(|(known, _)| known == name)?;
+        Some(value.trim())
+    }
 }
 
 /// The lines of fields of a configuration; that of one that is not there is 1.

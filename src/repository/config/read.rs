@@ -10,8 +10,8 @@ use super::queueing::queueing;
 use super::steps::steps;
 use super::warmup;
 use super::{
-    DynamicBatching, FieldLines, InstanceGroup, InstancePlace, ModelConfig, NETWORK_PARAMETER,
-    TensorConfig, VersionPolicy, Warmup,
+    DynamicBatching, FieldLines, InstanceGroup, InstancePlace, MOST_LENGTH_PARAMETER, ModelConfig,
+    NETWORK_PARAMETER, TensorConfig, VersionPolicy, Warmup,
 };
 
 impl ModelConfig {
@@ -300,7 +300,7 @@ fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(Strin
         let key = text(entry.text("key")).unwrap_or_default();
         let value = entry.message("value");
         let value = value.and_then(|mut value| text(value.text("string_value")));
-        if key != NETWORK_PARAMETER {
+        if ![NETWORK_PARAMETER, MOST_LENGTH_PARAMETER].contains(&&*key) {
             unused.push(format!("parameters.{key}"));
         }
         (key, value.unwrap_or_default())

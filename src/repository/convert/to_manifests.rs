@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files, Member};
 use divisi::onnx::OnnxModel;
+use divisi::pipeline::WorkSpec;
+use divisi::tensor::{Dimension, TensorSpec};
 
-use crate::loaded::{LoadReport, LoadedModel, ModelOrigin};
+use crate::loaded::{LoadReport, LoadedModel, ModelOrigin, PipelinePart};
 use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
@@ -43,8 +45,15 @@ pub fn to_manifests(
             );
         }
     }
+    let mut left: Vec<&str> = Vec::new();
     for model in highest.into_values() {
-        convert(model, &report, files, &mut out)?;
+        if !convert(model, &report, files, &mut out)? {
+            left.push(&model.name);
+        }
+    }
+    left.retain(|name| out.has(name));
+    for name in left {
+        out.unsaid(name, "its folder has its network's file, which others use");
     }
     if files == NetworkFiles::Named && !out.converted.written.is_empty() {
         out.converted.notes.push(NAMED_ELSEWHERE.to_owned());
@@ -57,35 +66,39 @@ const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder:
                                itself, and all of them as a repository where `--copy` puts the \
                                files beside them";
 
+/// Writes a model's manifest, and returns whether it could be said.
 fn convert(
     model: &LoadedModel,
     report: &LoadReport,
     files: NetworkFiles,
     out: &mut OutFolder,
-) -> Result<(), ConvertError> {
+) -> Result<bool, ConvertError> {
     let manifest = match (&model.source, &model.part) {
         (ModelOrigin::Manifest(path), _) => {
             let why = format!("it is a manifest already, {}", path.display());
             out.unsaid(&model.name, why);
-            return Ok(());
+            return Ok(true);
         }
         (ModelOrigin::Network(source), None) => {
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
         }
-        (_, Some(part)) => {
-            let members = part.members.iter();
-            let members = members.map(|m| member(m, report, files, out));
-            let members = members.collect::<Result<Vec<_>, _>>()?;
-            Ok(text(&model.ensemble, part, &members))
-        }
+        (_, Some(part)) => match reshaped(part) {
+            Some(why) => Err(why),
+            None => {
+                let members = part.members.iter();
+                let members = members.map(|m| member(m, report, files, out));
+                let members = members.collect::<Result<Vec<_>, _>>()?;
+                Ok(text(&model.ensemble, part, &members))
+            }
+        },
         (ModelOrigin::Steps, None) => Err("it has no steps".to_owned()),
     };
     let manifest = match manifest {
         Ok(manifest) => manifest,
         Err(why) => {
             out.left_out(&model.name, why);
-            return Ok(());
+            return Ok(false);
         }
     };
     let usual = if model.part.is_some() {
@@ -97,12 +110,42 @@ fn convert(
     out.write(&name, &manifest)?;
     // What was written is what is meant, or is not left there.
     if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
-        out.remove(&name)?;
+        out.remove_folder(&model.name)?;
         out.left_out(&model.name, error.to_string());
-        return Ok(());
+        return Ok(false);
     }
     unsaid(model, out);
-    Ok(())
+    Ok(true)
+}
+
+/// Returns why steps cannot be said whose tensors have other dimensions than their networks': manifests
+/// have no word for that. `None` if there are none.
+fn reshaped(part: &PipelinePart) -> Option<String> {
+    let other = |own: &TensorSpec, written: &TensorSpec| {
+        let is_row = written.dims.split_first() == Some((&Dimension::Fixed(1), &own.dims[..]));
+        own.name == written.name && own.dims != written.dims && !is_row
+    };
+    part.steps.iter().find_map(|step| {
+        let WorkSpec::Model {
+            member, signature, ..
+        } = &step.work
+        else {
+            return None;
+        };
+        let own = part.members.get(member.get())?.graph.signature();
+        let sides = [
+            (&own.inputs, &signature.inputs),
+            (&own.outputs, &signature.outputs),
+        ];
+        let mut written = sides.into_iter().flat_map(|(own, written)| {
+            let is_other = move |w: &&TensorSpec| own.iter().any(|own| other(own, w));
+            written.iter().filter(is_other)
+        });
+        let (step, tensor) = (&step.name, &written.next()?.name);
+        Some(format!(
+            "step `{step}`: `{tensor}`: reshape: a manifest has no such key"
+        ))
+    })
 }
 
 /// Returns the manifest of a network for samples of any length.

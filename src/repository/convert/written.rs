@@ -60,11 +60,15 @@ impl OutFolder {
         Ok(())
     }
 
-    /// Takes back a file that was written.
-    pub(super) fn remove(&mut self, name: &str) -> Result<(), ConvertError> {
+    /// Takes back a folder with what was written there.
+    pub(super) fn remove_folder(&mut self, name: &str) -> Result<(), ConvertError> {
         let path = self.join(name);
-        fs::remove_file(&path).map_err(|error| files(&path, error))?;
-        self.converted.written.retain(|written| written != name);
+        fs::remove_dir_all(&path).map_err(|error| files(&path, error))?;
+        let within = |written: &str| {
+            let rest = written.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.converted.written.retain(|written| !within(written));
         Ok(())
     }
 

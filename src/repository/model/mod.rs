@@ -28,7 +28,7 @@ pub(crate) use weights::WrittenNetwork;
 pub(crate) enum ReadModel {
     /// A network for rows of one size, which steps of pipelines can run.
     Network(Arc<Member>, ModelTensors),
-    /// One for samples of any length, alone.
+    /// One for samples of any length, alone: all its outputs are offered.
     Varying(Box<Ensemble>, ModelRows),
 }
 
@@ -91,6 +91,11 @@ fn varying(
     };
     let signature: Signature = only.graph.signature();
     let ModelTensors { batch, .. } = tensors::tensors(config, &signature, true, place)?;
+    let batch = match batch {
+        // Its samples have no first dimension of 1, which clients send.
+        ModelRows::Absent => ModelRows::Exactly(1),
+        batch => batch,
+    };
     Arc::make_mut(only).name.clone_from(&name);
     ensemble.name = name;
     Ok(ReadModel::Varying(ensemble, batch))

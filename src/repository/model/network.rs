@@ -7,7 +7,7 @@ use divisi::network::{Graph, Weights};
 use divisi::onnx::{ModelFault, OnnxError, OnnxModel, OnnxNetwork};
 use divisi::tensor::Signature;
 
-use crate::config::{ModelConfig, TensorConfig};
+use crate::config::{MOST_LENGTH_PARAMETER, ModelConfig, TensorConfig};
 use crate::error::LoadFault;
 
 use super::place::ConfigPlace;
@@ -40,7 +40,7 @@ pub(super) fn open(
     let model = OnnxModel::open(path).map_err(wrong)?;
     if config.inputs.is_empty() {
         return match model.open_lengths() {
-            Some(_) => varying(path, place),
+            Some(_) => varying(path, config, place),
             None => Ok(fixed(model.network(None).map_err(wrong)?)),
         };
     }
@@ -58,10 +58,10 @@ pub(super) fn open(
     let samples: Vec<(&str, Vec<i64>)> = samples.collect();
     if samples.iter().any(|(_, dims)| dims.contains(&-1)) {
         if model.open_lengths().is_some() {
-            return varying(path, place);
+            return varying(path, config, place);
         }
-        let why = "input.dims: several dimensions vary, or one that the model fixes; expected \
-                   numbers in all but one of them";
+        let why = "input.dims: at most one length may vary, in inputs that all begin with the batch, and \
+                   not where the model fixes it; expected numbers in the others";
         return Err(place.wrong(config.inputs[0].line, why));
     }
     let given: Vec<(&str, Vec<usize>)> = samples
@@ -131,13 +131,43 @@ fn fixed(network: OnnxNetwork) -> ReadFile {
 }
 
 /// Reads a file that leaves a length open.
-fn varying(path: &Path, place: &ConfigPlace<'_>) -> Result<ReadFile, LoadFault> {
+fn varying(
+    path: &Path,
+    config: &ModelConfig,
+    place: &ConfigPlace<'_>,
+) -> Result<ReadFile, LoadFault> {
+    let most_length = config.parameter(MOST_LENGTH_PARAMETER).map(|text| {
+        let why = || format!("expected a length, found `{text}`");
+        let number = text.parse().ok().filter(|length| *length >= 2);
+        number.ok_or_else(|| place.of_parameter(MOST_LENGTH_PARAMETER, &why()))
+    });
+    check_reshape(config, place)?;
     let name = path.file_name().unwrap_or_default();
     let read = Ensemble::read(&Files::Network {
         folder: path.parent().unwrap_or(Path::new("")).to_owned(),
         file: name.to_string_lossy().into_owned(),
         shape: None,
+        most_length: most_length.transpose()?,
     });
     let ensemble = read.map_err(|error| place.of_file(&error))?;
     Ok(ReadFile::Varying(Box::new(ensemble)))
+}
+
+/// Refuses other dimensions for clients than the model's own: samples of any length keep theirs.
+fn check_reshape(config: &ModelConfig, place: &ConfigPlace<'_>) -> Result<(), LoadFault> {
+    let sides = [("input", &config.inputs), ("output", &config.outputs)];
+    let all = sides
+        .into_iter()
+        .flat_map(|(side, tensors)| tensors.iter().map(move |t| (side, t)));
+    let mut reshaped = all.filter(|(_, tensor)| tensor.reshape.is_some());
+    match reshaped.next() {
+        None => Ok(()),
+        Some((side, tensor)) => {
+            let why = format!(
+                "{side} `{}`: reshape: expected none where a length varies",
+                tensor.name
+            );
+            Err(place.wrong(tensor.line, &why))
+        }
+    }
 }

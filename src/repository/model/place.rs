@@ -2,7 +2,7 @@
 
 use crate::config::TensorConfig;
 use crate::error::LoadFault;
-use crate::folder::ModelFolder;
+use crate::folder::{CONFIG, ModelFolder};
 
 /// A model's folder and the file that is read.
 pub(super) struct ConfigPlace<'f> {
@@ -15,6 +15,12 @@ impl ConfigPlace<'_> {
     /// Returns an error at a line of the configuration.
     pub(super) fn wrong(&self, line: usize, why: &str) -> LoadFault {
         self.folder.wrong(line, why.to_owned())
+    }
+
+    /// Returns an error of a parameter of the configuration.
+    pub(super) fn of_parameter(&self, name: &str, why: &str) -> LoadFault {
+        self.folder
+            .failed(CONFIG, &format!("parameters.{name}: {why}"))
     }
 
     /// Returns an error of the whole file.

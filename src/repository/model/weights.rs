@@ -103,26 +103,20 @@ pub(super) fn written(
     config: &ModelConfig,
     place: &ConfigPlace<'_>,
 ) -> Result<WrittenNetwork, LoadFault> {
-    let mut parameters = config.parameters.iter();
-    let named = parameters.find(|(name, _)| name == NETWORK_PARAMETER);
+    let named = config.parameter(NETWORK_PARAMETER);
     let file = |file| Ok(WrittenNetwork::Layers(place.folder.inside(file)?));
-    match named.map(|(_, value)| value.trim()) {
+    match named {
         None if place.folder.has(LAYERS) => file(LAYERS),
         None => {
             let why = format!("expected the name of a network, or a file {LAYERS}, found neither");
-            Err(of_parameter(place, &why))
+            Err(place.of_parameter(NETWORK_PARAMETER, &why))
         }
         Some(name) if name.ends_with(".toml") => file(name),
         Some(name) => {
-            let table = table(name).map_err(|why| of_parameter(place, &why))?;
+            let table = table(name).map_err(|why| place.of_parameter(NETWORK_PARAMETER, &why))?;
             Ok(WrittenNetwork::Table(table))
         }
     }
-}
-
-fn of_parameter(place: &ConfigPlace<'_>, why: &str) -> LoadFault {
-    let why = format!("parameters.{NETWORK_PARAMETER}: {why}");
-    place.folder.failed(CONFIG, &why)
 }
 
 /// Builds the network.
@@ -137,7 +131,7 @@ fn graph(
         WrittenNetwork::Table(table) => {
             let builder = Builder::from_table(&table).map_err(|e| e.to_string());
             let built = builder.and_then(|b| b.build(shape, width).map_err(|e| e.to_string()));
-            built.map_err(|why| of_parameter(place, &why))?
+            built.map_err(|why| place.of_parameter(NETWORK_PARAMETER, &why))?
         }
     };
     let flat = graph.flattened().and_then(|graph| graph.answers(width));

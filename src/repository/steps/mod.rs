@@ -99,6 +99,9 @@ pub(crate) fn batched(ensemble: &mut Ensemble, config: &ModelConfig, batch: Mode
 /// The batch sizes that a model without a bound is offered, and up to a bound.
 pub(crate) const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
+/// The largest batch size that nobody asked for.
+const MOST_SIZE: usize = 128;
+
 /// Returns the batch sizes of a model: powers of two up to its largest, the largest, and those
 /// that are preferred; `None` for the usual ones.
 fn sizes(batch: ModelRows, batching: Option<&DynamicBatching>) -> Option<BatchSizes> {
@@ -106,9 +109,13 @@ fn sizes(batch: ModelRows, batching: Option<&DynamicBatching>) -> Option<BatchSi
     let most = match batch {
         ModelRows::UpTo(most) => most,
         // Rows of several requests may still run together.
-        _ => 128,
+        _ => MOST_SIZE,
     };
-    let usual = SIZES.into_iter().chain([most.min(128)]);
+    let whole = match batch {
+        ModelRows::Exactly(size) => size,
+        _ => most,
+    };
+    let usual = SIZES.into_iter().chain([whole.min(MOST_SIZE)]);
     let all = usual.chain(preferred.iter().copied());
     let within = all.filter(|size| *size <= most);
     let sizes: Vec<i64> = within.filter_map(|size| i64::try_from(size).ok()).collect();

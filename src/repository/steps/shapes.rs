@@ -54,6 +54,13 @@ pub(super) fn batch(
         Err(_) => Ok(least.map_or(ModelRows::Open, |(_, most)| ModelRows::UpTo(most))),
         Ok(rows) => match least.filter(|(_, most)| *most < rows) {
             None => Ok(ModelRows::Exactly(rows)),
+            Some((name, _)) if !is_rows(steps, name) => {
+                let why = format!(
+                    "input.dims: step `{name}` does not split its tensors into rows and others do: \
+                     expected 1 as the first dimension, found {rows}"
+                );
+                Err((config.inputs[0].line, why))
+            }
             Some((name, most)) => {
                 let line = config.inputs[0].line;
                 let why = format!(

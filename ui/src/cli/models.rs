@@ -189,7 +189,10 @@ impl ModelsToServe {
         let repository = Repository::open(path)?.computed_in(target.precision);
         let source = RepositorySource::new(repository).polled(control.is_polled());
         let names = control.names(source.names())?;
-        let mut read = source.read(ModelsToRead::first(&names));
+        let mut read = ModelsRead {
+            asked: Some(names.clone()),
+            ..source.read(ModelsToRead::first(&names))
+        };
         let waits = control.can_change() && read.failures.is_empty();
         if read.entries.is_empty() && !waits {
             bail!("{}: {}", path.display(), none_served(&read));

@@ -131,7 +131,7 @@ fn onnx(path: &Path, shape: Option<Shape>) -> Result<(OnnxNetwork, ByLength), On
     let model = OnnxModel::open(path)?;
     match (model.open_lengths(), shape) {
         (Some(open), None) => {
-            let lengths = model.usual_lengths(&open)?;
+            let lengths = model.usual_lengths(&open, None)?;
             let (network, model) = model.varying(&open, lengths)?;
             Ok((network, Some(model)))
         }
