@@ -35,6 +35,15 @@ impl Default for FoldBudget<'_> {
 }
 
 impl<'a> FoldBudget<'a> {
+    /// Returns the budget of a file that holds so many bytes of values.
+    pub(super) fn of_bytes(bytes: usize) -> Self {
+        let values = bytes / size_of::<i64>();
+        FoldBudget {
+            left: FREE.saturating_add(values.saturating_mul(FOR_EACH)),
+            ..FoldBudget::default()
+        }
+    }
+
     /// Counts an initialiser that was read, once.
     pub(super) fn count(&mut self, name: &'a str, values: usize) {
         if self.counted.insert(name) {

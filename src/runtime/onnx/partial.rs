@@ -91,6 +91,8 @@ impl<'a> PartialNetwork<'a> {
     pub(super) fn new(model: &'a OnnxModel, sample: Shape) -> Self {
         let initialisers = model.graph.initializer.iter();
         let initialisers = initialisers.map(|t| (t.name.as_deref().unwrap_or_default(), t));
+        let raw = model.graph.initializer.iter().map(|t| t.raw_data.as_ref());
+        let held = raw.flatten().map(prost::bytes::Bytes::len).sum();
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, node) in model.nodes().enumerate() {
             for name in node.reads() {
@@ -110,7 +112,7 @@ impl<'a> PartialNetwork<'a> {
             repeated: HashMap::new(),
             batch: None,
             leads: false,
-            fold_budget: FoldBudget::default(),
+            fold_budget: FoldBudget::of_bytes(held),
             builder: GraphBuilder::new(sample),
             weights: BTreeMap::new(),
             encoded: BTreeMap::new(),
