@@ -61,6 +61,7 @@ pub(super) fn answers(network: &OnnxNetwork, rows: &[Vec<f32>]) -> Vec<f32> {
 fn a_model_answers_as_onnx_runtime_does() {
     for name in [
         "image", "before", "vectors", "gates", "last", "curves", "tied", "singles", "tables",
+        "idle",
     ] {
         let text = fs::read_to_string(file(&format!("{name}.json"))).expect("answers");
         let expected: Answers = serde_json::from_str(&text).expect("answers");
@@ -268,6 +269,25 @@ fn a_sample_that_looks_up_what_is_not_there_is_nan_whatever_follows() {
     assert_eq!(is_nan, [[false; 6], [true; 6], [false; 6]].concat());
     let again = answers(&network, &[vec![0.0, 4.0]]);
     assert_eq!(again, ours[..6], "the next batch is another one");
+}
+
+#[test]
+fn what_is_left_of_integers_that_float32_does_not_hold_is_nan() {
+    let network = network("hashes.onnx", None).expect("hashes");
+    let ours = answers(&network, &[vec![-7.0], vec![4094.0], vec![5_592_405.0]]);
+    let of = |n: i64| {
+        let p = n * 4097;
+        [p.rem_euclid(1021), p % 1021, p & 1023, p / 1021].map(|v| v as f32)
+    };
+    assert_eq!(ours[..8], [of(-7), of(4094)].concat());
+    assert!(ours[8..].iter().all(|v| v.is_nan()), "{ours:?}");
+    let far = super::onnx::network("far.onnx", None)
+        .expect_err("refused")
+        .to_string();
+    assert!(
+        far.contains("2147483647, an integer of more than 24 bits"),
+        "{far}"
+    );
 }
 
 #[test]

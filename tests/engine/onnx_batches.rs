@@ -19,6 +19,14 @@ fn batches_that_meet_on_two_axes_are_refused_in_either_order() {
 }
 
 #[test]
+fn numbers_for_each_sample_of_a_batch_of_one_size_are_refused() {
+    for (name, node) in [("scaled_rows", "QuantizeLinear_q"), ("gemm_rows", "Gemm_y")] {
+        let text = refused(name);
+        assert!(text.contains(node) && text.contains("mix"), "{text}");
+    }
+}
+
+#[test]
 fn nodes_that_mix_the_samples_of_a_batch_are_named_all_at_once() {
     let text = refused("mixed");
     let mixing = [

@@ -42,10 +42,12 @@ pub(crate) fn rows(model: &ModelDescription) -> Option<i64> {
     fixed_rows(model).or(any)
 }
 
-/// Returns the first dimension where it is always the same.
+/// Returns the first dimension where it is no batch's for clients: always the same, or -1.
 fn fixed_rows(model: &ModelDescription) -> Option<i64> {
     let fixed = model.exactly;
-    fixed.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX))
+    let fixed = fixed.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
+    let any = model.batch.filter(|_| model.one_sample).map(|_| -1);
+    fixed.or(any)
 }
 
 /// Returns the dimensions of a tensor behind those `rows`.

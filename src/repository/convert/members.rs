@@ -167,6 +167,8 @@ impl MemberFiles {
             false if model.network(None).is_ok_and(has_batch) => {
                 ModelRows::Exactly(model.fixed_batch().unwrap_or(1))
             }
+            // Samples of any length, one at a time.
+            false if model.open_lengths().is_some() => ModelRows::Exactly(1),
             false => ModelRows::Absent,
         }
     }

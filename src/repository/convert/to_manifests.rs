@@ -53,7 +53,10 @@ pub fn to_manifests(
     }
     left.retain(|name| out.has(name));
     for name in left {
-        out.unsaid(name, "its folder has its network's file, which others use");
+        match out.names_in(name) {
+            true => out.unsaid(name, "its folder has its network's file, which others use"),
+            false => out.remove_folder(name)?,
+        }
     }
     if files == NetworkFiles::Named && !out.converted.written.is_empty() {
         out.converted.notes.push(NAMED_ELSEWHERE.to_owned());
@@ -150,7 +153,17 @@ fn reshaped(part: &PipelinePart) -> Option<String> {
 
 /// Returns the manifest of a network for samples of any length.
 fn varying(model: &LoadedModel, path: &Path, file: &str) -> Result<String, String> {
-    let files = Files::at(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let files = Files::Network {
+        folder: path.parent().unwrap_or(Path::new("")).to_owned(),
+        file: name.into_owned(),
+        shape: None,
+        most_length: model
+            .ensemble
+            .lengths
+            .as_ref()
+            .map(|lengths| lengths.most()),
+    };
     let made = files.read_text(files.manifest());
     let made = made.map_err(|error| error.to_string())?;
     let mut table: toml::Table = made.parse().map_err(|e: toml::de::Error| e.to_string())?;

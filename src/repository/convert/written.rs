@@ -60,6 +60,15 @@ impl OutFolder {
         Ok(())
     }
 
+    /// Whether a manifest that was written names a file in a folder.
+    pub(super) fn names_in(&self, folder: &str) -> bool {
+        let named = format!("../{folder}/");
+        let written = self.converted.written.iter();
+        let manifests = written.filter(|name| name.ends_with(".toml"));
+        let mut texts = manifests.filter_map(|name| fs::read_to_string(self.join(name)).ok());
+        texts.any(|text| text.contains(&named))
+    }
+
     /// Takes back a folder with what was written there.
     pub(super) fn remove_folder(&mut self, name: &str) -> Result<(), ConvertError> {
         let path = self.join(name);

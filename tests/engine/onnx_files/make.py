@@ -1083,6 +1083,43 @@ def bombs():
     model("ranged", [node("Range", ["from", "to", "by"], "r"), *end], bounds, (4,), 4)
 
 
+def idle():
+    """Quantised by the range of each sample, which zeros alone do not have."""
+    constants = [constant("w", random.integers(-90, 90, (4, 3)).astype(np.int8)), constant("s", np.float32(0.01))]
+    nodes = [
+        node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"]),
+        node("MatMulInteger", ["q", "w", "zero"], "i"),
+        node("Cast", ["i"], "f", to=FLOATS), node("Mul", ["scale", "s"], "by"), node("Mul", ["f", "by"], "y"),
+    ]
+    path = model("idle", nodes, constants, (4,), 3)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x = np.concatenate([np.zeros((1, 4), np.float32), values(2, 4)])
+    y = np.concatenate([session.run(["y"], {"x": row[None]})[0] for row in x])
+    path.with_suffix(".json").write_text(json.dumps({"input": [4], "x": x.tolist(), "y": y.tolist()}))
+
+
+def hashes():
+    """Remainders and bits of integers that may be larger than float32 holds exactly."""
+    constants = [constant("by", np.int64(4097)), constant("of", np.int64(1021)), constant("bits", np.int64(1023))]
+    nodes = [
+        node("Cast", ["x"], "i", to=TensorProto.INT64), node("Mul", ["i", "by"], "p"),
+        node("Mod", ["p", "of"], "a"), node("Mod", ["p", "of"], "b", fmod=1), node("BitwiseAnd", ["p", "bits"], "c"),
+        node("Div", ["p", "of"], "d"), node("Concat", ["a", "b", "c", "d"], "e", axis=1), node("Cast", ["e"], "y", to=FLOATS),
+    ]
+    model("hashes", nodes, constants, (1,), 4, opset=18)
+    far = [constant("far", np.int64(2**31 - 1))]
+    model("far", [node("Cast", ["x"], "i", to=TensorProto.INT64), node("Mod", ["far", "i"], "m"), node("Cast", ["m"], "y", to=FLOATS)],
+          far, (1,), 1)
+
+
+def rows_of_samples():
+    """Scales and addends for each of the samples of a batch of one size."""
+    scales = [constant("s", np.full(3, 0.1, np.float32)), constant("z", np.zeros(3, np.uint8))]
+    model("scaled_rows", [node("QuantizeLinear", ["x", "s", "z"], "q", axis=0), node("DequantizeLinear", ["q", "s", "z"], "y", axis=0)],
+          scales, (4,), 4)
+    model("gemm_rows", [node("Gemm", ["x", "w", "c"], "y")], [constant("w", values(4, 4)), constant("c", values(3, 4))], (4,), 4)
+
+
 def grid(name, scale, zero=None, kind=np.uint8):
     """A scale and a zero point."""
     made = [constant(f"{name}.scale", np.asarray(scale, np.float32))]
@@ -1236,3 +1273,6 @@ singles()
 tables()
 crossed()
 bombs()
+idle()
+hashes()
+rows_of_samples()

@@ -39,18 +39,25 @@ pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result
         Binary::And => logic(|a, b| a * b),
         Binary::Or => logic(|a, b| a.maximum(b)),
         Binary::Xor => logic(|a, b| a.ne(b)),
-        Binary::BitAnd => each_pair(a, b, |a, b| (a as i64 & b as i64) as f32),
-        Binary::BitOr => each_pair(a, b, |a, b| (a as i64 | b as i64) as f32),
-        Binary::BitXor => each_pair(a, b, |a, b| (a as i64 ^ b as i64) as f32),
+        Binary::BitAnd => of_bits(a, b, |a, b| a & b),
+        Binary::BitOr => of_bits(a, b, |a, b| a | b),
+        Binary::BitXor => of_bits(a, b, |a, b| a ^ b),
     }
 }
 
 /// Candle's power is by logarithms, which negative bases have not, and it has no bits.
-fn each_pair(a: &Tensor, b: &Tensor, f: fn(f32, f32) -> f32) -> Result<Tensor> {
+fn each_pair(a: &Tensor, b: &Tensor, f: impl Fn(f32, f32) -> f32) -> Result<Tensor> {
     let (first, second): (Vec<f32>, Vec<f32>) =
         (a.flatten_all()?.to_vec1()?, b.flatten_all()?.to_vec1()?);
     let values = first.into_iter().zip(second).map(|(a, b)| f(a, b));
     Tensor::from_iter(values, a.device())?.reshape(a.shape())
+}
+
+fn of_bits(a: &Tensor, b: &Tensor, f: fn(i64, i64) -> i64) -> Result<Tensor> {
+    each_pair(a, b, |a, b| match a.is_nan() || b.is_nan() {
+        true => f32::NAN,
+        false => f(a as i64, b as i64) as f32,
+    })
 }
 
 fn truncated(x: &Tensor) -> Result<Tensor> {

@@ -115,7 +115,10 @@ pub(super) fn gemm(of: &Followed<'_, '_>) -> FollowedAnswers {
     let is_fixed =
         |c: &FollowedOperand<'_>| c.batched.is_none() && c.dims.len() == 2 && c.dims[0] > 1;
     if rows.is_some_and(is_fixed) && (left.is_some() || right.is_some()) {
-        return Err(BatchFault::Single);
+        return match of.is_fixed {
+            true => Err(BatchFault::Single),
+            false => mixes(0),
+        };
     }
     if let (None, None, Some((place, AxisRole::Kept(axis)))) = (left, right, addend) {
         return of.all_at(place.along(axis));

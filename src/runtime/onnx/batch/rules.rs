@@ -46,6 +46,8 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
             place if place.axis == 0 => of.all_at(place),
             place => mixes(place.axis),
         },
+        "QuantizeLinear" | "DequantizeLinear" => quantised(of),
+        _ if of.node.contrib() == Some("QGemm") && has_rows(of, 6) => mixes(0),
         _ if of
             .node
             .contrib()
@@ -61,6 +63,26 @@ pub(in crate::onnx) fn answers(of: &Followed<'_, '_>) -> FollowedAnswers {
             Some(answers) => answers,
             None => first_axis(of),
         },
+    }
+}
+
+/// Whether an operand is a matrix of several rows.
+fn has_rows(of: &Followed<'_, '_>, n: usize) -> bool {
+    let operand = of.operands.get(n).and_then(Option::as_ref);
+    operand.is_some_and(|matrix| matches!(matrix.dims, [rows, _] if *rows > 1))
+}
+
+/// Values whose scales may be one for each position of an axis, which is not that of the samples.
+fn quantised(of: &Followed<'_, '_>) -> FollowedAnswers {
+    let scales: usize = of.operand(1)?.dims.iter().product();
+    let place = match scales {
+        0 | 1 => together(of)?,
+        _ => of.sample_place(0)?,
+    };
+    let along = axis(of.node.integer("axis").unwrap_or(1), of.rank(0)?)?;
+    match scales > 1 && along == place.axis {
+        true => mixes(place.axis),
+        false => of.all_at(place),
     }
 }
 
@@ -108,8 +130,6 @@ fn is_elementwise(operator: &str) -> bool {
                 | "BitwiseOr"
                 | "BitwiseXor"
                 | "BitwiseNot"
-                | "QuantizeLinear"
-                | "DequantizeLinear"
                 | "QLinearAdd"
                 | "QLinearMul"
                 | "QLinearSigmoid"

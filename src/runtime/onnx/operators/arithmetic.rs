@@ -16,8 +16,19 @@ use crate::onnx::tensor::{Constant, Values};
 const MOST_EXACT: f32 = 16_777_216.0;
 
 /// Whether a function tells integers apart however large they are.
-fn is_quotient(kind: Binary) -> bool {
-    matches!(kind, Binary::Div | Binary::Mod)
+fn tells_apart(kind: Binary) -> bool {
+    matches!(
+        kind,
+        Binary::Div | Binary::Mod | Binary::BitAnd | Binary::BitOr | Binary::BitXor
+    )
+}
+
+fn is_of_integers(value: &Value) -> bool {
+    match value {
+        Value::Activation(x) => x.numbers == NumberType::Integers,
+        Value::Constant(c) => c.as_integers().is_some(),
+        Value::Unknown => false,
+    }
 }
 
 /// Returns a function as it is for numbers of a type.
@@ -50,13 +61,16 @@ impl<'a> PartialNetwork<'a> {
             {
                 Err(by_zero().into())
             }
-            (Value::Activation(x), b) if is_quotient(kind) && x.numbers == NumberType::Integers => {
-                let x = self.exact_integers(node, x)?;
-                match b {
-                    Value::Constant(c) => self.with(node, kind, &x, c, false),
-                    b => {
-                        let b = self.operand(node, b)?;
-                        self.pair(node, kind, &x, &b)
+            (a, b) if tells_apart(kind) && [a, b].into_iter().all(is_of_integers) => {
+                let (a, b) = (self.exact(node, a)?, self.exact(node, b)?);
+                match (&a, &b) {
+                    (Value::Activation(x), Value::Constant(c)) => {
+                        self.with(node, kind, x, c, false)
+                    }
+                    (Value::Constant(c), Value::Activation(x)) => self.with(node, kind, x, c, true),
+                    (a, b) => {
+                        let (a, b) = (self.operand(node, a)?, self.operand(node, b)?);
+                        self.pair(node, kind, &a, &b)
                     }
                 }
             }
@@ -66,6 +80,23 @@ impl<'a> PartialNetwork<'a> {
                 let (a, b) = (self.operand(node, a)?, self.operand(node, b)?);
                 self.pair(node, kind, &a, &b)
             }
+        }
+    }
+
+    /// Returns integers of which float32 holds each exactly, or NaN in its place.
+    pub(super) fn exact(&mut self, node: Node<'a>, value: &Value) -> Result<Value, Refusal> {
+        match value {
+            Value::Activation(x) if x.numbers == NumberType::Integers => {
+                self.exact_integers(node, x).map(Value::from)
+            }
+            Value::Constant(c) => {
+                let mut integers = c.as_integers().into_iter().flatten();
+                match integers.find(|n| n.unsigned_abs() >= MOST_EXACT as u64) {
+                    None => Ok(value.clone()),
+                    Some(n) => unsupported(format!("{n}, an integer of more than 24 bits")),
+                }
+            }
+            other => Ok(other.clone()),
         }
     }
 
@@ -350,10 +381,9 @@ pub(super) fn many<'a>(
 
 /// The remainder of C, with the sign of the dividend.
 fn remainder<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &Inputs<'_>) -> Added {
-    let (a, b) = (
-        network.input(node, inputs, 0)?,
-        network.input(node, inputs, 1)?,
-    );
+    let (a, b) = (inputs.value(0)?, inputs.value(1)?);
+    let (a, b) = (network.exact(node, a)?, network.exact(node, b)?);
+    let (a, b) = (network.operand(node, &a)?, network.operand(node, &b)?);
     let quotient = network.pair(node, Binary::Div, &a, &b)?;
     let whole = network.unary(node, Unary::Truncate, &quotient)?;
     let product = network.pair(node, Binary::Mul, &whole, &b)?;

@@ -39,7 +39,8 @@ pub(super) fn shifted<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    let x = network.input(node, inputs, 0)?;
+    let x = network.exact(node, inputs.value(0)?)?;
+    let x = network.operand(node, &x)?;
     let by = network.input(node, inputs, 1)?;
     let power = network.by(node, Binary::Pow, &by, 2.0, true)?;
     match node.text("direction") {

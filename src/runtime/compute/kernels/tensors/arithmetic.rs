@@ -73,9 +73,18 @@ pub(super) fn binary(kind: Binary, from: [&[f32]; 2], steps: [usize; 2], out: &m
         Binary::And => pairs(from, steps, out, |a, b| bit((a != 0.0) & (b != 0.0))),
         Binary::Or => pairs(from, steps, out, |a, b| bit((a != 0.0) | (b != 0.0))),
         Binary::Xor => pairs(from, steps, out, |a, b| bit((a != 0.0) ^ (b != 0.0))),
-        Binary::BitAnd => pairs(from, steps, out, |a, b| (a as i64 & b as i64) as f32),
-        Binary::BitOr => pairs(from, steps, out, |a, b| (a as i64 | b as i64) as f32),
-        Binary::BitXor => pairs(from, steps, out, |a, b| (a as i64 ^ b as i64) as f32),
+        Binary::BitAnd => pairs(from, steps, out, bits(|a, b| a & b)),
+        Binary::BitOr => pairs(from, steps, out, bits(|a, b| a | b)),
+        Binary::BitXor => pairs(from, steps, out, bits(|a, b| a ^ b)),
+    }
+}
+
+/// Returns a function of the bits of two whole numbers, which is NaN where one is NaN.
+#[inline(always)]
+fn bits(f: impl Fn(i64, i64) -> i64) -> impl Fn(f32, f32) -> f32 {
+    move |a, b| match a.is_nan() || b.is_nan() {
+        true => f32::NAN,
+        false => f(a as i64, b as i64) as f32,
     }
 }
 

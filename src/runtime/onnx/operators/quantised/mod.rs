@@ -35,6 +35,8 @@ pub(super) fn dynamic<'a>(
     let least = network.by(node, Binary::Min, &least, 0.0, false)?;
     let scale = network.pair(node, Binary::Sub, &most, &least)?;
     let scale = network.by(node, Binary::Div, &scale, 255.0, false)?;
+    // Zeros alone have no range, and are 0 by any scale.
+    let scale = network.by(node, Binary::Max, &scale, f32::MIN_POSITIVE, false)?;
     let zero = network.pair(node, Binary::Div, &least, &scale)?;
     let zero = network.unary(node, Unary::Neg, &zero)?;
     let zero = network.unary(node, Unary::Round, &zero)?;

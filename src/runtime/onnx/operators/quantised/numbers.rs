@@ -101,7 +101,8 @@ pub(super) fn quantised<'a>(
     }
     let rank = x.dims().len();
     let scale = along(inputs.value(at)?, node, rank)?;
-    let x = network.binary(node, Binary::Div, &x.clone().into(), &scale)?;
+    let x = x.clone().typed(NumberType::Floats);
+    let x = network.binary(node, Binary::Div, &x.into(), &scale)?;
     let mut x = network.unary(node, Unary::Round, &x)?;
     if inputs.has(at + 1) {
         let zero = along(inputs.value(at + 1)?, node, rank)?;
