@@ -221,6 +221,11 @@ template <typename T> struct RandomTail {
             case divisi::TANH: return std::tanh(x);
             case divisi::SOFTPLUS: return softplus;
             case divisi::MISH: return x * std::tanh(softplus);
+            case divisi::FAKE_QUANTISE: {
+                unsigned bounds;
+                std::memcpy(&bounds, &tail.second, sizeof bounds);
+                return std::nearbyint(clamped(x / a, -double(bounds >> 16), double(bounds & 0xFFFFu))) * a;
+            }
         }
         return NAN;
     }

@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "cores.h"
 #include "fibers.h"
@@ -47,3 +48,10 @@ inline float opaque(float value) {
 }
 inline float __fmul_rn(float a, float b) { return opaque(a * b); }
 inline float __fsub_rn(float a, float b) { return opaque(a - b); }
+inline float __fdiv_rn(float a, float b) { return opaque(a / b); }
+
+inline unsigned __float_as_uint(float value) {
+    unsigned bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
