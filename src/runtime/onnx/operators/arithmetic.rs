@@ -11,9 +11,7 @@ use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::shapes::broadcast_dims;
 use crate::onnx::tensor::{Constant, Values};
-
-/// The number below which float32 holds all integers, 2²⁴: others are rounded to it or above.
-const MOST_EXACT: f32 = 16_777_216.0;
+use crate::tensor::MOST_EXACT;
 
 /// Whether a function tells integers apart however large they are.
 fn tells_apart(kind: Binary) -> bool {
@@ -63,17 +61,15 @@ impl<'a> PartialNetwork<'a> {
             }
             (a, b) if tells_apart(kind) && [a, b].into_iter().all(is_of_integers) => {
                 let (a, b) = (self.exact(node, a)?, self.exact(node, b)?);
-                match (&a, &b) {
-                    (Value::Activation(x), Value::Constant(c)) => {
-                        self.with(node, kind, x, c, false)
-                    }
-                    (Value::Constant(c), Value::Activation(x)) => self.with(node, kind, x, c, true),
-                    (a, b) => {
-                        let (a, b) = (self.operand(node, a)?, self.operand(node, b)?);
-                        self.pair(node, kind, &a, &b)
-                    }
-                }
+                self.binary_of(node, kind, &a, &b)
             }
+            (a, b) => self.binary_of(node, kind, a, b),
+        }
+    }
+
+    /// Adds a function of two values as they are.
+    fn binary_of(&mut self, node: Node<'a>, kind: Binary, a: &Value, b: &Value) -> Added {
+        match (a, b) {
             (Value::Activation(x), Value::Constant(c)) => self.with(node, kind, x, c, false),
             (Value::Constant(c), Value::Activation(x)) => self.with(node, kind, x, c, true),
             (a, b) => {
@@ -91,7 +87,7 @@ impl<'a> PartialNetwork<'a> {
             }
             Value::Constant(c) => {
                 let mut integers = c.as_integers().into_iter().flatten();
-                match integers.find(|n| n.unsigned_abs() >= MOST_EXACT as u64) {
+                match integers.find(|n| n.unsigned_abs() >= MOST_EXACT.into()) {
                     None => Ok(value.clone()),
                     Some(n) => unsupported(format!("{n}, an integer of more than 24 bits")),
                 }
@@ -105,7 +101,9 @@ impl<'a> PartialNetwork<'a> {
     fn exact_integers(&mut self, node: Node<'a>, x: &Activation) -> Added {
         let size = self.unary(node, Unary::Abs, x)?;
         let size = size.typed(NumberType::Floats);
-        let is_large = self.by(node, Binary::GreaterOrEqual, &size, MOST_EXACT, false)?;
+        // Larger ones are rounded to it or above.
+        let bound = MOST_EXACT as f32;
+        let is_large = self.by(node, Binary::GreaterOrEqual, &size, bound, false)?;
         let nan = Constant {
             dims: Vec::new(),
             values: Values::Floats(vec![f32::NAN].into()),

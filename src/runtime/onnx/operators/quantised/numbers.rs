@@ -64,14 +64,20 @@ pub(super) fn numbers<'a>(
         .map(Value::from)
 }
 
+/// Refuses scales of blocks, which constants alone may have.
+fn check_blocks(node: Node<'_>) -> Result<(), Refusal> {
+    match node.integer("block_size").unwrap_or(0) {
+        0 => Ok(()),
+        _ => unsupported("scales of blocks"),
+    }
+}
+
 pub(in crate::onnx::operators) fn dequantise<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    if node.integer("block_size").unwrap_or(0) != 0 {
-        return unsupported("scales of blocks");
-    }
+    check_blocks(node)?;
     let x = numbers(network, node, inputs, 0)?;
     network.operand(node, &x)
 }
@@ -81,9 +87,7 @@ pub(in crate::onnx::operators) fn quantise<'a>(
     node: Node<'a>,
     inputs: &Inputs<'_>,
 ) -> Added {
-    if node.integer("block_size").unwrap_or(0) != 0 {
-        return unsupported("scales of blocks");
-    }
+    check_blocks(node)?;
     let x = network.input(node, inputs, 0)?;
     quantised(network, node, inputs, (&x, 1))
 }
