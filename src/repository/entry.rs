@@ -50,13 +50,6 @@ fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
         .max()
 }
 
-/// Whether the configuration says that the first dimension is no batch's, although the network takes it as
-/// one.
-fn is_one_sample(model: &LoadedModel) -> bool {
-    let config = &model.config;
-    config.max_batch_size.unwrap_or(0) == 0 && !config.inputs.is_empty()
-}
-
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.
 pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
     let labels = model.labels.iter();
@@ -72,7 +65,7 @@ pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
                 ModelRows::UpTo(most) => BatchDimension::AtMost(most),
                 ModelRows::Open => BatchDimension::Any,
             },
-            one_sample: is_one_sample(model),
+            one_sample: model.config.has_no_batch(),
             labels: labels.cloned().collect(),
             uncached: !model.config.cached,
             non_finite: !matches!(model.source, ModelOrigin::Manifest(_)),

@@ -61,6 +61,11 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// Whether it says that tensors have no dimension of a batch, by their dimensions.
+    pub(crate) fn has_no_batch(&self) -> bool {
+        self.max_batch_size.unwrap_or(0) == 0 && !self.inputs.is_empty()
+    }
+
     /// Returns the value of a parameter, or `None` if it has none of that name.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let mut parameters = self.parameters.iter();

@@ -8,9 +8,7 @@ use super::written::OutFolder;
 /// Notes what the manifest of a model does not say.
 pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
     match model.batch {
-        ModelRows::Open
-            if model.config.max_batch_size.unwrap_or(0) == 0 && !model.config.inputs.is_empty() =>
-        {
+        ModelRows::Open if model.config.has_no_batch() => {
             let why =
                 "max_batch_size 0: back in a repository the first dimension is that of a batch";
             out.unsaid(&model.name, why);
