@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         elements: 1 << 16,
         ..ServerLimits::default()
     };
-    match read_call(ModelId::new("m", ""), head, Bytes::copy_from_slice(tail), &limits) {
+    match read_call(ModelId::new("m", ""), head, Bytes::copy_from_slice(tail).into(), &limits) {
         Ok(call) => {
             assert!(call.inputs.len() <= limits.tensors && call.outputs.len() <= limits.tensors);
             for input in call.inputs {

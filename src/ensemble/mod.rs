@@ -30,6 +30,7 @@ mod queue_table;
 mod queueing;
 mod rule;
 mod rule_kind;
+mod sample_pieces;
 mod sample_values;
 pub mod samples;
 mod steps_table;
@@ -70,6 +71,7 @@ pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
 };
 pub use rule_kind::RuleKind;
+pub use sample_pieces::{PiecedValues, SamplePiece, SharedMemory};
 pub use sample_values::SampleValues;
 pub use samples::{
     Classes, ImageFit, ImageLayout, SampleForm, SampleTarget, Samples, TargetColumns,

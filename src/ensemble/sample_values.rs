@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::sample_pieces::{PiecedValues, SamplePiece};
+
 /// How many values are looked at before it is decided whether all of them are finite: few enough
 /// to stop early, enough for the compiler to look at many at once.
 const LOOKED_AT: usize = 1024;
@@ -14,6 +16,8 @@ pub enum SampleValues<'a> {
     Floats(&'a [f32]),
     /// Float32 in little-endian bytes, at any address.
     Bytes(&'a [[u8; 4]]),
+    /// Either, in several pieces.
+    Pieces(PiecedValues<'a>),
 }
 
 impl<'a> From<&'a [f32]> for SampleValues<'a> {
@@ -33,11 +37,20 @@ impl<'a> SampleValues<'a> {
         SampleValues::Bytes(bytes.as_chunks().0)
     }
 
+    /// Takes the values of all pieces.
+    pub fn of_pieces(pieces: &'a [SamplePiece]) -> Self {
+        match pieces {
+            [single] => single.values(),
+            pieces => SampleValues::Pieces(PiecedValues::all(pieces)),
+        }
+    }
+
     /// Returns how many there are.
     pub fn len(self) -> usize {
         match self {
             SampleValues::Floats(values) => values.len(),
             SampleValues::Bytes(values) => values.len(),
+            SampleValues::Pieces(values) => values.len(),
         }
     }
 
@@ -51,29 +64,28 @@ impl<'a> SampleValues<'a> {
         Some(match self {
             SampleValues::Floats(values) => SampleValues::Floats(values.get(range)?),
             SampleValues::Bytes(values) => SampleValues::Bytes(values.get(range)?),
+            SampleValues::Pieces(values) => SampleValues::Pieces(values.get(range)?),
         })
     }
 
     /// Divides them before value `at`; the second part is empty if there are fewer.
     pub fn split_at(self, at: usize) -> (Self, Self) {
-        let at = at.min(self.len());
-        match self {
-            SampleValues::Floats(values) => {
-                let (first, second) = values.split_at(at);
-                (SampleValues::Floats(first), SampleValues::Floats(second))
-            }
-            SampleValues::Bytes(values) => {
-                let (first, second) = values.split_at(at);
-                (SampleValues::Bytes(first), SampleValues::Bytes(second))
-            }
-        }
+        let length = self.len();
+        let at = at.min(length);
+        let part = |range| self.get(range).unwrap_or(SampleValues::Floats(&[]));
+        (part(0..at), part(at..length))
     }
 
-    /// Returns the numbers, copied if they are bytes.
+    /// Returns the numbers, copied if they are bytes or in pieces.
     pub fn floats(self) -> Cow<'a, [f32]> {
         match self {
             SampleValues::Floats(values) => values.into(),
             SampleValues::Bytes(values) => values.iter().map(|v| f32::from_le_bytes(*v)).collect(),
+            SampleValues::Pieces(values) => {
+                let mut floats = vec![0.0; values.len()];
+                self.map_to(&mut floats, |v| v);
+                floats.into()
+            }
         }
     }
 
@@ -83,12 +95,34 @@ impl<'a> SampleValues<'a> {
         match self {
             SampleValues::Floats(values) => first_not_finite(values, |v| *v),
             SampleValues::Bytes(values) => first_not_finite(values, |v| f32::from_le_bytes(*v)),
+            SampleValues::Pieces(values) => {
+                let mut before = 0;
+                values.runs().find_map(|run| {
+                    let found = run.first_not_finite().map(|at| before + at);
+                    before += run.len();
+                    found
+                })
+            }
         }
     }
 
     /// Writes what `map` makes of each value, as far as `to` has room.
     #[inline]
     pub(super) fn map_to(self, to: &mut [f32], map: impl Fn(f32) -> f32) {
+        let SampleValues::Pieces(values) = self else {
+            return self.map_run(to, map);
+        };
+        let mut rest = to;
+        for run in values.runs() {
+            let (now, later) = rest.split_at_mut(run.len().min(rest.len()));
+            rest = later;
+            run.map_run(now, &map);
+        }
+    }
+
+    /// Writes what `map` makes of each value that lies in one piece, likewise.
+    #[inline]
+    fn map_run(self, to: &mut [f32], map: impl Fn(f32) -> f32) {
         match self {
             SampleValues::Floats(values) => {
                 to.iter_mut().zip(values).for_each(|(t, v)| *t = map(*v));
@@ -97,6 +131,8 @@ impl<'a> SampleValues<'a> {
                 let pairs = to.iter_mut().zip(values);
                 pairs.for_each(|(t, v)| *t = map(f32::from_le_bytes(*v)));
             }
+            // A run of pieces is never in pieces itself.
+            SampleValues::Pieces(_) => {}
         }
     }
 }

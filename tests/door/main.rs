@@ -25,6 +25,7 @@ mod heads;
 mod http;
 mod index;
 mod keys;
+mod large_bodies;
 mod limits;
 mod model_calls;
 mod non_finite;

@@ -4,8 +4,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use divisi::ensemble::{Ensemble, Files};
-use divisi::serving::{Request, SharedSamples};
+use divisi::ensemble::{Ensemble, Files, SampleValues, SharedMemory};
+use divisi::serving::{Refused, Request, SharedSamples};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use crate::common::{networks, start};
 use crate::wait::wait_until;
@@ -28,17 +30,22 @@ impl AsRef<[u8]> for Received {
     }
 }
 
-fn received(values: &[f32], from: usize) -> (SharedSamples, Weak<()>) {
-    let mut bytes = vec![0; from];
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+/// Memory with the values in pieces of so many bytes, each of which begins `from` bytes into what was
+/// allocated for it.
+fn received(values: &[f32], from: usize, piece: usize) -> (SharedSamples, Weak<()>) {
+    let all: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let alive = Arc::new(());
     let weak = Arc::downgrade(&alive);
-    let memory = Received {
-        bytes,
-        from,
-        _alive: alive,
-    };
-    (SharedSamples::new(memory), weak)
+    let pieces = all.chunks(piece.min(all.len()));
+    let memories = pieces.map(|piece| {
+        let memory = Received {
+            bytes: [&vec![0; from], piece].concat(),
+            from,
+            _alive: Arc::clone(&alive),
+        };
+        Arc::new(memory) as SharedMemory
+    });
+    (SharedSamples::of_pieces(memories), weak)
 }
 
 #[test]
@@ -54,8 +61,9 @@ fn large_requests_are_answered_alike_from_where_they_were_received() {
             let values: Vec<f32> = (0..samples * width).map(at).collect();
             let copied = engine.predict(Request::new(&values)).expect("let in");
             let copied = copied.expect("answered");
-            for from in [0, 1] {
-                let (memory, alive) = received(&values, from);
+            let ways = [(0, usize::MAX), (1, usize::MAX), (0, 4096), (3, 10_001)];
+            for (from, piece) in ways {
+                let (memory, alive) = received(&values, from, piece);
                 let answer = engine.predict(Request::shared(&memory)).expect("let in");
                 let answer = answer.expect("answered");
                 drop(memory);
@@ -80,8 +88,39 @@ fn a_large_request_that_is_refused_lets_its_memory_go() {
     let engine = start(&ensemble, networks(&ensemble));
     let mut values = vec![1.0; 400 * ensemble.input.shape.elements()];
     values[77] = f32::NAN;
-    let (memory, alive) = received(&values, 1);
-    assert!(engine.predict(Request::shared(&memory)).is_err());
-    drop(memory);
-    wait_until("the memory is let go", || alive.upgrade().is_none());
+    for piece in [usize::MAX, 77 * 4 + 2] {
+        let (memory, alive) = received(&values, 1, piece);
+        let refused = engine.predict(Request::shared(&memory)).expect_err("refused");
+        let expected = Refused::NotFinite {
+            sample: 77 / engine.ensemble().input.shape.elements(),
+            value: 77 % engine.ensemble().input.shape.elements(),
+        };
+        assert_eq!(refused, expected);
+        drop(memory);
+        wait_until("the memory is let go", || alive.upgrade().is_none());
+    }
+}
+
+proptest! {
+    /// Values in pieces are those of one memory, whatever is looked at.
+    #[test]
+    fn values_in_pieces_are_those_of_one_memory(
+        values in vec(prop_oneof![9 => -9.0f32..9.0, 1 => Just(f32::NAN)], 1..60),
+        piece in 1usize..30,
+        (from, to) in (0usize..60, 0usize..60),
+        at in 0usize..60,
+    ) {
+        let bits = |values: SampleValues<'_>| -> Vec<u32> {
+            values.floats().iter().map(|v| v.to_bits()).collect()
+        };
+        let (memory, _) = received(&values, 1, piece);
+        let (whole, pieces) = (SampleValues::Floats(&values), memory.values());
+        prop_assert_eq!(pieces.len(), whole.len());
+        prop_assert_eq!(bits(pieces), bits(whole));
+        prop_assert_eq!(pieces.first_not_finite(), whole.first_not_finite());
+        prop_assert_eq!(pieces.get(from..to).map(bits), whole.get(from..to).map(bits));
+        let (first, second) = pieces.split_at(at);
+        let expected = whole.split_at(at);
+        prop_assert_eq!((bits(first), bits(second)), (bits(expected.0), bits(expected.1)));
+    }
 }

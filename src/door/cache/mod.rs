@@ -170,7 +170,7 @@ impl CachedRequest {
 /// Returns a tensor in memory of its own, so that it does not hold the buffer of a whole request.
 fn own(named: &NamedTensor) -> NamedTensor {
     let NamedTensor { name, tensor } = named;
-    let bytes = Bytes::copy_from_slice(tensor.bytes());
+    let bytes = Bytes::copy_from_slice(&tensor.bytes());
     NamedTensor {
         name: name.clone(),
         tensor: WireTensor::of_values(tensor.data_type(), tensor.dims().to_vec(), bytes),
@@ -180,7 +180,7 @@ fn own(named: &NamedTensor) -> NamedTensor {
 fn size(tensors: &[NamedTensor]) -> usize {
     let one = |named: &NamedTensor| {
         let NamedTensor { name, tensor } = named;
-        name.len() + size_of_val(tensor.dims()) + tensor.bytes().len()
+        name.len() + size_of_val(tensor.dims()) + tensor.size()
     };
     tensors.iter().map(one).sum()
 }

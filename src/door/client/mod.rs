@@ -150,7 +150,7 @@ impl HttpClient {
         let tensors: Vec<Value> = inputs.iter().map(written).collect();
         let head = json!({"inputs": tensors, "parameters": {"binary_data_output": true}});
         let head = head.to_string();
-        let data: usize = inputs.iter().map(|input| input.tensor.bytes().len()).sum();
+        let data: usize = inputs.iter().map(|input| input.tensor.size()).sum();
         let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
         let key = self.key.as_ref();
         if key.is_some_and(|key| key.chars().any(char::is_control)) {
@@ -171,7 +171,7 @@ impl HttpClient {
         let stream = self.stream.get_mut();
         stream.write_all(request.as_bytes())?;
         for input in inputs {
-            stream.write_all(input.tensor.bytes())?;
+            stream.write_all(&input.tensor.bytes())?;
         }
         stream.flush()?;
         self.read()
@@ -245,7 +245,7 @@ fn written(input: &NamedTensor) -> Value {
         "name": input.name,
         "datatype": tensor.data_type().name(),
         "shape": tensor.dims(),
-        "parameters": {"binary_data_size": tensor.bytes().len()},
+        "parameters": {"binary_data_size": tensor.size()},
     })
 }
 

@@ -1,11 +1,13 @@
 //! The tensors of a request as samples of an ensemble.
 
-use divisi::ensemble::Ensemble;
+use std::sync::Arc;
+
+use divisi::ensemble::{Ensemble, SharedMemory};
 use divisi::serving::{Refused, Request, SharedSamples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 
 use crate::error::ServiceError;
-use crate::protocol::NamedTensor;
+use crate::protocol::{NamedTensor, WireTensor};
 
 /// The name of the input of an ensemble whose samples have no names.
 const INPUT: &str = "input";
@@ -61,7 +63,7 @@ pub(super) fn sample_rows(
         && is_rows(spec, input)
     {
         return Ok(SampleRows {
-            values: RowValues::Received(SharedSamples::new(input.tensor.shared())),
+            values: RowValues::Received(received(&input.tensor)),
             length: 0,
         });
     }
@@ -79,6 +81,12 @@ pub(super) fn sample_rows(
         length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
         values: RowValues::Made(rows),
     })
+}
+
+/// Returns the values of a tensor where they were received.
+fn received(tensor: &WireTensor) -> SharedSamples {
+    let pieces = tensor.pieces().cloned();
+    SharedSamples::of_pieces(pieces.map(|piece| Arc::new(piece) as SharedMemory))
 }
 
 /// Returns the error of a request that the engine refuses, with the input that it is about where

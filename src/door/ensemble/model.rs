@@ -234,7 +234,7 @@ fn as_batch(input: &NamedTensor) -> NamedTensor {
     let dims = std::iter::once(1).chain(tensor.dims().iter().copied());
     NamedTensor {
         name: input.name.clone(),
-        tensor: WireTensor::of_values(tensor.data_type(), dims.collect(), tensor.bytes().clone()),
+        tensor: WireTensor::of_values(tensor.data_type(), dims.collect(), tensor.bytes()),
     }
 }
 
@@ -242,7 +242,7 @@ fn as_batch(input: &NamedTensor) -> NamedTensor {
 fn without_batch(output: &mut NamedTensor) {
     let tensor = &output.tensor;
     let dims = tensor.dims().get(1..).unwrap_or_default().to_vec();
-    output.tensor = WireTensor::of_values(tensor.data_type(), dims, tensor.bytes().clone());
+    output.tensor = WireTensor::of_values(tensor.data_type(), dims, tensor.bytes());
 }
 
 /// Returns the names of the values of outputs, where the ensemble has some.

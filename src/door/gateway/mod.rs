@@ -334,7 +334,7 @@ fn written(
     }
     let place = match (&wanted.region, region) {
         (Some(part), Some(region)) => {
-            region.write(tensor.bytes())?;
+            region.write(&tensor.bytes())?;
             ReplyPlace::Region(part.clone())
         }
         _ if wanted.binary.unwrap_or(call.binary) => ReplyPlace::Binary,

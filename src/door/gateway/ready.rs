@@ -102,7 +102,7 @@ impl Gateway {
     fn input(&self, input: &CallInput, room: AllowanceShare) -> Result<NamedTensor, ServiceError> {
         let bytes = match &input.source {
             InputSource::Here(bytes) => bytes.clone(),
-            InputSource::Region(part) => self.regions.read(part, room)?,
+            InputSource::Region(part) => self.regions.read(part, room)?.into(),
         };
         let (name, dims) = (input.name.clone(), input.dims.clone());
         let tensor = WireTensor::new(&name, input.data_type, dims, bytes, &self.limits)?;

@@ -14,7 +14,7 @@ use crate::proto::inference::model_infer_request::InferInputTensor;
 use crate::proto::inference::model_infer_response::InferOutputTensor;
 use crate::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use crate::protocol::{
-    CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId, ParameterValue,
+    ByteRope, CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId, ParameterValue,
     ReplyOutput, ReplyPlace,
 };
 
@@ -132,10 +132,12 @@ fn input(
         return Err(wrong("`contents` beside `shared_memory_region`".to_owned()));
     }
     let here = |of: &str| match (contents, raw.there) {
-        (None, _) => raw.left.next().ok_or_else(|| {
+        (None, _) => raw.left.next().map(ByteRope::from).ok_or_else(|| {
             ServiceError::bad(format!("{of}: it has neither `contents` nor raw contents"))
         }),
-        (Some(contents), false) => bytes_of(of, data_type, &contents, limits.elements),
+        (Some(contents), false) => {
+            bytes_of(of, data_type, &contents, limits.elements).map(ByteRope::from)
+        }
         (Some(_), true) => Err(ServiceError::bad(format!(
             "{of}: expected raw contents as of other inputs, found `contents`"
         ))),
@@ -163,7 +165,7 @@ fn parameters(written: HashMap<String, InferParameter>) -> CallParameters {
 pub(super) fn write_reply(reply: InferenceReply) -> ModelInferResponse {
     let raw = reply.outputs.iter().map(|output| match &output.place {
         ReplyPlace::Region(_) => Bytes::new(),
-        ReplyPlace::Written | ReplyPlace::Binary => output.tensor.bytes().clone(),
+        ReplyPlace::Written | ReplyPlace::Binary => output.tensor.bytes(),
     });
     ModelInferResponse {
         raw_output_contents: raw.collect(),
@@ -198,7 +200,7 @@ fn output(output: &ReplyOutput) -> InferOutputTensor {
         let size = |size: usize| ParameterChoice::Int64Param(size as i64);
         let region = ParameterChoice::StringParam(part.region.clone());
         say("shared_memory_region", region);
-        say("shared_memory_byte_size", size(tensor.bytes().len()));
+        say("shared_memory_byte_size", size(tensor.size()));
         say("shared_memory_offset", size(part.offset));
     }
     InferOutputTensor {

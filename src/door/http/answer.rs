@@ -121,10 +121,11 @@ async fn read<T: Default + for<'de> Deserialize<'de>>(
     most: usize,
 ) -> Result<(T, HeldBody), ServiceError> {
     let body = gather(gateway, request.into_body(), most).await?;
-    if body.bytes.is_empty() {
+    let bytes = body.bytes.joined();
+    if bytes.is_empty() {
         return Ok((T::default(), body));
     }
-    let mut json = serde_json::Deserializer::from_slice(&body.bytes);
+    let mut json = serde_json::Deserializer::from_slice(&bytes);
     // It names the field.
     let read = serde_path_to_error::deserialize(&mut json);
     let wrong = |e: &dyn fmt::Display| ServiceError::bad(format!("the request's JSON: {e}"));

@@ -5,13 +5,14 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
+use crate::protocol::{ByteRope, RopeGatherer};
 
 /// The body of an answer: pieces that are sent as they are.
 #[derive(Debug, Default)]
@@ -48,18 +49,11 @@ impl Body for ChunkedBody {
 
 /// The body of a request. Its bytes count as held until this is dropped.
 pub(super) struct HeldBody {
-    /// The bytes.
-    pub bytes: Bytes,
+    /// The bytes, in the pieces in which they came.
+    pub bytes: ByteRope,
     /// Its share of the memory of bodies.
     pub held: AllowanceShare,
 }
-
-/// The memory that is taken at first for a body of several pieces.
-const FIRST: usize = 64 << 10;
-
-/// By how much more than what has come memory grows at once. Of memory that nothing was written to, the
-/// system has given none yet; growing copies what has come.
-const GROWTH: usize = 16;
 
 /// Gathers the body of a request.
 ///
@@ -97,24 +91,19 @@ async fn gather_all(
     most: usize,
 ) -> Result<HeldBody, ServiceError> {
     let mut held = gateway.bodies.share();
-    let claimed = body.size_hint().lower() as usize;
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    let mut all = RopeGatherer::default();
     while let Some(frame) = body.frame().await {
         let broken = |e| ServiceError::bad(format!("the request's body broke off: {e}"));
         let Ok(piece) = frame.map_err(broken)?.into_data() else {
             continue;
         };
-        if first.len() + all.len() + piece.len() > most {
+        if all.len() + piece.len() > most {
             return Err(too_large(most));
         }
         hold(&mut held, piece.len())?;
-        match (first.is_empty(), all.is_empty()) {
-            (true, true) => first = piece,
-            _ => append(&mut all, &mut first, &piece, claimed),
-        }
+        all.push(piece);
     }
-    let bytes = if all.is_empty() { first } else { all.freeze() };
+    let bytes = all.finish();
     Ok(HeldBody { bytes, held })
 }
 
@@ -127,15 +116,4 @@ pub(super) fn hold(held: &mut AllowanceShare, more: usize) -> Result<(), Service
         true => Ok(()),
         false => Err(no_memory()),
     }
-}
-
-/// Appends a piece. Memory grows with what has come, not with what is claimed.
-fn append(all: &mut BytesMut, first: &mut Bytes, piece: &Bytes, claimed: usize) {
-    let has = all.len() + first.len() + piece.len();
-    if all.capacity() < has {
-        let room = (GROWTH * has).max(FIRST).min(claimed.max(has));
-        all.reserve(room - all.len());
-    }
-    all.extend_from_slice(&std::mem::take(first));
-    all.extend_from_slice(piece);
 }

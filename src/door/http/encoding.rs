@@ -89,7 +89,7 @@ pub(super) async fn unpacked(
     encoding: Encoding,
     most: usize,
 ) -> Result<HeldBody, ServiceError> {
-    let packed = body.bytes.clone().reader();
+    let packed = body.bytes.joined().reader();
     let mut from: Box<dyn Read + Send> = match encoding {
         Encoding::Gzip => Box::new(MultiGzDecoder::new(packed)),
         Encoding::Deflate => Box::new(whole(ZlibDecoder::new(packed))),
@@ -104,7 +104,7 @@ pub(super) async fn unpacked(
         };
         let count = from.read(&mut piece).map_err(damaged)?;
         if count == 0 {
-            let bytes = all.freeze();
+            let bytes = all.freeze().into();
             return Ok(HeldBody { bytes, held });
         }
         if all.len() + count > most {

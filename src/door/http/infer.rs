@@ -10,7 +10,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::{AllowanceShare, no_memory};
 use crate::protocol::json::{JsonReply, read_call, write_reply};
-use crate::protocol::{InferenceCall, ModelId};
+use crate::protocol::{ByteRope, InferenceCall, ModelId};
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::encoding::{Encoding, packed, unpacked};
@@ -56,12 +56,13 @@ fn read(
     headers: &HeaderMap,
     body: HeldBody,
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
-    let (head, tail) = parted(gateway, headers, &body)?;
     let HeldBody { bytes, mut held } = body;
+    let all = bytes.len();
+    let (head, tail) = parted(gateway, headers, bytes)?;
     let behind = tail.len();
     let call = read_call(model, &head, tail, &gateway.limits)?;
-    let kept = if behind > 0 { bytes.len() } else { 0 };
-    drop((head, bytes));
+    let kept = if behind > 0 { all } else { 0 };
+    drop(head);
     match held.resize(kept + call.bytes().saturating_sub(behind)) {
         true => Ok((call, held)),
         false => Err(no_memory()),
@@ -72,14 +73,13 @@ fn read(
 fn parted(
     gateway: &Gateway,
     headers: &HeaderMap,
-    body: &HeldBody,
-) -> Result<(Bytes, Bytes), ServiceError> {
-    let mut head = body.bytes.clone();
-    let tail = match json_length(headers)? {
-        None => Bytes::new(),
-        Some(length) if length <= head.len() => head.split_off(length),
+    mut tail: ByteRope,
+) -> Result<(Bytes, ByteRope), ServiceError> {
+    let found = tail.len();
+    let head = match json_length(headers)? {
+        None => std::mem::take(&mut tail),
+        Some(length) if length <= found => tail.split_to(length),
         Some(length) => {
-            let found = head.len();
             return Err(ServiceError::bad(format!(
                 "header `{LENGTH}` is {length}, and the body has {found} bytes"
             )));
@@ -94,7 +94,7 @@ fn parted(
             ),
         ));
     }
-    Ok((head, tail))
+    Ok((head.joined(), tail))
 }
 
 fn json_length(headers: &HeaderMap) -> Result<Option<usize>, ServiceError> {

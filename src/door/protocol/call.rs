@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use bytes::Bytes;
 use divisi::tensor::DataType;
 
 use super::model_id::ModelId;
 use super::parameters::{CallParameters, ParameterValue};
+use super::rope::ByteRope;
 use super::tensor::WireTensor;
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::ServerLimits;
@@ -48,7 +48,7 @@ pub struct CallInput {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputSource {
     /// In the request.
-    Here(Bytes),
+    Here(ByteRope),
     /// In shared memory.
     Region(RegionPart),
 }
@@ -221,7 +221,7 @@ impl CallInput {
     pub fn new(
         (name, data_type, dims): (String, DataType, Vec<usize>),
         parameters: &CallParameters,
-        here: impl FnOnce(&str) -> Result<Bytes, ServiceError>,
+        here: impl FnOnce(&str) -> Result<ByteRope, ServiceError>,
     ) -> Result<Self, ServiceError> {
         let of = format!("input `{name}`");
         let source = match RegionPart::of(parameters, &of)? {

@@ -139,7 +139,8 @@ impl Serialize for WrittenElements<'_> {
                 write!($type, |v| v)
             };
             ($type:ty, $convert:expr) => {{
-                let (values, _) = self.0.bytes().as_chunks::<{ size_of::<$type>() }>();
+                let bytes = self.0.bytes();
+                let (values, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
                 serializer.collect_seq(values.iter().map(|v| $convert(<$type>::from_le_bytes(*v))))
             }};
         }
@@ -164,13 +165,14 @@ impl Serialize for WrittenElements<'_> {
 
 /// Returns the values of a tensor that are no finite numbers, in order, as RapidJSON and Python write
 /// them: JSON itself has no words for them.
-pub(super) fn non_finite(tensor: &WireTensor) -> Box<dyn Iterator<Item = &'static str> + '_> {
+pub(super) fn non_finite(tensor: &WireTensor) -> Vec<&'static str> {
     /// Finds them among values of a type.
     macro_rules! words {
         ($type:ty) => {{
-            let (values, _) = tensor.bytes().as_chunks::<{ size_of::<$type>() }>();
+            let bytes = tensor.bytes();
+            let (values, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
             let values = values.iter().map(|v| <$type>::from_le_bytes(*v));
-            Box::new(values.filter_map(|value| word(value.into())))
+            values.filter_map(|value| word(value.into())).collect()
         }};
     }
     match tensor.data_type() {
@@ -178,7 +180,7 @@ pub(super) fn non_finite(tensor: &WireTensor) -> Box<dyn Iterator<Item = &'stati
         DataType::Bf16 => words!(bf16),
         DataType::Fp32 => words!(f32),
         DataType::Fp64 => words!(f64),
-        _ => Box::new(std::iter::empty()),
+        _ => Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod json;
 mod load;
 mod model_id;
 mod parameters;
+mod rope;
 mod tensor;
 
 pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, RegionPart};
@@ -17,4 +18,6 @@ pub use elements::{ElementFault, ElementSink};
 pub(crate) use load::{LoadParameter, load_parameters};
 pub use model_id::ModelId;
 pub use parameters::{CallParameters, ParameterValue};
+pub use rope::ByteRope;
+pub(crate) use rope::RopeGatherer;
 pub use tensor::{NamedTensor, WireTensor};

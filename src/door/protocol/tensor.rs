@@ -7,6 +7,8 @@ use divisi::tensor::DataType;
 use crate::error::ServiceError;
 use crate::limits::ServerLimits;
 
+use super::rope::ByteRope;
+
 /// The bytes of the length before each string.
 const LENGTH: usize = 4;
 
@@ -15,7 +17,7 @@ const LENGTH: usize = 4;
 pub struct WireTensor {
     data_type: DataType,
     dims: Vec<usize>,
-    bytes: Bytes,
+    bytes: ByteRope,
 }
 
 /// A tensor with its name.
@@ -36,12 +38,15 @@ impl WireTensor {
         name: &str,
         data_type: DataType,
         dims: Vec<usize>,
-        bytes: Bytes,
+        bytes: impl Into<ByteRope>,
         limits: &ServerLimits,
     ) -> Result<Self, ServiceError> {
+        let mut bytes = bytes.into();
         let elements = WireTensor::check(name, data_type, &dims, bytes.len(), limits)?;
         if data_type.size().is_none() {
-            check_strings(name, &dims, elements, &bytes)?;
+            let joined = bytes.joined();
+            check_strings(name, &dims, elements, &joined)?;
+            bytes = joined.into();
         }
         Ok(WireTensor {
             data_type,
@@ -74,7 +79,7 @@ impl WireTensor {
         WireTensor {
             data_type,
             dims,
-            bytes,
+            bytes: bytes.into(),
         }
     }
 
@@ -87,7 +92,7 @@ impl WireTensor {
         WireTensor {
             data_type: DataType::Bytes,
             dims,
-            bytes: bytes.freeze(),
+            bytes: bytes.freeze().into(),
         }
     }
 
@@ -101,14 +106,19 @@ impl WireTensor {
         &self.dims
     }
 
-    /// Returns the values as bytes.
-    pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+    /// Returns the values as bytes in one piece, copied if they lie in several.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes.joined()
     }
 
-    /// Returns its bytes, shared.
-    pub(crate) fn shared(&self) -> Bytes {
-        self.bytes.clone()
+    /// Returns how many bytes they are.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Iterates over the pieces in which the bytes lie, in order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        self.bytes.pieces()
     }
 
     /// Returns the number of values.
@@ -116,9 +126,9 @@ impl WireTensor {
         self.dims.iter().product()
     }
 
-    /// Iterates over the strings of a tensor of BYTES.
+    /// Iterates over the strings of a tensor of BYTES, which lies in one piece.
     pub fn strings(&self) -> impl Iterator<Item = &[u8]> {
-        Strings(&self.bytes)
+        self.pieces().flat_map(|piece| Strings(piece))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Where the samples of a request lie: in the pool, or where they were received.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::ensemble::SampleValues;
+use crate::ensemble::{SamplePiece, SampleValues, SharedMemory};
 use crate::serving::batch::Slice;
 use crate::serving::pool::Storage;
 
@@ -13,25 +12,25 @@ const STAY_FROM: usize = 64 << 10;
 
 /// Memory with the float32 samples of a request, in little-endian bytes, that the engine may read
 /// for as long as the request is under way.
-#[derive(Clone)]
-pub struct SharedSamples(Arc<dyn AsRef<[u8]> + Send + Sync>);
+#[derive(Clone, Debug)]
+pub struct SharedSamples(Arc<[SamplePiece]>);
 
 impl SharedSamples {
     /// Shares memory that does not change.
     pub fn new(memory: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        SharedSamples(Arc::new(memory))
+        let memory: SharedMemory = Arc::new(memory);
+        SharedSamples::of_pieces([memory])
+    }
+
+    /// Shares memory that does not change and lies in several pieces, one after another. A value may
+    /// begin in one and end in another.
+    pub fn of_pieces(memories: impl IntoIterator<Item = SharedMemory>) -> Self {
+        SharedSamples(SamplePiece::of(memories))
     }
 
     /// Returns the values.
     pub fn values(&self) -> SampleValues<'_> {
-        SampleValues::of_bytes((*self.0).as_ref())
-    }
-}
-
-impl fmt::Debug for SharedSamples {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = (*self.0).as_ref().len();
-        f.debug_tuple("SharedSamples").field(&bytes).finish()
+        SampleValues::of_pieces(&self.0)
     }
 }
 

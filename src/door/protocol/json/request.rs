@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use bytes::Bytes;
 use divisi::tensor::DataType;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
@@ -12,6 +11,7 @@ use crate::limits::ServerLimits;
 use crate::protocol::call::{CallInput, CallOutput, InferenceCall};
 use crate::protocol::model_id::ModelId;
 use crate::protocol::parameters::CallParameters;
+use crate::protocol::rope::ByteRope;
 
 use super::data::JsonReading;
 use super::fields::SeenFields;
@@ -25,7 +25,7 @@ use super::input::{JsonData, JsonTensor, TensorsSeed};
 pub fn read_call(
     model: ModelId,
     head: &[u8],
-    tail: Bytes,
+    tail: ByteRope,
     limits: &ServerLimits,
 ) -> Result<InferenceCall, ServiceError> {
     let written = read(head, limits)?;
@@ -112,7 +112,7 @@ fn input(tensor: JsonTensor, tail: &mut BinaryTail) -> Result<CallInput, Service
 ///
 /// # Errors
 /// They are others than those of the shape, by number or by their lists.
-fn values(data: JsonData, shape: &[usize], of: &str) -> Result<Bytes, ServiceError> {
+fn values(data: JsonData, shape: &[usize], of: &str) -> Result<ByteRope, ServiceError> {
     let expected = shape.iter().try_fold(1usize, |all, &d| all.checked_mul(d));
     if expected != Some(data.count) {
         let count = data.count;
@@ -121,16 +121,16 @@ fn values(data: JsonData, shape: &[usize], of: &str) -> Result<Bytes, ServiceErr
     }
     let lists = data.lists.check(shape);
     lists.map_err(|why| ServiceError::bad(format!("{of}: {why}")))?;
-    Ok(data.bytes)
+    Ok(data.bytes.into())
 }
 
 /// The bytes behind the JSON, as far as no input has taken them.
-struct BinaryTail(Bytes);
+struct BinaryTail(ByteRope);
 
 impl BinaryTail {
-    fn take(&mut self, size: usize, of: &str) -> Result<Bytes, ServiceError> {
-        if size > self.0.len() {
-            let left = self.0.len();
+    fn take(&mut self, size: usize, of: &str) -> Result<ByteRope, ServiceError> {
+        let left = self.0.len();
+        if size > left {
             return Err(ServiceError::bad(format!(
                 "{of}: `binary_data_size` is {size}, and {left} bytes are left of the body"
             )));

@@ -41,7 +41,7 @@ pub fn write_reply(reply: &InferenceReply) -> Result<JsonReply, ServiceError> {
         .filter(|o| o.place == ReplyPlace::Binary);
     Ok(JsonReply {
         head: head.into(),
-        tail: binary.map(|output| output.tensor.bytes().clone()).collect(),
+        tail: binary.map(|output| output.tensor.bytes()).collect(),
     })
 }
 
@@ -110,7 +110,7 @@ impl Serialize for WrittenOutput<'_> {
             ReplyPlace::Written => map.serialize_entry("data", &WrittenElements(tensor))?,
             ReplyPlace::Binary => {
                 let size = BinarySize {
-                    binary_data_size: tensor.bytes().len(),
+                    binary_data_size: tensor.size(),
                 };
                 map.serialize_entry("parameters", &size)?;
             }

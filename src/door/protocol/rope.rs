@@ -1,0 +1,133 @@
+//! Bytes in the pieces in which they were received.
+
+use bytes::{Bytes, BytesMut};
+
+/// Bytes in several pieces, one after another.
+#[derive(Clone, Debug, Default)]
+pub struct ByteRope {
+    first: Bytes,
+    rest: Vec<Bytes>,
+}
+
+impl From<Bytes> for ByteRope {
+    fn from(first: Bytes) -> Self {
+        ByteRope {
+            first,
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for ByteRope {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+/// Ropes are equal if their bytes are, however they lie.
+impl PartialEq for ByteRope {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.joined() == other.joined()
+    }
+}
+
+impl Eq for ByteRope {}
+
+impl ByteRope {
+    /// Returns the number of bytes.
+    pub fn len(&self) -> usize {
+        self.pieces().map(Bytes::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.pieces().all(Bytes::is_empty)
+    }
+
+    /// Iterates over the pieces, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    /// Appends a piece; an empty one is left out.
+    pub fn push(&mut self, piece: Bytes) {
+        match (self.first.is_empty(), piece.is_empty()) {
+            (true, _) => self.first = piece,
+            (false, false) => self.rest.push(piece),
+            (false, true) => {}
+        }
+    }
+
+    /// Takes the first `count` bytes off, or all if there are fewer.
+    #[must_use]
+    pub fn split_to(&mut self, count: usize) -> ByteRope {
+        let mut taken = ByteRope::default();
+        let mut missing = count;
+        for mut piece in std::mem::take(self).into_pieces() {
+            let now = piece.split_to(missing.min(piece.len()));
+            missing -= now.len();
+            taken.push(now);
+            self.push(piece);
+        }
+        taken
+    }
+
+    fn into_pieces(self) -> impl Iterator<Item = Bytes> {
+        std::iter::once(self.first).chain(self.rest)
+    }
+
+    /// Returns the bytes in one piece, copied if there are several.
+    pub fn joined(&self) -> Bytes {
+        if self.rest.is_empty() {
+            return self.first.clone();
+        }
+        let mut all = BytesMut::with_capacity(self.len());
+        self.pieces().for_each(|piece| all.extend_from_slice(piece));
+        all.freeze()
+    }
+}
+
+/// Gathers pieces as they come. Small ones are copied together, so that neither they nor the memory
+/// that they lie in are many.
+#[derive(Debug, Default)]
+pub(crate) struct RopeGatherer {
+    whole: ByteRope,
+    /// Small pieces, copied.
+    tail: BytesMut,
+    bytes: usize,
+}
+
+/// A piece of as many bytes stays where it is: at least half of what is read at once, so that half of
+/// the memory that it keeps is in use.
+const STAYS: usize = 32 << 10;
+
+impl RopeGatherer {
+    /// Returns the number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Appends a piece.
+    pub(crate) fn push(&mut self, piece: Bytes) {
+        let stays = self.bytes == 0 || piece.len() >= STAYS;
+        self.bytes += piece.len();
+        if stays || self.tail.len() + piece.len() > STAYS {
+            self.end_tail();
+        }
+        match stays {
+            true => self.whole.push(piece),
+            false => self.tail.extend_from_slice(&piece),
+        }
+    }
+
+    fn end_tail(&mut self) {
+        let tail = std::mem::take(&mut self.tail);
+        self.whole.push(tail.freeze());
+    }
+
+    /// Returns all of it.
+    pub(crate) fn finish(mut self) -> ByteRope {
+        self.end_tail();
+        self.whole
+    }
+}
