@@ -50,6 +50,7 @@ impl Shelf {
             warmup: Arc::default(),
             instances: Vec::new(),
             first_batch: None,
+            enough: None,
         };
         self.0.lock().expect("no panic").insert(name.into(), entry);
     }

@@ -137,6 +137,11 @@ impl CatalogueEntry {
         self.new.first_batch
     }
 
+    /// Returns the number of samples that wait for no others, if that is less than a full batch.
+    pub fn enough(&self) -> Option<BatchSize> {
+        self.new.enough
+    }
+
     /// Returns its member of a column, or `None` if it has no such column.
     pub fn member_at(&self, column: MemberIndex) -> Option<MemberIndex> {
         let position = self.columns.iter().position(|of| *of == column);
@@ -166,6 +171,8 @@ pub struct NewEntry {
     pub instances: Vec<InstanceGroup>,
     /// The batch size that its workers are to begin with, if it is a model alone.
     pub first_batch: Option<BatchSize>,
+    /// The number of samples that wait for no others, if that is less than a full batch.
+    pub enough: Option<BatchSize>,
 }
 
 impl NewEntry {
@@ -179,6 +186,7 @@ impl NewEntry {
             warmup: Arc::default(),
             instances: Vec::new(),
             first_batch: None,
+            enough: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The batching policies of entries that are served together.
 
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{MemberPolicy, PolicyKind};
 
 use super::{Catalogue, CatalogueEntry};
 
@@ -14,22 +14,29 @@ fn with_policies(all: &[CatalogueEntry]) -> impl Iterator<Item = &CatalogueEntry
     all.iter().filter(|e| e.interface().composing.is_empty())
 }
 
+fn policy_of(entry: &CatalogueEntry) -> MemberPolicy {
+    MemberPolicy {
+        kind: entry.ensemble().policy,
+        enough: entry.enough(),
+    }
+}
+
 impl Catalogue {
     /// Returns the policies of members that have their own, in the order of the members: where all are
     /// delays, the shortest of the entries that hold a member. There are none where all are alike.
-    pub fn own_policies(&self) -> Vec<Option<PolicyKind>> {
-        let common = self.models.policy;
-        let policies = || with_policies(&self.entries).map(|e| e.ensemble().policy);
-        if !policies().all(PolicyKind::is_delay) || policies().all(|policy| policy == common) {
+    pub fn own_policies(&self) -> Vec<Option<MemberPolicy>> {
+        let common = MemberPolicy::from(self.models.policy);
+        let policies = || with_policies(&self.entries).map(policy_of);
+        let delays = policies().all(|policy| policy.kind.is_delay());
+        if !delays || policies().all(|policy| policy == common) {
             return Vec::new();
         }
         let mut own = vec![None; self.models.members.len()];
         for entry in with_policies(&self.entries) {
-            let policy = entry.ensemble().policy;
             for column in entry.columns.iter() {
-                let known: &mut Option<PolicyKind> = &mut own[column.get()];
-                let both = known.iter().copied().chain([policy]);
-                *known = both.min_by_key(|policy| policy.wait());
+                let known: &mut Option<MemberPolicy> = &mut own[column.get()];
+                let both = known.iter().copied().chain([policy_of(entry)]);
+                *known = both.min_by_key(|policy| policy.kind.wait());
             }
         }
         own

@@ -53,6 +53,21 @@ pub enum PolicyKind {
     },
 }
 
+/// A batching policy of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberPolicy {
+    /// The policy.
+    pub kind: PolicyKind,
+    /// The number of samples that wait for no others, if that is less than a full batch.
+    pub enough: Option<BatchSize>,
+}
+
+impl From<PolicyKind> for MemberPolicy {
+    fn from(kind: PolicyKind) -> Self {
+        MemberPolicy { kind, enough: None }
+    }
+}
+
 /// A policy that is not known, or does not suit the batch sizes.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PolicyError {

@@ -49,7 +49,9 @@ use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
 pub use answers::{AnswerKind, AnswerWidth, BoxCount, MaskSide, Threshold, TokenCount};
 pub use assembled::AssembledError;
-pub use batching::{BatchSize, BatchSizes, BatchSizesError, PolicyError, PolicyKind, Wait};
+pub use batching::{
+    BatchSize, BatchSizes, BatchSizesError, MemberPolicy, PolicyError, PolicyKind, Wait,
+};
 pub use box_outputs::{BoxForm, BoxOutputs, BoxScores, BoxStrides};
 pub use boxes::{BoxRows, Corners, ScoredBox, TargetBox};
 pub use combination::{Combination, CombinationError};

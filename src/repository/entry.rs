@@ -50,6 +50,12 @@ fn first_batch(model: &LoadedModel) -> Option<BatchSize> {
         .max()
 }
 
+/// Returns the smallest batch size that a configuration prefers: no sample of so many waits for others.
+fn enough(model: &LoadedModel) -> Option<BatchSize> {
+    let preferred = model.config.batching.iter().flat_map(|b| &b.preferred);
+    BatchSize::new(u32::try_from(*preferred.min()?).ok()?)
+}
+
 /// Returns a model as what is served, or `None` for a version 0, which there is none of.
 pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
     let labels = model.labels.iter();
@@ -75,5 +81,6 @@ pub(crate) fn entry(model: &LoadedModel) -> Option<NewEntry> {
         warmup: Arc::clone(&model.warmup),
         instances: model.config.instances.clone(),
         first_batch: first_batch(model),
+        enough: enough(model),
     })
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::ensemble::{BatchSize, PolicyKind};
+use crate::ensemble::{BatchSize, MemberPolicy, PolicyKind};
 
 use super::batch::BatchId;
 
@@ -41,7 +41,7 @@ pub enum Decision {
 /// Under `elastic` that is a worker whose device runs one batch at a time: all lanes
 /// that it would start at once become one batch, since none would run beside another.
 /// Where they do run side by side, [`fitting`] says how much a lane takes.
-pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Duration) -> Decision {
+pub fn decide(policy: MemberPolicy, size: BatchSize, queue: QueueState, now: Duration) -> Decision {
     let Some(oldest) = queue.oldest else {
         return Decision::Idle;
     };
@@ -51,7 +51,7 @@ pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Durat
         samples,
         rows: samples,
     };
-    match policy {
+    match policy.kind {
         PolicyKind::NoWait => run(samples),
         PolicyKind::Elastic { .. } => match samples.min(queue.room) {
             0 => Decision::Idle,
@@ -62,10 +62,11 @@ pub fn decide(policy: PolicyKind, size: BatchSize, queue: QueueState, now: Durat
         | PolicyKind::PipelinedOptWait { wait }
         | PolicyKind::Static { wait } => {
             let due = oldest.saturating_add(wait.get());
-            if samples < full && now < due {
+            let enough = policy.enough.unwrap_or(size).min(size).get();
+            if samples < enough && now < due {
                 return Decision::WaitUntil(due);
             }
-            match policy {
+            match policy.kind {
                 PolicyKind::Static { .. } => Decision::Run {
                     samples,
                     rows: full,

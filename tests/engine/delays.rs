@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi::catalogue::{Catalogue, Interface, NewEntry};
 use divisi::dataflow::{Dataflow, FlowStep, RowJoin, StepWork};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, Ensemble, MemberPolicy, PolicyKind, Wait};
 use divisi::serving::{
     Arrival, Core, CoreConfig, Discipline, DoorState, Next, PipelineConfig, PipelineIndex,
     WorkerSpec,
@@ -27,6 +27,11 @@ fn ms(millis: u64) -> Duration {
 
 /// Two models on a device each; the second has its own delay.
 fn two_models() -> Core<()> {
+    two_models_with(SHORT.into())
+}
+
+/// The same, the second with a policy of its own.
+fn two_models_with(short: MemberPolicy) -> Core<()> {
     let step = |member| FlowStep {
         work: StepWork::Model {
             member: MemberIndex::new(member),
@@ -47,7 +52,7 @@ fn two_models() -> Core<()> {
         pipelines: vec![pipeline(0), pipeline(1)],
         segment: 8,
         policy: LONG,
-        own_policies: vec![None, Some(SHORT)],
+        own_policies: vec![None, Some(short)],
     });
     core.door().set(DoorState::Open);
     for number in 0..2 {
@@ -118,8 +123,31 @@ fn a_member_of_several_models_waits_as_the_shortest_of_them() {
     };
     let both = catalogue([LONG, SHORT]);
     assert_eq!(both.models().policy, LONG);
-    assert!(both.own_policies().iter().all(|own| *own == Some(SHORT)));
+    assert!(
+        both.own_policies()
+            .iter()
+            .all(|own| *own == Some(SHORT.into()))
+    );
     assert!(catalogue([LONG, LONG]).own_policies().is_empty());
     let elastic = PolicyKind::Elastic { max_inf: None };
     assert!(catalogue([elastic, SHORT]).own_policies().is_empty());
+}
+
+#[test]
+fn as_many_samples_as_a_model_prefers_wait_for_no_others() {
+    let preferred = MemberPolicy {
+        kind: SHORT,
+        enough: BatchSize::new(4),
+    };
+    for (samples, starts) in [(3, false), (4, true), (5, true), (8, true)] {
+        let mut core = two_models_with(preferred);
+        let arrival = Arrival {
+            pipeline: PipelineIndex(1),
+            ..Arrival::of(samples)
+        };
+        let admitted = core.admit(ms(0), arrival, |_| ()).expect("let in");
+        core.enqueue(ms(0), admitted.request);
+        let next = core.next(ms(0), DeviceIndex::new(1));
+        assert_eq!(matches!(next, Next::Run(_)), starts, "{samples} samples");
+    }
 }

@@ -48,6 +48,7 @@ fn entry(name: &str, version: u64, ensemble: &Arc<Ensemble>) -> NewEntry {
         warmup: Arc::default(),
         instances: Vec::new(),
         first_batch: None,
+        enough: None,
     }
 }
 

@@ -90,7 +90,9 @@ fn a_large_request_that_is_refused_lets_its_memory_go() {
     values[77] = f32::NAN;
     for piece in [usize::MAX, 77 * 4 + 2] {
         let (memory, alive) = received(&values, 1, piece);
-        let refused = engine.predict(Request::shared(&memory)).expect_err("refused");
+        let refused = engine
+            .predict(Request::shared(&memory))
+            .expect_err("refused");
         let expected = Refused::NotFinite {
             sample: 77 / engine.ensemble().input.shape.elements(),
             value: 77 % engine.ensemble().input.shape.elements(),

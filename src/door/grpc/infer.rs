@@ -14,8 +14,8 @@ use crate::proto::inference::model_infer_request::InferInputTensor;
 use crate::proto::inference::model_infer_response::InferOutputTensor;
 use crate::proto::inference::{InferParameter, ModelInferRequest, ModelInferResponse};
 use crate::protocol::{
-    ByteRope, CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId, ParameterValue,
-    ReplyOutput, ReplyPlace,
+    ByteRope, CallInput, CallOutput, CallParameters, InferenceCall, InferenceReply, ModelId,
+    ParameterValue, ReplyOutput, ReplyPlace,
 };
 
 use super::codec::RefusedMessage;

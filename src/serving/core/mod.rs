@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::dataflow::{Dataflow, StepReport};
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::{PolicyKind, Queueing};
+use crate::ensemble::{MemberPolicy, PolicyKind, Queueing};
 use crate::serving::batch::{BatchId, PipelineIndex, RequestKey, WorkerId};
 use crate::serving::door::{Door, DoorState};
 use crate::serving::keys::KeyMap;
@@ -62,7 +62,7 @@ pub struct CoreConfig {
     /// The policy, at first.
     pub policy: PolicyKind,
     /// The members' own policies, in force beside that one; empty where none has its own.
-    pub own_policies: Vec<Option<PolicyKind>>,
+    pub own_policies: Vec<Option<MemberPolicy>>,
 }
 
 /// A pipeline as a core serves it.

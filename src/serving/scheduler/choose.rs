@@ -274,7 +274,7 @@ impl Scheduler {
         let id = BatchId(self.next_batch);
         self.next_batch += 1;
         let member = self.rows[device].workers[index].spec.member;
-        let waits = self.policy_of(member).wait() > Duration::ZERO;
+        let waits = self.policy_of(member).kind.wait() > Duration::ZERO;
         let row = &mut self.rows[device];
         let side_by_side = row.discipline.is_concurrent();
         let worker = &mut row.workers[index];

@@ -22,7 +22,7 @@ use std::ops;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{MemberPolicy, PolicyKind};
 
 use super::batch::{Range, WorkerId};
 use super::queue::{MemberQueue, Segmenter, StepFilter};
@@ -73,7 +73,7 @@ impl Scheduler {
 
     /// The same, where some members have policies of their own.
     #[must_use]
-    pub fn with_own(self, by_member: Vec<Option<PolicyKind>>) -> Self {
+    pub fn with_own(self, by_member: Vec<Option<MemberPolicy>>) -> Self {
         Scheduler {
             own: OwnPolicies::new(self.policy, by_member),
             ..self
@@ -180,7 +180,7 @@ impl Scheduler {
     }
 
     /// The policy of a member.
-    fn policy_of(&self, member: MemberIndex) -> PolicyKind {
+    fn policy_of(&self, member: MemberIndex) -> MemberPolicy {
         self.own.of(member, self.policy)
     }
 

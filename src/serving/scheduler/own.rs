@@ -2,33 +2,34 @@
 //! delay.
 
 use crate::device::MemberIndex;
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{MemberPolicy, PolicyKind};
 
 /// The members' own policies, and that of all beside which they are in force. Any other was chosen
 /// for all of them.
 #[derive(Clone, Debug)]
 pub(super) struct OwnPolicies {
     beside: PolicyKind,
-    by_member: Vec<Option<PolicyKind>>,
+    by_member: Vec<Option<MemberPolicy>>,
 }
 
 impl OwnPolicies {
     /// Creates those of members in their order; no member has its own where there are none.
-    pub(super) fn new(beside: PolicyKind, by_member: Vec<Option<PolicyKind>>) -> Self {
+    pub(super) fn new(beside: PolicyKind, by_member: Vec<Option<MemberPolicy>>) -> Self {
         OwnPolicies { beside, by_member }
     }
 
-    /// Whether any member has its own while that of all is `common`.
+    /// Whether any member has another one while that of all is `common`.
     pub(super) fn any(&self, common: PolicyKind) -> bool {
-        common == self.beside && self.by_member.iter().any(Option::is_some)
+        let mut own = self.by_member.iter().flatten();
+        common == self.beside && own.any(|own| own.kind != common)
     }
 
     /// Returns the policy of a member while that of all is `common`.
-    pub(super) fn of(&self, member: MemberIndex, common: PolicyKind) -> PolicyKind {
+    pub(super) fn of(&self, member: MemberIndex, common: PolicyKind) -> MemberPolicy {
         let own = self.by_member.get(member.get()).copied().flatten();
         match own {
             Some(own) if common == self.beside => own,
-            _ => common,
+            _ => common.into(),
         }
     }
 }
