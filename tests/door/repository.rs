@@ -350,7 +350,7 @@ fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
             "warm-up `first`: model `broken`: output `n` has integers of 16777216 and more",
         ),
         ("short", "short/warmup/x.bin: expected 32 bytes, found 1"),
-        ("gone", "it leads out of the repository"),
+        ("gone", "leads out of the model's folder"),
         (
             "wrong",
             "model_warmup `first`: input `x`: expected samples of FP32 [4] along a first dimension, found [2, 5]",

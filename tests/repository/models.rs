@@ -265,9 +265,21 @@ fn weights_without_their_network_are_refused() {
         ),
         (parameter("resnet51"), "unknown variant `resnet51`"),
         (parameter("{ builder = 1 }"), "builder: expected the name"),
-        (parameter("{ builder = "), "parameters.network: "),
-        (parameter("../other.toml"), "leads out of the repository"),
-        (parameter("alexnet"), "m/config.pbtxt: "),
+        (
+            parameter("{ builder = "),
+            "m/config.pbtxt:5: parameters.network: ",
+        ),
+        (
+            parameter("../other.toml"),
+            "m/config.pbtxt:5: parameters.network: expected a file in the model's folder; \
+             `../other.toml` leads out of the model's folder",
+        ),
+        (
+            parameter("none.toml"),
+            "m/config.pbtxt:5: parameters.network: expected a file in the model's folder; \
+             m/none.toml: ",
+        ),
+        (parameter("alexnet"), "m/config.pbtxt:"),
         (
             parameter("{ builder = 'perceptron', hidden = [4] }"),
             "m/1/model.safetensors: ",

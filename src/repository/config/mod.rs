@@ -8,6 +8,7 @@ mod steps;
 mod tensors;
 mod warmup;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,6 +88,8 @@ pub(crate) struct FieldLines {
     pub(crate) backend_field: &'static str,
     /// Those of the requests that are asked first.
     pub(crate) warmup: Vec<usize>,
+    /// Those of the parameters that there are, by name.
+    pub(crate) parameters: BTreeMap<String, usize>,
 }
 
 impl Default for FieldLines {
@@ -99,6 +102,7 @@ impl Default for FieldLines {
             backend: 1,
             backend_field: "backend",
             warmup: Vec::new(),
+            parameters: BTreeMap::new(),
         }
     }
 }

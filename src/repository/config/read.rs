@@ -83,7 +83,7 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
         instances: instances(&mut fields, &mut unused)?,
         cached: cached(&mut fields),
         warmup: warmup(&mut fields, &mut lines, &mut unused)?,
-        parameters: parameters(&mut fields, &mut unused),
+        parameters: parameters(&mut fields, &mut lines, &mut unused),
         unused: Vec::new(),
         lines: FieldLines::default(),
     };
@@ -294,7 +294,11 @@ fn warmup(
     warmup.collect()
 }
 
-fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(String, String)> {
+fn parameters(
+    fields: &mut ConfigFields,
+    lines: &mut FieldLines,
+    unused: &mut Vec<String>,
+) -> Vec<(String, String)> {
     let entries = fields.messages("parameters").into_iter();
     let parameters = entries.map(|mut entry| {
         let key = text(entry.text("key")).unwrap_or_default();
@@ -303,6 +307,7 @@ fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(Strin
         if ![NETWORK_PARAMETER, MOST_LENGTH_PARAMETER].contains(&&*key) {
             unused.push(format!("parameters.{key}"));
         }
+        lines.parameters.entry(key.clone()).or_insert(entry.line);
         (key, value.unwrap_or_default())
     });
     parameters.collect()

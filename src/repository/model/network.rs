@@ -139,7 +139,7 @@ fn varying(
     let most_length = config.parameter(MOST_LENGTH_PARAMETER).map(|text| {
         let why = || format!("expected a length, found `{text}`");
         let number = text.parse().ok().filter(|length| *length >= 2);
-        number.ok_or_else(|| place.of_parameter(MOST_LENGTH_PARAMETER, &why()))
+        number.ok_or_else(|| place.of_parameter(config, MOST_LENGTH_PARAMETER, &why()))
     });
     check_reshape(config, place)?;
     let name = path.file_name().unwrap_or_default();
