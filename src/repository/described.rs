@@ -122,9 +122,9 @@ fn check_kind(
     config: &ModelConfig,
     kind: DescribedKind,
 ) -> Result<(), LoadFault> {
-    let is_ensemble = config.backend.as_deref() == Some("ensemble");
+    let is_ensemble = config.runner() == Some("ensemble");
     let (line, field) = (config.lines.backend, config.lines.backend_field);
-    let why = match (kind, is_ensemble, config.backend.as_deref()) {
+    let why = match (kind, is_ensemble, config.runner()) {
         (DescribedKind::Network, true, _) => {
             "ensemble_scheduling: expected the steps of the ensemble, found none".to_owned()
         }

@@ -257,8 +257,9 @@ fn queues_are_told_as_the_configuration_has_them() {
     );
     let config = models.serve(false).get("/v2/models/a/config").json();
     let expected = json!({
-        "preferred_batch_size": [1, 2, 3, 4],
+        "preferred_batch_size": [3],
         "max_queue_delay_microseconds": 700,
+        "preserve_ordering": false,
         "priority_levels": 3,
         "default_priority_level": 2,
         "default_queue_policy": {"timeout_action": "REJECT", "default_timeout_microseconds": 0,

@@ -15,7 +15,7 @@ use std::time::Duration;
 use divisi::ensemble::Queueing;
 
 pub use divisi::catalogue::{
-    InstanceGroup, InstancePlace, VersionPolicy, Warmup, WarmupData, WarmupInput,
+    InstanceGroup, InstancePlace, TensorFormat, VersionPolicy, Warmup, WarmupData, WarmupInput,
 };
 pub use tensors::TensorConfig;
 
@@ -30,7 +30,9 @@ pub(crate) const MOST_LENGTH_PARAMETER: &str = "most_length";
 pub struct ModelConfig {
     /// The name that it says, if it says one: that of its folder.
     pub name: Option<String>,
-    /// The platform or else the backend, if it names one.
+    /// The platform, if it names one.
+    pub platform: Option<String>,
+    /// The backend, if it names one.
     pub backend: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
@@ -65,6 +67,11 @@ impl ModelConfig {
     /// Whether it says that tensors have no dimension of a batch, by their dimensions.
     pub(crate) fn has_no_batch(&self) -> bool {
         self.max_batch_size.unwrap_or(0) == 0 && !self.inputs.is_empty()
+    }
+
+    /// Returns who runs the model: the platform, or else the backend, if it names one.
+    pub(crate) fn runner(&self) -> Option<&str> {
+        self.platform.as_deref().or(self.backend.as_deref())
     }
 
     /// Returns the value of a parameter, or `None` if it has none of that name.
@@ -114,6 +121,8 @@ pub struct DynamicBatching {
     pub preferred: Vec<usize>,
     /// How long a request may wait for others.
     pub delay: Duration,
+    /// Whether answers are to keep the order of their requests.
+    pub preserve_ordering: bool,
     /// How requests wait for their turn, if it says so.
     pub queueing: Option<Arc<Queueing>>,
 }

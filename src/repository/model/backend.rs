@@ -83,7 +83,7 @@ pub(crate) fn file_of(
     config: &ModelConfig,
     version: u64,
 ) -> Result<(ModelFormat, String), LoadFault> {
-    let format = match config.backend.as_deref() {
+    let format = match config.runner() {
         None => None,
         Some("onnxruntime_onnx" | "onnxruntime" | "onnx") => Some(ModelFormat::Onnx),
         Some("divisi" | "safetensors") => Some(ModelFormat::Safetensors),
