@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use divisi::tensor::TensorSpec;
 use divisi::words::{counted, one_line};
+use divisi_door::ensemble::signature;
 use divisi_repository::{
     LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, WantedModels,
 };
@@ -12,6 +13,8 @@ use serde::Serialize;
 
 use crate::cli::args::OutputFormat;
 use crate::cli::output::{columns, print, print_json};
+
+use super::pipeline::PipelineSummary;
 
 #[derive(Serialize)]
 struct RepositoryReport {
@@ -99,18 +102,21 @@ impl RepositoryReport {
 
 impl ModelSummary {
     fn new(model: &LoadedModel) -> Self {
-        let pipeline = model.ensemble.pipeline.as_ref();
+        let pipeline = PipelineSummary::of(&model.ensemble);
+        // As a server tells its clients.
+        let told = signature(&model.ensemble, model.answers_itself());
         ModelSummary {
             name: model.name.clone(),
             version: model.version,
-            kind: match pipeline.map(|pipeline| pipeline.steps().len()) {
+            kind: match pipeline {
                 None if !model.answers_itself() => "ensemble".to_owned(),
-                None | Some(1) => "network".to_owned(),
-                Some(steps) => format!("pipeline of {}", counted(steps, "step")),
+                None => "network".to_owned(),
+                Some(pipeline) if pipeline.is_one_step() => "network".to_owned(),
+                Some(pipeline) => pipeline.words(),
             },
             rows: model.batch,
-            inputs: model.inputs(),
-            outputs: model.outputs(),
+            inputs: told.inputs,
+            outputs: told.outputs,
             not_honoured: model.not_honoured.clone(),
         }
     }
