@@ -15,7 +15,7 @@ pub(crate) const CONFIG: &str = "config.pbtxt";
 const MOST_MODELS: usize = 10_000;
 
 /// The most bytes of a `config.pbtxt`, and of a file of labels.
-const MOST_TEXT: u64 = 1 << 20;
+pub(crate) const MOST_TEXT: u64 = 1 << 20;
 
 /// The most characters of a model's name, which is that of a folder.
 const MOST_NAME: usize = 255;
