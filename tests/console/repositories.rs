@@ -60,6 +60,19 @@ fn a_repository_is_checked_before_it_is_served() {
 }
 
 #[test]
+fn instances_that_the_devices_cannot_run_are_told_by_check_as_by_serve() {
+    let models = Models::new(false);
+    let wish = "max_batch_size: 8 instance_group { count: 1000000 kind: KIND_GPU gpus: [ 7 ] }";
+    models.network("wishing", wish);
+    let output = divisi(&["check", models.path(), "--devices", "cpu:0"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let expected = "on the devices here\nmodel `wishing`: `instance_group` of its config.pbtxt: \
+                    there are no such GPUs here\n";
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_checked_repository_is_read_by_programs() {
     let report = json(&["check", Models::new(false).path(), "--format", "json"]);
     let model = &report["models"][0];

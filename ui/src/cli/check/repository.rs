@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use divisi::deployment::instance_remarks;
+use divisi::device::Devices;
 use divisi::tensor::TensorSpec;
 use divisi::words::{counted, one_line};
 use divisi_door::ensemble::signature;
@@ -11,7 +13,8 @@ use divisi_repository::{
 };
 use serde::Serialize;
 
-use crate::cli::args::OutputFormat;
+use crate::cli::args::{OutputFormat, ServingTarget};
+use crate::cli::open::devices_for;
 use crate::cli::output::{columns, print, print_json};
 
 use super::pipeline::PipelineSummary;
@@ -21,6 +24,8 @@ struct RepositoryReport {
     repository: String,
     models: Vec<ModelSummary>,
     failures: Vec<FailureSummary>,
+    /// What the devices cannot be of what models wish for.
+    remarks: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -46,9 +51,11 @@ struct FailureSummary {
 }
 
 /// Checks the repository in a folder.
-pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
+pub(super) fn run(target: &ServingTarget, format: OutputFormat) -> Result<()> {
+    let path = &target.ensemble;
     let loaded = Repository::open(path)?.load(WantedModels::All, &[])?;
-    let report = RepositoryReport::new(path, &loaded);
+    let (devices, _) = devices_for(&[], target)?;
+    let report = RepositoryReport::new(path, &loaded, &devices);
     match format {
         OutputFormat::Json => print_json(&report)?,
         OutputFormat::Text => print(&report.text())?,
@@ -60,7 +67,7 @@ pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
 }
 
 impl RepositoryReport {
-    fn new(path: &Path, loaded: &LoadReport) -> Self {
+    fn new(path: &Path, loaded: &LoadReport, devices: &Devices) -> Self {
         let models = loaded.models.iter();
         let failures = loaded.failures.iter().map(FailureSummary::new);
         let unpadded = loaded
@@ -71,6 +78,7 @@ impl RepositoryReport {
             repository: path.display().to_string(),
             failures: failures.chain(unpadded).collect(),
             models: models.map(|model| ModelSummary::new(model)).collect(),
+            remarks: remarks(loaded, devices),
         }
     }
 
@@ -92,12 +100,26 @@ impl RepositoryReport {
         if !ignored.is_empty() {
             text += &format!("\nread and not honoured\n{}", ignored.concat());
         }
+        if !self.remarks.is_empty() {
+            text += &format!("\non the devices here\n{}\n", self.remarks.join("\n"));
+        }
         if !self.failures.is_empty() {
             let failures = self.failures.iter().map(FailureSummary::line);
             text += &format!("\nnot loaded\n{}", failures.collect::<String>());
         }
         text
     }
+}
+
+/// Returns what a server would remark on the wishes of models, once of all versions of one.
+fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
+    let models = loaded.models.iter();
+    let remarks = models
+        .flat_map(|model| instance_remarks(&model.name, &model.config.instances, devices))
+        .map(|remark| one_line(&remark).to_string());
+    let mut all: Vec<String> = remarks.collect();
+    all.dedup();
+    all
 }
 
 impl ModelSummary {
