@@ -12,11 +12,11 @@ pub struct EntryConfig {
     /// The versions that are served.
     pub versions: VersionPolicy,
     /// The inputs of which something is written.
-    pub inputs: Vec<WrittenTensor>,
+    pub inputs: Vec<ConfiguredTensor>,
     /// The outputs of which something is written.
-    pub outputs: Vec<WrittenTensor>,
+    pub outputs: Vec<ConfiguredTensor>,
     /// How requests become batches, if something is written of it.
-    pub batching: Option<WrittenBatching>,
+    pub batching: Option<ConfiguredBatching>,
     /// Requests that are run before others are let in.
     pub warmup: Vec<Warmup>,
     /// Parameters by name.
@@ -25,7 +25,7 @@ pub struct EntryConfig {
 
 /// An input or output as it is written, beside its type and dimensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WrittenTensor {
+pub struct ConfiguredTensor {
     /// Its name.
     pub name: String,
     /// The dimensions that the model itself has, where these are others.
@@ -50,7 +50,7 @@ pub enum TensorFormat {
 
 /// How requests become batches, as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WrittenBatching {
+pub struct ConfiguredBatching {
     /// The sizes that are preferred.
     pub preferred: Vec<usize>,
     /// Whether answers keep the order of their requests.

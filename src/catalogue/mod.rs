@@ -21,8 +21,8 @@ use crate::ensemble::{Ensemble, PolicyKind};
 use columns::Columns;
 
 pub use configured::{
-    EntryConfig, TensorFormat, VersionPolicy, Warmup, WarmupData, WarmupInput, WrittenBatching,
-    WrittenTensor,
+    ConfiguredBatching, ConfiguredTensor, EntryConfig, TensorFormat, VersionPolicy, Warmup,
+    WarmupData, WarmupInput,
 };
 pub use demand::{Demand, StepShare};
 pub use entry::{

@@ -40,7 +40,7 @@ impl<'r> DescribedModel<'r> {
     }
 
     /// Returns the manifest of ours in a folder, or `None` if it has none.
-    fn manifest(folder: &ModelFolder<'_>) -> Result<Option<&'static str>, LoadFault> {
+    pub(crate) fn manifest(folder: &ModelFolder<'_>) -> Result<Option<&'static str>, LoadFault> {
         for manifest in Self::MANIFESTS {
             if folder.find(manifest)?.is_some() {
                 return Ok(Some(manifest));

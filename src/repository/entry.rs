@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use divisi::catalogue::{
-    BatchDimension, ComposingStep, EntryConfig, Interface, NewEntry, Version, WrittenBatching,
-    WrittenTensor,
+    BatchDimension, ComposingStep, ConfiguredBatching, ConfiguredTensor, EntryConfig, Interface,
+    NewEntry, Version,
 };
 use divisi::ensemble::BatchSize;
 
@@ -34,7 +34,7 @@ fn told(model: &LoadedModel) -> EntryConfig {
         versions: config.versions.clone(),
         inputs: config.inputs.iter().map(told_tensor).collect(),
         outputs: config.outputs.iter().map(told_tensor).collect(),
-        batching: batching.map(|batching| WrittenBatching {
+        batching: batching.map(|batching| ConfiguredBatching {
             preferred: batching.preferred.clone(),
             preserve_ordering: batching.preserve_ordering,
         }),
@@ -43,8 +43,8 @@ fn told(model: &LoadedModel) -> EntryConfig {
     }
 }
 
-fn told_tensor(tensor: &TensorConfig) -> WrittenTensor {
-    WrittenTensor {
+fn told_tensor(tensor: &TensorConfig) -> ConfiguredTensor {
+    ConfiguredTensor {
         name: tensor.name.clone(),
         reshape: tensor.reshape.clone(),
         format: tensor.format,

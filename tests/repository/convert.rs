@@ -236,68 +236,6 @@ fn versions() -> Written {
     written
 }
 
-/// A repository with manifests of ours: an ensemble with its files beside it, and a pipeline of a
-/// network of another model.
-fn with_manifests() -> Written {
-    let written = Written::new();
-    for file in std::fs::read_dir(samples().join("snippets")).expect("a folder") {
-        let file = file.expect("a file");
-        let name = format!("snippets/{}", file.file_name().display());
-        written.file(&name, std::fs::read(file.path()).expect("read"));
-    }
-    let pipeline = "# of a network of another model\nname = \"p\"\nanswers = { values = 4 }\n\
-        outputs = [\"y\"]\n[[input.tensors]]\nname = \"x\"\ndatatype = \"FP32\"\nshape = [12]\n\
-        [[members]]\nname = \"a\"\nnetwork = { file = '../beside/1/model.onnx' }\n\
-        [[steps]]\nmodel = \"a\"\n";
-    written
-        .network("beside", "vectors.onnx")
-        .network_at("beside/1/vectors.onnx.data", "vectors.onnx.data")
-        .file("p/pipeline.toml", pipeline);
-    written
-}
-
-#[test]
-fn manifests_in_a_repository_are_written_as_they_are() {
-    let from = with_manifests();
-    let loaded = from.load();
-    assert!(loaded.failures.is_empty(), "{:?}", loaded.failures);
-    for files in [NetworkFiles::Named, NetworkFiles::Copied] {
-        let out = Written::new();
-        let converted = to_manifests(&from.open(), out.path(), files).expect("converted");
-        assert!(converted.left_out.is_empty(), "{:?}", converted.left_out);
-        assert!(converted.unsaid.is_empty(), "{:?}", converted.unsaid);
-        for name in ["snippets", "p"] {
-            let (ours, theirs) = (read(&out.path().join(name)), model(&loaded, name));
-            assert_eq!(ours.answers, theirs.ensemble.answers, "{name}");
-            assert_eq!(ours.members.len(), theirs.ensemble.members.len(), "{name}");
-        }
-        let text = std::fs::read_to_string(out.path().join("p/pipeline.toml")).expect("read");
-        assert!(
-            text.starts_with("# of a network of another model\n"),
-            "{text}"
-        );
-        if files == NetworkFiles::Copied {
-            let report = out.load();
-            assert!(report.failures.is_empty(), "{:?}", report.failures);
-            assert_eq!(report.models.len(), 3);
-            assert!(text.contains("'../beside/1/model.onnx'"), "{text}");
-        }
-    }
-}
-
-#[test]
-fn what_a_link_leads_out_to_is_not_copied() {
-    let (outside, from) = (Written::new(), with_manifests());
-    outside.file("secret", "s");
-    let link = from.path().join("snippets/notes");
-    std::os::unix::fs::symlink(outside.path().join("secret"), link).expect("a link");
-    let out = Written::new();
-    let converted = to_manifests(&from.open(), out.path(), NetworkFiles::Copied);
-    assert!(converted.expect("converted").left_out.is_empty());
-    assert!(out.path().join("snippets/ensemble.toml").exists());
-    assert!(!out.path().join("snippets/notes").exists());
-}
-
 #[test]
 fn a_repository_comes_back_from_its_manifests() {
     for files in [NetworkFiles::Named, NetworkFiles::Copied] {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use divisi::catalogue::{
-    EntryConfig, InstanceGroup, InstancePlace, TensorFormat, VersionPolicy, Warmup, WarmupData,
-    WarmupInput, WrittenTensor,
+    ConfiguredTensor, EntryConfig, InstanceGroup, InstancePlace, TensorFormat, VersionPolicy,
+    Warmup, WarmupData, WarmupInput,
 };
 
 use crate::proto::inference as proto;
@@ -42,12 +42,12 @@ pub(super) fn parameters(config: &EntryConfig) -> HashMap<String, proto::ModelPa
 }
 
 /// Returns a tensor of a side as it is written, or `None` if nothing is written of it.
-pub(super) fn tensor<'c>(side: &'c [WrittenTensor], name: &str) -> Option<&'c WrittenTensor> {
+pub(super) fn tensor<'c>(side: &'c [ConfiguredTensor], name: &str) -> Option<&'c ConfiguredTensor> {
     side.iter().find(|tensor| tensor.name == name)
 }
 
 /// Returns the dimensions that a model itself has of a tensor, where these are others.
-pub(super) fn reshape(tensor: &WrittenTensor) -> Option<proto::ModelTensorReshape> {
+pub(super) fn reshape(tensor: &ConfiguredTensor) -> Option<proto::ModelTensorReshape> {
     let shape = tensor.reshape.clone()?;
     Some(proto::ModelTensorReshape { shape })
 }

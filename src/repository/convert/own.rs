@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use divisi::ensemble::{Ensemble, Files};
+use divisi::onnx::OnnxModel;
 use divisi::reading;
 
 use crate::folder::MOST_TEXT;
 use crate::manifest_files::{NamedFile, named};
 
-use super::to_manifests::beside;
 use super::written::{OutFolder, files as failed};
 use super::{ConvertError, NetworkFiles};
 
@@ -113,6 +113,18 @@ impl<'r> OwnManifest<'r> {
         }
         Ok(())
     }
+}
+
+/// Returns the files beside an ONNX file that hold values of it, with their paths.
+pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let Ok(model) = OnnxModel::open(path) else {
+        return Vec::new();
+    };
+    let names = model.files_beside().into_iter();
+    names
+        .map(|name| (name.to_owned(), folder.join(name)))
+        .collect()
 }
 
 /// Returns the names in a folder, in order.

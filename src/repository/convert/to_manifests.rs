@@ -1,7 +1,7 @@
 //! A repository as manifests of ours.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files, Member};
@@ -14,7 +14,7 @@ use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
 use super::manifest::{ManifestMember, batching, text};
-use super::own::OwnManifest;
+use super::own::{OwnManifest, beside};
 use super::unsaid::unsaid;
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
@@ -272,18 +272,6 @@ fn placed(
         }
     }
     file_at(&source.path, &at, files, out)
-}
-
-/// Returns the files beside an ONNX file that hold values of it, with their paths.
-pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let Ok(model) = OnnxModel::open(path) else {
-        return Vec::new();
-    };
-    let names = model.files_beside().into_iter();
-    names
-        .map(|name| (name.to_owned(), folder.join(name)))
-        .collect()
 }
 
 fn file_at(

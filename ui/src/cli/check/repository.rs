@@ -24,7 +24,7 @@ struct RepositoryReport {
     repository: String,
     models: Vec<ModelSummary>,
     failures: Vec<FailureSummary>,
-    /// What the devices cannot be of what models wish for.
+    /// The wishes of models that the devices cannot grant.
     remarks: Vec<String>,
 }
 
