@@ -5,14 +5,56 @@ use crate::tensor::DataType;
 /// See the module's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryConfig {
+    /// Its platform, if it names one.
+    pub platform: Option<String>,
+    /// Its backend, if it names one.
+    pub backend: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
-    /// The files with the names of the values of outputs, by the outputs' names.
-    pub label_files: Vec<(String, String)>,
+    /// The inputs of which something is written.
+    pub inputs: Vec<ConfiguredTensor>,
+    /// The outputs of which something is written.
+    pub outputs: Vec<ConfiguredTensor>,
+    /// How requests become batches, if something is written of it.
+    pub batching: Option<ConfiguredBatching>,
     /// Requests that are run before others are let in.
     pub warmup: Vec<Warmup>,
     /// Parameters by name.
     pub parameters: Vec<(String, String)>,
+}
+
+/// An input or output as it is written, beside its type and dimensions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfiguredTensor {
+    /// Its name.
+    pub name: String,
+    /// The dimensions that the model itself has, where these are others.
+    pub reshape: Option<Vec<i64>>,
+    /// The order of its dimensions.
+    pub format: TensorFormat,
+    /// The file with the names of its values, if it has one.
+    pub label_file: Option<String>,
+}
+
+/// The order of the dimensions of an input that is an image: a hint for clients that prepare it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TensorFormat {
+    /// None is said.
+    #[default]
+    None,
+    /// Height, width, channels.
+    Nhwc,
+    /// Channels, height, width.
+    Nchw,
+}
+
+/// How requests become batches, as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfiguredBatching {
+    /// The sizes that are preferred.
+    pub preferred: Vec<usize>,
+    /// Whether answers keep the order of their requests.
+    pub preserve_ordering: bool,
 }
 
 /// The versions of a model that are served.

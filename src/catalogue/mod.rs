@@ -20,7 +20,10 @@ use crate::ensemble::{Ensemble, PolicyKind};
 
 use columns::Columns;
 
-pub use configured::{EntryConfig, VersionPolicy, Warmup, WarmupData, WarmupInput};
+pub use configured::{
+    ConfiguredBatching, ConfiguredTensor, EntryConfig, TensorFormat, VersionPolicy, Warmup,
+    WarmupData, WarmupInput,
+};
 pub use demand::{Demand, StepShare};
 pub use entry::{
     BatchDimension, CatalogueEntry, ComposingStep, InstanceGroup, InstancePlace, Interface,

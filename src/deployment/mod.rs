@@ -52,6 +52,7 @@ pub use source::{
 };
 pub use status::{LoadState, ModelStatus};
 use taken_back::TakenBack;
+pub use wish::instance_remarks;
 
 /// The most changes that can be undone: each keeps the models that served before it.
 const MOST_PAST: usize = 8;
@@ -140,7 +141,8 @@ fn first(
         let cold = warmup::warm_up(&first, &[]);
         if cold.is_empty() {
             let entries = first.catalogue.entries().iter();
-            let remarks = entries.flat_map(|entry| wish::remarks(entry, devices));
+            let remarks = entries
+                .flat_map(|entry| instance_remarks(entry.name(), entry.instances(), devices));
             read.notices.extend(remarks);
             return Ok(first);
         }

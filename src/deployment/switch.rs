@@ -221,7 +221,9 @@ impl Deployment {
             !before.iter().any(same)
         };
         let new = started.catalogue.entries().iter().filter(is_new);
-        let remarks = new.flat_map(|entry| wish::remarks(entry, &self.devices));
+        let remarks = new.flat_map(|entry| {
+            wish::instance_remarks(entry.name(), entry.instances(), &self.devices)
+        });
         self.keep_notices(&mut remarks.collect());
     }
 

@@ -70,9 +70,8 @@ fn leaves_half(
     booked.is_ok_and(|ledger| ledger.booked(device) <= devices.memory_bytes(device) / 2)
 }
 
-/// Returns remarks on wishes of the entry that cannot be.
-pub(super) fn remarks(entry: &CatalogueEntry, devices: &Devices) -> Vec<String> {
-    let name = entry.name();
+/// Returns remarks on the wishes of the model called `name` that cannot be on devices.
+pub fn instance_remarks(name: &str, wishes: &[InstanceGroup], devices: &Devices) -> Vec<String> {
     let remark = |group: &InstanceGroup| {
         let there = suitable(group, devices).len();
         let on = match group.place {
@@ -95,7 +94,7 @@ pub(super) fn remarks(entry: &CatalogueEntry, devices: &Devices) -> Vec<String> 
             "model `{name}`: `instance_group` of its config.pbtxt: {why}"
         ))
     };
-    entry.instances().iter().filter_map(remark).collect()
+    wishes.iter().filter_map(remark).collect()
 }
 
 /// The entries that are one member alone, whose place is theirs to wish for.

@@ -33,9 +33,20 @@ impl<'r> DescribedModel<'r> {
 
     /// Whether a folder is that of a model.
     pub(crate) fn is_at(folder: &ModelFolder<'_>) -> bool {
-        let has_versions = || folder.versions().is_ok_and(|versions| !versions.is_empty());
-        let has_manifest = || Self::MANIFESTS.iter().any(|manifest| folder.has(manifest));
-        folder.has(CONFIG) || has_manifest() || has_versions()
+        let has_config = folder.find(CONFIG).map(|found| found.is_some());
+        let has_manifest = || Self::manifest(folder).map(|found| found.is_some());
+        let has_versions = || folder.versions().map(|versions| !versions.is_empty());
+        is_there(has_config) || is_there(has_manifest()) || is_there(has_versions())
+    }
+
+    /// Returns the manifest of ours in a folder, or `None` if it has none.
+    pub(crate) fn manifest(folder: &ModelFolder<'_>) -> Result<Option<&'static str>, LoadFault> {
+        for manifest in Self::MANIFESTS {
+            if folder.find(manifest)?.is_some() {
+                return Ok(Some(manifest));
+            }
+        }
+        Ok(None)
     }
 
     /// Reads the configuration of the model called `name`; `json` stands in place of its file.
@@ -44,7 +55,7 @@ impl<'r> DescribedModel<'r> {
         name: &str,
         json: Option<&str>,
     ) -> Result<Self, LoadFault> {
-        let has_config = json.is_some() || folder.has(CONFIG);
+        let has_config = json.is_some() || folder.find(CONFIG)?.is_some();
         let folder = match json {
             Some(_) => folder.with_other_config(),
             None => folder,
@@ -58,9 +69,7 @@ impl<'r> DescribedModel<'r> {
             let why = format!("name: expected `{name}`, that of its folder, found `{other}`");
             return Err(folder.wrong(config.lines.name, why));
         }
-        let mut manifests = Self::MANIFESTS.into_iter();
-        let manifest = manifests.find(|file| folder.has(file));
-        let kind = match (manifest, &config.steps) {
+        let kind = match (Self::manifest(&folder)?, &config.steps) {
             (Some(file), _) if !has_config => DescribedKind::Manifest(file),
             (_, Some(_)) => DescribedKind::Ensemble,
             (_, None) => DescribedKind::Network,
@@ -95,15 +104,27 @@ impl<'r> DescribedModel<'r> {
     }
 }
 
+/// Whether something is there, be it a link that may not be followed: that is a model's, too, which
+/// cannot be loaded.
+fn is_there(found: Result<bool, LoadFault>) -> bool {
+    match found {
+        Ok(is_there) => is_there,
+        Err(fault) => matches!(
+            fault,
+            LoadFault::Outside { .. } | LoadFault::Dangling { .. }
+        ),
+    }
+}
+
 /// Checks that the platform is that of an ensemble where there are steps, and only there.
 fn check_kind(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
     kind: DescribedKind,
 ) -> Result<(), LoadFault> {
-    let is_ensemble = config.backend.as_deref() == Some("ensemble");
+    let is_ensemble = config.runner() == Some("ensemble");
     let (line, field) = (config.lines.backend, config.lines.backend_field);
-    let why = match (kind, is_ensemble, config.backend.as_deref()) {
+    let why = match (kind, is_ensemble, config.runner()) {
         (DescribedKind::Network, true, _) => {
             "ensemble_scheduling: expected the steps of the ensemble, found none".to_owned()
         }

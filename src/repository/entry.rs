@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use divisi::catalogue::{BatchDimension, ComposingStep, EntryConfig, Interface, NewEntry, Version};
+use divisi::catalogue::{
+    BatchDimension, ComposingStep, ConfiguredBatching, ConfiguredTensor, EntryConfig, Interface,
+    NewEntry, Version,
+};
 use divisi::ensemble::BatchSize;
 
 use crate::batch::ModelRows;
+use crate::config::TensorConfig;
 use crate::loaded::{LoadedModel, ModelOrigin};
 
 /// Returns the models that do the steps of an ensemble.
@@ -23,16 +27,28 @@ fn composing(model: &LoadedModel) -> Vec<ComposingStep> {
 /// Returns the configuration of a model, as far as its clients are told it as it is written.
 fn told(model: &LoadedModel) -> EntryConfig {
     let config = &model.config;
-    let outputs = config.outputs.iter();
-    let label_files = outputs.filter_map(|output| {
-        let file = output.labels.clone()?;
-        Some((output.name.clone(), file))
-    });
+    let batching = config.batching.as_ref();
     EntryConfig {
+        platform: config.platform.clone(),
+        backend: config.backend.clone(),
         versions: config.versions.clone(),
-        label_files: label_files.collect(),
+        inputs: config.inputs.iter().map(told_tensor).collect(),
+        outputs: config.outputs.iter().map(told_tensor).collect(),
+        batching: batching.map(|batching| ConfiguredBatching {
+            preferred: batching.preferred.clone(),
+            preserve_ordering: batching.preserve_ordering,
+        }),
         warmup: config.warmup.clone(),
         parameters: config.parameters.clone(),
+    }
+}
+
+fn told_tensor(tensor: &TensorConfig) -> ConfiguredTensor {
+    ConfiguredTensor {
+        name: tensor.name.clone(),
+        reshape: tensor.reshape.clone(),
+        format: tensor.format,
+        label_file: tensor.labels.clone(),
     }
 }
 

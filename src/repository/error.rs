@@ -62,10 +62,22 @@ pub enum LoadFault {
         /// The reason.
         reason: String,
     },
-    /// A name or a link leads out of the repository.
+    /// A link leads out of the repository.
     #[error("{file}: it leads out of the repository")]
     Outside {
-        /// The name or link.
+        /// The link, by its path in the repository.
+        file: String,
+    },
+    /// A link leads to nothing.
+    #[error("{file}: it is a link that leads nowhere")]
+    Dangling {
+        /// The link, by its path in the repository.
+        file: String,
+    },
+    /// A name is not one of a file in the model's folder.
+    #[error("`{file}` leads out of the model's folder")]
+    OutsideOfFolder {
+        /// The name.
         file: String,
     },
     /// The model needs something that is not served here.

@@ -1,7 +1,7 @@
 //! The files of a repository: found by name, and never outside of it.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use divisi::reading;
@@ -15,7 +15,7 @@ pub(crate) const CONFIG: &str = "config.pbtxt";
 const MOST_MODELS: usize = 10_000;
 
 /// The most bytes of a `config.pbtxt`, and of a file of labels.
-const MOST_TEXT: u64 = 1 << 20;
+pub(crate) const MOST_TEXT: u64 = 1 << 20;
 
 /// The most characters of a model's name, which is that of a folder.
 const MOST_NAME: usize = 255;
@@ -86,6 +86,10 @@ impl Root {
             name: name.to_owned(),
             has_own_config: true,
         };
+        // Names are shown with that character for what is no UTF-8.
+        if name.contains(char::REPLACEMENT_CHARACTER) && !self.0.join(name).is_dir() {
+            return Err(folder.failed("", &"expected a name in UTF-8"));
+        }
         folder.inside("").map(|_| folder)
     }
 }
@@ -132,17 +136,40 @@ impl ModelFolder<'_> {
     /// # Errors
     /// It is not there, or outside of the repository.
     pub(crate) fn inside(&self, file: &str) -> Result<PathBuf, LoadFault> {
-        self.check_plain(&self.name)?;
-        self.check_plain(file)?;
-        let path = self.root.0.join(&self.name).join(file);
-        let real = path.canonicalize().map_err(|e| self.failed(file, &e))?;
-        match real.starts_with(&self.root.0) {
+        let path = self.plain(file)?;
+        match path.canonicalize() {
             // The link, not what it leads to, has the name that readers go by.
-            true => Ok(path),
-            false => Err(LoadFault::Outside {
+            Ok(real) if real.starts_with(&self.root.0) => Ok(path),
+            Ok(_) => Err(LoadFault::Outside {
                 file: self.shown(file),
             }),
+            Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
+                Err(LoadFault::Dangling {
+                    file: self.shown(file),
+                })
+            }
+            Err(error) => Err(self.failed(file, &error)),
         }
+    }
+
+    /// Returns the path of a file of the model, or `None` if nothing of that name is there. Only
+    /// this tells one that is not there from one that may not be read.
+    ///
+    /// # Errors
+    /// It is outside of the repository, or a link to nothing.
+    pub(crate) fn find(&self, file: &str) -> Result<Option<PathBuf>, LoadFault> {
+        let found = fs::symlink_metadata(self.plain(file)?);
+        match found.is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            true => Ok(None),
+            false => self.inside(file).map(Some),
+        }
+    }
+
+    /// Returns the path that a name of a file is, wherever it leads.
+    fn plain(&self, file: &str) -> Result<PathBuf, LoadFault> {
+        self.check_plain(&self.name)?;
+        self.check_plain(file)?;
+        Ok(self.root.0.join(&self.name).join(file))
     }
 
     /// Checks that a path names what lies below, by names alone.
@@ -153,15 +180,10 @@ impl ModelFolder<'_> {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
         match Path::new(file).components().all(normal) && !file.contains('\0') {
             true => Ok(()),
-            false => Err(LoadFault::Outside {
-                file: self.shown(&file.escape_debug().to_string()),
+            false => Err(LoadFault::OutsideOfFolder {
+                file: file.escape_debug().to_string(),
             }),
         }
-    }
-
-    /// Whether a file or folder of that name is there.
-    pub(crate) fn has(&self, file: &str) -> bool {
-        self.inside(file).is_ok()
     }
 
     /// Returns the text of a file.
@@ -171,18 +193,29 @@ impl ModelFolder<'_> {
     }
 
     /// Returns the versions that there are, ascending: folders with a number above 0 as a name.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or one of them is a link that leads out of the repository.
     pub(crate) fn versions(&self) -> Result<Vec<u64>, LoadFault> {
-        let names = self.entries("")?.into_iter();
-        let is_version = |name: &String| !name.starts_with('0') && self.is_folder(name);
-        let numbered = names.filter(is_version).filter_map(|n| n.parse().ok());
-        let mut versions: Vec<u64> = numbered.collect();
+        let mut versions = Vec::new();
+        for name in self.entries("")? {
+            let number = name.parse().ok().filter(|_| !name.starts_with(['0', '+']));
+            if let Some(version) = number
+                && self.is_folder(&name)?
+            {
+                versions.push(version);
+            }
+        }
         versions.sort_unstable();
         Ok(versions)
     }
 
     /// Whether a folder of that name is there.
-    pub(crate) fn is_folder(&self, name: &str) -> bool {
-        self.inside(name).is_ok_and(|path| path.is_dir())
+    ///
+    /// # Errors
+    /// As for [`ModelFolder::find`].
+    pub(crate) fn is_folder(&self, name: &str) -> Result<bool, LoadFault> {
+        Ok(self.find(name)?.is_some_and(|path| path.is_dir()))
     }
 
     /// Returns the names in a folder of the model, in order.

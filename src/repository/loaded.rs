@@ -96,7 +96,8 @@ impl LoadedModel {
 
     /// Whether its answers are the tensors of its one member, and no combination or pipeline.
     pub fn answers_itself(&self) -> bool {
-        self.ensemble.pipeline.is_none() && self.ensemble.lengths.is_some()
+        let ensemble = &self.ensemble;
+        ensemble.pipeline.is_none() && ensemble.lengths.is_some() && ensemble.members.len() == 1
     }
 
     /// Returns the tensors of a row of a request, or none where the ensemble is a manifest's

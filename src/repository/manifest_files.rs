@@ -1,5 +1,6 @@
 //! The files that a manifest of ours names: none of them outside of the repository.
 
+use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
@@ -12,11 +13,14 @@ use crate::folder::ModelFolder;
 const FIELDS: [&str; 5] = ["file", "weights", "labels", "targets", "tokenizer"];
 
 /// A file that a manifest names.
-struct NamedFile {
+pub(crate) struct NamedFile {
     /// The names of the fields that lead to it.
     field: String,
-    file: String,
+    /// Its path, from the manifest's folder on.
+    pub(crate) file: String,
     line: usize,
+    /// Where the text has it, with its quotes.
+    pub(crate) place: Range<usize>,
 }
 
 /// Checks the files that a manifest names. What else is wrong with it is for its reader to say.
@@ -25,18 +29,22 @@ struct NamedFile {
 /// One of them lies outside of the repository.
 pub(crate) fn check(folder: &ModelFolder<'_>, manifest: &str) -> Result<(), LoadFault> {
     let text = folder.text(manifest)?;
-    let Ok(table) = DeTable::parse(&text) else {
-        return Ok(());
-    };
-    let mut named = Vec::new();
-    collect_table(&text, "", table.get_ref(), &mut named);
-    let outside = named
+    let outside = named(&text)
         .into_iter()
         .find(|named| folder.is_outside(&named.file));
     match outside {
         None => Ok(()),
         Some(named) => Err(named.outside(folder.shown(manifest))),
     }
+}
+
+/// Returns the files that the text of a manifest names; none where it is damaged.
+pub(crate) fn named(text: &str) -> Vec<NamedFile> {
+    let mut named = Vec::new();
+    if let Ok(table) = DeTable::parse(text) {
+        collect_table(text, "", table.get_ref(), &mut named);
+    }
+    named
 }
 
 /// Collects the names of files in a table, which `path` leads to.
@@ -52,6 +60,7 @@ fn collect_table(text: &str, path: &str, table: &DeTable<'_>, named: &mut Vec<Na
                 field,
                 file: file.to_string(),
                 line: line_of(text, value.span().start),
+                place: value.span(),
             }),
             _ => collect(text, &field, value, named),
         }

@@ -1,7 +1,7 @@
 //! A repository: which models there are, and loading them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,6 +179,16 @@ impl Repository {
         let root = files.map_or(&self.root, |files| &files.root);
         let json = by.and_then(|by| by.config.as_deref());
         DescribedModel::read(root.model(name)?, name, json)
+    }
+
+    /// Returns the manifest of ours in a model's folder, or `None` if it has none.
+    ///
+    /// # Errors
+    /// There is no such folder, or a link leads out of the repository.
+    pub(crate) fn manifest(&self, name: &str) -> Result<Option<PathBuf>, LoadFault> {
+        let folder = self.root.model(name)?;
+        let manifest = DescribedModel::manifest(&folder)?;
+        manifest.map(|file| folder.inside(file)).transpose()
     }
 
     /// Returns the configuration of a model, without loading it.

@@ -53,7 +53,9 @@ const MOST_FILES: usize = 4096;
 
 fn look(folder: &Path, depth: usize, stamp: &mut FolderStamp) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(facts) = std::fs::metadata(entry.path()) else {
+        // A link that leads nowhere fails the model that has it, so it counts as well.
+        let facts = std::fs::metadata(entry.path()).or_else(|_| entry.metadata());
+        let Ok(facts) = facts else {
             continue;
         };
         if stamp.len() >= MOST_FILES {

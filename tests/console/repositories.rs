@@ -60,6 +60,19 @@ fn a_repository_is_checked_before_it_is_served() {
 }
 
 #[test]
+fn instances_that_the_devices_cannot_run_are_told_by_check_as_by_serve() {
+    let models = Models::new(false);
+    let wish = "max_batch_size: 8 instance_group { count: 1000000 kind: KIND_GPU gpus: [ 7 ] }";
+    models.network("wishing", wish);
+    let output = divisi(&["check", models.path(), "--devices", "cpu:0"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let expected = "on the devices here\nmodel `wishing`: `instance_group` of its config.pbtxt: \
+                    there are no such GPUs here\n";
+    assert!(text.contains(expected), "{text}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_checked_repository_is_read_by_programs() {
     let report = json(&["check", Models::new(false).path(), "--format", "json"]);
     let model = &report["models"][0];
@@ -67,6 +80,46 @@ fn a_checked_repository_is_read_by_programs() {
     assert_eq!(model["rows"]["up-to"], 8);
     assert_eq!(model["inputs"][0]["datatype"], "FP32");
     assert_eq!(report["failures"].as_array().map(Vec::len), Some(0));
+}
+
+impl Models {
+    /// Copies one of the ensembles that come with Divisi.
+    pub fn sample(&self, name: &str) {
+        let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample_ensembles");
+        fs::create_dir_all(self.join(name)).expect("a folder");
+        for file in fs::read_dir(samples.join(name)).expect("a sample") {
+            let file = file.expect("a file");
+            fs::copy(file.path(), self.join(name).join(file.file_name())).expect("copied");
+        }
+    }
+}
+
+#[test]
+fn manifests_in_a_repository_are_told_as_a_server_tells_them() {
+    let models = Models::new(false);
+    for name in ["digits", "digits-cascade", "snippets"] {
+        models.sample(name);
+    }
+    let report = json(&["check", models.path(), "--format", "json"]);
+    let told = |name: &str, field: &str| {
+        let mut all = report["models"].as_array().expect("models").iter();
+        let model = all.find(|model| model["name"] == name).expect("a model");
+        model[field].clone()
+    };
+    for (name, kind, output) in [
+        ("digits", "ensemble", "scores"),
+        ("snippets", "ensemble", "scores"),
+    ] {
+        assert_eq!(told(name, "kind"), kind);
+        assert_eq!(told(name, "outputs")[0]["name"], output);
+        assert_ne!(told(name, "inputs")[0], serde_json::Value::Null, "{name}");
+    }
+    assert_eq!(told("digits", "inputs")[0]["name"], "input");
+    assert_eq!(told("good", "kind"), "network");
+    let alone = json(&["check", "digits-cascade", "--format", "json"]);
+    let steps = alone["pipeline"]["steps"].as_array().expect("steps").len();
+    let expected = format!("pipeline of {steps} steps");
+    assert_eq!(told("digits-cascade", "kind"), expected);
 }
 
 #[test]

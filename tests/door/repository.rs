@@ -257,8 +257,9 @@ fn queues_are_told_as_the_configuration_has_them() {
     );
     let config = models.serve(false).get("/v2/models/a/config").json();
     let expected = json!({
-        "preferred_batch_size": [1, 2, 3, 4],
+        "preferred_batch_size": [3],
         "max_queue_delay_microseconds": 700,
+        "preserve_ordering": false,
         "priority_levels": 3,
         "default_priority_level": 2,
         "default_queue_policy": {"timeout_action": "REJECT", "default_timeout_microseconds": 0,
@@ -350,7 +351,7 @@ fn a_model_is_asked_what_its_warm_up_says_before_it_serves() {
             "warm-up `first`: model `broken`: output `n` has integers of 16777216 and more",
         ),
         ("short", "short/warmup/x.bin: expected 32 bytes, found 1"),
-        ("gone", "it leads out of the repository"),
+        ("gone", "leads out of the model's folder"),
         (
             "wrong",
             "model_warmup `first`: input `x`: expected samples of FP32 [4] along a first dimension, found [2, 5]",

@@ -287,6 +287,7 @@ fn what_servers_may_honour_is_handed_on() {
     let expected = DynamicBatching {
         preferred: vec![4, 8],
         delay: Duration::from_micros(100),
+        preserve_ordering: false,
         queueing: Some(Arc::new(queueing)),
     };
     assert_eq!(config.batching, Some(expected));
@@ -359,14 +360,14 @@ fn the_names_of_values_are_read_from_their_file() {
 #[test]
 fn json_says_the_same_as_the_text_format() {
     let text = "name: \"m\" platform: \"onnxruntime_onnx\" max_batch_size: 8 \
+        parameters { key: \"network\" value { string_value: \"n\" } } \
         version_policy { specific { versions: [ 1, 3 ] } }\n\
         input { name: \"x\" data_type: TYPE_FP32 dims: [ 3, -1 ] reshape { shape: 3 } }\n\
         dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100\n\
         priority_levels: 2 default_priority_level: 1\n\
         priority_queue_policy { key: 2 value { timeout_action: DELAY\n\
         default_timeout_microseconds: 7 } } }\n\
-        instance_group { count: 2 kind: KIND_CPU }\n\
-        parameters { key: \"network\" value { string_value: \"n\" } }";
+        instance_group { count: 2 kind: KIND_CPU }";
     let json = r#"{"name": "m", "platform": "onnxruntime_onnx", "maxBatchSize": 8, "backend": null,
         "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": ["3", -1], "reshape": {"shape": [3]}}],
         "version_policy": {"specific": {"versions": [1, "3"]}},

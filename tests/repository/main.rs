@@ -16,5 +16,6 @@ mod delays;
 mod ensembles;
 mod models;
 mod not_honoured;
+mod own_manifests;
 mod paths;
 mod versions;

@@ -204,6 +204,31 @@ fn the_longest_sample_is_said_by_a_parameter() {
 }
 
 #[test]
+fn dimensions_that_a_file_leaves_open_are_for_the_configuration_to_say() {
+    for (file, expected) in [
+        (
+            "sides.onnx",
+            "say the sizes, such as `max_batch_size: 8` and `dims: [ 3, ",
+        ),
+        (
+            "two_sides.onnx",
+            "`dims` of all inputs in m/config.pbtxt say the sizes",
+        ),
+    ] {
+        let written = Written::new();
+        written.network("m", file);
+        let failure = written.failure("m");
+        let place = "m/1/model.onnx: input `";
+        assert!(failure.starts_with(place), "{failure}");
+        assert!(failure.contains(expected), "{failure}");
+        assert!(
+            !failure.contains("--shape") && !failure.contains("[input"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
 fn samples_of_any_length_keep_their_dimensions() {
     let output =
         "output { name: \"pooled\" data_type: TYPE_FP32 dims: 8 reshape { shape: [ 1, 8 ] } }";
@@ -265,9 +290,21 @@ fn weights_without_their_network_are_refused() {
         ),
         (parameter("resnet51"), "unknown variant `resnet51`"),
         (parameter("{ builder = 1 }"), "builder: expected the name"),
-        (parameter("{ builder = "), "parameters.network: "),
-        (parameter("../other.toml"), "leads out of the repository"),
-        (parameter("alexnet"), "m/config.pbtxt: "),
+        (
+            parameter("{ builder = "),
+            "m/config.pbtxt:5: parameters.network: ",
+        ),
+        (
+            parameter("../other.toml"),
+            "m/config.pbtxt:5: parameters.network: expected a file in the model's folder; \
+             `../other.toml` leads out of the model's folder",
+        ),
+        (
+            parameter("none.toml"),
+            "m/config.pbtxt:5: parameters.network: expected a file in the model's folder; \
+             m/none.toml: ",
+        ),
+        (parameter("alexnet"), "m/config.pbtxt:"),
         (
             parameter("{ builder = 'perceptron', hidden = [4] }"),
             "m/1/model.safetensors: ",

@@ -28,7 +28,7 @@ fn names_that_lead_out_are_refused_in_every_field() {
         let failure = written.failure("m");
         assert!(failure.starts_with("m/config.pbtxt:1: "), "{failure}");
         assert!(
-            failure.ends_with(": it leads out of the repository"),
+            failure.ends_with("` leads out of the model's folder"),
             "{failure}"
         );
     }
@@ -77,11 +77,78 @@ fn links_are_followed_within_a_repository_and_not_out_of_it() {
     assert_eq!(loaded, ["kept", "linked"]);
     for (name, expected) in [
         ("away", "away: it leads"),
+        ("config", "config/config.pbtxt: it leads"),
         ("file", "file/1/model.onnx: it leads"),
     ] {
         let failure = written.failure(name);
         assert!(failure.starts_with(expected), "{failure}");
     }
+}
+
+/// A model `m` that serves by itself, and would not if the files of `outside` were its own.
+fn plain() -> (Written, Written) {
+    let (outside, written) = (Written::new(), Written::new());
+    outside
+        .file("config.pbtxt", "max_batch_size: -1")
+        .file("ensemble.toml", "damaged")
+        .network_at("2/model.onnx", "one.onnx");
+    written.network("m", "one.onnx");
+    (outside, written)
+}
+
+/// The names that decide what a model is.
+const DECIDING: [&str; 5] = ["config.pbtxt", "ensemble.toml", "pipeline.toml", "2", "1"];
+
+#[test]
+fn a_link_that_leads_out_fails_the_model_and_nothing_else_is_served_in_its_place() {
+    for name in DECIDING {
+        let (outside, written) = plain();
+        let _ = std::fs::remove_dir_all(written.path().join("m").join(name));
+        outside.file("pipeline.toml", "damaged");
+        let from = match name {
+            "1" => outside.path().join("2"),
+            _ => outside.path().join(name),
+        };
+        symlink(from, written.path().join("m").join(name)).expect("a link");
+        let expected = format!("m/{name}: it leads out of the repository");
+        assert_eq!(written.failure("m"), expected);
+        assert!(written.load().models.is_empty(), "{name}");
+        assert!(Repository::is_at(written.path()), "{name}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_fails_the_model_and_nothing_else_is_served_in_its_place() {
+    for name in DECIDING {
+        let (outside, written) = plain();
+        let _ = std::fs::remove_dir_all(written.path().join("m").join(name));
+        let gone = outside.path().join("gone");
+        symlink(gone, written.path().join("m").join(name)).expect("a link");
+        let expected = format!("m/{name}: it is a link that leads nowhere");
+        assert_eq!(written.failure("m"), expected);
+        assert!(written.load().models.is_empty(), "{name}");
+        assert!(Repository::is_at(written.path()), "{name}");
+    }
+}
+
+#[test]
+fn links_that_decide_nothing_are_left_alone() {
+    let (outside, written) = plain();
+    for name in ["notes", "01", "+1", "readme.md"] {
+        symlink(outside.path(), written.path().join("m").join(name)).expect("a link");
+    }
+    assert_eq!(written.single().version, 1);
+}
+
+#[test]
+fn a_folder_whose_name_is_no_text_says_so() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let written = Written::new();
+    let name = OsStr::from_bytes(b"bad\xffutf");
+    std::fs::create_dir_all(written.path().join(name).join("1")).expect("a folder");
+    let failure = written.load().failures[0].fault.to_string();
+    assert_eq!(failure, "bad\u{fffd}utf: expected a name in UTF-8");
 }
 
 /// A pipeline of one model, whose network is a file.

@@ -9,7 +9,7 @@ use crate::proto::inference::model_config::SchedulingChoice;
 use crate::proto::inference::model_queue_policy::TimeoutAction as TimeoutActionMessage;
 use crate::service::ModelDescription;
 
-use super::{PLATFORM, fixed_rows, platform, shape, written};
+use super::{backend, fixed_rows, platform, shape, written};
 
 /// Returns the configuration of a model, of which so many instances run.
 pub(crate) fn config(model: &ModelDescription, instances: &[InstanceGroup]) -> proto::ModelConfig {
@@ -19,13 +19,13 @@ pub(crate) fn config(model: &ModelDescription, instances: &[InstanceGroup]) -> p
     proto::ModelConfig {
         name: model.name.clone(),
         platform: platform(model).to_owned(),
-        backend: if composed { "" } else { PLATFORM }.to_owned(),
+        backend: backend(model).to_owned(),
         max_batch_size: i32::try_from(most.unwrap_or(0)).unwrap_or(i32::MAX),
         input: model
             .signature
             .inputs
             .iter()
-            .map(|spec| input(spec, fixed))
+            .map(|spec| input(spec, fixed, &model.config))
             .collect(),
         output: model
             .signature
@@ -56,21 +56,27 @@ pub(super) fn data_type(data_type: DataType) -> i32 {
     known.unwrap_or(proto::DataType::TypeInvalid).into()
 }
 
-fn input(spec: &TensorSpec, rows: Option<i64>) -> proto::ModelInput {
+fn input(spec: &TensorSpec, rows: Option<i64>, config: &EntryConfig) -> proto::ModelInput {
+    let own = written::tensor(&config.inputs, &spec.name);
     proto::ModelInput {
         name: spec.name.clone(),
         data_type: data_type(spec.data_type),
+        format: own.map_or(0, |own| written::format(own.format)),
         dims: shape(spec, rows),
+        reshape: own.and_then(written::reshape),
         ..proto::ModelInput::default()
     }
 }
 
 fn output(spec: &TensorSpec, rows: Option<i64>, config: &EntryConfig) -> proto::ModelOutput {
+    let own = written::tensor(&config.outputs, &spec.name);
+    let label_file = own.and_then(|own| own.label_file.clone());
     proto::ModelOutput {
         name: spec.name.clone(),
         data_type: data_type(spec.data_type),
         dims: shape(spec, rows),
-        label_filename: written::label_file(config, &spec.name),
+        reshape: own.and_then(written::reshape),
+        label_filename: label_file.unwrap_or_default(),
         ..proto::ModelOutput::default()
     }
 }
@@ -93,11 +99,15 @@ fn ensemble(steps: &[ComposingStep]) -> proto::ModelEnsembling {
 }
 
 fn batching(model: &ModelDescription) -> proto::ModelDynamicBatching {
-    let sizes = model.batch_sizes.iter();
+    let written = model.config.batching.as_ref();
+    // Where nothing is written they are those that run.
+    let sizes = written.map_or(&model.batch_sizes, |written| &written.preferred);
+    let sizes = sizes.iter().filter_map(|size| i32::try_from(*size).ok());
     let delay = u64::try_from(model.delay.as_micros());
     proto::ModelDynamicBatching {
-        preferred_batch_size: sizes.filter_map(|size| i32::try_from(*size).ok()).collect(),
+        preferred_batch_size: sizes.collect(),
         max_queue_delay_microseconds: delay.unwrap_or(u64::MAX),
+        preserve_ordering: written.is_some_and(|written| written.preserve_ordering),
         ..model.queueing.as_deref().map(queue).unwrap_or_default()
     }
 }

@@ -5,6 +5,7 @@ mod written;
 
 use divisi::tensor::{DataType, TensorSpec};
 
+use crate::protocol::ModelId;
 use crate::service::ModelDescription;
 
 pub(crate) use config::config;
@@ -25,14 +26,32 @@ pub(crate) const EXTENSIONS: [&str; 9] = [
 /// The version of the server.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The platform and backend of all models but those that others compose.
+/// The platform and backend of all models that do not name their own, but those that others compose.
 const PLATFORM: &str = "divisi";
 
-/// Returns the platform of a model.
-pub(crate) fn platform(model: &ModelDescription) -> &'static str {
+/// Returns the platform of a model: that which it names, if it does.
+pub(crate) fn platform(model: &ModelDescription) -> &str {
     match model.composing.is_empty() {
-        true => PLATFORM,
+        true => model.config.platform.as_deref().unwrap_or(PLATFORM),
+        // Clients tell ensembles by it.
         false => "ensemble",
+    }
+}
+
+/// Returns the backend of a model, likewise.
+fn backend(model: &ModelDescription) -> &str {
+    let unnamed = match model.composing.is_empty() {
+        true => PLATFORM,
+        false => "",
+    };
+    model.config.backend.as_deref().unwrap_or(unnamed)
+}
+
+/// Returns the versions that the metadata of a model have: that which was asked for, or all.
+pub(crate) fn versions<'m>(model: &'m ModelDescription, asked: &ModelId) -> &'m [String] {
+    match asked.version {
+        Some(_) => std::slice::from_ref(&model.version),
+        None => &model.versions,
     }
 }
 

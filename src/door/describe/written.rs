@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use divisi::catalogue::{
-    EntryConfig, InstanceGroup, InstancePlace, VersionPolicy, Warmup, WarmupData, WarmupInput,
+    ConfiguredTensor, EntryConfig, InstanceGroup, InstancePlace, TensorFormat, VersionPolicy,
+    Warmup, WarmupData, WarmupInput,
 };
 
 use crate::proto::inference as proto;
+use crate::proto::inference::model_input::Format;
 use crate::proto::inference::model_instance_group::Kind;
 use crate::proto::inference::model_version_policy::{All, Latest, PolicyChoice, Specific};
 use crate::proto::inference::model_warmup::Input;
@@ -39,11 +41,25 @@ pub(super) fn parameters(config: &EntryConfig) -> HashMap<String, proto::ModelPa
     all.collect()
 }
 
-/// Returns the file with the names of the values of an output; empty where there is none.
-pub(super) fn label_file(config: &EntryConfig, output: &str) -> String {
-    let mut files = config.label_files.iter();
-    let file = files.find(|(name, _)| name == output);
-    file.map(|(_, file)| file.clone()).unwrap_or_default()
+/// Returns a tensor of a side as it is written, or `None` if nothing is written of it.
+pub(super) fn tensor<'c>(side: &'c [ConfiguredTensor], name: &str) -> Option<&'c ConfiguredTensor> {
+    side.iter().find(|tensor| tensor.name == name)
+}
+
+/// Returns the dimensions that a model itself has of a tensor, where these are others.
+pub(super) fn reshape(tensor: &ConfiguredTensor) -> Option<proto::ModelTensorReshape> {
+    let shape = tensor.reshape.clone()?;
+    Some(proto::ModelTensorReshape { shape })
+}
+
+/// Returns the number of an order of dimensions.
+pub(super) fn format(format: TensorFormat) -> i32 {
+    match format {
+        TensorFormat::None => Format::None,
+        TensorFormat::Nhwc => Format::Nhwc,
+        TensorFormat::Nchw => Format::Nchw,
+    }
+    .into()
 }
 
 /// Returns a request that is run before others are let in.

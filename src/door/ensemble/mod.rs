@@ -30,6 +30,8 @@ use between::WaitingBetween;
 use model::{NotTaken, ServedModel};
 use totals::TotalsOfEngines;
 
+pub use model::signature;
+
 /// The models of an engine: an ensemble's outputs are its combined answer, a pipeline's the tensors
 /// that it answers, a network's its own.
 pub struct EnsembleService(Arc<FollowedModels>);

@@ -54,10 +54,7 @@ impl ServedModel {
         network: bool,
     ) -> Self {
         let (pipeline, ensemble) = (PipelineIndex(number), entry.ensemble());
-        let form = match (network, &ensemble.members[..]) {
-            (true, [_]) => AnswerForm::of_network(ensemble),
-            _ => AnswerForm::of_ensemble(ensemble),
-        };
+        let form = form(ensemble, network);
         let capacity = engine.telemetry().capacity_of(pipeline);
         let interface = entry.interface();
         let mut labels = interface.labels.clone();
@@ -67,11 +64,7 @@ impl ServedModel {
             name: entry.name().to_owned(),
             versions: versions(engine, entry.name()),
             version,
-            signature: Signature {
-                inputs: inputs::specs(ensemble, network),
-                outputs: form.specs().to_vec(),
-                lengths: ensemble.lengths.clone(),
-            },
+            signature: signature(ensemble, network),
             batch: match interface.batch {
                 BatchDimension::Any => Some(capacity),
                 BatchDimension::AtMost(most) | BatchDimension::Exactly(most) => {
@@ -209,6 +202,23 @@ impl ServedModel {
                 runs: answer.runs().to_vec(),
             })
         }))
+    }
+}
+
+/// Returns the tensors of an ensemble as its clients are told them, without the dimension of a batch;
+/// `network` says that its own tensors are its answers.
+pub fn signature(ensemble: &Ensemble, network: bool) -> Signature {
+    Signature {
+        inputs: inputs::specs(ensemble, network),
+        outputs: form(ensemble, network).specs().to_vec(),
+        lengths: ensemble.lengths.clone(),
+    }
+}
+
+fn form(ensemble: &Ensemble, network: bool) -> AnswerForm {
+    match (network, &ensemble.members[..]) {
+        (true, [_]) => AnswerForm::of_network(ensemble),
+        _ => AnswerForm::of_ensemble(ensemble),
     }
 }
 

@@ -171,9 +171,9 @@ impl GrpcInferenceService for GrpcService {
         request: Request<proto::ModelMetadataRequest>,
     ) -> Answered<proto::ModelMetadataResponse> {
         let asked = request.into_inner();
-        let model = ModelId::new(asked.name, asked.version);
-        let model = self.0.service.describe(&model)?;
-        Ok(Response::new(views::metadata(&model)))
+        let asked = ModelId::new(asked.name, asked.version);
+        let model = self.0.service.describe(&asked)?;
+        Ok(Response::new(views::metadata(&model, &asked)))
     }
 
     async fn model_config(

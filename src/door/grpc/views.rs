@@ -2,15 +2,16 @@
 
 use divisi::tensor::TensorSpec;
 
-use crate::describe::{platform, rows, shape};
+use crate::describe::{platform, rows, shape, versions};
 use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
 use crate::proto::inference as proto;
 use crate::proto::inference::model_metadata_response::TensorMetadata;
+use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
 use crate::service::ModelDescription;
 
-/// Returns the metadata of a model.
-pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse {
+/// Returns the metadata of a model that was asked for as `asked`.
+pub(super) fn metadata(model: &ModelDescription, asked: &ModelId) -> proto::ModelMetadataResponse {
     let tensors = |specs: &[TensorSpec]| {
         let view = |spec: &TensorSpec| TensorMetadata {
             name: spec.name.clone(),
@@ -21,7 +22,7 @@ pub(super) fn metadata(model: &ModelDescription) -> proto::ModelMetadataResponse
     };
     proto::ModelMetadataResponse {
         name: model.name.clone(),
-        versions: model.versions.clone(),
+        versions: versions(model, asked).to_vec(),
         platform: platform(model).to_owned(),
         inputs: tensors(&model.signature.inputs),
         outputs: tensors(&model.signature.outputs),

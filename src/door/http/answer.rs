@@ -67,7 +67,7 @@ fn at_once(gateway: &Gateway, route: Route) -> Result<Response<ChunkedBody>, Ser
         Route::Ready => health(service.is_ready()),
         Route::ModelReady(model) => health(service.state(&model)? == ModelState::Ready),
         Route::Server => json(&ServerView::of(service.server_name())),
-        Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?)),
+        Route::Model(model) => json(&ModelView::of(&*service.describe(&model)?, &model)),
         Route::Config(model) => json(&config(&gateway.config(&model)?)),
         Route::Statistics(model) => {
             let all = gateway.statistics(model.as_ref())?;

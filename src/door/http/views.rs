@@ -3,8 +3,9 @@
 use divisi::tensor::TensorSpec;
 use serde::Serialize;
 
-use crate::describe::{EXTENSIONS, VERSION, platform, rows, shape};
+use crate::describe::{EXTENSIONS, VERSION, platform, rows, shape, versions};
 use crate::metrics::{BatchStatistics, ModelStatistics, TimedCount};
+use crate::protocol::ModelId;
 use crate::regions::RegionStatus;
 use crate::service::{ListedModel, ModelDescription};
 
@@ -64,17 +65,18 @@ fn tensors(specs: &[TensorSpec], rows: Option<i64>) -> Vec<TensorMetadataView<'_
 pub(super) struct ModelView<'a> {
     name: &'a str,
     versions: &'a [String],
-    platform: &'static str,
+    platform: &'a str,
     inputs: Vec<TensorMetadataView<'a>>,
     outputs: Vec<TensorMetadataView<'a>>,
 }
 
 impl<'a> ModelView<'a> {
-    pub(super) fn of(model: &'a ModelDescription) -> Self {
+    /// The model that was asked for as `asked`.
+    pub(super) fn of(model: &'a ModelDescription, asked: &ModelId) -> Self {
         let rows = rows(model);
         ModelView {
             name: &model.name,
-            versions: &model.versions,
+            versions: versions(model, asked),
             platform: platform(model),
             inputs: tensors(&model.signature.inputs, rows),
             outputs: tensors(&model.signature.outputs, rows),

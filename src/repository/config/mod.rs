@@ -8,13 +8,14 @@ mod steps;
 mod tensors;
 mod warmup;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use divisi::ensemble::Queueing;
 
 pub use divisi::catalogue::{
-    InstanceGroup, InstancePlace, VersionPolicy, Warmup, WarmupData, WarmupInput,
+    InstanceGroup, InstancePlace, TensorFormat, VersionPolicy, Warmup, WarmupData, WarmupInput,
 };
 pub use tensors::TensorConfig;
 
@@ -29,7 +30,9 @@ pub(crate) const MOST_LENGTH_PARAMETER: &str = "most_length";
 pub struct ModelConfig {
     /// The name that it says, if it says one: that of its folder.
     pub name: Option<String>,
-    /// The platform or else the backend, if it names one.
+    /// The platform, if it names one.
+    pub platform: Option<String>,
+    /// The backend, if it names one.
     pub backend: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
@@ -66,6 +69,11 @@ impl ModelConfig {
         self.max_batch_size.unwrap_or(0) == 0 && !self.inputs.is_empty()
     }
 
+    /// Returns who runs the model: the platform, or else the backend, if it names one.
+    pub(crate) fn runner(&self) -> Option<&str> {
+        self.platform.as_deref().or(self.backend.as_deref())
+    }
+
     /// Returns the value of a parameter, or `None` if it has none of that name.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let mut parameters = self.parameters.iter();
@@ -87,6 +95,8 @@ pub(crate) struct FieldLines {
     pub(crate) backend_field: &'static str,
     /// Those of the requests that are asked first.
     pub(crate) warmup: Vec<usize>,
+    /// Those of the parameters that there are, by name.
+    pub(crate) parameters: BTreeMap<String, usize>,
 }
 
 impl Default for FieldLines {
@@ -99,6 +109,7 @@ impl Default for FieldLines {
             backend: 1,
             backend_field: "backend",
             warmup: Vec::new(),
+            parameters: BTreeMap::new(),
         }
     }
 }
@@ -110,6 +121,8 @@ pub struct DynamicBatching {
     pub preferred: Vec<usize>,
     /// How long a request may wait for others.
     pub delay: Duration,
+    /// Whether answers are to keep the order of their requests.
+    pub preserve_ordering: bool,
     /// How requests wait for their turn, if it says so.
     pub queueing: Option<Arc<Queueing>>,
 }

@@ -60,7 +60,7 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let mut lines = FieldLines::default();
     let name = fields.text("name");
     lines.name = name.as_ref().map_or(lines.name, |name| name.line);
-    let backend = backend(&mut fields, &mut lines);
+    let (platform, backend) = runners(&mut fields, &mut lines);
     let max_batch_size = max_batch_size(&mut fields, &mut lines)?;
     let mut tensors = |name: &str| -> Result<Vec<TensorConfig>, TextFault> {
         let tables = fields.messages(name).into_iter();
@@ -72,6 +72,7 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let (inputs, outputs) = (tensors("input")?, tensors("output")?);
     let config = ModelConfig {
         name: text(name),
+        platform,
         backend,
         versions: versions(&mut fields, &mut lines, &mut unused)?,
         max_batch_size,
@@ -83,7 +84,7 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
         instances: instances(&mut fields, &mut unused)?,
         cached: cached(&mut fields),
         warmup: warmup(&mut fields, &mut lines, &mut unused)?,
-        parameters: parameters(&mut fields, &mut unused),
+        parameters: parameters(&mut fields, &mut lines, &mut unused),
         unused: Vec::new(),
         lines: FieldLines::default(),
     };
@@ -95,16 +96,15 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     })
 }
 
-/// Takes the platform, or else the backend.
-fn backend(fields: &mut ConfigFields, lines: &mut FieldLines) -> Option<String> {
-    let mut named = |field| {
-        let text = fields.text(field).filter(|text| !text.value.is_empty());
-        text.map(|text| (field, text))
-    };
-    let (backend, platform) = (named("backend"), named("platform"));
-    let (field, text) = platform.or(backend)?;
-    (lines.backend, lines.backend_field) = (text.line, field);
-    Some(text.value)
+/// Takes the platform and the backend.
+fn runners(fields: &mut ConfigFields, lines: &mut FieldLines) -> (Option<String>, Option<String>) {
+    // The platform decides where both are there.
+    let [backend, platform] = ["backend", "platform"].map(|field| {
+        let text = fields.text(field).filter(|text| !text.value.is_empty())?;
+        (lines.backend, lines.backend_field) = (text.line, field);
+        Some(text.value)
+    });
+    (platform, backend)
 }
 
 fn model_file(fields: &mut ConfigFields, lines: &mut FieldLines) -> Option<String> {
@@ -235,13 +235,15 @@ fn batching(
         .unwrap_or_default();
     let queueing = queueing(&mut table, unused)?;
     // Answers of one connection may overtake each other here as everywhere; false asks nothing.
-    if table.flag("preserve_ordering") == Some(true) {
+    let preserve_ordering = table.flag("preserve_ordering") == Some(true);
+    if preserve_ordering {
         unused.push(table.named("preserve_ordering"));
     }
     table.finish(unused);
     Ok(Some(DynamicBatching {
         preferred,
         delay,
+        preserve_ordering,
         queueing: queueing.map(Arc::new),
     }))
 }
@@ -294,7 +296,11 @@ fn warmup(
     warmup.collect()
 }
 
-fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(String, String)> {
+fn parameters(
+    fields: &mut ConfigFields,
+    lines: &mut FieldLines,
+    unused: &mut Vec<String>,
+) -> Vec<(String, String)> {
     let entries = fields.messages("parameters").into_iter();
     let parameters = entries.map(|mut entry| {
         let key = text(entry.text("key")).unwrap_or_default();
@@ -303,6 +309,7 @@ fn parameters(fields: &mut ConfigFields, unused: &mut Vec<String>) -> Vec<(Strin
         if ![NETWORK_PARAMETER, MOST_LENGTH_PARAMETER].contains(&&*key) {
             unused.push(format!("parameters.{key}"));
         }
+        lines.parameters.entry(key.clone()).or_insert(entry.line);
         (key, value.unwrap_or_default())
     });
     parameters.collect()

@@ -1,5 +1,6 @@
 //! The tensors of a model, as its configuration says them.
 
+use divisi::catalogue::TensorFormat;
 use divisi::tensor::DataType;
 
 use crate::text_format::{TextFault, shown};
@@ -19,6 +20,8 @@ pub struct TensorConfig {
     pub reshape: Option<Vec<i64>>,
     /// The file with the names of its values.
     pub labels: Option<String>,
+    /// The order of its dimensions, a hint for clients.
+    pub format: TensorFormat,
     /// The line that it begins on.
     pub line: usize,
 }
@@ -53,8 +56,12 @@ impl TensorConfig {
         };
         let labels = fields.text("label_filename").map(|file| file.value);
         // A hint for clients that prepare images: the dimensions say the rest.
-        let format = fields.choice("format");
-        if format.is_some_and(|format| format.value != "FORMAT_NONE") {
+        let format = match fields.choice("format").map(|format| format.value) {
+            Some("FORMAT_NHWC") => TensorFormat::Nhwc,
+            Some("FORMAT_NCHW") => TensorFormat::Nchw,
+            _ => TensorFormat::None,
+        };
+        if format != TensorFormat::None {
             unused.push(fields.named("format"));
         }
         for usual in ["optional", "allow_ragged_batch", "is_shape_tensor"] {
@@ -67,6 +74,7 @@ impl TensorConfig {
             dims,
             reshape,
             labels,
+            format,
             line,
         })
     }

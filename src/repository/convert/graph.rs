@@ -8,7 +8,7 @@ use crate::batch::ModelRows;
 
 use super::ConvertError;
 use super::models::{LABELS, Models, PlacedModel};
-use super::triton_text::{ConfigText, StepText};
+use super::triton_text::{ConfigText, StepText, single_numbers};
 use super::written::OutFolder;
 
 /// Whether a pipeline is one model whose tensors have the names, types and dimensions of its
@@ -54,6 +54,9 @@ pub(super) fn write(
     let outputs: Vec<_> = pipeline.outputs().iter().map(|o| o.spec.clone()).collect();
     let labels = ensemble.answer_names.as_ref();
     let labels = labels.filter(|_| outputs.len() == 1);
+    for specs in [pipeline.inputs(), &outputs] {
+        single_numbers(name, rows, specs, out);
+    }
     config.tensors("input", pipeline.inputs(), None);
     config.tensors("output", &outputs, labels.map(|_| LABELS));
     config.steps(&steps(ensemble, pipeline, models, placed));

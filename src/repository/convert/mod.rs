@@ -5,6 +5,7 @@ mod graph;
 mod manifest;
 mod members;
 mod models;
+mod own;
 mod queueing;
 mod to_manifests;
 mod to_triton;

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use divisi::ensemble::{BatchSizes, Queueing};
 use divisi::tensor::{Signature, TensorSpec};
+use divisi::words::counted;
 
 use crate::batch::ModelRows;
 use crate::config::NETWORK_PARAMETER;
 
 use super::ConvertError;
 use super::members::{MemberFiles, ReadMember, WeightsNetwork};
-use super::to_manifests::beside;
-use super::triton_text::ConfigText;
+use super::own::beside;
+use super::triton_text::{ConfigText, single_numbers};
 use super::written::OutFolder;
 
 /// The models, by name.
@@ -96,6 +97,9 @@ impl Models {
             let rows = files.rows(batching.sizes.largest().get());
             let (text, missing) = super::batching_text::text(batching, rows);
             missing.iter().for_each(|what| out.unsaid(name, what));
+            if let Some(what) = fixed(rows) {
+                out.unsaid(name, what);
+            }
             WrittenModel {
                 signature: member.signature.clone(),
                 outputs: None,
@@ -154,6 +158,11 @@ impl Models {
             for (version, files) in &model.versions {
                 files.copy(&format!("{name}/{version}"), name, out)?;
             }
+            let outputs = model.outputs.as_ref();
+            let outputs = outputs.unwrap_or(&model.signature.outputs);
+            for specs in [&model.signature.inputs, outputs] {
+                single_numbers(name, model.rows, specs, out);
+            }
             let config = model.config(name);
             if !model.labels.is_empty() {
                 let labels = model.labels.join("\n") + "\n";
@@ -193,6 +202,20 @@ impl WrittenModel {
             None => {}
         }
         config.finish()
+    }
+}
+
+/// Returns what a model loses whose file fixes the rows of a request, which are any in a manifest.
+fn fixed(rows: ModelRows) -> Option<String> {
+    match rows {
+        ModelRows::UpTo(_) | ModelRows::Open => None,
+        ModelRows::Exactly(rows) => Some(format!(
+            "requests of other than {}: the file fixes its batch, which Triton keeps",
+            counted(rows, "row")
+        )),
+        ModelRows::Absent => {
+            Some("requests of several rows: the file has no dimension of a batch".to_owned())
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A repository as manifests of ours.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, Files, Member};
@@ -14,6 +14,7 @@ use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
 
 use super::manifest::{ManifestMember, batching, text};
+use super::own::{OwnManifest, beside};
 use super::unsaid::unsaid;
 use super::written::OutFolder;
 use super::{ConvertError, Converted, NetworkFiles};
@@ -47,7 +48,14 @@ pub fn to_manifests(
     }
     let mut left: Vec<&str> = Vec::new();
     for model in highest.into_values() {
-        if !convert(model, &report, files, &mut out)? {
+        let done = match &model.source {
+            ModelOrigin::Manifest(path) => {
+                let own = OwnManifest::new(repository.path(), &model.name, path);
+                copied(&own, model, files, &mut out)?
+            }
+            _ => convert(model, &report, files, &mut out)?,
+        };
+        if !done {
             left.push(&model.name);
         }
     }
@@ -69,6 +77,20 @@ const NAMED_ELSEWHERE: &str = "the manifests name files outside of their folder:
                                itself, and all of them as a repository where `--copy` puts the \
                                files beside them";
 
+/// Writes a manifest of ours as it is, and returns whether that can be read.
+fn copied(
+    own: &OwnManifest<'_>,
+    model: &LoadedModel,
+    files: NetworkFiles,
+    out: &mut OutFolder,
+) -> Result<bool, ConvertError> {
+    let written = own.write(files, out)?;
+    if let Err(why) = &written {
+        out.left_out(&model.name, why);
+    }
+    Ok(written.is_ok())
+}
+
 /// Writes a model's manifest, and returns whether it could be said.
 fn convert(
     model: &LoadedModel,
@@ -77,11 +99,6 @@ fn convert(
     out: &mut OutFolder,
 ) -> Result<bool, ConvertError> {
     let manifest = match (&model.source, &model.part) {
-        (ModelOrigin::Manifest(path), _) => {
-            let why = format!("it is a manifest already, {}", path.display());
-            out.unsaid(&model.name, why);
-            return Ok(true);
-        }
         (ModelOrigin::Network(source), None) => {
             let file = placed(&model.name, model.version, source, files, out)?;
             varying(model, &source.path, &file)
@@ -95,7 +112,7 @@ fn convert(
                 Ok(text(&model.ensemble, part, &members))
             }
         },
-        (ModelOrigin::Steps, None) => Err("it has no steps".to_owned()),
+        (ModelOrigin::Steps | ModelOrigin::Manifest(_), None) => Err("it has no steps".to_owned()),
     };
     let manifest = match manifest {
         Ok(manifest) => manifest,
@@ -255,18 +272,6 @@ fn placed(
         }
     }
     file_at(&source.path, &at, files, out)
-}
-
-/// Returns the files beside an ONNX file that hold values of it, with their paths.
-pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let Ok(model) = OnnxModel::open(path) else {
-        return Vec::new();
-    };
-    let names = model.files_beside().into_iter();
-    names
-        .map(|name| (name.to_owned(), folder.join(name)))
-        .collect()
 }
 
 fn file_at(

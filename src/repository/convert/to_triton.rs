@@ -4,7 +4,6 @@ use std::path::Path;
 
 use divisi::ensemble::{Ensemble, Files, PolicyKind};
 
-use crate::described::DescribedModel;
 use crate::repository::Repository;
 
 use super::graph;
@@ -39,27 +38,26 @@ pub fn to_triton(files: &Files, out: &Path) -> Result<Converted, ConvertError> {
 /// The repository cannot be read, or a file not written. Manifests that cannot be read are left
 /// out, each with the reason.
 pub fn manifests_to_triton(repository: &Repository, out: &Path) -> Result<Converted, ConvertError> {
-    let names = repository.names()?;
-    let is_manifest = |name: &String| {
-        let folder = repository.path().join(name);
-        let mut usual = DescribedModel::MANIFESTS.iter();
-        usual.any(|manifest| folder.join(manifest).exists())
-    };
-    let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(is_manifest);
-    if names.is_empty() {
+    let names = repository.names()?.into_iter();
+    let found = names.map(|name| (repository.manifest(&name), name));
+    let found: Vec<_> = found.collect();
+    if found
+        .iter()
+        .all(|(manifest, _)| matches!(manifest, Ok(None)))
+    {
         let path = repository.path().to_owned();
         return Err(ConvertError::NoManifests { path });
     }
     let mut out = OutFolder::new(out)?;
-    for name in &others {
-        out.left_out(name, "it has no manifest; Triton serves it as it is");
-    }
     let mut manifests = Vec::new();
-    for name in &names {
-        let folder = repository.path().join(name);
-        match ReadManifest::read(&Files::at(&folder)) {
-            Ok(manifest) => manifests.push(manifest),
-            Err(error) => out.left_out(name, error.to_string()),
+    for (manifest, name) in found {
+        match manifest {
+            Ok(Some(path)) => match ReadManifest::read(&Files::at(&path)) {
+                Ok(manifest) => manifests.push(manifest),
+                Err(error) => out.left_out(&name, error.to_string()),
+            },
+            Ok(None) => out.left_out(&name, "it has no manifest; Triton serves it as it is"),
+            Err(fault) => out.left_out(&name, fault.to_string()),
         }
     }
     convert(&manifests, &mut out)?;

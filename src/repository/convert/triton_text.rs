@@ -5,6 +5,7 @@ use divisi::tensor::{DataType, TensorSpec};
 use crate::batch::ModelRows;
 
 use super::manifest::line;
+use super::written::OutFolder;
 
 /// A step of an ensemble: a model, with pairs of a name of its own and one of a tensor.
 pub(super) struct StepText {
@@ -100,6 +101,25 @@ impl ConfigText {
     /// Returns the text.
     pub(super) fn finish(self) -> String {
         self.text
+    }
+}
+
+/// Notes the tensors of a model whose rows are single numbers: in a configuration they have a dimension.
+pub(super) fn single_numbers(
+    model: &str,
+    rows: ModelRows,
+    specs: &[TensorSpec],
+    out: &mut OutFolder,
+) {
+    if matches!(rows, ModelRows::Open | ModelRows::Exactly(_)) {
+        return;
+    }
+    for spec in specs.iter().filter(|spec| spec.dims.is_empty()) {
+        let name = &spec.name;
+        out.unsaid(
+            model,
+            format!("`{name}`: no dimensions: it has one of 1, since Triton's tensors have some"),
+        );
     }
 }
 

@@ -102,7 +102,8 @@ impl OutFolder {
     }
 }
 
-fn files(path: &Path, error: io::Error) -> ConvertError {
+/// Returns the error of a file.
+pub(super) fn files(path: &Path, error: io::Error) -> ConvertError {
     ConvertError::Files {
         path: path.to_owned(),
         error,

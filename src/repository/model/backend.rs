@@ -83,7 +83,7 @@ pub(crate) fn file_of(
     config: &ModelConfig,
     version: u64,
 ) -> Result<(ModelFormat, String), LoadFault> {
-    let format = match config.backend.as_deref() {
+    let format = match config.runner() {
         None => None,
         Some("onnxruntime_onnx" | "onnxruntime" | "onnx") => Some(ModelFormat::Onnx),
         Some("divisi" | "safetensors") => Some(ModelFormat::Safetensors),
@@ -99,7 +99,7 @@ pub(crate) fn file_of(
     let file = format!("{version}/{name}");
     let found = folder.check_plain(name).and(folder.inside(&file));
     found.map_err(|fault| of_name(folder, config, fault))?;
-    match folder.is_folder(&file) {
+    match folder.is_folder(&file)? {
         // Exporters put a model with its values in other files into a folder.
         true => Ok((format, format!("{file}/{}", format.usual_file()))),
         false => Ok((format, file)),

@@ -9,6 +9,7 @@ use divisi::tensor::Signature;
 
 use crate::config::{MOST_LENGTH_PARAMETER, ModelConfig, TensorConfig};
 use crate::error::LoadFault;
+use crate::folder::CONFIG;
 
 use super::place::ConfigPlace;
 
@@ -41,7 +42,10 @@ pub(super) fn open(
     if config.inputs.is_empty() {
         return match model.open_lengths() {
             Some(_) => varying(path, config, place),
-            None => Ok(fixed(model.network(None).map_err(wrong)?)),
+            None => {
+                let network = model.network(None);
+                Ok(fixed(network.map_err(|error| of_open(&error, place))?))
+            }
         };
     }
     let known: Vec<&str> = model.input_names().collect();
@@ -71,6 +75,36 @@ pub(super) fn open(
     let network = model.network_of(&given);
     Ok(fixed(
         network.map_err(|error| of_config(error, config, place))?,
+    ))
+}
+
+/// Returns an error of a file without inputs in a configuration, which could say what it leaves open.
+fn of_open(error: &OnnxError, place: &ConfigPlace<'_>) -> LoadFault {
+    let OnnxError::Model(fault) = error else {
+        return place.of_file(error);
+    };
+    let (name, takes, open, example) = match fault {
+        ModelFault::OpenDims {
+            name,
+            expected,
+            open,
+            example,
+        } => {
+            let example = format!(", such as `max_batch_size: 8` and `dims: [ {example} ]`");
+            (name, ("takes samples of", expected), open, example)
+        }
+        ModelFault::OpenTensor {
+            name,
+            expected,
+            open,
+        } => (name, ("is", expected), open, String::new()),
+        _ => return place.of_file(error),
+    };
+    let ((is, expected), open) = (takes, open.join(" and "));
+    let (expected, config) = (expected.join(", "), place.folder.shown(CONFIG));
+    place.of_file(&format!(
+        "input `{name}`: {is} [{expected}] and leaves {open} open; `dims` of all inputs in \
+         {config} say the sizes{example}"
     ))
 }
 
@@ -139,7 +173,7 @@ fn varying(
     let most_length = config.parameter(MOST_LENGTH_PARAMETER).map(|text| {
         let why = || format!("expected a length, found `{text}`");
         let number = text.parse().ok().filter(|length| *length >= 2);
-        number.ok_or_else(|| place.of_parameter(MOST_LENGTH_PARAMETER, &why()))
+        number.ok_or_else(|| place.of_parameter(config, MOST_LENGTH_PARAMETER, &why()))
     });
     check_reshape(config, place)?;
     let name = path.file_name().unwrap_or_default();

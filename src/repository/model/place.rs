@@ -1,6 +1,6 @@
 //! Where errors of a model are: a line of its configuration, or its file.
 
-use crate::config::TensorConfig;
+use crate::config::{ModelConfig, TensorConfig};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
 
@@ -17,10 +17,13 @@ impl ConfigPlace<'_> {
         self.folder.wrong(line, why.to_owned())
     }
 
-    /// Returns an error of a parameter of the configuration.
-    pub(super) fn of_parameter(&self, name: &str, why: &str) -> LoadFault {
-        self.folder
-            .failed(CONFIG, &format!("parameters.{name}: {why}"))
+    /// Returns an error of a parameter of the configuration, at its line if it is there.
+    pub(super) fn of_parameter(&self, config: &ModelConfig, name: &str, why: &str) -> LoadFault {
+        let why = format!("parameters.{name}: {why}");
+        match config.lines.parameters.get(name) {
+            Some(line) => self.folder.wrong(*line, why),
+            None => self.folder.failed(CONFIG, &why),
+        }
     }
 
     /// Returns an error of the whole file.

@@ -104,18 +104,23 @@ pub(super) fn written(
     place: &ConfigPlace<'_>,
 ) -> Result<WrittenNetwork, LoadFault> {
     let named = config.parameter(NETWORK_PARAMETER);
-    let file = |file| Ok(WrittenNetwork::Layers(place.folder.inside(file)?));
+    let wrong = |why: &str| place.of_parameter(config, NETWORK_PARAMETER, why);
     match named {
-        None if place.folder.has(LAYERS) => file(LAYERS),
-        None => {
-            let why = format!("expected the name of a network, or a file {LAYERS}, found neither");
-            Err(place.of_parameter(NETWORK_PARAMETER, &why))
+        None => match place.folder.find(LAYERS)? {
+            Some(path) => Ok(WrittenNetwork::Layers(path)),
+            None => Err(wrong(&format!(
+                "expected the name of a network, or a file {LAYERS}, found neither"
+            ))),
+        },
+        Some(name) if name.ends_with(".toml") => {
+            let path = place.folder.inside(name).map_err(|fault| {
+                wrong(&format!("expected a file in the model's folder; {fault}"))
+            })?;
+            Ok(WrittenNetwork::Layers(path))
         }
-        Some(name) if name.ends_with(".toml") => file(name),
-        Some(name) => {
-            let table = table(name).map_err(|why| place.of_parameter(NETWORK_PARAMETER, &why))?;
-            Ok(WrittenNetwork::Table(table))
-        }
+        Some(name) => Ok(WrittenNetwork::Table(
+            table(name).map_err(|why| wrong(&why))?,
+        )),
     }
 }
 
@@ -131,7 +136,7 @@ fn graph(
         WrittenNetwork::Table(table) => {
             let builder = Builder::from_table(&table).map_err(|e| e.to_string());
             let built = builder.and_then(|b| b.build(shape, width).map_err(|e| e.to_string()));
-            built.map_err(|why| place.of_parameter(NETWORK_PARAMETER, &why))?
+            built.map_err(|why| place.of_parameter(config, NETWORK_PARAMETER, &why))?
         }
     };
     let flat = graph.flattened().and_then(|graph| graph.answers(width));

@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::proto::inference as proto;
 use crate::proto::inference::model_config::SchedulingChoice;
+use crate::proto::inference::model_input::Format;
 use crate::proto::inference::model_queue_policy::TimeoutAction;
 
 /// Returns the JSON of a configuration, with the fields that mean something here.
 pub(super) fn config(config: &proto::ModelConfig) -> Value {
-    let inputs = config.input.iter();
-    let inputs = inputs.map(|input| tensor(&input.name, input.data_type, &input.dims));
+    let inputs = config.input.iter().map(input);
     let outputs = config.output.iter().map(output);
     let mut json = json!({
         "name": config.name,
@@ -38,12 +38,28 @@ pub(super) fn config(config: &proto::ModelConfig) -> Value {
     json
 }
 
-fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Value {
-    json!({"name": name, "data_type": type_name(data_type), "dims": dims})
+fn tensor(
+    (name, data_type, dims): (&str, i32, &[i64]),
+    reshape: Option<&proto::ModelTensorReshape>,
+) -> Value {
+    let mut json = json!({"name": name, "data_type": type_name(data_type), "dims": dims});
+    if let Some(reshape) = reshape {
+        json["reshape"] = json!({ "shape": reshape.shape });
+    }
+    json
+}
+
+fn input(input: &proto::ModelInput) -> Value {
+    let own = (&*input.name, input.data_type, &*input.dims);
+    let mut json = tensor(own, input.reshape.as_ref());
+    let format = Format::try_from(input.format).unwrap_or_default();
+    json["format"] = format.as_str_name().into();
+    json
 }
 
 fn output(output: &proto::ModelOutput) -> Value {
-    let mut json = tensor(&output.name, output.data_type, &output.dims);
+    let own = (&*output.name, output.data_type, &*output.dims);
+    let mut json = tensor(own, output.reshape.as_ref());
     json["label_filename"] = output.label_filename.clone().into();
     json
 }
@@ -69,6 +85,7 @@ fn batching(batching: &proto::ModelDynamicBatching) -> Value {
     let mut json = json!({
         "preferred_batch_size": batching.preferred_batch_size,
         "max_queue_delay_microseconds": batching.max_queue_delay_microseconds,
+        "preserve_ordering": batching.preserve_ordering,
     });
     if batching.priority_levels > 0 {
         json["priority_levels"] = batching.priority_levels.into();

@@ -146,7 +146,7 @@ struct MemberSummary {
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let path = &args.target.ensemble;
     if Repository::is_at(path) || is_empty_folder(path) {
-        return repository::run(path, args.format);
+        return repository::run(&args.target, args.format);
     }
     let opened = open(&args.target)?;
     for member in &opened.ensemble.members {

@@ -68,6 +68,11 @@ impl PipelineSummary {
         })
     }
 
+    /// Whether it is one step alone.
+    pub(super) fn is_one_step(&self) -> bool {
+        self.steps.len() == 1
+    }
+
     /// Returns it in a few words.
     pub(super) fn words(&self) -> String {
         format!("pipeline of {}", counted(self.steps.len(), "step"))

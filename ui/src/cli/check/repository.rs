@@ -3,21 +3,29 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use divisi::deployment::instance_remarks;
+use divisi::device::Devices;
 use divisi::tensor::TensorSpec;
 use divisi::words::{counted, one_line};
+use divisi_door::ensemble::signature;
 use divisi_repository::{
     LoadFailure, LoadReport, LoadedModel, ModelRows, Repository, WantedModels,
 };
 use serde::Serialize;
 
-use crate::cli::args::OutputFormat;
+use crate::cli::args::{OutputFormat, ServingTarget};
+use crate::cli::open::devices_for;
 use crate::cli::output::{columns, print, print_json};
+
+use super::pipeline::PipelineSummary;
 
 #[derive(Serialize)]
 struct RepositoryReport {
     repository: String,
     models: Vec<ModelSummary>,
     failures: Vec<FailureSummary>,
+    /// The wishes of models that the devices cannot grant.
+    remarks: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -43,9 +51,11 @@ struct FailureSummary {
 }
 
 /// Checks the repository in a folder.
-pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
+pub(super) fn run(target: &ServingTarget, format: OutputFormat) -> Result<()> {
+    let path = &target.ensemble;
     let loaded = Repository::open(path)?.load(WantedModels::All, &[])?;
-    let report = RepositoryReport::new(path, &loaded);
+    let (devices, _) = devices_for(&[], target)?;
+    let report = RepositoryReport::new(path, &loaded, &devices);
     match format {
         OutputFormat::Json => print_json(&report)?,
         OutputFormat::Text => print(&report.text())?,
@@ -57,7 +67,7 @@ pub(super) fn run(path: &Path, format: OutputFormat) -> Result<()> {
 }
 
 impl RepositoryReport {
-    fn new(path: &Path, loaded: &LoadReport) -> Self {
+    fn new(path: &Path, loaded: &LoadReport, devices: &Devices) -> Self {
         let models = loaded.models.iter();
         let failures = loaded.failures.iter().map(FailureSummary::new);
         let unpadded = loaded
@@ -68,6 +78,7 @@ impl RepositoryReport {
             repository: path.display().to_string(),
             failures: failures.chain(unpadded).collect(),
             models: models.map(|model| ModelSummary::new(model)).collect(),
+            remarks: remarks(loaded, devices),
         }
     }
 
@@ -89,6 +100,9 @@ impl RepositoryReport {
         if !ignored.is_empty() {
             text += &format!("\nread and not honoured\n{}", ignored.concat());
         }
+        if !self.remarks.is_empty() {
+            text += &format!("\non the devices here\n{}\n", self.remarks.join("\n"));
+        }
         if !self.failures.is_empty() {
             let failures = self.failures.iter().map(FailureSummary::line);
             text += &format!("\nnot loaded\n{}", failures.collect::<String>());
@@ -97,20 +111,34 @@ impl RepositoryReport {
     }
 }
 
+/// Returns what a server would remark on the wishes of models, once of all versions of one.
+fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
+    let models = loaded.models.iter();
+    let remarks = models
+        .flat_map(|model| instance_remarks(&model.name, &model.config.instances, devices))
+        .map(|remark| one_line(&remark).to_string());
+    let mut all: Vec<String> = remarks.collect();
+    all.dedup();
+    all
+}
+
 impl ModelSummary {
     fn new(model: &LoadedModel) -> Self {
-        let pipeline = model.ensemble.pipeline.as_ref();
+        let pipeline = PipelineSummary::of(&model.ensemble);
+        // As a server tells its clients.
+        let told = signature(&model.ensemble, model.answers_itself());
         ModelSummary {
             name: model.name.clone(),
             version: model.version,
-            kind: match pipeline.map(|pipeline| pipeline.steps().len()) {
+            kind: match pipeline {
                 None if !model.answers_itself() => "ensemble".to_owned(),
-                None | Some(1) => "network".to_owned(),
-                Some(steps) => format!("pipeline of {}", counted(steps, "step")),
+                None => "network".to_owned(),
+                Some(pipeline) if pipeline.is_one_step() => "network".to_owned(),
+                Some(pipeline) => pipeline.words(),
             },
             rows: model.batch,
-            inputs: model.inputs(),
-            outputs: model.outputs(),
+            inputs: told.inputs,
+            outputs: told.outputs,
             not_honoured: model.not_honoured.clone(),
         }
     }

@@ -1,0 +1,153 @@
+//! Manifests of ours in a repository: written as they are, with their files or with the paths of these.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use divisi::ensemble::{Ensemble, Files};
+use divisi::onnx::OnnxModel;
+use divisi::reading;
+
+use crate::folder::MOST_TEXT;
+use crate::manifest_files::{NamedFile, named};
+
+use super::written::{OutFolder, files as failed};
+use super::{ConvertError, NetworkFiles};
+
+/// How deep folders within a model's folder are copied.
+const DEPTH: usize = 8;
+
+/// A manifest of a repository.
+pub(super) struct OwnManifest<'r> {
+    /// The repository's folder, with its links resolved.
+    root: &'r Path,
+    /// The name of the model.
+    model: &'r str,
+    /// The manifest.
+    path: &'r Path,
+}
+
+impl<'r> OwnManifest<'r> {
+    pub(super) fn new(root: &'r Path, model: &'r str, path: &'r Path) -> Self {
+        OwnManifest { root, model, path }
+    }
+
+    /// Writes it into the folder of its model. Returns why it cannot be, if so.
+    pub(super) fn write(
+        &self,
+        files: NetworkFiles,
+        out: &mut OutFolder,
+    ) -> Result<Result<(), String>, ConvertError> {
+        let text = reading::text_within(self.path, MOST_TEXT);
+        let text = text.map_err(|error| failed(self.path, error))?;
+        let manifest = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{}/{manifest}", self.model);
+        match files {
+            NetworkFiles::Named => out.write(&name, &self.with_paths(text))?,
+            NetworkFiles::Copied => {
+                self.copy(&self.folder(), self.model, DEPTH, out)?;
+                for file in named(&text) {
+                    self.copy_named(&file, out)?;
+                }
+            }
+        }
+        let read = Ensemble::read(&Files::at(&out.join(&name)));
+        Ok(read.map(drop).map_err(|error| error.to_string()))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.join(self.model)
+    }
+
+    /// Returns the manifest with the whole paths of the files that it names.
+    fn with_paths(&self, mut text: String) -> String {
+        let mut named = named(&text);
+        // What is replaced moves what follows it.
+        named.sort_by_key(|file| std::cmp::Reverse(file.place.start));
+        for file in named {
+            if let Ok(path) = self.folder().join(&file.file).canonicalize() {
+                let path = toml::Value::String(path.display().to_string());
+                text.replace_range(file.place, &path.to_string());
+            }
+        }
+        text
+    }
+
+    /// Copies a file that the manifest names to where it names it. One that would lie outside of the
+    /// folder that is written to is not there when the manifest is read again.
+    fn copy_named(&self, file: &NamedFile, out: &mut OutFolder) -> Result<(), ConvertError> {
+        let path = self.folder().join(&file.file);
+        let Some(to) = below(&Path::new(self.model).join(&file.file)) else {
+            return Ok(());
+        };
+        if let Some((folder, _)) = to.rsplit_once('/')
+            && path.extension().is_some_and(|end| end == "onnx")
+        {
+            for (name, from) in beside(&path) {
+                self.copy(&from, &format!("{folder}/{name}"), 1, out)?;
+            }
+        }
+        self.copy(&path, &to, DEPTH, out)
+    }
+
+    /// Copies a file, or a folder with what is in it; nothing from outside of the repository, and
+    /// nothing that is there.
+    fn copy(
+        &self,
+        from: &Path,
+        to: &str,
+        depth: usize,
+        out: &mut OutFolder,
+    ) -> Result<(), ConvertError> {
+        let real = from.canonicalize().unwrap_or_default();
+        if !real.starts_with(self.root) || real == out.join("") {
+            return Ok(());
+        }
+        if real.is_file() && !out.has(to) {
+            return out.copy(from, to);
+        }
+        if !real.is_dir() || depth == 0 {
+            return Ok(());
+        }
+        for name in names_in(from)? {
+            self.copy(&from.join(&name), &format!("{to}/{name}"), depth - 1, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the files beside an ONNX file that hold values of it, with their paths.
+pub(super) fn beside(path: &Path) -> Vec<(String, PathBuf)> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let Ok(model) = OnnxModel::open(path) else {
+        return Vec::new();
+    };
+    let names = model.files_beside().into_iter();
+    names
+        .map(|name| (name.to_owned(), folder.join(name)))
+        .collect()
+}
+
+/// Returns the names in a folder, in order.
+fn names_in(folder: &Path) -> Result<Vec<String>, ConvertError> {
+    let names = fs::read_dir(folder).and_then(|entries| {
+        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        names.collect::<Result<Vec<_>, std::io::Error>>()
+    });
+    let mut names = names.map_err(|error| failed(folder, error))?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Returns a path without `.` and `..`, or `None` if it leads out of where it begins.
+fn below(path: &Path) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => drop(parts.pop()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
