@@ -48,6 +48,7 @@ mod layouts;
 mod linear;
 mod logging;
 mod looks;
+mod model_cursor;
 mod models;
 mod models_panel;
 mod network;

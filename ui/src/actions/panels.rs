@@ -149,8 +149,9 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Streams => streams::choose(model, step),
         Panel::Members => walk(model, step, true),
         Panel::Models => {
-            let models = model.snapshot.models.len();
-            model.model_at = streams::moved(model_cursor(model), step, models);
+            let models = &model.snapshot.models;
+            let next = streams::moved(model_cursor(model), step, models.len());
+            model.model_cursor.go_to(next, models);
         }
         Panel::Clients => {
             let callers = crate::panels::caller_rows(model);

@@ -87,8 +87,7 @@ fn list(inside: &mut Painter<'_>, model: &Model) {
 
 /// Returns the place of the model under the cursor.
 pub(crate) fn cursor(model: &Model) -> usize {
-    let last = model.snapshot.models.len().saturating_sub(1);
-    model.model_at.min(last)
+    model.model_cursor.place(&model.snapshot.models)
 }
 
 /// Rows that show all models, and who asks any of them.

@@ -1,0 +1,86 @@
+//! The cursor of the models panel, and what undo and redo of a change of the models leave.
+
+use divisi::codes::Code;
+use divisi::deployment::CatalogueChange;
+use divisi::session::{
+    Command, ModelChangeState, ModelChangeView, ModelKind, ModelsChanged, Refusal,
+};
+
+use crate::fake::Bench;
+use crate::models_panel::{models, served};
+
+fn under_cursor(bench: &Bench) -> String {
+    let text = bench.text();
+    let row = text.lines().find(|line| line.contains('▸'));
+    let row = row.expect("a row with the cursor");
+    let mut words = row.split_whitespace().skip(1);
+    let mut word = || words.next().unwrap_or_default().to_owned();
+    format!("{} {}", word(), word())
+}
+
+#[test]
+fn the_cursor_follows_its_model_through_changes_of_the_catalogue() {
+    let mut bench = models(80, 24);
+    bench.keys("jj");
+    assert_eq!(under_cursor(&bench), "faces 1");
+    bench.show(|shown| {
+        shown
+            .models
+            .insert(0, served("aaa", 1, ModelKind::Model, 1));
+    });
+    assert_eq!(under_cursor(&bench), "faces 1", "another came before it");
+    bench.show(|shown| drop(shown.models.drain(..3)));
+    assert_eq!(under_cursor(&bench), "faces 1", "others before it went");
+    bench.keys("d");
+    let unload = CatalogueChange::Unload {
+        name: "faces".into(),
+        dependents: false,
+    };
+    assert_eq!(bench.sent(), [Command::PlanModels(unload)]);
+}
+
+#[test]
+fn the_cursor_of_a_model_that_went_stays_with_its_name_or_near() {
+    let mut bench = models(80, 24);
+    bench.keys("j");
+    assert_eq!(under_cursor(&bench), "digits 3");
+    bench.show(|shown| shown.models[1] = served("digits", 4, ModelKind::Model, 1));
+    assert_eq!(under_cursor(&bench), "digits 4", "the nearest of its name");
+    bench.show(|shown| shown.models.retain(|model| model.name != "digits"));
+    assert_eq!(under_cursor(&bench), "cascade 1", "the nearest row");
+    bench.show(|shown| shown.models.truncate(1));
+    assert_eq!(under_cursor(&bench), "faces 1");
+}
+
+#[test]
+fn the_cursor_is_on_the_first_model_until_it_is_moved_and_follows_that() {
+    let mut bench = models(80, 24);
+    bench.show(|shown| {
+        shown
+            .models
+            .insert(0, served("aaa", 1, ModelKind::Model, 1));
+    });
+    assert_eq!(under_cursor(&bench), "digits 2");
+}
+
+#[test]
+fn models_that_are_brought_back_leave_no_dialog_of_a_reload() {
+    let done = ModelChangeState::Done(ModelsChanged::default());
+    let refused = ModelChangeState::Refused(Refusal::new(Code::DoesNotFit, "it is too large"));
+    for (keys, change) in [("uy", CatalogueChange::Undo), ("Uy", CatalogueChange::Redo)] {
+        for state in [&done, &refused, &ModelChangeState::Nothing] {
+            let mut bench = models(80, 24);
+            bench.show(|shown| (shown.can_undo, shown.can_redo) = (true, true));
+            bench.keys(keys);
+            assert_eq!(bench.sent().len(), 1, "{:?}", bench.sent());
+            bench.show(|shown| {
+                shown.model_change = Some(ModelChangeView {
+                    number: 7,
+                    change: change.clone(),
+                    state: state.clone(),
+                });
+            });
+            assert!(bench.console.dialogs().is_empty(), "{}", bench.text());
+        }
+    }
+}
