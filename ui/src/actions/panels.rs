@@ -164,7 +164,8 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         }
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {
-            model.log_back = streams::moved(model.log_back, -step, model.snapshot.log.len())
+            let lines = crate::panels::log_rows(model);
+            model.log_back = streams::moved(model.log_back, -step, lines);
         }
     }
 }

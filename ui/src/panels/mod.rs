@@ -28,6 +28,7 @@ pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
+pub(crate) use log::rows as log_rows;
 pub(crate) use models::cursor as model_cursor;
 pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
