@@ -5,8 +5,10 @@ use divisi::deployment::CatalogueChange;
 use divisi::session::{
     Command, ModelChangeState, ModelChangeView, ModelKind, ModelsChanged, Refusal,
 };
+use divisi_console::config::Config;
+use divisi_console::linear::LineDesk;
 
-use crate::fake::Bench;
+use crate::fake::{Bench, FakeSession};
 use crate::models_panel::{models, served};
 
 fn under_cursor(bench: &Bench) -> String {
@@ -82,5 +84,40 @@ fn models_that_are_brought_back_leave_no_dialog_of_a_reload() {
             });
             assert!(bench.console.dialogs().is_empty(), "{}", bench.text());
         }
+    }
+}
+
+/// What a line of the console without a screen says, and what the session was sent.
+fn typed(bench: &Bench, line: &str) -> (Vec<String>, Vec<Command>) {
+    let mut session = FakeSession::at(bench.desk.clone());
+    let mut desk = LineDesk::new(false, Config::default().terms);
+    let said = desk.line(line, &mut session).lines;
+    (said, bench.sent())
+}
+
+#[test]
+fn a_model_whose_folder_is_new_is_loaded_by_a_line() {
+    let load = || "newm".to_owned();
+    for (line, command) in [
+        ("load-model newm", Command::LoadModel(load())),
+        (
+            "plan-models load newm",
+            Command::PlanModels(CatalogueChange::Load(load())),
+        ),
+    ] {
+        let (said, sent) = typed(&models(80, 24), line);
+        assert_eq!(sent, [command], "{said:?}");
+    }
+}
+
+#[test]
+fn a_line_about_a_model_that_there_is_not_names_each_of_those_that_there_are_once() {
+    let mut bench = models(80, 24);
+    bench.show(|shown| shown.can_load = false);
+    for line in ["load-model newm", "unload-model newm"] {
+        let (said, sent) = typed(&bench, line);
+        let expected = "no model `newm`: expected one of broken, cascade, digits, faces, idle";
+        assert!(said.iter().any(|said| said.contains(expected)), "{said:?}");
+        assert_eq!(sent, []);
     }
 }
