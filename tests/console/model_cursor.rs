@@ -1,5 +1,6 @@
 //! The cursor of the models panel, and what undo and redo of a change of the models leave.
 
+use crossterm::event::KeyCode;
 use divisi::codes::Code;
 use divisi::deployment::CatalogueChange;
 use divisi::session::{
@@ -52,6 +53,24 @@ fn the_cursor_of_a_model_that_went_stays_with_its_name_or_near() {
     assert_eq!(under_cursor(&bench), "cascade 1", "the nearest row");
     bench.show(|shown| shown.models.truncate(1));
     assert_eq!(under_cursor(&bench), "faces 1");
+}
+
+#[test]
+fn ends_and_pages_of_the_list_are_reached_at_once() {
+    let mut bench = models(80, 24);
+    bench.show(|shown| {
+        let each = (1..=40).map(|version| served("digits", version, ModelKind::Model, 1));
+        shown.models = each.collect();
+    });
+    for (key, expected) in [
+        (KeyCode::End, "digits 40"),
+        (KeyCode::Home, "digits 1"),
+        (KeyCode::PageDown, "digits 20"),
+        (KeyCode::PageUp, "digits 1"),
+    ] {
+        bench.press(key);
+        assert_eq!(under_cursor(&bench), expected, "{key:?}");
+    }
 }
 
 #[test]

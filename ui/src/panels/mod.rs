@@ -21,7 +21,7 @@ mod throughput;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
-pub(crate) use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
+pub(crate) use areas::{LEAST, ScreenAreas, arrange, rows_on_screen, streams_on_screen};
 pub(crate) use clients::rows as caller_rows;
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
