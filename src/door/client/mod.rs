@@ -86,12 +86,12 @@ struct HttpAnswer {
 }
 
 #[derive(Deserialize)]
-struct DescribedModel {
-    inputs: Vec<DescribedInput>,
+struct ToldModel {
+    inputs: Vec<ToldInput>,
 }
 
 #[derive(Deserialize)]
-struct DescribedInput {
+struct ToldInput {
     name: String,
 }
 
@@ -153,7 +153,7 @@ impl HttpClient {
     pub fn input_names(&mut self, model: &str) -> Result<Vec<String>, ClientError> {
         let answer = self.describe(model);
         let answer = self.accepted(answer)?;
-        let described: Result<DescribedModel, _> = serde_json::from_slice(&answer.body);
+        let described: Result<ToldModel, _> = serde_json::from_slice(&answer.body);
         let described = described.map_err(|e| self.foreign(e.to_string()))?;
         let inputs = described.inputs.into_iter();
         Ok(inputs.map(|input| input.name).collect())

@@ -48,7 +48,7 @@ pub(crate) fn rows(model: &Model) -> usize {
 }
 
 /// A line of the screen: an entry, or a part of its text.
-struct LogLine<'a> {
+struct LogScreenLine<'a> {
     entry: &'a LogEntry,
     text: String,
     /// Whether the entry begins here.
@@ -56,11 +56,11 @@ struct LogLine<'a> {
 }
 
 /// Returns the lines of all entries, for a panel of a width.
-fn lines(model: &Model, width: u16) -> Vec<LogLine<'_>> {
+fn lines(model: &Model, width: u16) -> Vec<LogScreenLine<'_>> {
     let room = width.saturating_sub(BEFORE[usize::from(width < WIDE)]);
     let of_entry = |entry| {
         let texts = texts(entry, room, model.expanded).into_iter();
-        texts.enumerate().map(move |(at, text)| LogLine {
+        texts.enumerate().map(move |(at, text)| LogScreenLine {
             entry,
             text,
             is_first: at == 0,
@@ -76,7 +76,7 @@ fn texts(entry: &LogEntry, room: u16, whole: bool) -> Vec<String> {
     }
 }
 
-impl LogLine<'_> {
+impl LogScreenLine<'_> {
     fn draw(&self, inside: &mut Painter<'_>, y: u16) {
         let wide = inside.width() >= WIDE;
         let severity = Severity::from(self.entry.level);
