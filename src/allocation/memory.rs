@@ -2,14 +2,15 @@
 
 use thiserror::Error;
 
-use crate::catalogue::{Catalogue, CatalogueEntry};
+use crate::catalogue::Catalogue;
 use crate::compute::{Footprint, FootprintModel};
 use crate::device::{
     Booking, Computation, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes,
 };
-use crate::ensemble::{BatchSize, Combination, Ensemble, Member, PolicyKind, RuleKind};
+use crate::ensemble::{BatchSize, Ensemble, Member, PolicyKind};
 
 use super::matrix::{Cell, Matrix};
+use super::pool::{PoolBounds, PoolSize};
 
 /// The memory that each member books on each device at each allowed batch size, and that
 /// of the sample pool on the host.
@@ -106,7 +107,7 @@ impl Footprints {
         let pool = PoolSize::of(ensemble, PoolBounds::default());
         Footprints {
             members: members.collect(),
-            // Where two segments are too large, starting an engine says so.
+            // Where it cannot be had, starting an engine says so.
             pool_bytes: pool.map_or(0, PoolSize::bytes),
         }
     }
@@ -114,7 +115,7 @@ impl Footprints {
     /// Plans the memory of the members of all entries of a catalogue, beside the pools of these.
     pub fn of_catalogue(catalogue: &Catalogue, devices: &Devices) -> Self {
         let alone = Footprints::of(catalogue.models(), devices);
-        // Where two segments are too large, starting an engine says so.
+        // Where one cannot be had, starting an engine says so.
         match PoolSize::of_entries(catalogue, PoolBounds::default()) {
             Ok(pools) => alone.with_pools(&pools),
             Err(_) => alone,
@@ -217,123 +218,4 @@ impl Footprints {
                 capacity: devices.memory_bytes(cell.device),
             })
     }
-}
-
-/// Bounds of the sample pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolBounds {
-    /// The most samples that it holds: the admission bound.
-    pub samples: usize,
-    /// The most bytes that it may take, samples and answers under way together.
-    pub bytes: u64,
-}
-
-impl Default for PoolBounds {
-    fn default() -> Self {
-        PoolBounds {
-            samples: 16_384,
-            bytes: 256 << 20,
-        }
-    }
-}
-
-/// The factor by which the pool may exceed its bound in bytes if two segments need it.
-///
-/// The bound is meant for many small samples. 256 large images in two sizes are no mistake
-/// (430 MB for 224×224 and 299×299), a gibibyte of them may well be.
-const STRETCH: u64 = 4;
-
-/// Two segments need more than the pool may take.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "segment_size {segment}: the pool may take {} and must hold two segments; expected at most {most}",
-    format_bytes(*.bytes)
-)]
-pub struct SegmentTooLarge {
-    /// Samples of a segment.
-    pub segment: usize,
-    /// The most samples of a segment that would fit.
-    pub most: usize,
-    /// Bytes that the pool may take.
-    pub bytes: u64,
-}
-
-/// The sample pool of an ensemble: extents of a segment each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSize {
-    extents: usize,
-    segment: usize,
-    sample_bytes: u64,
-}
-
-impl PoolSize {
-    /// Returns as many extents as fit in `bounds`, or two if those need more bytes, up to
-    /// four times the bound.
-    ///
-    /// # Errors
-    /// Two segments need still more.
-    pub fn of(ensemble: &Ensemble, bounds: PoolBounds) -> Result<Self, SegmentTooLarge> {
-        let sample_bytes = sample_bytes(ensemble);
-        let fitting = |bytes: u64| (bytes / sample_bytes) as usize;
-        let segment = ensemble.segment_size;
-        let most = bounds.bytes.saturating_mul(STRETCH);
-        if 2 * segment > fitting(most) {
-            return Err(SegmentTooLarge {
-                segment,
-                most: fitting(most) / 2,
-                bytes: most,
-            });
-        }
-        let samples = bounds.samples.min(fitting(bounds.bytes));
-        Ok(PoolSize {
-            extents: (samples / segment).max(2),
-            segment,
-            sample_bytes,
-        })
-    }
-
-    /// Returns the pools of the entries of a catalogue, which share the bytes of `bounds`.
-    ///
-    /// # Errors
-    /// Two segments of an entry need more than four times its share.
-    pub fn of_entries(
-        catalogue: &Catalogue,
-        bounds: PoolBounds,
-    ) -> Result<Vec<Self>, SegmentTooLarge> {
-        let entries = catalogue.entries();
-        let share = PoolBounds {
-            bytes: bounds.bytes / entries.len().max(1) as u64,
-            ..bounds
-        };
-        let pool = |entry: &CatalogueEntry| PoolSize::of(entry.ensemble(), share);
-        entries.iter().map(pool).collect()
-    }
-
-    /// Returns the number of extents.
-    pub fn extents(self) -> usize {
-        self.extents
-    }
-
-    /// Returns the bytes of host memory that it takes once every extent was used.
-    pub fn bytes(self) -> u64 {
-        (self.extents * self.segment) as u64 * self.sample_bytes
-    }
-}
-
-/// Returns the bytes of a sample in all distinct inputs, and of its answer.
-fn sample_bytes(ensemble: &Ensemble) -> u64 {
-    // Rule and voters may change while serving: room for whichever takes most.
-    let combination = ensemble.combination();
-    let rules = RuleKind::suited(ensemble.answers).iter();
-    let widths = rules.map(|rule| {
-        let all = Combination {
-            rule: *rule,
-            voting: vec![true; ensemble.members.len()],
-            ..combination.clone()
-        };
-        ensemble.rule_of(&all).state_width()
-    });
-    let answer = widths.max().unwrap_or(0);
-    let steps = ensemble.pipeline.as_ref().map_or(0, |p| p.values());
-    4 * (ensemble.transforms().values() + answer + steps) as u64
 }

@@ -12,12 +12,9 @@ use crate::tensor::{RowCheck, Signature};
 
 use super::precision::MemberPrecision;
 use super::{
-    AnswerKind, AnswerWidth, BatchSizes, Ensemble, ImageFit, ImageLayout, Input, Member,
-    OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
+    AnswerKind, AnswerWidth, BatchSizes, DEFAULT_SEGMENT, Ensemble, ImageFit, ImageLayout, Input,
+    Member, OutputKind, PolicyKind, RuleKind, Samples, Temperature, VoteWeight,
 };
-
-/// The samples of a segment where nothing else is said (the paper, section III).
-const SEGMENT: usize = 128;
 
 /// A pipeline and members that make no ensemble.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -148,7 +145,7 @@ impl Ensemble {
             rule: RuleKind::usual(answers),
             pipeline: None,
             apart: true,
-            segment_size: SEGMENT,
+            segment_size: DEFAULT_SEGMENT,
             batch_sizes: BatchSizes::default(),
             policy: PolicyKind::NoWait,
             queueing: None,

@@ -82,6 +82,9 @@ pub use samples::{
 pub use tags::TagScheme;
 pub use value_rules::{Median, ValueMean};
 
+/// The samples of a segment where nothing else is said (the paper, section III).
+pub const DEFAULT_SEGMENT: usize = 128;
+
 /// A validated ensemble, weights read and checked.
 #[derive(Clone, Debug)]
 pub struct Ensemble {

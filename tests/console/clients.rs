@@ -201,3 +201,60 @@ fn lines_open_the_door_and_tell_who_asks() {
         assert!(found, "{words} in {said:#?}");
     }
 }
+
+/// A door that other machines reach at so many protocols.
+fn reached(keys: bool, count: usize) -> DoorView {
+    let protocols = [
+        (DoorProtocol::Http, "0.0.0.0:9266"),
+        (DoorProtocol::Grpc, "0.0.0.0:9267"),
+        (DoorProtocol::Metrics, "0.0.0.0:9268"),
+    ];
+    let addresses = protocols.map(|(protocol, at)| DoorAddress {
+        keys,
+        ..address(protocol, at)
+    });
+    DoorView {
+        addresses: addresses[..count].to_vec(),
+        ..open()
+    }
+}
+
+#[test]
+fn a_door_without_protection_is_marked_in_the_header_at_every_size() {
+    for (width, height) in [(40, 12), (60, 20), (76, 20), (80, 24), (120, 40), (160, 50)] {
+        for (keys, mark) in [(false, "no keys"), (true, "no TLS")] {
+            let mut bench = bench(width, height, reached(keys, 3));
+            bench.show(|shown| {
+                shown.ensemble = "a-name-that-is-longer-than-half-a-line".into();
+                (shown.counters.failed, shown.counters.cancelled) = (99_000, 99_000);
+                shown.counters.worker_restarts = 99;
+            });
+            let text = bench.text();
+            let header: Vec<&str> = text.lines().take(2).collect();
+            let header = header.join("\n");
+            assert!(
+                header.contains("! ") && header.contains(mark),
+                "{width}x{height}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_addresses_of_a_door_stand_in_its_panel_at_every_size() {
+    for (width, height) in [(40, 12), (60, 20), (80, 24), (160, 50)] {
+        let mut bench = bench(width, height, reached(false, 3));
+        bench.keys("0");
+        let text = bench.text();
+        for said in [
+            "listens at ! http 0.0.0.0:9266",
+            "! grpc 0.0.0.0:9267",
+            "! metrics 0.0.0.0:9268",
+            "connected  12 HTTP  3 gRPC",
+        ] {
+            assert!(text.contains(said), "{width}x{height}: {text}");
+        }
+        let lacks = text.contains("http 0.0.0.0:9266 (no keys, no TLS)");
+        assert_eq!(lacks, width > 40, "{text}");
+    }
+}

@@ -18,7 +18,7 @@ use divisi_console::linear::LineDesk;
 
 use crate::fake::{Bench, FakeSession};
 
-fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> CatalogueView {
+pub fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> CatalogueView {
     CatalogueView {
         name: name.into(),
         version: NonZeroU64::new(version),
@@ -87,7 +87,7 @@ fn listens(bench: &mut Bench) {
     });
 }
 
-fn unserved(name: &str, reason: &str, failure: Option<&str>) -> CatalogueView {
+pub fn unserved(name: &str, reason: &str, failure: Option<&str>) -> CatalogueView {
     CatalogueView {
         version: None,
         kind: None,
@@ -99,7 +99,7 @@ fn unserved(name: &str, reason: &str, failure: Option<&str>) -> CatalogueView {
     }
 }
 
-fn models(width: u16, height: u16) -> Bench {
+pub fn models(width: u16, height: u16) -> Bench {
     let mut bench = Bench::new(width, height);
     bench.show(|shown| {
         shown.can_load = true;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crossterm::event::KeyCode;
 use divisi::pipeline::HostStep;
 use divisi::serving::{GraphStep, GraphWork, StepGraph};
 use divisi_console::console::{Colours, Role, TerminalLook};
@@ -227,6 +228,30 @@ fn steps_of_several_models_are_below_each_other_and_scroll() {
     assert!(bench.text().contains(" step "), "{}", bench.text());
     bench.keys("jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj");
     screen!("steps_scrolled_80x24", bench);
+}
+
+#[test]
+fn rows_below_are_counted_and_pages_and_ends_are_reached_at_once() {
+    let mut bench = steps(80, 24, vec![cascade(), cascade(), cascade()]);
+    assert!(
+        bench.text().contains("3 models · 19 rows below"),
+        "{}",
+        bench.text()
+    );
+    for (key, below) in [
+        (KeyCode::PageDown, Some("8 rows below")),
+        (KeyCode::PageUp, Some("19 rows below")),
+        (KeyCode::End, None),
+        (KeyCode::Up, Some("1 row below")),
+        (KeyCode::Home, Some("19 rows below")),
+    ] {
+        bench.press(key);
+        let text = bench.text();
+        match below {
+            Some(below) => assert!(text.contains(&format!("· {below} ")), "{key:?}: {text}"),
+            None => assert!(!text.contains("below"), "{key:?}: {text}"),
+        }
+    }
 }
 
 #[test]

@@ -68,6 +68,27 @@ fn a_server_answers_samples_as_this_process_would() {
 }
 
 #[test]
+fn a_network_alone_is_asked_under_the_name_that_its_file_gives_its_input() {
+    let network = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/engine/onnx_files/one.onnx"
+    );
+    let home = Home::new();
+    let (mut server, address) = serve_models(&home, &[network]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let samples = folder.path().join("samples.csv");
+    std::fs::write(&samples, "a,b,c\n1,2,3\n-4,0.5,6\n").expect("written");
+    let samples = samples.to_str().expect("text");
+    let asked = ["predict", network, "--input", samples, "--server", &address];
+    let far = home.text(&asked);
+    let here = home.text(&asked[..4]);
+    assert_eq!(far.lines().count(), 3, "{far}");
+    assert_eq!(far, here);
+    kill_process(Pid::from_child(&server), Signal::TERM).expect("sent");
+    assert!(ended(&mut server).success(), "it drained");
+}
+
+#[test]
 fn a_server_that_cannot_listen_says_what_to_do() {
     let home = Home::new();
     let (mut server, address) = serve(&home);

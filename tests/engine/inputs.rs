@@ -245,11 +245,18 @@ fn the_pool_counts_every_size_and_stretches_for_two_segments_only_so_far() {
             options,
         )
     };
-    assert!(start(two_segments / 4 + 4).is_ok());
-    match start(two_segments / 4 - 4).map(|_| ()) {
+    let capacity = |bytes| {
+        let engine = start(bytes).expect("holds two samples");
+        // What runs can be planned again.
+        assert!(engine.plan(&engine.setup()).is_ok());
+        engine.telemetry().capacity()
+    };
+    assert_eq!(capacity(two_segments / 4 + 4), 32);
+    assert_eq!(capacity(two_segments / 4 - 4), 30);
+    match start(2 * sample / 4 - 4).map(|_| ()) {
         Err(EngineError::Segment(SegmentTooLarge {
             segment: 16,
-            most: 15,
+            most: 0,
             ..
         })) => {}
         other => panic!("{other:?}"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize};
+use divisi::catalogue::{Catalogue, Interface, NewEntry};
 use divisi::device::{DeviceIndex, Devices, Host};
 use divisi::search::{evacuate, worst_fit};
 use divisi::serving::{Engine, EngineError, EngineOptions};
@@ -105,4 +106,36 @@ fn simulated_devices_hold_no_pool_and_a_lost_host_needs_none() {
         left.workers()
             .all(|(Cell { device, .. }, _)| device == DeviceIndex::new(1))
     );
+}
+
+#[test]
+fn the_pools_of_a_catalogue_have_a_bound_together_and_each_has_room_for_two_batches() {
+    let ensemble = digits();
+    let entry = |number: usize| NewEntry {
+        name: format!("digits-{number}"),
+        ..NewEntry::of(Arc::clone(&ensemble), Interface::default())
+    };
+    let batch = ensemble.batch_sizes.largest().get();
+    let alone = PoolSize::of(&ensemble, PoolBounds::default()).expect("small samples");
+    let sample = alone.bytes() / alone.samples() as u64;
+    let bounds = |bytes| PoolBounds {
+        bytes,
+        ..PoolBounds::default()
+    };
+    for count in [1, 3, 40] {
+        let entries = (0..count).map(entry).collect();
+        let catalogue = Catalogue::new("all", entries).expect("a catalogue");
+        let pools = |bytes| PoolSize::of_entries(&catalogue, bounds(bytes)).expect("small samples");
+        // Nobody gives anything up as long as there is room.
+        let roomy = pools(count as u64 * alone.bytes());
+        assert!(roomy.iter().all(|pool| *pool == alone));
+        // All give up the same, but for their last batches.
+        let least = 2 * batch as u64 * sample;
+        for bytes in [count as u64 * least / 4, count as u64 * least, least] {
+            let tight = pools(bytes);
+            let taken: u64 = tight.iter().map(|pool| pool.bytes()).sum();
+            assert!(taken <= (4 * bytes).max(count as u64 * least), "{bytes}");
+            assert!(tight.iter().all(|pool| pool.samples() >= 2 * batch));
+        }
+    }
 }

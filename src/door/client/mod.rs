@@ -86,6 +86,16 @@ struct HttpAnswer {
 }
 
 #[derive(Deserialize)]
+struct ToldModel {
+    inputs: Vec<ToldInput>,
+}
+
+#[derive(Deserialize)]
+struct ToldInput {
+    name: String,
+}
+
+#[derive(Deserialize)]
 struct AnsweredJson {
     outputs: Vec<AnsweredOutput>,
 }
@@ -132,12 +142,31 @@ impl HttpClient {
         inputs: &[NamedTensor],
     ) -> Result<Vec<NamedTensor>, ClientError> {
         let answer = self.ask(model, inputs);
+        let answer = self.accepted(answer)?;
+        self.outputs(answer)
+    }
+
+    /// Returns the names of a model's inputs, in the server's order.
+    ///
+    /// # Errors
+    /// The server cannot be asked, refuses, or answers something else.
+    pub fn input_names(&mut self, model: &str) -> Result<Vec<String>, ClientError> {
+        let answer = self.describe(model);
+        let answer = self.accepted(answer)?;
+        let described: Result<ToldModel, _> = serde_json::from_slice(&answer.body);
+        let described = described.map_err(|e| self.foreign(e.to_string()))?;
+        let inputs = described.inputs.into_iter();
+        Ok(inputs.map(|input| input.name).collect())
+    }
+
+    /// Returns an answer that is no refusal.
+    fn accepted(&self, answer: io::Result<HttpAnswer>) -> Result<HttpAnswer, ClientError> {
         let answer = answer.map_err(|error| ClientError::Connection {
             address: self.address.clone(),
             error,
         })?;
         match answer.status {
-            200 => self.outputs(answer),
+            200 => Ok(answer),
             status => Err(ClientError::Refused {
                 address: self.address.clone(),
                 status,
@@ -151,20 +180,9 @@ impl HttpClient {
         let head = json!({"inputs": tensors, "parameters": {"binary_data_output": true}});
         let head = head.to_string();
         let data: usize = inputs.iter().map(|input| input.tensor.size()).sum();
-        let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
-        let key = self.key.as_ref();
-        if key.is_some_and(|key| key.chars().any(char::is_control)) {
-            let words = "a key has no control characters";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
-        }
-        let key = key.map_or(String::new(), |key| {
-            format!("authorization: Bearer {key}\r\n")
-        });
+        let start = self.start("POST", model, "/infer")?;
         let request = format!(
-            "POST /v2/models/{name}/infer HTTP/1.1\r\nhost: {}:{}\r\n{key}\
-             inference-header-content-length: {}\r\ncontent-length: {}\r\n\r\n{head}",
-            self.address.host,
-            self.address.port,
+            "{start}inference-header-content-length: {}\r\ncontent-length: {}\r\n\r\n{head}",
             head.len(),
             head.len() + data,
         );
@@ -175,6 +193,31 @@ impl HttpClient {
         }
         stream.flush()?;
         self.read()
+    }
+
+    fn describe(&mut self, model: &str) -> io::Result<HttpAnswer> {
+        let request = self.start("GET", model, "")? + "\r\n";
+        let stream = self.stream.get_mut();
+        stream.write_all(request.as_bytes())?;
+        stream.flush()?;
+        self.read()
+    }
+
+    /// Returns the first lines of a request about a model.
+    fn start(&self, method: &str, model: &str, what: &str) -> io::Result<String> {
+        let name = percent_encoding::utf8_percent_encode(model, percent_encoding::NON_ALPHANUMERIC);
+        let key = self.key.as_ref();
+        if key.is_some_and(|key| key.chars().any(char::is_control)) {
+            let words = "a key has no control characters";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+        }
+        let key = key.map_or(String::new(), |key| {
+            format!("authorization: Bearer {key}\r\n")
+        });
+        let (host, port) = (&self.address.host, self.address.port);
+        Ok(format!(
+            "{method} /v2/models/{name}{what} HTTP/1.1\r\nhost: {host}:{port}\r\n{key}"
+        ))
     }
 
     /// Reads an answer. Its body is as long as its head says, within a bound.
@@ -215,15 +258,11 @@ impl HttpClient {
     }
 
     fn outputs(&self, answer: HttpAnswer) -> Result<Vec<NamedTensor>, ClientError> {
-        let foreign = |why: String| ClientError::Foreign {
-            address: self.address.clone(),
-            why,
-        };
         let mut head = answer.body;
         let length = answer.json.unwrap_or(head.len()).min(head.len());
         let mut tail = head.split_off(length);
         let read: Result<AnsweredJson, _> = serde_json::from_slice(&head);
-        let read = read.map_err(|e| foreign(e.to_string()))?;
+        let read = read.map_err(|e| self.foreign(e.to_string()))?;
         let tensor = |output: AnsweredOutput| {
             let size = output.parameters.binary_data_size;
             let (name, dims) = (output.name, output.shape);
@@ -235,7 +274,14 @@ impl HttpClient {
         };
         let outputs = read.outputs.into_iter().map(tensor);
         let outputs: Result<_, ServiceError> = outputs.collect();
-        outputs.map_err(|e| foreign(e.to_string()))
+        outputs.map_err(|e| self.foreign(e.to_string()))
+    }
+
+    fn foreign(&self, why: String) -> ClientError {
+        ClientError::Foreign {
+            address: self.address.clone(),
+            why,
+        }
     }
 }
 

@@ -25,13 +25,10 @@ use super::files::Files;
 use super::manifest::{CalibrationTable, EnsembleError, Manifest, ManifestSource, PolicyTable};
 use super::queue_table;
 use super::samples::{Samples, SamplesError};
-use super::{AnswerKind, Ensemble, Member, RuleKind, SampleForm};
+use super::{AnswerKind, DEFAULT_SEGMENT, Ensemble, Member, RuleKind, SampleForm};
 use input::SampleInput;
 use steps::NamedModel;
 use text::TextPadding;
-
-/// The default of `segment_size` (the paper, section III).
-const DEFAULT_SEGMENT: i64 = 128;
 
 impl Ensemble {
     /// Reads and checks the manifest in `files`.
@@ -54,7 +51,7 @@ impl Ensemble {
 fn ensemble(source: &ManifestSource<'_>, manifest: Manifest) -> Result<Ensemble, EnsembleError> {
     source.check_name(0, "name", &manifest.name)?;
     let (answers, answer_names) = answers::answers(source, &manifest)?;
-    let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT);
+    let default_segment = toml::Spanned::new(0..0, DEFAULT_SEGMENT as i64);
     let segment = manifest.segment_size.as_ref().unwrap_or(&default_segment);
     let batch_sizes = match &manifest.batch_sizes {
         None => BatchSizes::default(),

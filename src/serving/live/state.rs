@@ -88,8 +88,7 @@ impl EngineState {
         let entries = catalogue.entries().iter().zip(pools);
         let served = entries.map(|(entry, pool)| {
             let ensemble = entry.ensemble();
-            let storage =
-                Storage::new(pool.extents(), ensemble.segment_size, ensemble.transforms());
+            let storage = Storage::new(pool.extents(), pool.slots(), ensemble.transforms());
             let storage = lend_pinned(storage, &drivers);
             Arc::new(ServedEnsemble::new(entry, storage, answers_are_real))
         });
@@ -208,15 +207,17 @@ fn core(
     let pipeline = |(entry, pool): (&CatalogueEntry, &PoolSize)| PipelineConfig {
         flow: Arc::new(entry.ensemble().dataflow().on_columns(entry.columns())),
         extents: pool.extents(),
-        slots: entry.ensemble().segment_size,
+        slots: pool.slots(),
         queueing: entry.ensemble().queueing.clone(),
     };
     let entries = catalogue.entries().iter();
+    let smallest = pools.iter().map(|pool| pool.samples()).min();
     let mut core = Core::new(CoreConfig {
         devices: capabilities.iter().map(|c| c.discipline).collect(),
         members: models.members.len(),
         pipelines: entries.zip(pools).map(pipeline).collect(),
-        segment: models.segment_size,
+        // A pool may hold fewer samples than a segment has.
+        segment: smallest.map_or(models.segment_size, |most| most.min(models.segment_size)),
         policy: models.policy,
         own_policies: catalogue.own_policies(),
     });

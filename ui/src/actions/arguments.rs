@@ -48,15 +48,32 @@ impl Argument for NamedMember {
     }
 }
 
-/// A model, by its name.
+/// A model that there is, by its name.
 pub(super) struct ServedModelName(pub String);
 
 impl Argument for ServedModelName {
     fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
         let names = shown.models.iter().map(|model| model.name.clone());
-        let names: Vec<String> = names.collect();
+        let mut names: Vec<String> = names.collect();
+        // A model has an entry for each of its versions.
+        names.sort();
+        names.dedup();
         let found = among(&names, word, "model")?;
         Ok(ServedModelName(names[found].clone()))
+    }
+}
+
+/// A model that may be loaded, by its name.
+pub(super) struct LoadableModelName(pub String);
+
+impl Argument for LoadableModelName {
+    fn read(word: &str, shown: &Snapshot) -> Result<Self, String> {
+        // The folder of a model may have come since the models were read: whoever loads it looks.
+        if shown.can_load {
+            return Ok(LoadableModelName(word.to_owned()));
+        }
+        let ServedModelName(name) = ServedModelName::read(word, shown)?;
+        Ok(LoadableModelName(name))
     }
 }
 

@@ -7,8 +7,8 @@ use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, 
 use thiserror::Error;
 
 use super::arguments::{
-    self, Argument, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound, ServedModelName,
-    WishedLoad, WishedMix, WrittenEntry,
+    self, Argument, LoadableModelName, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound,
+    ServedModelName, WishedLoad, WishedMix, WrittenEntry,
 };
 use super::stage;
 use crate::commands::{LINES, LineForm};
@@ -270,7 +270,7 @@ pub(super) fn listen(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
 }
 
 pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    let ServedModelName(name) = words.one(front.shown)?;
+    let LoadableModelName(name) = words.one(front.shown)?;
     front.send(Command::LoadModel(name))
 }
 
@@ -291,7 +291,7 @@ pub(super) fn unload_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> S
 pub(super) fn plan_models(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let change = match words.between(1, 3)? {
         ["load", name] => {
-            let ServedModelName(name) = read(name, front.shown)?;
+            let LoadableModelName(name) = read(name, front.shown)?;
             CatalogueChange::Load(name)
         }
         ["unload", name, all @ ..] if matches!(all, [] | ["all"]) => {

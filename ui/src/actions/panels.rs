@@ -13,7 +13,7 @@ use crate::config::{ConfigError, Settings};
 use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
-use crate::panels::{cell_at, model_cursor};
+use crate::panels::{cell_at, model_cursor, rows_on_screen};
 use crate::view::Whose;
 
 /// Focuses a panel.
@@ -142,6 +142,34 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
     }
 }
 
+/// More rows than any panel has.
+const FAR: isize = 1 << 30;
+
+/// Moves in the focused panel by as many rows as it has.
+pub(super) fn page(model: &mut Model, direction: isize) {
+    let rows = rows_on_screen(model, model.focus).max(1);
+    scroll_rows(model, direction * rows as isize);
+}
+
+/// Goes to an end of what the focused panel shows.
+pub(super) fn leap(model: &mut Model, direction: isize) {
+    scroll_rows(model, direction * FAR);
+}
+
+fn scroll_rows(model: &mut Model, step: isize) {
+    match model.focus {
+        // Up and down are the next of the same level there, round and round.
+        Panel::Latency | Panel::Throughput => {}
+        panel => scroll(model, panel, step),
+    }
+}
+
+/// Returns the place `step` on of the first row, where a panel shows `room` rows of `all` at once.
+fn scrolled(first: usize, step: isize, all: usize, room: usize) -> usize {
+    let last = all.saturating_sub(room);
+    streams::moved(first.min(last), step, last + 1)
+}
+
 /// Moves the view of one panel by `step` rows.
 pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
     match panel {
@@ -149,8 +177,9 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Streams => streams::choose(model, step),
         Panel::Members => walk(model, step, true),
         Panel::Models => {
-            let models = model.snapshot.models.len();
-            model.model_at = streams::moved(model_cursor(model), step, models);
+            let models = &model.snapshot.models;
+            let next = streams::moved(model_cursor(model), step, models.len());
+            model.model_cursor.go_to(next, models);
         }
         Panel::Clients => {
             let callers = crate::panels::caller_rows(model);
@@ -159,11 +188,15 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Search => scroll_search(model, step),
         Panel::Steps => {
             let rows = crate::panels::step_rows(model);
-            model.steps_down = streams::moved(model.steps_down, step, rows);
+            let room = rows_on_screen(model, panel);
+            model.steps_down = scrolled(model.steps_down, step, rows, room);
         }
         Panel::Latency | Panel::Throughput => self::step(model, panel, step),
         Panel::Log => {
-            model.log_back = streams::moved(model.log_back, -step, model.snapshot.log.len())
+            let lines = crate::panels::log_rows(model);
+            // It has no heads.
+            let room = rows_on_screen(model, panel) + 1;
+            model.log_back = scrolled(model.log_back, -step, lines, room);
         }
     }
 }

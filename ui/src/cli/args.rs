@@ -31,8 +31,9 @@ pub(crate) fn parse_start_load(text: &str) -> Result<StartLoad, PatternError> {
 /// The ensemble to serve, and the devices to serve it on.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServingTarget {
-    /// An ensemble's folder or manifest, an .onnx file, a Triton repository to serve, or a built-in one: digits, digits-onnx, digits-cascade,
-    /// snippets, drawings, imn1, imn4, imn12, fos14, cif36
+    /// An ensemble's folder or manifest, an .onnx file, a Triton repository (of which predict and
+    /// accuracy take one model), or a built-in one: digits, digits-onnx, digits-cascade, snippets,
+    /// drawings, imn1, imn4, imn12, fos14, cif36
     #[arg(default_value = "digits", value_name = "ENSEMBLE")]
     pub ensemble: PathBuf,
     /// A sample of an .onnx file alone, where it leaves dimensions open: channels,height,width or

@@ -7,6 +7,7 @@
 
 mod conditions;
 mod keys;
+mod lines;
 mod table;
 
 use divisi::allocation::Cell;
@@ -17,6 +18,7 @@ use crate::layout::Panel;
 
 pub use conditions::{NotNow, ShownState};
 pub use keys::{Clash, EXPECTED as KEY_NAMES, Key, Keymap};
+pub use lines::LINES;
 pub use table::*;
 
 /// A command: what its keys, its line and its other forms share.

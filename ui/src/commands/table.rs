@@ -7,7 +7,7 @@ use super::conditions::{
     has_door, has_found, has_proposal, has_rule, is_on_probation, may_take_editing, searches,
 };
 use super::keys::{Key, control, key, of};
-use super::{Binding, CommandInfo, LineForm, Scope, command};
+use super::{Binding, CommandInfo, Scope, command};
 use crate::layout::Panel;
 
 /// Shows the commands.
@@ -192,6 +192,14 @@ pub static PANELS: CommandInfo = command("panels");
 pub static UP: CommandInfo = command("up");
 /// Moves down in the focused panel.
 pub static DOWN: CommandInfo = command("down");
+/// Moves up by the rows of the focused panel.
+pub static PAGE_UP: CommandInfo = command("page-up");
+/// Moves down by the rows of the focused panel.
+pub static PAGE_DOWN: CommandInfo = command("page-down");
+/// Goes to the first row.
+pub static TOP: CommandInfo = command("top");
+/// Goes to the last row.
+pub static BOTTOM: CommandInfo = command("bottom");
 /// Moves left in the focused panel.
 pub static LEFT: CommandInfo = command("left");
 /// Moves right in the focused panel.
@@ -328,6 +336,10 @@ pub static BINDINGS: &[Binding] = &[
     bind(&PANELS, Scope::Main, &[key('H')], "", "hide or show panels", "choose the panels of the layout from a list"),
     bind(&UP, Scope::Always, &[of(KeyCode::Up), key('k')], "", "up", "move or scroll in the focused panel"),
     bind(&DOWN, Scope::Always, &[of(KeyCode::Down), key('j')], "", "down", "move or scroll in the focused panel"),
+    bind(&PAGE_UP, Scope::Main, &[of(KeyCode::PageUp)], "", "page up", "by the rows that the focused panel has"),
+    bind(&PAGE_DOWN, Scope::Main, &[of(KeyCode::PageDown)], "", "page down", "by the rows that the focused panel has"),
+    bind(&TOP, Scope::Main, &[of(KeyCode::Home)], "", "to the top", "the first row of the focused panel"),
+    bind(&BOTTOM, Scope::Main, &[of(KeyCode::End)], "", "to the bottom", "the last row of the focused panel"),
     bind(&LEFT, Scope::Edit, &[of(KeyCode::Left), key('h')], "", "left", "move the cursor"),
     bind(&RIGHT, Scope::Edit, &[of(KeyCode::Right), key('l')], "", "right", "move the cursor"),
     bind(&LEFT, Scope::Main, &[of(KeyCode::Left), key('h')], "", "left", "move in the matrix; in the streams, back in time"),
@@ -339,56 +351,4 @@ pub static BINDINGS: &[Binding] = &[
     bind(&THEME, Scope::Always, &[], "", "theme", "choose how things look; shown while choosing"),
     bind(&SUSPEND, Scope::Always, &[control('z')], "", "suspend", "stop until fg"),
     bind(&QUIT, Scope::Always, &[key('q'), control('c')], "quit", "quit", "leave; what this console serves is asked about, and no key that asks answers"),
-];
-
-const fn line(
-    command: &'static CommandInfo,
-    takes: &'static str,
-    also: &'static [&'static str],
-    help: &'static str,
-) -> LineForm {
-    LineForm {
-        command,
-        takes,
-        also,
-        help,
-    }
-}
-
-/// Every command of linear mode, in the order of its help.
-#[rustfmt::skip]
-pub static LINES: &[LineForm] = &[
-    line(&HELP, "", &["?"], "every command"),
-    line(&STATUS, "", &[], "state, matrix, devices, members, latency"),
-    line(&SET, "DEVICE MEMBER SIZE", &[], "stage a batch size; 0 takes the worker away"),
-    line(&UNSTAGE, "", &[], "drop what is staged"),
-    line(&COMPARE, "", &[], "what applying the staged changes would start, stop and book"),
-    line(&APPLY, "[probation]", &["apply on"], "apply what is staged; on probation it goes back where it does worse"),
-    line(&KEEP, "", &[], "end the probation: what was applied stays"),
-    line(&ROLL_BACK, "", &[], "end the probation: what was applied goes"),
-    line(&UNDO, "", &[], "bring back the matrix that ran before"),
-    line(&REDO, "", &[], "run again the matrix that undo took back"),
-    line(&SEARCH, "[ALGORITHM [EVALUATOR]]", &[], "search a better allocation: worst-fit, best-batch, greedy or local; bench or model"),
-    line(&PAUSE, "", &[], "hold the running search"),
-    line(&RESUME, "", &[], "let the search go on"),
-    line(&CANCEL, "", &[], "end the search; the best found so far stays"),
-    line(&APPLY_BEST, "", &["apply best"], "apply the best matrix that the search found"),
-    line(&APPLY_PROPOSAL, "", &[], "apply the change that relieves an interfered worker"),
-    line(&LOAD, "PATTERN", &[], "closed[:CLIENTS[xSAMPLES]], poisson:RATE, steady:RATE, burst[:RATE], diurnal:RATE[:PERIOD], replay:FILE[:SPEED] or none"),
-    line(&MIX, "SHARES", &[], "how much of which model the load asks and searches are for, such as digits=3,imn4=1; seen: as it was while serving"),
-    line(&POLICY, "POLICY", &[], "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
-    line(&TARGET, "TIME [PERCENT]", &[], "what latencies are judged by, such as 50ms 99; none: nothing"),
-    line(&VOTE, "MEMBER on|off", &[], "whether a member's answers count"),
-    line(&LISTEN, "on|off", &[], "listen to clients over the network, or to nobody any more"),
-    line(&LOAD_MODEL, "MODEL", &[], "load a model, or the versions of it that are there now"),
-    line(&UNLOAD_MODEL, "MODEL [all]", &[], "unload a model; all: with the pipelines that use it"),
-    line(&PLAN_MODELS, "load MODEL | unload MODEL [all] | undo | redo", &[], "what a change of the models would change"),
-    line(&APPLY_MODELS, "[old-first] [probation]", &[], "make the change of the models that was planned; old-first: the old engine ends first"),
-    line(&LOSE_DEVICE, "DEVICE", &[], "let a simulated device disappear: it is evacuated"),
-    line(&REGAIN_DEVICE, "DEVICE", &[], "let a lost device come back, empty"),
-    line(&SLOW_DEVICE, "DEVICE FACTOR", &[], "let a simulated device take so many times as long"),
-    line(&MAX_INF, "DEVICE SAMPLES", &[], "samples in execution at most under elastic; none: the policy's"),
-    line(&CLEAR, "", &[], "forget latencies so far, to see what comes"),
-    line(&RECORD, "FILE", &[], "write all that is shown to a file from now on; off: stop"),
-    line(&QUIT, "", &["q", "exit"], "drain and leave"),
 ];

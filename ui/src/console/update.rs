@@ -5,6 +5,7 @@ use std::time::Duration;
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
+use divisi::deployment::CatalogueChange;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::{
     Command, EditPreview, ModelChangeState, ModelChangeView, Play, Refusal, ReloadState,
@@ -188,6 +189,7 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
     let model = &mut state.model;
     on_spans(model, news.snapshot.now, news.spans, news.lost);
     let before = std::mem::replace(&mut model.snapshot, news.snapshot);
+    model.model_cursor.follow(&model.snapshot.models);
     let reload = model.snapshot.reload.clone();
     let otherwise = before.setup() != model.snapshot.setup();
     if before.generation != model.snapshot.generation {
@@ -199,6 +201,8 @@ fn on_news(state: &mut ConsoleState, news: SessionNews) -> Vec<Effect> {
             .renumber(&old.members.iter().map(column).collect::<Vec<_>>());
         // The one that is read is of columns and steps of before.
         model.streams.reading = None;
+        // An engine of before can tell no more how its reload goes on.
+        state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
     }
     if before.matrix.frame() != model.snapshot.matrix.frame() {
         on_frame(state);
@@ -273,6 +277,10 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
         return;
     };
     state.dialogs.retain(|d| !matches!(d, Dialog::Models(_)));
+    if brings_back(&change.change) {
+        // Models came back and no setup: no reload follows, and the message tells how it goes.
+        state.dialogs.retain(|d| !matches!(d, Dialog::Reload(_)));
+    }
     state.model.refusal_sign.show(&state.model.snapshot);
     let what = &change.change;
     match &change.state {
@@ -295,6 +303,14 @@ fn on_model_change(state: &mut ConsoleState, before: Option<&ModelChangeView>) {
         }
         ModelChangeState::Planned(_) | ModelChangeState::Dropped => {}
     }
+}
+
+/// Whether a change is what undo, redo or the end of a probation make of models.
+fn brings_back(change: &CatalogueChange) -> bool {
+    matches!(
+        change,
+        CatalogueChange::Undo | CatalogueChange::Redo | CatalogueChange::RollBack(_)
+    )
 }
 
 /// Whether a plan is this console's to apply: it may change things, and no recording is played.

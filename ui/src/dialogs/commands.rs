@@ -4,7 +4,10 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{DialogBody, DialogReply, field};
-use crate::commands::{BINDINGS, Binding, DOWN, LEFT, PALETTE, RIGHT, Scope, UP};
+use crate::commands::{
+    BINDINGS, BOTTOM, Binding, CommandInfo, DOWN, LEFT, PAGE_DOWN, PAGE_UP, PALETTE, RIGHT, Scope,
+    TOP, UP,
+};
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
@@ -117,6 +120,11 @@ fn draw_explained(inside: &mut Painter<'_>, y: u16, entry: &Binding, two: bool, 
     );
 }
 
+/// Commands that the palette leaves to their keys.
+static MOVEMENTS: [&CommandInfo; 9] = [
+    &UP, &DOWN, &LEFT, &RIGHT, &PAGE_UP, &PAGE_DOWN, &TOP, &BOTTOM, &PALETTE,
+];
+
 /// The palette's state.
 #[derive(Clone, Debug, Default)]
 pub struct Palette {
@@ -127,7 +135,7 @@ pub struct Palette {
 impl Palette {
     fn found(&self, model: &Model) -> Vec<&'static Binding> {
         let now = model.key_context();
-        let movement = |b: &Binding| [&UP, &DOWN, &LEFT, &RIGHT, &PALETTE].contains(&b.command);
+        let movement = |b: &Binding| MOVEMENTS.contains(&b.command);
         let matches = |b: &Binding| b.matches(&self.query, &model.settings.keys);
         let mut found: Vec<&'static Binding> = BINDINGS
             .iter()

@@ -3,6 +3,7 @@
 mod demo;
 mod effect;
 mod figures;
+mod model_cursor;
 mod refusal_sign;
 
 pub(crate) use demo::DemoState;
@@ -10,6 +11,7 @@ pub use demo::{DemoStage, Wanted};
 pub(crate) use effect::SessionNews;
 pub use effect::{ConsoleEvent, Effect};
 pub(crate) use figures::{APART, Comparison, CounterLook, Figure, FigureNote, rate};
+pub(crate) use model_cursor::ModelCursor;
 pub(crate) use refusal_sign::RefusalSign;
 
 use std::path::PathBuf;
@@ -77,8 +79,8 @@ pub struct Model {
     pub search_back: usize,
     /// The entry that is looked at.
     pub cursor: Cell,
-    /// The model that is looked at, by its place in the list.
-    pub model_at: usize,
+    /// The model that is looked at.
+    pub model_cursor: ModelCursor,
     /// The view of the timeline.
     pub streams: Streams,
     /// Rows of the steps scrolled down.
@@ -112,6 +114,8 @@ pub struct Model {
 impl Model {
     /// The state at the start.
     pub fn new(snapshot: Snapshot, options: &Options, look: TerminalLook) -> Self {
+        let mut model_cursor = ModelCursor::default();
+        model_cursor.follow(&snapshot.models);
         Model {
             snapshot,
             lost_spans: 0,
@@ -127,7 +131,7 @@ impl Model {
                 device: DeviceIndex::new(0),
                 member: MemberIndex::new(0),
             },
-            model_at: 0,
+            model_cursor,
             streams: Streams::default(),
             steps_down: 0,
             clients_down: 0,

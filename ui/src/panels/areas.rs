@@ -52,6 +52,14 @@ pub(crate) fn arrange(area: Rect, model: &Model) -> Option<ScreenAreas> {
     })
 }
 
+/// Returns the rows that a panel has on the screen, below its title and its heads; 0 where it is not
+/// shown.
+pub(crate) fn rows_on_screen(model: &Model, panel: Panel) -> usize {
+    let screen = arrange(model.area, model);
+    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
+    place.map_or(0, |(_, place)| usize::from(place.height.saturating_sub(2)))
+}
+
 /// Returns where the streams are on the screen, and what of them is seen.
 pub(crate) fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
     let screen = arrange(model.area, model)?;

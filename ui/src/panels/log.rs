@@ -1,12 +1,19 @@
-//! The program's own log, newest last.
+//! The program's own log, newest last. With the whole screen it shows all of each text.
 
 use divisi::session::LogEntry;
 
+use super::areas::arrange;
 use super::frame::headed;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::{Severity, format};
+
+/// Columns from which on times and words stand before the texts.
+const WIDE: u16 = 44;
+
+/// Columns before a text, with times and words, and with signs alone.
+const BEFORE: [u16; 2] = [16, 3];
 
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
@@ -15,46 +22,93 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         n => format!("{n} lines back"),
     };
     let mut inside = headed(painter, Panel::Log, &note, model);
-    let entries = &model.snapshot.log;
-    if entries.is_empty() {
+    let lines = lines(model, inside.width());
+    if lines.is_empty() {
         inside.text(1, 0, "nothing to report", Role::Dim);
     }
     let room = usize::from(inside.height());
-    let last = entries
+    let last = lines
         .len()
         .saturating_sub(model.log_back)
-        .max(room.min(entries.len()));
+        .max(room.min(lines.len()));
     let first = last.saturating_sub(room);
-    for (y, entry) in entries[first..last].iter().enumerate() {
-        line(&mut inside, y as u16, entry);
+    for (y, line) in lines[first..last].iter().enumerate() {
+        line.draw(&mut inside, y as u16);
     }
 }
 
-fn line(inside: &mut Painter<'_>, y: u16, entry: &LogEntry) {
-    let wide = inside.width() >= 44;
+/// Returns how many lines there are to scroll through, as they are on the screen.
+pub(crate) fn rows(model: &Model) -> usize {
+    let screen = arrange(model.area, model);
+    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == Panel::Log));
+    match place {
+        Some((_, place)) => lines(model, place.width.saturating_sub(2)).len(),
+        None => model.snapshot.log.len(),
+    }
+}
+
+/// A line of the screen: an entry, or a part of its text.
+struct LogScreenLine<'a> {
+    entry: &'a LogEntry,
+    text: String,
+    /// Whether the entry begins here.
+    is_first: bool,
+}
+
+/// Returns the lines of all entries, for a panel of a width.
+fn lines(model: &Model, width: u16) -> Vec<LogScreenLine<'_>> {
+    let room = width.saturating_sub(BEFORE[usize::from(width < WIDE)]);
+    let of_entry = |entry| {
+        let texts = texts(entry, room, model.expanded).into_iter();
+        texts.enumerate().map(move |(at, text)| LogScreenLine {
+            entry,
+            text,
+            is_first: at == 0,
+        })
+    };
+    model.snapshot.log.iter().flat_map(of_entry).collect()
+}
+
+fn texts(entry: &LogEntry, room: u16, whole: bool) -> Vec<String> {
+    match whole && format::width(&entry.text) > room {
+        true => format::wrap(&entry.text, room),
+        false => vec![format::fit(&entry.text, room)],
+    }
+}
+
+impl LogScreenLine<'_> {
+    fn draw(&self, inside: &mut Painter<'_>, y: u16) {
+        let wide = inside.width() >= WIDE;
+        let severity = Severity::from(self.entry.level);
+        let role = Role::from(severity);
+        if self.is_first {
+            head(inside, y, self.entry, wide);
+        }
+        let text = match severity {
+            Severity::Information => Role::Text,
+            _ => role,
+        };
+        inside.text(BEFORE[usize::from(!wide)], y, &self.text, text);
+    }
+}
+
+/// The time and how grave it is.
+fn head(inside: &mut Painter<'_>, y: u16, entry: &LogEntry, wide: bool) {
     let severity = Severity::from(entry.level);
     let role = Role::from(severity);
-    let word = match (severity, wide) {
-        (Severity::Information, true) => "info  ".to_owned(),
-        (Severity::Warning, true) => "WARN  ".to_owned(),
-        (Severity::Fault, true) => "FAULT ".to_owned(),
-        (grave, false) => format!("{} ", grave.sign()),
-    };
-    let mut x = 1;
-    if wide {
-        x = inside.text(
-            x,
-            y,
-            &format!("{:>8.1} ", entry.at.as_secs_f64()),
-            Role::Dim,
-        );
+    if !wide {
+        inside.text(1, y, severity.sign(), role);
+        return;
     }
-    x = inside.text(x, y, &word, role);
-    let room = inside.width().saturating_sub(x);
-    let text = if severity == Severity::Information {
-        Role::Text
-    } else {
-        role
+    let word = match severity {
+        Severity::Information => "info",
+        Severity::Warning => "WARN",
+        Severity::Fault => "FAULT",
     };
-    inside.text(x, y, &format::fit(&entry.text, room), text);
+    let seconds = entry.at.as_secs_f64();
+    // After eleven days there is no column for a digit more.
+    let digits = usize::from(seconds < 999_999.0);
+    let time = format!("{seconds:>8.digits$} ");
+    let x = inside.text(1, y, &time, Role::Dim);
+    inside.text(x, y, word, role);
 }

@@ -21,13 +21,14 @@ mod throughput;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
-pub(crate) use areas::{LEAST, ScreenAreas, arrange, streams_on_screen};
+pub(crate) use areas::{LEAST, ScreenAreas, arrange, rows_on_screen, streams_on_screen};
 pub(crate) use clients::rows as caller_rows;
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
 pub(crate) use keys::{draw_footer, footer_rows};
 pub(crate) use latency::draw_line as draw_latency_line;
 pub use lints::texts as lint_texts;
+pub(crate) use log::rows as log_rows;
 pub(crate) use models::cursor as model_cursor;
 pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};

@@ -142,6 +142,19 @@ pub fn fit(text: &str, most: u16) -> String {
     cut
 }
 
+/// `text` in at most `most` columns, its beginning cut with an ellipsis: `…103000`.
+pub fn fit_end(text: &str, most: u16) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let count = text.chars().count();
+    let tails = (0..=count).map(|cut| text.chars().skip(cut).collect::<String>());
+    let mut tails = tails.filter(|tail| width(tail) < most);
+    tails
+        .next()
+        .map_or(String::new(), |tail| format!("…{tail}"))
+}
+
 /// A name in at most `most` columns that keeps its end, where names of one family
 /// differ: `cn…-s`.
 pub fn fit_name(name: &str, most: u16) -> String {
@@ -178,8 +191,21 @@ pub fn wrap(text: &str, most: u16) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(fit(word, most)),
+            _ => lines.extend(broken(word, most)),
         }
     }
     lines
+}
+
+/// A word in pieces of at most `most` columns: nothing of it is left out.
+fn broken(word: &str, most: u16) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for c in word.chars() {
+        let columns = width(c.encode_utf8(&mut [0; 4]));
+        match pieces.last_mut() {
+            Some(piece) if piece.is_empty() || width(piece) + columns <= most => piece.push(c),
+            _ => pieces.push(c.to_string()),
+        }
+    }
+    pieces
 }

@@ -7,6 +7,9 @@ use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
 use divisi_door::protocol::{NamedTensor, WireTensor};
 use std::path::PathBuf;
 
+/// The name of the input of an ensemble whose samples have no names.
+const INPUT: &str = "input";
+
 /// Samples of a request at most.
 const SAMPLES: usize = 256;
 
@@ -45,6 +48,7 @@ pub(super) fn predict(
 ) -> Result<()> {
     let mut server = HttpClient::connect(address, options)?;
     let width = ensemble.answer_width();
+    let specs = inputs(&mut server, ensemble)?;
     // Those of one length go together, and that may be one alone.
     let at_once = if ensemble.lengths.is_some() {
         1
@@ -53,8 +57,10 @@ pub(super) fn predict(
     };
     for first in (0..samples.len()).step_by(at_once) {
         let count = at_once.min(samples.len() - first);
-        let inputs = tensors(ensemble, &samples.rows(first, count), count)?;
-        let outputs = server.infer(&ensemble.name, &inputs)?;
+        let values = samples.rows(first, count);
+        let inputs = tensors(specs.clone(), ensemble.lengths.clone(), &values, count)?;
+        let mut outputs = server.infer(&ensemble.name, &inputs)?;
+        in_order(&mut outputs, ensemble);
         let rows = rows(&outputs, count)?;
         ensure!(
             rows.len() == count * width,
@@ -67,18 +73,33 @@ pub(super) fn predict(
     Ok(())
 }
 
-/// Returns samples as the inputs of the ensemble.
-fn tensors(ensemble: &Ensemble, rows: &[f32], count: usize) -> Result<Vec<NamedTensor>> {
-    let Some(specs) = &ensemble.tensors else {
-        let sample: Vec<usize> = ensemble.input.shape.into();
-        let spec = TensorSpec::fixed("input", DataType::Fp32, &sample);
-        return as_outputs(vec![spec], None, rows, count);
+/// Returns the inputs that the server takes. Samples of a single tensor have no name here: a network
+/// alone is served under the name that its file has, an ensemble under another.
+fn inputs(server: &mut HttpClient, ensemble: &Ensemble) -> Result<Vec<TensorSpec>> {
+    if let Some(specs) = &ensemble.tensors {
+        return Ok(specs.clone());
+    }
+    let names = server.input_names(&ensemble.name)?;
+    let name = match &names[..] {
+        [single] => single,
+        // The server refuses it, and says what it takes.
+        _ => INPUT,
     };
-    as_outputs(specs.clone(), ensemble.lengths.clone(), rows, count)
+    let sample: Vec<usize> = ensemble.input.shape.into();
+    Ok(vec![TensorSpec::fixed(name, DataType::Fp32, &sample)])
+}
+
+/// Brings the outputs of a network into the order of its file, whatever the server's is.
+fn in_order(outputs: &mut [NamedTensor], ensemble: &Ensemble) {
+    let [member] = &ensemble.members[..] else {
+        return;
+    };
+    let own = member.graph.signature().outputs;
+    outputs.sort_by_key(|output| own.iter().position(|spec| spec.name == output.name));
 }
 
 /// Reads rows as named tensors: the inputs of an ensemble are the outputs of a signature.
-fn as_outputs(
+fn tensors(
     outputs: Vec<TensorSpec>,
     lengths: Option<divisi::tensor::Lengths>,
     rows: &[f32],

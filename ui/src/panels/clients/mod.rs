@@ -1,9 +1,10 @@
 //! Clients over the network: where they are listened to, how many are connected, who asks how much,
 //! and what was refused, by its reason, over the last minute.
 
+mod addresses;
 mod refusals;
 
-use divisi::session::{DoorAddress, DoorView};
+use divisi::session::DoorView;
 
 use super::callers::CallerRows;
 use super::frame::headed;
@@ -17,8 +18,8 @@ use crate::text::format;
 /// Columns from which on callers and refusals stand side by side.
 const WIDE: u16 = 110;
 
-/// Rows above the tables: addresses, connections, and a gap.
-const ABOVE: u16 = 3;
+/// Rows above the tables beside those of the addresses: connections, and a gap.
+const ABOVE: u16 = 2;
 
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
@@ -29,26 +30,27 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         inside.text(1, 0, "there is no door to the network here", Role::Dim);
         return;
     };
-    addresses(&mut inside, door, model);
     if !door.is_open() {
-        return;
+        return shut(&mut inside, model);
     }
-    connections(&mut inside, door);
-    let (width, height) = (inside.width(), inside.height().saturating_sub(ABOVE));
+    let listens = addresses::draw(&mut inside, door);
+    connections(&mut inside, listens, door);
+    let above = listens + ABOVE;
+    let (width, height) = (inside.width(), inside.height().saturating_sub(above));
     if width >= WIDE {
         let half = width / 2;
-        callers(&mut inside.part(0, ABOVE, half - 2, height), door, model);
-        refusals::draw(&mut inside.part(half, ABOVE, width - half, height), door);
+        callers(&mut inside.part(0, above, half - 2, height), door, model);
+        refusals::draw(&mut inside.part(half, above, width - half, height), door);
         return;
     }
     let below = refusals::rows_needed(door).min(height / 2);
     callers(
-        &mut inside.part(0, ABOVE, width, height - below),
+        &mut inside.part(0, above, width, height - below),
         door,
         model,
     );
     refusals::draw(
-        &mut inside.part(0, ABOVE + height - below, width, below),
+        &mut inside.part(0, above + height - below, width, below),
         door,
     );
 }
@@ -73,7 +75,7 @@ pub(crate) fn rows(model: &Model) -> usize {
 pub(super) fn rows_needed(model: &Model) -> usize {
     let door = model.snapshot.door.as_ref();
     let refused = door.map_or(0, |door| usize::from(refusals::rows_needed(door)));
-    rows(model) + refused + usize::from(ABOVE) + 3
+    rows(model) + refused + usize::from(ABOVE) + 4
 }
 
 fn note(door: &DoorView) -> String {
@@ -84,35 +86,13 @@ fn note(door: &DoorView) -> String {
     }
 }
 
-/// Where it listens, each address with what it lacks; or how to listen.
-fn addresses(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
-    if !door.is_open() {
-        let x = inside.text(1, 0, "nobody is listened to   ", Role::Dim);
-        keys::draw(inside, x, 0, model, &[(&LISTEN, "listens")]);
-        return;
-    }
-    let mut x = inside.text(1, 0, "listens at ", Role::Dim);
-    for at in &door.addresses {
-        let (text, role) = address(at);
-        let needed = format::width(&text);
-        if x + needed > inside.width() {
-            inside.text(x, 0, "…", Role::Dim);
-            return;
-        }
-        x = inside.text(x, 0, &text, role) + 2;
-    }
+/// How to listen.
+fn shut(inside: &mut Painter<'_>, model: &Model) {
+    let x = inside.text(1, 0, "nobody is listened to   ", Role::Dim);
+    keys::draw(inside, x, 0, model, &[(&LISTEN, "listens")]);
 }
 
-/// Returns an address, marked where other machines reach it without keys or TLS.
-pub(super) fn address(at: &DoorAddress) -> (String, Role) {
-    let text = format!("{} {}", at.protocol.name(), at.address);
-    match at.lacks() {
-        None => (text, Role::Text),
-        Some(lack) => (format!("! {text} ({lack})"), Role::Warn),
-    }
-}
-
-fn connections(inside: &mut Painter<'_>, door: &DoorView) {
+fn connections(inside: &mut Painter<'_>, y: u16, door: &DoorView) {
     let count = |open: usize| format::grouped(open as u64);
     let (http, grpc) = (count(door.http_connections), count(door.grpc_connections));
     let most = format!(", at most {} each", count(door.connection_limit));
@@ -124,5 +104,5 @@ fn connections(inside: &mut Painter<'_>, door: &DoorView) {
         (" gRPC", Role::Text),
         (&*most, Role::Dim),
     ];
-    inside.pieces(1, 1, &pieces);
+    inside.pieces(1, y, &pieces);
 }

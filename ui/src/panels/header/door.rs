@@ -2,29 +2,57 @@
 
 use divisi::session::{DoorAddress, DoorView};
 
-use super::signs::HeaderPiece;
+use super::{HeaderGroup, taken, wide};
 use crate::look::Role;
 use crate::model::Model;
 
-/// Returns the addresses, and what they lack where other machines reach them; nothing where nobody
-/// is listened to.
-pub(super) fn addresses(model: &Model, width: u16) -> Vec<Vec<HeaderPiece>> {
-    let door = model.snapshot.door.as_ref();
-    let Some(door) = door.filter(|door| door.is_open()) else {
-        return Vec::new();
+/// Adds the addresses to the groups of a line, and what they lack where other machines reach them;
+/// nothing where nobody is listened to. What is unprotected is shown whatever is left out for it.
+pub(super) fn add(groups: &mut Vec<HeaderGroup>, model: &Model, width: u16) {
+    let Some(door) = open(model) else {
+        return;
     };
-    let mut pieces = vec![(
-        match width >= 120 {
-            true => long(door),
-            false => short(door),
-        },
-        Role::Accent,
-    )];
-    if let Some(lack) = door.addresses.iter().find_map(DoorAddress::lacks) {
-        pieces.insert(0, ("! ".into(), Role::Warn));
-        pieces.push((format!(" {lack}"), Role::Warn));
+    let whole = addresses(door, width);
+    let room = width.saturating_sub(1 + taken(groups));
+    match unprotected(model) {
+        Some(brief) if wide(&whole) > room => {
+            let place = if wide(&brief) > room { 0 } else { groups.len() };
+            groups.insert(place, brief);
+        }
+        _ => groups.push(whole),
     }
-    vec![pieces]
+}
+
+/// Returns in the fewest words that other machines reach an address without keys or TLS, or `None`
+/// where none do.
+pub(super) fn unprotected(model: &Model) -> Option<HeaderGroup> {
+    let addresses = &open(model)?.addresses;
+    let mut unprotected = addresses.iter().filter(|at| at.lacks().is_some());
+    let first = unprotected.next()?;
+    let has_keys = first.keys && unprotected.all(|at| at.keys);
+    let words = if has_keys { "! no TLS" } else { "! no keys" };
+    Some(vec![(words.into(), Role::Warn)])
+}
+
+fn open(model: &Model) -> Option<&DoorView> {
+    let door = model.snapshot.door.as_ref();
+    door.filter(|door| door.is_open())
+}
+
+fn addresses(door: &DoorView, width: u16) -> HeaderGroup {
+    let text = match width >= 120 {
+        true => long(door),
+        false => short(door),
+    };
+    let lack = door.addresses.iter().find_map(DoorAddress::lacks);
+    let Some(lack) = lack else {
+        return vec![(text, Role::Accent)];
+    };
+    vec![
+        ("! ".into(), Role::Warn),
+        (text, Role::Accent),
+        (format!(" {lack}"), Role::Warn),
+    ]
 }
 
 /// `http 127.0.0.1:8000 · grpc 127.0.0.1:8001`.

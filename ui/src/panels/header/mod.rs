@@ -22,16 +22,28 @@ type HeaderGroup = Vec<HeaderPiece>;
 pub(crate) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let width = painter.width();
     if painter.height() < 2 {
-        let mut groups = alone([identity(model, false), simulated(model)]);
-        groups.extend(alone([health(model), rate(model)]));
-        groups.extend(beside(model, 0));
-        return line(painter, 0, &groups);
+        return line(painter, 0, &only(model, width));
     }
     line(painter, 0, &first(model, width));
     let mut second = beside(model, width);
-    second.extend(door::addresses(model, width));
+    door::add(&mut second, model, width);
     second.extend(alone(settings(model)));
     line(painter, 1, &second);
+}
+
+/// Returns the groups where there is one line. A door without protection stands beside the name, which
+/// is cut for it.
+fn only(model: &Model, width: u16) -> Vec<HeaderGroup> {
+    let (mut name, role) = identity(model, false);
+    let unprotected = door::unprotected(model);
+    if unprotected.is_some() {
+        name = format::fit_name(&name, width / 2);
+    }
+    let mut groups = vec![vec![(name, role)]];
+    groups.extend(unprotected);
+    groups.extend(alone([simulated(model), health(model), rate(model)]));
+    groups.extend(beside(model, 0));
+    groups
 }
 
 /// A group each.

@@ -15,6 +15,9 @@ use crate::text::format;
 use columns::{StepColumn, fitting, words};
 use rails::{CriticalPath, RailRow, rails};
 
+/// The columns of a title beside its panel's name and its note.
+const BESIDE_NOTE: u16 = 7;
+
 /// A row of the panel.
 enum StepRow<'a> {
     /// The name of a model, where there are several.
@@ -32,7 +35,11 @@ enum StepRow<'a> {
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let rows = rows(model);
-    let mut inside = headed(painter, Panel::Steps, &note(model), model);
+    let room = usize::from(painter.height().saturating_sub(2));
+    let first = model.steps_down.min(rows.len().saturating_sub(room));
+    let below = rows.len().saturating_sub(first + room);
+    let note = note(model, below, painter.width());
+    let mut inside = headed(painter, Panel::Steps, &note, model);
     if rows.is_empty() {
         inside.text(1, 0, "nothing is served yet", Role::Dim);
         return;
@@ -40,8 +47,6 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let widths = Widths::of(&rows, inside.width());
     let columns = fitting(widths.room(inside.width()));
     heads(&mut inside, &widths, &columns);
-    let room = usize::from(inside.height().saturating_sub(1));
-    let first = model.steps_down.min(rows.len().saturating_sub(room));
     for (y, row) in rows.iter().skip(first).take(room).enumerate() {
         draw_row(&mut inside, y as u16 + 1, row, &widths, &columns);
     }
@@ -59,7 +64,22 @@ pub(crate) fn rows_of(model: &Model) -> usize {
     graphs.iter().map(|graph| graph.steps.len()).sum::<usize>() + titles
 }
 
-fn note(model: &Model) -> String {
+/// What is shown, and how many rows there are below; those alone where there is no room for both.
+fn note(model: &Model, below: usize, width: u16) -> String {
+    let what = what(model);
+    if below == 0 {
+        return what;
+    }
+    let below = format!("{} below", counted(below, "row"));
+    let both = format!("{what} · {below}");
+    let title = format::width(Panel::Steps.name()) + BESIDE_NOTE;
+    match format::width(&both) + title <= width {
+        true => both,
+        false => below,
+    }
+}
+
+fn what(model: &Model) -> String {
     match &model.snapshot.graphs[..] {
         [] => String::new(),
         [graph] => format!("{} · {}", graph.model, counted(graph.steps.len(), "step")),

@@ -1,0 +1,99 @@
+//! What is said of the model under the cursor, below the list: why a change of it was refused, why it or
+//! its newest files are not served, and the keys.
+
+use divisi::session::{CatalogueView, ModelChangeView, Refusal};
+
+use crate::commands::{LOAD_MODEL, UNLOAD_MODEL};
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::panels::keys;
+use crate::text::format;
+
+/// See the module's text.
+pub(super) struct ModelWords {
+    lines: Vec<String>,
+    role: Role,
+    /// Whether loading and unloading are offered; on a line of their own, the last one.
+    has_keys: bool,
+}
+
+impl ModelWords {
+    /// The words of the model that is looked at, for a panel of a width. The list has `reason` columns
+    /// for why a model is not served.
+    pub(super) fn of(
+        model: &Model,
+        view: Option<&CatalogueView>,
+        (width, reason): (u16, u16),
+    ) -> Self {
+        let told = view.and_then(|view| told(model, view, reason));
+        let (text, role, has_keys) = told.unwrap_or((String::new(), Role::Dim, true));
+        ModelWords {
+            lines: format::wrap(&text, width.saturating_sub(1)),
+            role,
+            has_keys: has_keys && view.is_some() && model.snapshot.can_load,
+        }
+    }
+
+    /// Rows that show all; a row is kept for the keys of another model.
+    pub(super) fn rows(&self) -> u16 {
+        let lines = self.lines.len() + usize::from(self.has_keys);
+        u16::try_from(lines.max(1)).unwrap_or(u16::MAX)
+    }
+
+    /// Draws them; of more lines than there is room for the last is cut.
+    pub(super) fn draw(&self, part: &mut Painter<'_>, model: &Model, view: Option<&CatalogueView>) {
+        let keys = u16::from(self.has_keys);
+        let room = usize::from(part.height().saturating_sub(keys));
+        let whole = match self.lines.len() > room {
+            true => room.saturating_sub(1),
+            false => self.lines.len(),
+        };
+        let (whole, rest) = self.lines.split_at(whole);
+        let width = part.width().saturating_sub(1);
+        let rest = (room > 0 && !rest.is_empty()).then(|| format::fit(&rest.join(" "), width));
+        for (line, y) in whole.iter().chain(&rest).zip(0..) {
+            part.text(1, y, line, self.role);
+        }
+        if let (true, Some(view)) = (self.has_keys, view) {
+            let hints = match &view.unserved {
+                Some(_) => &[(&LOAD_MODEL, "load it")][..],
+                None => &[(&LOAD_MODEL, "load it again"), (&UNLOAD_MODEL, "unload it")],
+            };
+            let y = part.height().saturating_sub(1);
+            keys::draw(part, 1, y, model, hints);
+        }
+    }
+}
+
+/// Returns what is to be told of a model, and whether the keys are shown as well.
+fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role, bool)> {
+    if let Some(change) = refusal_of(model, view) {
+        let why = change.refusal().map_or("", Refusal::text);
+        let text = format!("{} was refused: {why} · Esc hides this", change.change);
+        return Some((text, Role::Bad, false));
+    }
+    match (&view.unserved, &view.failure) {
+        // Where the list shows all of it, nothing is said twice.
+        (Some(reason), failure) => (format::width(reason) > room).then(|| {
+            let role = match failure {
+                Some(_) => Role::Bad,
+                None => Role::Text,
+            };
+            (format!("not served: {reason}"), role, true)
+        }),
+        (None, Some(failure)) => {
+            let text = format!("its newest files cannot be served: {failure}");
+            Some((text, Role::Warn, false))
+        }
+        (None, None) => None,
+    }
+}
+
+/// Returns the last change of the models, where it was refused, is about this one and is still told.
+pub(super) fn refusal_of<'a>(
+    model: &'a Model,
+    view: &CatalogueView,
+) -> Option<&'a ModelChangeView> {
+    let refused = model.refusal_sign.change(&model.snapshot);
+    refused.filter(|change| change.change.model() == Some(view.name.as_str()))
+}
