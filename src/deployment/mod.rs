@@ -122,11 +122,12 @@ pub struct DeploymentStart {
 fn first(
     start: &DeploymentStart,
     read: &mut ModelsRead,
-    can_change: bool,
+    source: Option<&dyn ModelSource>,
 ) -> Result<Generation, DeploymentError> {
     let mut matrix = start.matrix.clone();
     loop {
-        let waits = can_change && read.failures.is_empty();
+        // Models may come, and a source that is polled is read again.
+        let waits = source.is_some_and(|s| read.failures.is_empty() || s.is_polled());
         if read.entries.is_empty() && !waits {
             return Err(DeploymentError::nothing(&read.failures));
         }
@@ -171,7 +172,7 @@ impl Deployment {
             ..start.options
         };
         let (start, mut read) = (DeploymentStart { options, ..start }, read);
-        let first = first(&start, &mut read, source.is_some())?;
+        let first = first(&start, &mut read, source.as_deref())?;
         if let (Some(source), Some(state)) = (&source, &read.state) {
             source.serves(state);
         }
@@ -206,6 +207,19 @@ impl Deployment {
     /// Returns how each model of the source stands, loaded or not.
     pub fn models(&self) -> Vec<ModelStatus> {
         self.known.read().clone()
+    }
+
+    /// The same, with those that came to the source since it was last read.
+    pub fn models_there(&self) -> Vec<ModelStatus> {
+        let mut all = self.models();
+        let names = self.source.iter().flat_map(|source| source.names());
+        let names: Vec<String> = names.collect();
+        let new = names
+            .into_iter()
+            .filter(|name| all.iter().all(|known| known.name != *name));
+        let new: Vec<ModelStatus> = new.map(status::not_loaded).collect();
+        all.extend(new);
+        all
     }
 
     /// Takes the remarks of the source since the last call, such as settings that mean nothing here.

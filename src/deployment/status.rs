@@ -54,15 +54,36 @@ pub(super) fn all(
         if versions.is_empty() && !is_served {
             versions.push(None);
         }
-        let unloaded = versions.into_iter().map(|version| ModelStatus {
-            name: name.to_owned(),
-            version,
-            state: LoadState::Unloaded(failure.cloned().unwrap_or_else(|| "unloaded".into())),
-            failure: failure.cloned(),
+        let unloaded = versions.into_iter().map(|version| {
+            let reason = failure.map_or(unserved(version), String::as_str);
+            ModelStatus {
+                name: name.to_owned(),
+                version,
+                state: LoadState::Unloaded(reason.to_owned()),
+                failure: failure.cloned(),
+            }
         });
         unloaded.collect::<Vec<_>>()
     });
     loaded.chain(unloaded).collect()
+}
+
+/// Returns the status of a model that came to its source, and was not read yet.
+pub(super) fn not_loaded(name: String) -> ModelStatus {
+    ModelStatus {
+        name,
+        version: None,
+        state: LoadState::Unloaded(unserved(None).to_owned()),
+        failure: None,
+    }
+}
+
+/// Returns why a model is not served that did not fail: one without a version never was.
+fn unserved(version: Option<Version>) -> &'static str {
+    match version {
+        Some(_) => "unloaded",
+        None => "not loaded",
+    }
 }
 
 /// Returns the versions of a model that were served before and are not now, the highest first.

@@ -127,8 +127,17 @@ impl KnownVersions {
         notices.extend(all.filter(|notice| self.told.insert(notice.clone())));
     }
 
-    /// Returns the entries of models, and of those that they use.
-    pub(crate) fn entries_of(&self, names: &BTreeSet<String>) -> Vec<NewEntry> {
+    /// Forgets models that are gone, and those that use them, as if they had never been loaded.
+    pub(crate) fn forget(&mut self, gone: &[String]) {
+        let theirs = with_users(gone, &self.models);
+        let stays = |name: &String| !theirs.contains(name);
+        self.models.retain(|model| stays(&model.name));
+        self.entries.retain(|(model, _)| stays(&model.name));
+        self.stamps.retain(|name, _| stays(name));
+    }
+
+    /// Returns the names of models, and of those that they use.
+    pub(crate) fn needed_by(&self, names: &BTreeSet<String>) -> BTreeSet<String> {
         let mut wanted = names.clone();
         loop {
             let users = self.models.iter().filter(|m| wanted.contains(&m.name));
@@ -139,10 +148,14 @@ impl KnownVersions {
             }
             wanted.extend(more);
         }
-        let wanted = self
-            .entries
-            .iter()
-            .filter(|(m, _)| wanted.contains(&m.name));
+        wanted
+    }
+
+    /// Returns the entries of models, and of those that they use.
+    pub(crate) fn entries_of(&self, names: &BTreeSet<String>) -> Vec<NewEntry> {
+        let needed = self.needed_by(names);
+        let entries = self.entries.iter();
+        let wanted = entries.filter(|(m, _)| needed.contains(&m.name));
         wanted.map(|(_, entry)| entry.clone()).collect()
     }
 }

@@ -109,6 +109,7 @@ impl ModelSource for RepositorySource {
         let after = wanted.after.and_then(ReadState::known);
         let after = after.unwrap_or_else(|| Arc::clone(&self.known.read()));
         let mut known = KnownVersions::clone(&after);
+        known.forget(&gone(&known, &all, wanted.served));
         let is_read = |name: &&String| again.names(name) || !known.is_known(name);
         let there = names.iter().filter(|name| all.contains(name));
         let there: Vec<&String> = there.filter(is_read).collect();
@@ -132,6 +133,10 @@ impl ModelSource for RepositorySource {
                 }
             },
         }
+        // What became of models that nobody wants any more matters to nobody.
+        let needed = known.needed_by(names);
+        read.failures
+            .retain(|name, _| needed.contains(name) || !known.is_known(name));
         read.entries = known.entries_of(names);
         note_gone(names, &all, &mut read);
         read.state = Some(ReadState::new(Arc::new(known)));
@@ -143,6 +148,14 @@ impl ModelSource for RepositorySource {
             *self.known.write() = known;
         }
     }
+}
+
+/// Returns the models that were loaded once, are not served, and are not among all that there are.
+fn gone(known: &KnownVersions, all: &[String], served: &[NewEntry]) -> Vec<String> {
+    let names = known.models.iter().map(|model| &model.name);
+    let is_gone =
+        |name: &&String| !all.contains(name) && !served.iter().any(|entry| entry.name == **name);
+    names.filter(is_gone).cloned().collect()
 }
 
 /// Notes models of `names`, and such as these use, that are not among all that there are.

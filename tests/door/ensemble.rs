@@ -12,7 +12,7 @@ use divisi_door::ensemble::EnsembleService;
 use divisi_door::limits::ServerLimits;
 use serde_json::json;
 
-use crate::client::{Answer, ask};
+use crate::client::{Answer, ask, ask_with};
 use crate::service::options;
 
 pub fn engine(path: &str) -> Arc<Engine> {
@@ -81,6 +81,33 @@ fn a_file_alone_answers_with_the_tensors_of_its_network() {
         model["outputs"][0]["name"],
         json!(signature.outputs[0].name)
     );
+}
+
+#[test]
+fn a_body_without_json_is_the_one_input_of_a_model() {
+    let engine = engine("sample_ensembles/digits");
+    let server = serve(&engine, false);
+    let address = server.addresses().http.expect("an address");
+    let samples = engine.ensemble().calibration.clone().expect("samples");
+    let row = samples.row(3).to_vec();
+    let expected = engine.predict(Request::new(&row)).expect("let in");
+    let expected = expected.expect("answered");
+    let bytes: Vec<u8> = row.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let raw = [("inference-header-content-length", "0".to_owned())];
+    let ask = |body: &[u8]| ask_with(address, "POST", "/v2/models/digits/infer", &raw, body);
+    let answer = ask(&bytes);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let length = answer.header("inference-header-content-length");
+    let length: usize = length.expect("binary data").parse().expect("a number");
+    let (values, rest) = answer.body[length..].as_chunks::<4>();
+    assert!(rest.is_empty());
+    let values = values.iter().map(|v| f32::from_le_bytes(*v));
+    let pairs = values.zip(expected.rows().flatten());
+    assert_eq!(pairs.clone().count(), 10);
+    assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-5));
+    let refused = ask(&bytes[..100]);
+    assert_eq!(refused.status, 400);
+    assert!(refused.error().contains("`input`"), "{}", refused.error());
 }
 
 #[test]

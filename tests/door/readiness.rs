@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::client::ask;
 use crate::handover::network;
-use crate::repository::Models;
+use crate::repository::{Models, chain};
 use crate::service::options;
 
 const READY: &str = "/v2/health/ready";
@@ -81,6 +81,57 @@ fn a_server_is_not_ready_before_all_models_are_loaded_that_it_was_to_load() {
     std::fs::write(file, "max_batch_size: 4").expect("writes");
     assert_eq!(served.load("b", &json!({})).status, 200);
     assert_eq!(served.get(READY).status, 200);
+}
+
+#[test]
+fn what_becomes_of_a_model_that_was_unloaded_does_not_matter() {
+    let models = chain().file(
+        "outer/config.pbtxt",
+        r#"platform: "ensemble" max_batch_size: 4
+        input { name: "in" data_type: TYPE_FP32 dims: 4 } output { name: "out" data_type: TYPE_FP32 dims: 4 }
+        ensemble_scheduling { step { model_name: "e" model_version: -1
+            input_map { key: "in" value: "in" } output_map { key: "out" value: "out" } } }"#,
+    );
+    let served = models.serve(false);
+    assert_eq!(served.unload("outer", false).status, 200);
+    let file = served.models.folder.path().join("a/1/model.onnx");
+    std::fs::write(file, "junk").expect("writes");
+    assert_eq!(served.load("a", &json!({})).status, 400);
+    assert_eq!(
+        served.infer("e", "in", 1).status,
+        200,
+        "it goes on as it was"
+    );
+    assert_eq!(served.get(READY).status, 400, "`a` is not as its file says");
+    assert_eq!(served.reason("outer"), "unloaded");
+}
+
+#[test]
+fn a_model_whose_part_is_gone_is_not_loaded_again() {
+    let served = chain().serve(false);
+    assert_eq!(served.unload("b", true).status, 200);
+    std::fs::remove_dir_all(served.models.folder.path().join("b")).expect("removes");
+    let refused = served.load("e", &json!({}));
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.error().contains("no model `b`"),
+        "{}",
+        refused.error()
+    );
+    assert_eq!(served.infer("a", "x", 1).status, 200);
+}
+
+#[test]
+fn the_index_lists_a_model_that_came_since() {
+    let served = chain().serve(false);
+    let new = served.models.folder.path().join("new/1");
+    std::fs::create_dir_all(&new).expect("a folder");
+    let file = crate::repository::network("affine.onnx");
+    std::fs::write(new.join("model.onnx"), file).expect("writes");
+    assert_eq!(served.reason("new"), "not loaded");
+    assert_eq!(served.get(READY).status, 200);
+    assert_eq!(served.load("new", &json!({})).status, 200);
+    assert_eq!(served.reason("new"), "");
 }
 
 /// A source of `a` and `b` that, asked for their names once both are served, waits at a gate.

@@ -214,9 +214,8 @@ impl FollowedModels {
 
     /// Returns the models and versions that are not served, with the reasons. Of one that was just
     /// loaded the statuses may not know yet.
-    fn unloaded(&self, served: &ServedModels) -> Vec<(ModelStatus, String)> {
-        let statuses = self.statuses().into_iter();
-        let others = statuses.filter(|status| !served.has(status));
+    fn unloaded(served: &ServedModels, statuses: Vec<ModelStatus>) -> Vec<(ModelStatus, String)> {
+        let others = statuses.into_iter().filter(|status| !served.has(status));
         let unloaded = others.filter_map(|status| match &status.state {
             deployment::LoadState::Loaded => None,
             deployment::LoadState::Unloaded(reason) => {
@@ -250,7 +249,8 @@ fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
 impl ModelService for EnsembleService {
     fn index(&self) -> Vec<ListedModel> {
         let served = self.0.served();
-        let statuses = self.0.statuses();
+        let deployment = self.0.deployment.as_ref();
+        let statuses = deployment.map(|d| d.models_there()).unwrap_or_default();
         let failure_of = |name: &str| {
             let status = statuses.iter().find(|status| status.name == name)?;
             status.failure.clone()
@@ -264,7 +264,8 @@ impl ModelService for EnsembleService {
                 failure: failure_of(&description.name),
             }
         });
-        let unloaded = self.0.unloaded(&served).into_iter();
+        let loaded: Vec<ListedModel> = loaded.collect();
+        let unloaded = FollowedModels::unloaded(&served, statuses).into_iter();
         let others = unloaded.map(|(status, reason)| {
             let version = status.version.map(|v| v.to_string()).unwrap_or_default();
             ListedModel {
@@ -273,13 +274,13 @@ impl ModelService for EnsembleService {
                 failure: None,
             }
         });
-        loaded.chain(others).collect()
+        loaded.into_iter().chain(others).collect()
     }
 
     fn is_ready(&self) -> bool {
         let served = self.0.served();
         // As Triton does: one that was unloaded, or that nobody asked for, is none that is missing.
-        let mut unloaded = self.0.unloaded(&served).into_iter();
+        let mut unloaded = FollowedModels::unloaded(&served, self.0.statuses()).into_iter();
         served.is_ready() && unloaded.all(|(status, _)| status.failure.is_none())
     }
 

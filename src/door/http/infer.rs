@@ -1,4 +1,5 @@
-//! Inference over HTTP: JSON, with binary data behind it where a header says how long the JSON is.
+//! Inference over HTTP: JSON, with binary data behind it where a header says how long the JSON is; where
+//! it is none, all of the body is the one input.
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -14,6 +15,7 @@ use crate::protocol::{ByteRope, InferenceCall, ModelId};
 
 use super::body::{ChunkedBody, HeldBody, gather};
 use super::encoding::{Encoding, packed, unpacked};
+use super::raw::read_raw;
 
 /// The header that says how long the JSON is.
 const LENGTH: &str = "inference-header-content-length";
@@ -58,6 +60,10 @@ fn read(
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
     let HeldBody { bytes, mut held } = body;
     let all = bytes.len();
+    if json_length(headers)? == Some(0) && all > 0 {
+        let described = gateway.service.describe(&model)?;
+        return Ok((read_raw(model, &described, bytes, &gateway.limits)?, held));
+    }
     let (head, tail) = parted(gateway, headers, bytes)?;
     let behind = tail.len();
     let call = read_call(model, &head, tail, &gateway.limits)?;

@@ -6,6 +6,7 @@ mod config;
 mod encoding;
 mod infer;
 mod object;
+mod raw;
 mod route;
 mod serve;
 mod views;

@@ -1,0 +1,59 @@
+//! Raw requests: a body that is the values of a model's one input, and nothing else.
+
+use crate::error::ServiceError;
+use crate::limits::ServerLimits;
+use crate::protocol::{ByteRope, CallInput, CallParameters, InferenceCall, InputSource, ModelId};
+use crate::service::ModelDescription;
+
+/// Reads a request whose body is the input of one sample. The outputs are sent as binary data, too.
+///
+/// # Errors
+/// The model has other inputs than one of numbers, or the bytes are not a sample of it.
+pub(super) fn read_raw(
+    model: ModelId,
+    described: &ModelDescription,
+    body: ByteRope,
+    limits: &ServerLimits,
+) -> Result<InferenceCall, ServiceError> {
+    let [input] = &described.signature.inputs[..] else {
+        let found = described.signature.inputs.len();
+        return Err(ServiceError::bad(format!(
+            "a request without JSON: expected a model of one input, found one of {found}"
+        )));
+    };
+    let sizes: Vec<Option<usize>> = input.dims.iter().map(|dim| dim.size()).collect();
+    let bytes = input.data_type.size();
+    let sample = bytes.and_then(|size| sample_dims(&sizes, body.len(), size));
+    let Some(sample) = sample else {
+        let (name, data_type, found) = (&input.name, input.data_type, body.len());
+        return Err(ServiceError::bad(format!(
+            "input `{name}`: expected the bytes of one sample of {data_type}, found {found}"
+        )));
+    };
+    let batch = described.batch.filter(|_| !described.one_sample);
+    let rows = batch.map(|_| described.exactly.unwrap_or(1));
+    let mut call = InferenceCall::new(model, String::new(), &CallParameters::default())?;
+    call.binary = true;
+    call.inputs.push(CallInput {
+        name: input.name.clone(),
+        data_type: input.data_type,
+        dims: rows.into_iter().chain(sample).collect(),
+        source: InputSource::Here(body),
+    });
+    call.check(limits)?;
+    Ok(call)
+}
+
+/// Returns the dimensions of a sample of so many bytes, of which one may be open.
+fn sample_dims(sizes: &[Option<usize>], bytes: usize, size: usize) -> Option<Vec<usize>> {
+    let mut known = sizes.iter().flatten();
+    let known = known.try_fold(size, |all, &size| all.checked_mul(size))?;
+    let open = sizes.iter().filter(|size| size.is_none()).count();
+    let rest = bytes.checked_div(known).filter(|_| open == 1);
+    Some(
+        sizes
+            .iter()
+            .map(|size| size.or(rest))
+            .collect::<Option<_>>()?,
+    )
+}
