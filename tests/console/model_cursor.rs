@@ -106,7 +106,7 @@ fn models_that_are_brought_back_leave_no_dialog_of_a_reload() {
     }
 }
 
-/// What a line of the console without a screen says, and what the session was sent.
+/// Types a line in the console without a screen; returns the answer, and what the session was sent.
 fn typed(bench: &Bench, line: &str) -> (Vec<String>, Vec<Command>) {
     let mut session = FakeSession::at(bench.desk.clone());
     let mut desk = LineDesk::new(false, Config::default().terms);

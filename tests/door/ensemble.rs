@@ -101,10 +101,10 @@ fn a_body_without_json_is_the_one_input_of_a_model() {
     let length: usize = length.expect("binary data").parse().expect("a number");
     let (values, rest) = answer.body[length..].as_chunks::<4>();
     assert!(rest.is_empty());
+    assert_eq!(values.len(), 10);
     let values = values.iter().map(|v| f32::from_le_bytes(*v));
-    let pairs = values.zip(expected.rows().flatten());
-    assert_eq!(pairs.clone().count(), 10);
-    assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-5));
+    let mut pairs = values.zip(expected.rows().flatten());
+    assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-5));
     let refused = ask(&bytes[..100]);
     assert_eq!(refused.status, 400);
     assert!(refused.error().contains("`input`"), "{}", refused.error());

@@ -102,7 +102,7 @@ fn what_becomes_of_a_model_that_was_unloaded_does_not_matter() {
         200,
         "it goes on as it was"
     );
-    assert_eq!(served.get(READY).status, 400, "`a` is not as its file says");
+    assert_eq!(served.get(READY).status, 200, "{}", served.reason("outer"));
     assert_eq!(served.reason("outer"), "unloaded");
 }
 
@@ -144,9 +144,10 @@ impl ModelSource for Slow {
     fn names(&self) -> Vec<String> {
         let deployment = self.deployment.get().and_then(Weak::upgrade);
         if deployment.is_some_and(|deployment| deployment.running().number == 1) {
-            let gate = self.gate.lock().expect("no panic");
+            // Who lists the models does not wait behind the one that loads.
+            let gate = self.gate.try_lock();
             // Without a test nobody waits.
-            if gate.0.send(()).is_ok() {
+            if let Some(gate) = gate.ok().filter(|gate| gate.0.send(()).is_ok()) {
                 let _ = gate.1.recv();
             }
         }

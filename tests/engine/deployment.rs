@@ -455,7 +455,7 @@ fn a_console_follows_what_is_loaded() {
         (0, 1)
     );
     let unserved = before.models.iter().map(|m| m.unserved.as_deref());
-    assert_eq!(unserved.collect::<Vec<_>>(), [None, Some("unloaded")]);
+    assert_eq!(unserved.collect::<Vec<_>>(), [None, Some("not loaded")]);
     let load = Command::LoadModel("b".into());
     session.command(load).expect("is begun");
     let shown = until(&mut session, |shown| shown.generation == 1);

@@ -126,7 +126,7 @@ fn the_pools_of_a_catalogue_have_a_bound_together_and_each_has_room_for_two_batc
         let entries = (0..count).map(entry).collect();
         let catalogue = Catalogue::new("all", entries).expect("a catalogue");
         let pools = |bytes| PoolSize::of_entries(&catalogue, bounds(bytes)).expect("small samples");
-        // Nobody gives anything up as long as there is room.
+        // As long as there is room, each is as it would be alone.
         let roomy = pools(count as u64 * alone.bytes());
         assert!(roomy.iter().all(|pool| *pool == alone));
         // All give up the same, but for their last batches.

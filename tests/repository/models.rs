@@ -208,7 +208,7 @@ fn dimensions_that_a_file_leaves_open_are_for_the_configuration_to_say() {
     for (file, expected) in [
         (
             "sides.onnx",
-            "say the sizes, such as `max_batch_size: 8` and `dims: [ 3, ",
+            "say the sizes, such as `max_batch_size: 8` and `dims: [ 3,",
         ),
         (
             "two_sides.onnx",

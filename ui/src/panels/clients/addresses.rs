@@ -5,7 +5,7 @@ use divisi::session::{DoorAddress, DoorView};
 use crate::look::{Painter, Role};
 use crate::text::format;
 
-/// What stands before the addresses.
+/// The words before the addresses.
 const LEAD: &str = "listens at ";
 
 /// The column in which further lines begin.

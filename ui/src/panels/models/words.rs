@@ -1,4 +1,4 @@
-//! What is said of the model under the cursor, below the list: why a change of it was refused, why it or
+//! The words on the model under the cursor, below the list: why a change of it was refused, why it or
 //! its newest files are not served, and the keys.
 
 use divisi::session::{CatalogueView, ModelChangeView, Refusal};

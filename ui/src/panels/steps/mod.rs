@@ -64,7 +64,7 @@ pub(crate) fn rows_of(model: &Model) -> usize {
     graphs.iter().map(|graph| graph.steps.len()).sum::<usize>() + titles
 }
 
-/// What is shown, and how many rows there are below; those alone where there is no room for both.
+/// The words for the bounds of the list: the rows that are shown, and how many are below; those alone where there is no room for both.
 fn note(model: &Model, below: usize, width: u16) -> String {
     let what = what(model);
     if below == 0 {
