@@ -50,10 +50,5 @@ fn sample_dims(sizes: &[Option<usize>], bytes: usize, size: usize) -> Option<Vec
     let known = known.try_fold(size, |all, &size| all.checked_mul(size))?;
     let open = sizes.iter().filter(|size| size.is_none()).count();
     let rest = bytes.checked_div(known).filter(|_| open == 1);
-    Some(
-        sizes
-            .iter()
-            .map(|size| size.or(rest))
-            .collect::<Option<_>>()?,
-    )
+    sizes.iter().map(|size| size.or(rest)).collect()
 }
