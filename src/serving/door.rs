@@ -126,11 +126,13 @@ impl Door {
         self.state = state;
     }
 
-    /// Lets a request of `samples` in, as far as the door is concerned.
+    /// Lets a request of `samples` in, as far as the door is concerned. Large ones leave some room to small
+    /// ones, unless they are alone.
     ///
     /// # Errors
     /// [`Refused`], counted.
     pub fn admit(&mut self, samples: usize, capacity: usize, free: usize) -> Result<(), Refused> {
+        let kept = kept_free(samples, capacity, free);
         let verdict = match &self.state {
             DoorState::Starting => Err(Refused::Starting),
             DoorState::Closed(reason) => Err(Refused::Closed(reason.clone())),
@@ -139,7 +141,10 @@ impl Door {
                 samples,
                 most: capacity,
             }),
-            DoorState::Open if samples > free => Err(Refused::Full { samples, free }),
+            DoorState::Open if samples > free - kept => Err(Refused::Full {
+                samples,
+                free: free - kept,
+            }),
             DoorState::Open => Ok(()),
         };
         if let Err(refused) = &verdict {
@@ -162,5 +167,21 @@ impl Door {
     /// Requests refused so far.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+}
+
+/// The part of a pool that large requests leave to small ones, which are no larger than it: one in so many
+/// places.
+const KEPT: usize = 16;
+
+/// The fewest places of which some are kept.
+const WORTH_KEEPING: usize = 1024;
+
+/// Returns how many of the `free` places a request of `samples` must leave to others.
+fn kept_free(samples: usize, capacity: usize, free: usize) -> usize {
+    let kept = capacity / KEPT;
+    match capacity < WORTH_KEEPING || samples <= kept || free == capacity {
+        true => 0,
+        false => kept.min(free),
     }
 }

@@ -523,3 +523,33 @@ fn a_leaving_worker_that_panics_is_not_built_again() {
     assert!(core.is_drained(spec.id));
     assert_eq!(core.pooled(), 0);
 }
+
+/// A core whose pool has 2048 places.
+fn roomy() -> Core<u64> {
+    let devices = vec![Discipline::OneAtATime];
+    let config = CoreConfig::ensemble(devices, &[0], 16, 128, PolicyKind::NoWait);
+    let mut core = Core::new(config);
+    core.door().set(DoorState::Open);
+    core
+}
+
+#[test]
+fn large_requests_leave_room_to_small_ones_unless_they_are_alone() {
+    let asks = |core: &mut Core<u64>, samples: usize| {
+        let admitted = core.admit(Duration::ZERO, Arrival::of(samples), |_| 0);
+        admitted.is_ok()
+    };
+    let mut core = roomy();
+    // 128 places are kept for those that need no more.
+    let expected = [
+        (1000, true),
+        (921, false),
+        (920, true),
+        (129, false),
+        (128, true),
+    ];
+    for (samples, is_let_in) in expected {
+        assert_eq!(asks(&mut core, samples), is_let_in, "{samples}");
+    }
+    assert!(asks(&mut roomy(), 2048), "it is alone");
+}
