@@ -213,10 +213,7 @@ impl Deployment {
     pub fn models_there(&self) -> Vec<ModelStatus> {
         let mut all = self.models();
         let names = self.source.iter().flat_map(|source| source.names());
-        let names: Vec<String> = names.collect();
-        let new = names
-            .into_iter()
-            .filter(|name| all.iter().all(|known| known.name != *name));
+        let new = names.filter(|name| all.iter().all(|known| known.name != *name));
         let new: Vec<ModelStatus> = new.map(status::not_loaded).collect();
         all.extend(new);
         all

@@ -170,8 +170,7 @@ impl Door {
     }
 }
 
-/// The part of a pool that large requests leave to small ones, which are no larger than it: one in so many
-/// places.
+/// One in so many places of a pool is kept for requests that need no more places than are kept.
 const KEPT: usize = 16;
 
 /// The fewest places of which some are kept.

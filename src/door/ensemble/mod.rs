@@ -214,14 +214,14 @@ impl FollowedModels {
 
     /// Returns the models and versions that are not served, with the reasons. Of one that was just
     /// loaded the statuses may not know yet.
-    fn unloaded(served: &ServedModels, statuses: Vec<ModelStatus>) -> Vec<(ModelStatus, String)> {
-        let others = statuses.into_iter().filter(|status| !served.has(status));
+    fn unloaded<'s>(
+        served: &ServedModels,
+        statuses: &'s [ModelStatus],
+    ) -> Vec<(&'s ModelStatus, &'s str)> {
+        let others = statuses.iter().filter(|status| !served.has(status));
         let unloaded = others.filter_map(|status| match &status.state {
             deployment::LoadState::Loaded => None,
-            deployment::LoadState::Unloaded(reason) => {
-                let reason = reason.clone();
-                Some((status, reason))
-            }
+            deployment::LoadState::Unloaded(reason) => Some((status, reason.as_str())),
         });
         unloaded.collect()
     }
@@ -264,23 +264,23 @@ impl ModelService for EnsembleService {
                 failure: failure_of(&description.name),
             }
         });
-        let loaded: Vec<ListedModel> = loaded.collect();
-        let unloaded = FollowedModels::unloaded(&served, statuses).into_iter();
+        let unloaded = FollowedModels::unloaded(&served, &statuses).into_iter();
         let others = unloaded.map(|(status, reason)| {
             let version = status.version.map(|v| v.to_string()).unwrap_or_default();
             ListedModel {
-                model: ModelId::new(status.name, version),
-                state: ModelState::Unavailable(reason),
+                model: ModelId::new(&*status.name, version),
+                state: ModelState::Unavailable(reason.to_owned()),
                 failure: None,
             }
         });
-        loaded.into_iter().chain(others).collect()
+        loaded.chain(others).collect()
     }
 
     fn is_ready(&self) -> bool {
         let served = self.0.served();
         // As Triton does: one that was unloaded, or that nobody asked for, is none that is missing.
-        let mut unloaded = FollowedModels::unloaded(&served, self.0.statuses()).into_iter();
+        let statuses = self.0.statuses();
+        let mut unloaded = FollowedModels::unloaded(&served, &statuses).into_iter();
         served.is_ready() && unloaded.all(|(status, _)| status.failure.is_none())
     }
 

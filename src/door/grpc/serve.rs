@@ -166,7 +166,6 @@ fn builder(limits: &ServerLimits) -> http2::Builder<StreamExecutor> {
         .max_header_list_size(header_bytes)
         // Who cancels many calls at once keeps the connection, which others may share.
         .max_pending_accept_reset_streams(limits.streams as usize)
-        .max_local_error_reset_streams(limits.streams as usize)
         .keep_alive_interval(KEEP_ALIVE)
         .keep_alive_timeout(limits.read_time);
     http

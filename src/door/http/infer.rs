@@ -60,11 +60,12 @@ fn read(
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
     let HeldBody { bytes, mut held } = body;
     let all = bytes.len();
-    if json_length(headers)? == Some(0) && all > 0 {
+    let length = json_length(headers)?;
+    if length == Some(0) && all > 0 {
         let described = gateway.service.describe(&model)?;
         return Ok((read_raw(model, &described, bytes, &gateway.limits)?, held));
     }
-    let (head, tail) = parted(gateway, headers, bytes)?;
+    let (head, tail) = parted(gateway, length, bytes)?;
     let behind = tail.len();
     let call = read_call(model, &head, tail, &gateway.limits)?;
     let kept = if behind > 0 { all } else { 0 };
@@ -78,11 +79,11 @@ fn read(
 /// Returns the JSON of a request, and the binary data behind it.
 fn parted(
     gateway: &Gateway,
-    headers: &HeaderMap,
+    length: Option<usize>,
     mut tail: ByteRope,
 ) -> Result<(Bytes, ByteRope), ServiceError> {
     let found = tail.len();
-    let head = match json_length(headers)? {
+    let head = match length {
         None => std::mem::take(&mut tail),
         Some(length) if length <= found => tail.split_to(length),
         Some(length) => {
