@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divisi_door::limits::ServerLimits;
@@ -99,11 +100,7 @@ fn readers_who_do_not_read_are_ended_and_others_are_answered_meanwhile() {
     };
     let server = TestServer::within(limits);
     let address = server.server.addresses().http.expect("an address");
-    let data = format!("[{}0]", "1,".repeat(200_000));
-    let body = format!(
-        r#"{{"inputs":[{{"name":"x","datatype":"FP32","shape":[200001],"data":{data}}}]}}"#
-    );
-    let asked = request("POST", INFER, &[], body.as_bytes());
+    let asked = large_request();
     let readers: Vec<TcpStream> = (0..20)
         .map(|_| {
             let client = TcpStream::connect(address).expect("connects");
@@ -127,4 +124,30 @@ fn readers_who_do_not_read_are_ended_and_others_are_answered_meanwhile() {
         !on.contains(&true)
     });
     answers(address);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_a_reader_who_does_not_read_asks_for_is_computed_a_few_times_at_most() {
+    let limits = ServerLimits {
+        read_time: Duration::from_millis(500),
+        ..ServerLimits::default()
+    };
+    let server = TestServer::within(limits);
+    let address = server.server.addresses().http.expect("an address");
+    let mut client = TcpStream::connect(address).expect("connects");
+    let asked = large_request();
+    // The system takes some megabytes of requests; then the connection is ended.
+    while client.write_all(&asked).is_ok() {}
+    let computed = server.asked.load(Ordering::SeqCst);
+    assert!((1..=3).contains(&computed), "{computed} times");
+}
+
+/// A request whose answer is larger than what the system takes ahead.
+fn large_request() -> Vec<u8> {
+    let data = format!("[{}0]", "1,".repeat(200_000));
+    let body = format!(
+        r#"{{"inputs":[{{"name":"x","datatype":"FP32","shape":[200001],"data":{data}}}]}}"#
+    );
+    request("POST", INFER, &[], body.as_bytes())
 }

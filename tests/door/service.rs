@@ -151,7 +151,11 @@ fn answer(request: InferenceRequest) -> InferenceAnswer {
 /// A server with the models, at ports that were free.
 pub struct TestServer {
     pub server: InferenceServer,
+    /// See [`Echo::waiting`].
     pub waiting: Arc<AtomicUsize>,
+    /// See [`Echo::asked`].
+    pub asked: Arc<AtomicUsize>,
+    /// See [`Echo::release`].
     pub release: Arc<Notify>,
 }
 
@@ -164,11 +168,13 @@ impl TestServer {
         let echo = Echo::default();
         let waiting = Arc::clone(&echo.waiting);
         let release = Arc::clone(&echo.release);
+        let asked = Arc::clone(&echo.asked);
         let options = options(limits);
         let server = InferenceServer::start(Arc::new(echo), &options).expect("starts");
         TestServer {
             server,
             waiting,
+            asked,
             release,
         }
     }

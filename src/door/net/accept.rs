@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -12,6 +14,11 @@ use crate::limits::{Allowance, AllowanceShare};
 
 /// Pause after the system had no room for a connection.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Bytes of answers that the system takes before it has sent those that it took earlier. It would take
+/// megabytes of each client that does not read, and its next requests would be computed meanwhile.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
 
 /// A connection that was taken.
 pub(crate) struct AcceptedConnection {
@@ -57,8 +64,7 @@ pub(crate) async fn accept<F>(
         };
         match taken {
             Ok((stream, peer)) => {
-                // Answers are small and must not wait for each other.
-                let _ = stream.set_nodelay(true);
+                prepare(&stream);
                 let place = Arc::clone(&places).one();
                 tokio::spawn(serve(AcceptedConnection {
                     stream,
@@ -69,4 +75,12 @@ pub(crate) async fn accept<F>(
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
+}
+
+/// Sets the options of a connection. One that cannot have them is served as it is.
+fn prepare(stream: &TcpStream) {
+    // Answers are small and must not wait for each other.
+    let _ = stream.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
