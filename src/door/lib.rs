@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+mod background;
 mod cache;
 pub mod callers;
 pub mod calls;

@@ -9,6 +9,7 @@ use thiserror::Error;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::background::BackgroundThreads;
 use crate::callers::{CallersSeen, ModelSeen};
 use crate::calls::CallRecorder;
 use crate::calls::access::AccessLog;
@@ -124,6 +125,8 @@ pub struct InferenceServer {
     connections: OpenConnections,
     calls: Arc<CallRecorder>,
     runtime: Option<Runtime>,
+    /// Dropped after the runtime whose tasks hand them work.
+    _background: BackgroundThreads,
 }
 
 impl InferenceServer {
@@ -158,7 +161,9 @@ impl InferenceServer {
             keys: options.keys.is_some(),
         };
         let calls = recorder(options, &runtime)?;
-        let gateway = Gateway::new(service, options, calls);
+        let background =
+            BackgroundThreads::start(options.threads.max(1)).map_err(StartError::Threads)?;
+        let gateway = Gateway::new(service, options, calls, background.handle());
         let calls = Arc::clone(&gateway.calls);
         let (end, ending) = Ending::new();
         let connections = OpenConnections::of(options.limits.connections);
@@ -177,6 +182,7 @@ impl InferenceServer {
             connections,
             calls,
             runtime: Some(runtime),
+            _background: background,
         })
     }
 

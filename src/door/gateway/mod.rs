@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use divisi::deployment::ModelOverride;
 
+use crate::background::Background;
 use crate::cache::{CacheLook, ResponseCache};
 use crate::calls::{CallRecord, CallRecorder};
 use crate::describe;
@@ -40,6 +41,8 @@ pub(crate) struct Gateway {
     pub tls: Option<Arc<TlsFiles>>,
     /// The bytes of bodies that are held.
     pub bodies: Arc<Allowance>,
+    /// Reads and writes large JSON.
+    pub background: Background,
     /// Whether files of models are taken from those who load them.
     pub load_files: bool,
     /// Who reads the records of calls.
@@ -57,6 +60,7 @@ impl Gateway {
         service: Arc<dyn ModelService>,
         options: &ServerOptions,
         calls: CallRecorder,
+        background: Background,
     ) -> Arc<Self> {
         let limits = options.limits;
         Arc::new(Gateway {
@@ -65,6 +69,7 @@ impl Gateway {
             keys: options.keys.clone(),
             tls: options.tls.clone(),
             bodies: Allowance::of(limits.bodies),
+            background,
             load_files: options.load_files,
             calls: Arc::new(calls),
             cache: options.cache.map(|most| ResponseCache::new(most.get())),

@@ -32,7 +32,9 @@ pub(super) async fn infer(
     let (call, _held) =
         received.inspect_err(|error| gateway.count_refusal(&model, error, record))?;
     let reply = gateway.infer(call, None, record).await?;
-    Ok(written(write_reply(&reply)?, Encoding::of_answer(&parts.headers)).await)
+    let size = reply.written_bytes();
+    let reply = gateway.background.run(size, move || write_reply(&reply));
+    Ok(written(reply.await?, Encoding::of_answer(&parts.headers)).await)
 }
 
 /// Receives and reads a request.
@@ -47,12 +49,12 @@ async fn received(
     if let Some(encoding) = encoding {
         body = unpacked(gateway, body, encoding, gateway.limits.body).await?;
     }
-    read(gateway, model, headers, body)
+    read(gateway, model, headers, body).await
 }
 
 /// Reads a request. What it holds of memory is counted from then on: of JSON, the tensors that were
 /// read of it, and no longer its text.
-fn read(
+async fn read(
     gateway: &Gateway,
     model: ModelId,
     headers: &HeaderMap,
@@ -67,9 +69,10 @@ fn read(
     }
     let (head, tail) = parted(gateway, length, bytes)?;
     let behind = tail.len();
-    let call = read_call(model, &head, tail, &gateway.limits)?;
+    let limits = gateway.limits;
+    let reading = move || read_call(model, &head, tail, &limits);
+    let call = gateway.background.run(all - behind, reading).await?;
     let kept = if behind > 0 { all } else { 0 };
-    drop(head);
     match held.resize(kept + call.bytes().saturating_sub(behind)) {
         true => Ok((call, held)),
         false => Err(no_memory()),

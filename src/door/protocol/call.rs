@@ -92,6 +92,15 @@ pub struct InferenceReply {
     pub outputs: Vec<ReplyOutput>,
 }
 
+impl InferenceReply {
+    /// Returns the bytes of the outputs that are written as numbers.
+    pub fn written_bytes(&self) -> usize {
+        let written = self.outputs.iter();
+        let written = written.filter(|output| output.place == ReplyPlace::Written);
+        written.map(|output| output.tensor.size()).sum()
+    }
+}
+
 /// An output of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplyOutput {

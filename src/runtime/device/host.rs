@@ -80,25 +80,34 @@ pub fn pin_current_thread(_cores: &[usize]) -> bool {
     false
 }
 
-/// Gives the calling thread the lowest priority. Returns `false` if the system refuses.
-///
-/// This cannot be undone, so it is only for threads that do nothing else afterwards.
-#[cfg(target_os = "linux")]
-pub fn yield_to_all_others() -> bool {
-    // On Linux this is the calling thread's own, not the whole process's.
-    rustix::process::setpriority_process(None, LOWEST).is_ok()
+/// How a thread stands behind others where cores are short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadPriority {
+    /// It gets a tenth of what others get.
+    Low,
+    /// It gets what nobody else wants.
+    Lowest,
 }
 
-/// Gives the calling thread the lowest priority. Returns `false`, since this system has no
-/// such call.
+/// Gives the calling thread a lower priority. Returns `false` if the system refuses.
+///
+/// This cannot be undone, and threads that it starts inherit it, so it is only for threads that do
+/// nothing else afterwards.
+#[cfg(target_os = "linux")]
+pub fn set_current_thread_priority(priority: ThreadPriority) -> bool {
+    let nice = match priority {
+        ThreadPriority::Low => 10,
+        ThreadPriority::Lowest => 19,
+    };
+    // On Linux this is the calling thread's own, not the whole process's.
+    rustix::process::setpriority_process(None, nice).is_ok()
+}
+
+/// Gives the calling thread a lower priority. Returns `false`, since this system has no such call.
 #[cfg(not(target_os = "linux"))]
-pub fn yield_to_all_others() -> bool {
+pub fn set_current_thread_priority(_priority: ThreadPriority) -> bool {
     false
 }
-
-/// The lowest priority of a thread, as a nice value.
-#[cfg(target_os = "linux")]
-const LOWEST: i32 = 19;
 
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> Vec<usize> {

@@ -21,7 +21,9 @@ use simulated::FindProfileError;
 
 pub use crate::words::{SizeError, format_bytes, parse_bytes};
 pub use devices::Devices;
-pub use host::{Host, pin_current_thread, thread_pool, yield_to_all_others};
+pub use host::{
+    Host, ThreadPriority, pin_current_thread, set_current_thread_priority, thread_pool,
+};
 pub use index::{DeviceIndex, MemberIndex};
 pub use kind::{Computation, DeviceKind};
 pub use ledger::{Booking, Ledger, NoRoom};

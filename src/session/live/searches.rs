@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::catalogue::Demand;
-use crate::device::{Devices, yield_to_all_others};
+use crate::device::{Devices, ThreadPriority, set_current_thread_priority};
 use crate::profile::Costs;
 use crate::search::{
     Algorithm, Cache, Control, Method, SearchError, SearchJob, SearchOutcome, SearchProgress,
@@ -101,7 +101,7 @@ impl Searches {
             let (engine, log) = (Arc::clone(&self.engine), Arc::clone(&self.log));
             move || {
                 if method.quiet {
-                    yield_to_all_others();
+                    set_current_thread_priority(ThreadPriority::Lowest);
                 }
                 let result = job.run(&control);
                 // Whoever sees that it is over finds the memory free.

@@ -1,0 +1,77 @@
+//! Threads of lower priority for what takes long: reading and writing the JSON of large requests. Who asks
+//! for little does not wait behind it.
+
+use std::io;
+
+use divisi::device::{ThreadPriority, set_current_thread_priority};
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::error::{ErrorKind, ServiceError};
+
+/// Bytes from which on JSON is large: about 0.2 ms of work, ten times what handing it over takes.
+const LARGE: usize = 64 << 10;
+
+/// The threads; they end when this is dropped.
+pub(crate) struct BackgroundThreads {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl BackgroundThreads {
+    /// Starts so many.
+    ///
+    /// # Errors
+    /// The system has none left.
+    pub(crate) fn start(threads: usize) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("large bodies")
+            .on_thread_start(|| {
+                // Where the system refuses, they are threads like others.
+                set_current_thread_priority(ThreadPriority::Low);
+            })
+            .build()?;
+        Ok(BackgroundThreads {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Returns that by which others hand them work.
+    pub(crate) fn handle(&self) -> Background {
+        Background(self.handle.clone())
+    }
+}
+
+impl Drop for BackgroundThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Hands work to [`BackgroundThreads`].
+#[derive(Clone)]
+pub(crate) struct Background(Handle);
+
+impl Background {
+    /// Does `work` on `bytes` bytes of JSON: here where these are few.
+    ///
+    /// # Errors
+    /// Those of the work, or it broke off.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+    ) -> Result<T, ServiceError> {
+        if bytes < LARGE {
+            return work();
+        }
+        let done = self.0.spawn(async { work() }).await;
+        done.unwrap_or_else(|_| {
+            let message = "reading or writing JSON broke off";
+            Err(ServiceError::new(ErrorKind::Internal, message))
+        })
+    }
+}
