@@ -121,6 +121,7 @@ pub struct Dataflow {
     first: Vec<StepIndex>,
     planes: usize,
     waits: Vec<Duration>,
+    spared: Box<[bool]>,
     all: WantedSteps,
 }
 
@@ -173,6 +174,7 @@ impl Dataflow {
             all: wanted(&steps, &outputs),
             planes: planes(&steps),
             waits: waits(&steps),
+            spared: spared(&steps, &readers, &outputs),
             first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
@@ -202,6 +204,7 @@ impl Dataflow {
             all: wanted(&steps, &[fold]),
             planes: self::planes(&steps),
             waits: Vec::new(),
+            spared: vec![false; steps.len()].into(),
             first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
@@ -243,6 +246,11 @@ impl Dataflow {
     /// Returns how long its quorums wait.
     pub fn waits(&self) -> &[Duration] {
         &self.waits
+    }
+
+    /// Whether an answer can do without rows of a step: all that comes of them is left to quorums.
+    pub fn is_spared(&self, step: StepIndex) -> bool {
+        self.spared[step.get()]
     }
 
     /// Returns the steps that have to run for all outputs.
@@ -294,6 +302,21 @@ fn wanted(steps: &[FlowStep], outputs: &[StepIndex]) -> WantedSteps {
         }
     }
     WantedSteps(wanted.into())
+}
+
+/// Walks back from the last step: its readers come after a step.
+fn spared(steps: &[FlowStep], readers: &[Vec<StepIndex>], outputs: &[StepIndex]) -> Box<[bool]> {
+    let mut spared = vec![false; steps.len()];
+    for at in (0..steps.len()).rev() {
+        let does_without = |reader: &StepIndex| match steps[reader.get()].join {
+            RowJoin::Quorum { .. } => true,
+            RowJoin::All => spared[reader.get()],
+            RowJoin::Any | RowJoin::Always => false,
+        };
+        let is_answered = outputs.iter().any(|output| output.get() == at);
+        spared[at] = !is_answered && readers[at].iter().all(does_without);
+    }
+    spared.into()
 }
 
 fn first(steps: &[FlowStep]) -> Vec<StepIndex> {

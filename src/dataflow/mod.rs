@@ -6,6 +6,7 @@
 
 mod graph;
 mod progress;
+mod quorum;
 mod rows;
 
 pub use graph::{Dataflow, DataflowError, FlowStep, RowJoin, StepIndex, StepWork, WantedSteps};

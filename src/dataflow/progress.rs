@@ -10,10 +10,10 @@ use super::rows::RowSet;
 /// How far one part of a request has come.
 #[derive(Clone, Debug)]
 pub struct PartProgress {
-    rows: usize,
-    steps: Box<[StepProgress]>,
+    pub(super) rows: usize,
+    pub(super) steps: Box<[StepProgress]>,
     /// Steps that are wanted and not over.
-    open: usize,
+    pub(super) open: usize,
     /// Quorums that wait no longer than this do without steps that are late.
     waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
@@ -23,10 +23,14 @@ pub struct PartProgress {
 }
 
 #[derive(Clone, Debug)]
-struct StepProgress {
-    state: StepState,
+pub(super) struct StepProgress {
+    pub(super) state: StepState,
     /// Its rows, once it is ready.
-    rows: RowSet,
+    pub(super) rows: RowSet,
+    /// Rows that would be among them, had nothing failed.
+    pub(super) lacking: RowSet,
+    /// Whether there was work to do.
+    ran: bool,
     /// Where the time went until it was ready; `None` for a first step.
     before: Option<Box<LatencySplit>>,
     /// Steps that it needs and that are not over.
@@ -36,7 +40,7 @@ struct StepProgress {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StepState {
+pub(super) enum StepState {
     /// No output that was asked for needs it.
     Unwanted,
     Waiting,
@@ -54,8 +58,12 @@ pub struct StepReport {
     pub ready: Vec<StepIndex>,
     /// Steps whose results nobody waits for any more.
     pub dropped: Vec<StepIndex>,
-    /// Steps that were not over when a quorum went on without them.
+    /// Steps that a quorum went on without: they were not over, or failed for some rows.
     pub late: Vec<StepIndex>,
+    /// Ensembles' folds that are over.
+    pub folded: Vec<StepIndex>,
+    /// A quorum whose steps are over and failed for so many rows that it is not met.
+    pub unmet: bool,
     /// Steps that are not run for some rows, and for how many.
     pub skipped: Vec<(StepIndex, usize)>,
     /// All is over: where the time of the longest chain of steps went.
@@ -68,6 +76,8 @@ impl StepReport {
         self.ready.clear();
         self.dropped.clear();
         self.late.clear();
+        self.folded.clear();
+        self.unmet = false;
         self.skipped.clear();
         self.over = None;
     }
@@ -98,6 +108,8 @@ impl PartProgress {
                 },
                 missing: step.needs.len() as u32,
                 rows: RowSet::none(),
+                lacking: RowSet::none(),
+                ran: false,
                 before: None,
                 after: None,
             }
@@ -146,6 +158,18 @@ impl PartProgress {
         }
     }
 
+    /// The work on some rows of a step that is run has failed, and they will have no result.
+    pub fn lacks(&mut self, step: StepIndex, rows: &RowSet) {
+        let all = self.rows;
+        let step = &mut self.steps[step.get()];
+        if matches!(step.state, StepState::Running(_)) {
+            let kept = step.rows.without(all, rows);
+            let lost = step.rows.without(all, &kept);
+            step.lacking = step.lacking.or(all, &lost);
+            step.rows = kept;
+        }
+    }
+
     /// The host made the result of a step for `rows`, `total` after the request's arrival.
     pub fn made(
         &mut self,
@@ -183,11 +207,12 @@ impl PartProgress {
         self.open == 0
     }
 
-    /// Iterates over the steps of the longest chain, from the one that ended last back to a first
-    /// one.
+    /// Iterates over the steps of the longest chain that were run, from the one that ended last back
+    /// to a first one.
     pub fn longest_chain(&self) -> impl Iterator<Item = StepIndex> + '_ {
         let before = |at: &StepIndex| self.steps[at.get()].after;
-        std::iter::successors(Some(self.last), before)
+        let chain = std::iter::successors(Some(self.last), before);
+        chain.filter(|at| self.steps[at.get()].ran)
     }
 
     /// Returns the rows of a step that is ready or over.
@@ -234,8 +259,13 @@ impl PartProgress {
         }
         let first = flow.step(at).needs.is_empty();
         let step = &mut self.steps[at.get()];
+        let is_fold = flow.step(at).work == StepWork::Fold;
+        step.ran = left > 0 || is_fold;
         step.rows = rows;
         step.state = StepState::Running(left);
+        if is_fold {
+            report.folded.push(at);
+        }
         if left == 0 {
             return self.end(flow, at, chain, report);
         }
@@ -274,8 +304,8 @@ impl PartProgress {
         match flow.step(at).join {
             _ if missing == 0 => {}
             RowJoin::Quorum { least, wait }
-                if self.waited.is_some_and(|waited| wait <= waited) && needs - missing >= least => {
-            }
+                if self.waited.is_some_and(|waited| wait <= waited)
+                    && needs - missing - self.failing(flow, at) >= least => {}
             RowJoin::Quorum { .. } => {
                 // The time that it waits from here on is its own.
                 self.steps[at.get()].before = Some(Box::new(chain()));
@@ -284,7 +314,16 @@ impl PartProgress {
             RowJoin::All | RowJoin::Any | RowJoin::Always => return,
         }
         let rows = self.joined(flow, at);
-        if missing > 0 {
+        let fails = self.failing(flow, at) > 0;
+        if fails {
+            let lacking = self.joined_with_lacking(flow, at).without(self.rows, &rows);
+            if !lacking.is_empty() && matches!(flow.step(at).join, RowJoin::Quorum { .. }) {
+                report.unmet = true;
+                return;
+            }
+            self.steps[at.get()].lacking = lacking;
+        }
+        if (missing > 0 || fails) && matches!(flow.step(at).join, RowJoin::Quorum { .. }) {
             self.note_late(flow, at, report);
         }
         self.start(flow, at, rows, chain, report);
@@ -292,62 +331,6 @@ impl PartProgress {
             self.drop_unneeded(flow, report);
             if self.open == 0 && report.over.is_none() {
                 report.over = Some(chain());
-            }
-        }
-    }
-
-    /// The rows of a step, by those of the steps that it needs.
-    fn joined(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
-        let step = flow.step(at);
-        let over = step.needs.iter().filter(|need| self.is_over(**need));
-        let least = match step.join {
-            RowJoin::All => step.needs.len(),
-            RowJoin::Any => 1,
-            RowJoin::Always => 0,
-            RowJoin::Quorum { least, .. } => least,
-        };
-        RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(*need)))
-    }
-
-    /// Notes the steps that a quorum starts without: those that could run, where it is others that
-    /// wait for them.
-    fn note_late(&self, flow: &Dataflow, quorum: StepIndex, report: &mut StepReport) {
-        let mut awaited = vec![false; quorum.get() + 1];
-        awaited[quorum.get()] = true;
-        for at in (0..=quorum.get()).rev().map(StepIndex::nth) {
-            match self.steps[at.get()].state {
-                StepState::Waiting if awaited[at.get()] => {
-                    for need in &flow.step(at).needs {
-                        awaited[need.get()] = true;
-                    }
-                }
-                StepState::Running(_) | StepState::Dropped if awaited[at.get()] => {
-                    report.late.push(at);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Drops the steps that are not over and that nobody who is not over waits for.
-    fn drop_unneeded(&mut self, flow: &Dataflow, report: &mut StepReport) {
-        let mut needed: Vec<bool> = vec![false; self.steps.len()];
-        for output in flow.outputs() {
-            needed[output.get()] = true;
-        }
-        for at in (0..self.steps.len()).rev() {
-            let step = StepIndex::nth(at);
-            let state = self.steps[at].state;
-            if needed[at] && state == StepState::Waiting {
-                for need in &flow.step(step).needs {
-                    needed[need.get()] = true;
-                }
-            }
-            let unfinished = matches!(state, StepState::Waiting | StepState::Running(_));
-            if !needed[at] && unfinished {
-                self.steps[at].state = StepState::Dropped;
-                self.open -= 1;
-                report.dropped.push(step);
             }
         }
     }

@@ -72,6 +72,16 @@ impl RowSet {
         all.into_iter().chain(runs.iter().cloned())
     }
 
+    /// Collects the rows, among `rows`, that it holds and `other` does not.
+    pub fn without(&self, rows: usize, other: &RowSet) -> Self {
+        Self::filter(rows, |row| self.contains(row) && !other.contains(row))
+    }
+
+    /// Collects the rows, among `rows`, that either holds.
+    pub fn or(&self, rows: usize, other: &RowSet) -> Self {
+        Self::filter(rows, |row| self.contains(row) || other.contains(row))
+    }
+
     /// Collects the rows, among `rows`, that at least `least` of `sets` hold.
     pub fn held_by<'a>(
         rows: usize,

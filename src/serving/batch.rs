@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::dataflow::StepIndex;
+use crate::dataflow::{RowSet, StepIndex};
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::BatchSize;
 
@@ -63,6 +63,12 @@ pub struct Range {
 }
 
 impl Range {
+    /// Returns its samples, counted in the part.
+    pub fn rows(&self) -> RowSet {
+        let rows = self.first..self.first + self.len;
+        RowSet::filter(self.part_samples, |row| rows.contains(&row))
+    }
+
     /// Cuts off the first `len` samples; the rest stays in `self`.
     pub fn split_front(&mut self, len: usize) -> Range {
         let front = Range { len, ..*self };

@@ -52,6 +52,11 @@ fn opens(request: u64, part: usize, step: StepIndex, row: usize) -> bool {
     !(x >> 33).is_multiple_of(3)
 }
 
+/// Whether a model fails for a row.
+fn fails(request: u64, part: usize, step: StepIndex, row: usize) -> bool {
+    !opens(request ^ 0x5555, part, step, row)
+}
+
 /// A discrete-event driver for graphs.
 struct Drive {
     core: Core<()>,
@@ -65,6 +70,8 @@ struct Drive {
     gates: Vec<StepIndex>,
     /// Members whose batches never end.
     stuck: Vec<usize>,
+    /// Whether models fail for some rows.
+    fails: bool,
 }
 
 enum Running {
@@ -110,6 +117,7 @@ impl Drive {
             runs: HashMap::new(),
             gates: Vec::new(),
             stuck: Vec::new(),
+            fails: false,
         }
     }
 
@@ -193,6 +201,16 @@ impl Drive {
                     returned: self.now,
                     ..Stamps::default()
                 };
+                for placed in batch.ranges.iter().filter(|_| self.fails) {
+                    let range = placed.range;
+                    let of_range = range.rows();
+                    let rows = RowSet::filter(range.part_samples, |row| {
+                        of_range.contains(row)
+                            && fails(range.request.0, range.part, range.step, row)
+                    });
+                    let place = (range.request, range.part);
+                    self.core.lacks(place, range.step, &rows);
+                }
                 self.core.finish(self.now, &batch, stamps)
             }
             Running::Host(work) => {
@@ -373,6 +391,47 @@ proptest! {
         }
         drive.advance_to(drive.now + ms(100_000));
         prop_assert_eq!(drive.finished.len(), many);
+    }
+
+    #[test]
+    fn a_quorum_does_without_what_fails_and_fails_the_request_where_it_is_not_met(
+        least in 1usize..=3, chained in any::<bool>(), follows in any::<bool>(),
+        policy in policies(), patient in any::<bool>(),
+        requests in 1u64..8,
+    ) {
+        let wait = if patient { ms(50_000) } else { ms(5) };
+        let mut steps: Vec<FlowStep> = (0..3).map(|m| model(m, &[])).collect();
+        let mut voters = [0, 1, 2];
+        if chained {
+            steps.push(model(0, &[2]));
+            voters[2] = 3;
+        }
+        steps.push(host(&voters, RowJoin::Quorum { least, wait }));
+        if follows {
+            steps.push(host(&[steps.len() as u16 - 1], RowJoin::All));
+        }
+        let mut drive = Drive::new(flow(steps), 16, policy);
+        drive.fails = true;
+        let mut met = HashMap::new();
+        for request in 0..requests {
+            // Each fills an extent, so that it has one part.
+            prop_assert!(drive.submit(SLOTS));
+            let is_sound = |row: usize| {
+                let of = |step: u16| !fails(request, 0, StepIndex::new(step), row);
+                let voters = [of(0), of(1), of(2) && (!chained || of(3))];
+                voters.into_iter().filter(|sound| *sound).count() >= least
+            };
+            met.insert(request, (0..SLOTS).all(is_sound));
+        }
+        drive.advance_to(ms(200_000));
+        prop_assert_eq!(drive.finished.len() as u64, requests);
+        for (_, finished) in &drive.finished {
+            // What is late by then is not known to fail.
+            let is_met = met[&finished.request.0];
+            prop_assert!(!(is_met && finished.unmet));
+            prop_assert!(!patient || is_met != finished.unmet);
+        }
+        prop_assert_eq!((drive.core.in_flight(), drive.core.pooled()), (0, 0));
     }
 
     #[test]
@@ -582,8 +641,8 @@ fn rows_that_a_condition_keeps_back_count_as_skipped() {
     ];
     let mut drive = Drive::new(flow(steps), 2, PolicyKind::NoWait);
     drive.gates = vec![StepIndex::new(0)];
-    for at in 1..=20 {
-        assert!(drive.submit(3));
+    for at in 1..=60 {
+        assert!(drive.submit(1));
         drive.advance_to(ms(100 * at));
     }
     let figures: Vec<StepStats> = drive.figures().collect();
@@ -593,4 +652,19 @@ fn rows_that_a_condition_keeps_back_count_as_skipped() {
     );
     assert_eq!(figures[0].made, figures[1].rows);
     assert!(figures[1].skipped > 0, "no row was kept back");
+    // A request that it keeps back does not wait for the model.
+    let kept_back = figures[1].skipped;
+    let critical = figures.iter().map(|step| step.critical);
+    assert!(critical.eq([60, 60 - kept_back, 60]), "{figures:?}");
+}
+
+#[test]
+fn the_fold_of_an_ensemble_counts_its_rows() {
+    let mut drive = Drive::new(Dataflow::ensemble(&[0, 1]), 2, PolicyKind::NoWait);
+    drive.submit(3);
+    drive.submit(2);
+    drive.advance_to(ms(1000));
+    let fold = drive.figures().nth(2).expect("a fold");
+    assert_eq!((fold.rows, fold.parts, fold.critical), (5, 2, 2));
+    assert_eq!(fold.share(), Some(1.0));
 }

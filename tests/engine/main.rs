@@ -75,6 +75,7 @@ mod precision;
 mod promises;
 mod pytorch;
 mod queueing;
+mod quorums;
 mod received;
 mod recordings;
 mod reload;

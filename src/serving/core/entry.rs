@@ -162,6 +162,7 @@ impl<T> RequestEntry<T> {
             latency: now.saturating_sub(self.submitted),
             split,
             late: self.late.clone(),
+            unmet: false,
         }
     }
 

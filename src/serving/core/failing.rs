@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::dataflow::{RowSet, StepIndex};
 use crate::serving::batch::RequestKey;
 use crate::serving::queue::StepFilter;
 
 use super::Core;
-use super::owed::Owed;
+use super::owed::{Finished, Owed};
 
 impl<T: Clone> Core<T> {
     /// Gives a request up: nothing of it is started any more. Nothing is owed where it is
@@ -19,16 +20,55 @@ impl<T: Clone> Core<T> {
     pub fn fail_many(&mut self, now: Duration, requests: &[RequestKey]) -> Owed<T> {
         let mut owed = Owed::new(&self.dropped);
         for &request in requests {
-            let Some(finished) = self.mark_failed(now, request) else {
-                continue;
-            };
-            owed.push(finished);
-            let orders = self.orders_of(request);
-            for range in self.scheduler.remove_samples(&orders, StepFilter::All) {
-                self.discard(&range);
-            }
+            let finished = self.give_up_request(now, request);
+            finished.into_iter().for_each(|f| owed.push(f));
         }
         owed
+    }
+
+    /// The work of a step on rows of a part has failed: these, counted in the part, will have no result.
+    /// It is to be told before that work is over. Whether the request's answer can do without them.
+    pub fn lacks(
+        &mut self,
+        (request, part): (RequestKey, usize),
+        step: StepIndex,
+        rows: &RowSet,
+    ) -> bool {
+        let Some(entry) = self.requests.get_mut(&request) else {
+            return false;
+        };
+        let is_spared = self.pipelines[entry.pipeline.0].flow.is_spared(step);
+        let progress = entry.parts[part].progress.as_mut();
+        if let Some(progress) = progress.filter(|_| is_spared) {
+            progress.lacks(step, rows);
+        }
+        is_spared
+    }
+
+    /// A quorum of a part is not met by what is left: the request fails.
+    pub(super) fn fail_unmet(
+        &mut self,
+        now: Duration,
+        (request, part): (RequestKey, usize),
+    ) -> Option<Finished<T>> {
+        let finished = self.give_up_request(now, request);
+        if self.requests.get(&request)?.parts[part].outstanding == 0 {
+            self.free_part(request, part);
+        }
+        finished.map(|finished| Finished {
+            unmet: true,
+            ..finished
+        })
+    }
+
+    /// Gives a request up, unless it is over.
+    fn give_up_request(&mut self, now: Duration, request: RequestKey) -> Option<Finished<T>> {
+        let finished = self.mark_failed(now, request)?;
+        let orders = self.orders_of(request);
+        for range in self.scheduler.remove_samples(&orders, StepFilter::All) {
+            self.discard(&range);
+        }
+        Some(finished)
     }
 
     /// Lets time pass. Returns the requests past their deadline. Whether anything can start

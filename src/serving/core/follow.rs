@@ -30,7 +30,7 @@ impl<T: Clone> Following<'_, T> {
         report: &StepReport,
     ) {
         let (now, flow) = (self.now, self.flow);
-        self.count(report);
+        self.count(report, entry.parts[part].slice.len);
         for &step in &report.ready {
             let tally = &mut self.tallies[step.get()];
             match flow.step(step).work {
@@ -61,7 +61,10 @@ impl<T: Clone> Following<'_, T> {
         }
     }
 
-    fn count(&mut self, report: &StepReport) {
+    fn count(&mut self, report: &StepReport, rows: usize) {
+        for step in &report.folded {
+            self.tallies[step.get()].folded(self.now, rows);
+        }
         for (step, rows) in &report.skipped {
             self.tallies[step.get()].skipped(*rows);
         }

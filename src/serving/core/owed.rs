@@ -24,6 +24,8 @@ pub struct Finished<T> {
     pub split: LatencySplit,
     /// The steps that its quorums did without, in order.
     pub late: Vec<StepIndex>,
+    /// Whether it fails because too many steps that a quorum of it reads have failed.
+    pub unmet: bool,
 }
 
 /// Requests that are over. [`Owed::pay`] is the only way to get at them; those that are

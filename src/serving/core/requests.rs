@@ -223,6 +223,9 @@ impl<T: Clone> Core<T> {
             self.followed |= report.ready.iter().any(is_run);
             entry.note_late(&report.late);
         }
+        if report.unmet {
+            return self.fail_unmet(now, (request, part));
+        }
         let complete = report.over.and_then(|split| {
             entry.open -= 1;
             entry.over |= entry.open == 0;
@@ -254,7 +257,7 @@ impl<T: Clone> Core<T> {
 
     /// Frees a part's slots once nobody reads or writes them any more, and forgets the request
     /// with its last part.
-    fn free_part(&mut self, request: RequestKey, part: usize) {
+    pub(super) fn free_part(&mut self, request: RequestKey, part: usize) {
         let Some(entry) = self.requests.get_mut(&request) else {
             return;
         };

@@ -116,6 +116,14 @@ impl StepTally {
         self.recent.add(now, end.rows as f64);
     }
 
+    /// It folded so many rows as they came.
+    pub(super) fn folded(&mut self, now: Duration, rows: usize) {
+        self.is_ready(0);
+        self.stats.rows += rows as u64;
+        self.stats.made += rows as u64;
+        self.recent.add(now, rows as f64);
+    }
+
     /// Rows were taken out before it was run for them.
     pub(super) fn gave_up(&mut self, rows: usize) {
         self.open = self.open.saturating_sub(rows);

@@ -11,6 +11,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, MemberIndex};
+use crate::metrics::LatencySplit;
 use crate::serving::batch::{Batch, BatchId, Range, RequestKey, WorkerId};
 use crate::serving::scheduler::{Left, WorkerSpec};
 
@@ -56,7 +57,7 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &stuck)
     }
 
-    /// A network panicked: its batch's requests fail, and where the worker goes those of
+    /// A network panicked: its batch's requests fail, but those that can do without, and where the worker goes those of
     /// its other batches too. What becomes of the worker: one that was leaving or gone
     /// anyway is not built again.
     pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
@@ -90,10 +91,17 @@ impl<T: Clone> Core<T> {
         if !self.close_batch(now, batch) {
             return None;
         }
-        let stuck: Vec<RequestKey> = batch.ranges.iter().map(|p| p.range.request).collect();
-        let failed = self.fail_many(now, &stuck);
-        for placed in &batch.ranges {
-            self.discard(&placed.range);
+        let ranges = batch.ranges.iter().map(|placed| placed.range);
+        let (spared, failing): (Vec<Range>, Vec<Range>) = ranges
+            .partition(|range| self.lacks((range.request, range.part), range.step, &range.rows()));
+        let stuck: Vec<RequestKey> = failing.iter().map(|range| range.request).collect();
+        let mut failed = self.fail_many(now, &stuck);
+        for range in &failing {
+            self.discard(range);
+        }
+        for range in &spared {
+            let finished = self.ran(now, range, (now, Duration::ZERO), LatencySplit::default);
+            finished.into_iter().for_each(|f| failed.push(f));
         }
         Some(failed)
     }

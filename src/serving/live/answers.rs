@@ -22,8 +22,10 @@ impl EngineState {
     /// Answers requests that are complete.
     pub(super) fn deliver(&self, mut finished: LiveOwed) {
         self.sweep();
-        let is_doubtful = |d: &RequestData| d.is_flawed() || d.must_be_boxes();
-        if finished.iter().any(|done| is_doubtful(&done.payload)) {
+        let is_doubtful = |done: &LiveFinished| {
+            done.unmet || done.payload.is_flawed() || done.payload.must_be_boxes()
+        };
+        if finished.iter().any(is_doubtful) {
             finished = self.without_spoilt(finished);
         }
         if finished.is_empty() {
@@ -190,10 +192,15 @@ impl EngineState {
                 self.tell_flaws(done.payload.served.column_of(member), found);
             }
         }
-        let failure = |data: &RequestData| self.spoilt(data).or_else(|| no_boxes(data));
-        let (spoilt, sound) = finished.split(|done| failure(&done.payload).is_some());
+        let failure = |done: &LiveFinished| match done.unmet {
+            true => Some(unmet(&done.payload)),
+            false => self
+                .spoilt(&done.payload)
+                .or_else(|| no_boxes(&done.payload)),
+        };
+        let (spoilt, sound) = finished.split(|done| failure(done).is_some());
         spoilt.pay(|done| {
-            if let Some(failure) = failure(&done.payload) {
+            if let Some(failure) = failure(&done) {
                 self.counters.failed.fetch_add(1, Ordering::Relaxed);
                 done.payload.served.failed();
                 done.payload.answer(Err(failure));
@@ -213,21 +220,11 @@ impl EngineState {
             let (model, output) = (model.to_owned(), output.to_owned());
             return Some(Failure::Inexact { model, output });
         }
-        if data.served.non_finite {
+        let is_spared = data.graph.as_ref().is_some_and(|graph| !graph.is_spoilt());
+        if data.served.non_finite || is_spared {
             return None;
         }
-        let of_members = flaws(data);
-        let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
-        let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
-        let ensemble = &data.served.ensemble;
-        let named: Vec<NotFiniteMember> = spoilt
-            .map(|(member, found)| NotFiniteMember {
-                name: ensemble.members[*member].name.clone(),
-                steps: other_steps(ensemble, *member),
-                samples: found.not_finite as usize,
-            })
-            .collect();
-        (!named.is_empty()).then_some(Failure::NotFinite(named))
+        not_finite(data)
     }
 
     /// Counts what was found of a member, and says so now and then.
@@ -240,6 +237,28 @@ impl EngineState {
             flaws: self.counters.flaws.of(member),
         });
     }
+}
+
+/// Why a request fails some rows of which hold NaN or infinities, if some do.
+fn not_finite(data: &RequestData) -> Option<Failure> {
+    let of_members = flaws(data);
+    let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
+    let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
+    let ensemble = &data.served.ensemble;
+    let named: Vec<NotFiniteMember> = spoilt
+        .map(|(member, found)| NotFiniteMember {
+            name: ensemble.members[*member].name.clone(),
+            steps: other_steps(ensemble, *member),
+            samples: found.not_finite as usize,
+        })
+        .collect();
+    (!named.is_empty()).then_some(Failure::NotFinite(named))
+}
+
+/// Why a request fails for which too many steps that a quorum reads have failed.
+fn unmet(data: &RequestData) -> Failure {
+    let fault = data.fault().cloned().or_else(|| not_finite(data));
+    fault.unwrap_or(Failure::Dropped)
 }
 
 /// Returns the names of the steps that a member does, or none where the only one is called as it is.

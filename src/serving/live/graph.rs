@@ -1,5 +1,6 @@
 //! A request on its way through a pipeline: the results of its steps, and the steps of the host.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::dataflow::{RowJoin, RowSet, StepIndex};
@@ -7,6 +8,7 @@ use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, TensorSource};
 use crate::serving::answer::{Answer, MissingSteps};
 use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
+use crate::serving::flaws::is_finite;
 
 use super::locks::Leaf;
 use super::samples::RequestSamples;
@@ -20,6 +22,8 @@ pub(crate) struct PipelineRows {
     /// Of each combination that did without some of its inputs, whether these could not have
     /// changed the class; `None` where that is not known.
     certain: Leaf<Vec<Option<bool>>>,
+    /// Whether a step has made NaN or infinities of which others than quorums would compute.
+    spoilt: AtomicBool,
     /// A model and its output whose integers are too large to be exact, as a step and the place
     /// among its tensors.
     inexact: OnceLock<(StepIndex, usize)>,
@@ -73,6 +77,7 @@ impl PipelineRows {
                 some => some.into(),
             },
             certain: Leaf::default(),
+            spoilt: AtomicBool::new(false),
             inexact: OnceLock::new(),
             parts: slices.iter().map(part).collect(),
             pipeline: Arc::clone(pipeline),
@@ -93,6 +98,39 @@ impl PipelineRows {
         let values = part.slice.len * width;
         part.steps[range.step.get()].write(values, range.first * width, rows);
         self.inexact.get().is_none()
+    }
+
+    /// Some of the rows that a model answered hold NaN or infinities.
+    pub(super) fn note_not_finite(&self, step: StepIndex) {
+        if !self.is_spared(step) {
+            self.spoilt.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a step has made NaN or infinities of which others than quorums would compute.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.spoilt.load(Ordering::Relaxed)
+    }
+
+    /// Whether an answer can do without rows of a step.
+    pub(super) fn is_spared(&self, step: StepIndex) -> bool {
+        self.pipeline.flow().is_spared(step)
+    }
+
+    /// Returns those rows of a range that a model answered with NaN or infinities, counted in the part, or
+    /// `None` where there are none.
+    pub(super) fn not_finite(&self, range: &Range) -> Option<RowSet> {
+        let width = self.pipeline.step(range.step).width.max(1);
+        let written = self.parts[range.part].steps[range.step.get()]
+            .written
+            .lock();
+        let is_flawed = |row: usize| {
+            let in_range = (range.first..range.first + range.len).contains(&row);
+            let row = written.get(row * width..(row + 1) * width);
+            in_range && row.is_some_and(|row| !is_finite(row))
+        };
+        let flawed = RowSet::filter(range.part_samples, is_flawed);
+        (!flawed.is_empty()).then_some(flawed)
     }
 
     /// Returns the names of a model and of its output whose integers are too large to be exact, or
@@ -181,23 +219,21 @@ impl PipelineRows {
         made: &[f32],
     ) {
         let step = self.pipeline.step(work.step);
-        let places = 0..step.sources.len();
-        let late: Vec<usize> = places
-            .clone()
-            .filter(|at| rows.is_late(&step.sources[*at]))
-            .collect();
-        let is_quorum = matches!(
-            self.pipeline.flow().step(work.step).join,
-            RowJoin::Quorum { .. }
-        );
-        if !is_quorum || late.is_empty() {
+        let join = self.pipeline.flow().step(work.step).join;
+        if !matches!(join, RowJoin::Quorum { .. }) || rows.has_all(&step.sources) {
             return;
         }
         let of_row = |row: usize| {
             let is_here = |at: &usize| rows.tensor(row, &step.sources[*at]).is_some();
-            let present: Vec<usize> = places.clone().filter(is_here).collect();
+            let (present, missing): (Vec<usize>, Vec<usize>) =
+                (0..step.sources.len()).partition(is_here);
             let made = &made[row * step.width..][..step.width];
-            self.pipeline.is_certain(work.step, &present, &late, made)
+            match missing.is_empty() {
+                true => Some(true),
+                false => self
+                    .pipeline
+                    .is_certain(work.step, &present, &missing, made),
+            }
         };
         let rows = exist.runs(work.samples).flatten().map(of_row);
         self.certain.lock().push(all_certain(rows));
@@ -294,12 +330,13 @@ fn all_certain(each: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 }
 
 impl HeldRows<'_> {
-    /// Whether a tensor is the result of a step that is not over.
-    fn is_late(&self, source: &TensorSource) -> bool {
-        match source.origin {
-            RowOrigin::Step(step) => !self.held.iter().any(|(of, _)| *of == step),
-            RowOrigin::Request => false,
-        }
+    /// Whether tensors exist for all rows.
+    fn has_all(&self, sources: &[TensorSource]) -> bool {
+        let held = self.held.iter();
+        sources.iter().all(|source| match source.origin {
+            RowOrigin::Step(step) => held.clone().any(|(of, rows)| *of == step && rows.is_all()),
+            RowOrigin::Request => true,
+        })
     }
 
     /// The tensor at `source` of a row for which it exists.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::dataflow::RowSet;
 use crate::device::DeviceIndex;
 use crate::ensemble::PolicyKind;
-use crate::serving::batch::PartKey;
-use crate::serving::core::{Stamps, Verdict, batch_spans};
+use crate::serving::batch::{PartKey, Range};
+use crate::serving::core::{Core, Stamps, Verdict, batch_spans};
 use crate::serving::events::{EngineEvent, WorkerOutcome};
 use crate::serving::scheduler::WorkerSpec;
 use crate::trace::Span;
@@ -15,7 +16,7 @@ use crate::trace::Span;
 use super::drivers::{BatchError, Completed, DriverHost, DriverTurn, LossCause};
 use super::factory::BuildError;
 use super::promise::{Failure, RulePanicked};
-use super::request::{LiveBatch, LiveNext};
+use super::request::{LiveBatch, LiveNext, Payload};
 use super::state::{EngineState, Loss};
 
 /// The digits of a batch's number below those of its engine's.
@@ -85,8 +86,10 @@ impl DriverHost for EngineState {
 
     fn finish(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
         self.note_batch(batch, stamps, at);
+        let lacking = lacking(batch);
         let (owed, woken) = {
             let mut core = self.core();
+            tell_lacking(&mut core, &lacking);
             (core.finish(at, batch, *stamps), core.wake_followers(at))
         };
         self.poke(&woken);
@@ -99,8 +102,10 @@ impl DriverHost for EngineState {
 
     fn finish_and_wake(&self, batch: &LiveBatch, stamps: &Stamps, at: Duration) -> Completed {
         self.note_batch(batch, stamps, at);
+        let lacking = lacking(batch);
         let (owed, mut woken) = {
             let mut core = self.core();
+            tell_lacking(&mut core, &lacking);
             (core.finish(at, batch, *stamps), core.wake(at))
         };
         let here = woken.iter().position(|d| *d == batch.device);
@@ -124,11 +129,15 @@ impl DriverHost for EngineState {
         let member = &self.ensemble.members[batch.member].name;
         let device = &self.devices.get(batch.device).name;
         let text = format!("worker `{member}` on `{device}`: {why}");
+        let failure = Failure::Worker(text.clone());
+        for placed in &batch.ranges {
+            placed.payload.note_fault(&failure);
+        }
         let (verdict, requests) = self.core().panicked(self.now(), batch);
         // Others may need what it shared with them, and so may the one that takes its place.
         let _kept = self.networks.factory.hold(batch.member);
         self.remove_worker(batch.device, batch.worker);
-        self.deliver_failures(requests, &Failure::Worker(text.clone()));
+        self.deliver_failures(requests, &failure);
         let outcome = match verdict {
             Verdict::Restart => restart(&self, batch, &text),
             Verdict::Retire => WorkerOutcome::Retired,
@@ -143,6 +152,7 @@ impl DriverHost for EngineState {
         });
         self.close_if_orphaned();
         self.wake();
+        self.run_host_steps();
     }
 
     fn lost(&self, device: DeviceIndex, cause: LossCause, close: &mut dyn FnMut()) {
@@ -175,6 +185,22 @@ impl DriverHost for EngineState {
             // Whoever took it away moves its workers.
             (None, _) => {}
         }
+    }
+}
+
+/// Returns the rows of a batch that have no result and that their requests may do without.
+fn lacking(batch: &LiveBatch) -> Vec<(Range, RowSet)> {
+    let ranges = batch.ranges.iter();
+    let lacking = ranges.filter_map(|placed| {
+        let rows = placed.payload.lacking(&placed.range)?;
+        Some((placed.range, rows))
+    });
+    lacking.collect()
+}
+
+fn tell_lacking(core: &mut Core<Payload>, lacking: &[(Range, RowSet)]) {
+    for (range, rows) in lacking {
+        core.lacks((range.request, range.part), range.step, rows);
     }
 }
 

@@ -28,8 +28,7 @@ impl EngineState {
 
     fn run_host_step(&self, work: &HostWork<Payload>) {
         let rows = self.made(work).unwrap_or_else(|failure| {
-            let failed = self.core().fail(self.now(), work.request);
-            self.deliver_failures(failed, &failure);
+            self.failed(work, &failure);
             RowSet::none()
         });
         if let Some(log) = &work.payload.runs {
@@ -41,6 +40,19 @@ impl EngineState {
         };
         self.poke(&woken);
         self.deliver(owed);
+    }
+
+    /// A step has failed: so does its request, unless it can do without.
+    fn failed(&self, work: &HostWork<Payload>, failure: &Failure) {
+        work.payload.note_fault(failure);
+        let failed = {
+            let (mut core, now) = (self.core(), self.now());
+            let is_spared = core.lacks((work.request, work.part), work.step, &RowSet::ALL);
+            (!is_spared).then(|| core.fail(now, work.request))
+        };
+        if let Some(failed) = failed {
+            self.deliver_failures(failed, failure);
+        }
     }
 
     /// Computes a step. NaN and infinities go no further: they would become an answer that looks

@@ -1,10 +1,11 @@
 //! Requests: what a client sends, what it comes to, and what the engine keeps of it
 //! meanwhile; and the answers of a batch on their way to the requests that they belong to.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::dataflow::RowSet;
 use crate::ensemble::{CombinationRule, OutputKind, SampleValues, Targets};
 use crate::serving::answer::Part;
 use crate::serving::batch::{Batch, PipelineIndex, Range, Slice};
@@ -13,7 +14,7 @@ use crate::serving::flaws::Detail;
 
 use super::graph::PipelineRows;
 use super::member_sampler::MemberSample;
-use super::promise::{Outcome, Promise, RulePanicked, caught};
+use super::promise::{Failure, Outcome, Promise, RulePanicked, caught};
 use super::run_log::{RunListener, RunLog};
 use super::samples::{HeldSamples, RequestSamples, SharedSamples};
 use super::served::ServedEnsemble;
@@ -124,6 +125,8 @@ pub(crate) struct RequestData {
     pub detail: Detail,
     /// Whether any row that was folded is not what it should be.
     flawed: AtomicBool,
+    /// The first work that failed and that an answer could do without.
+    fault: OnceLock<Failure>,
     promise: Promise,
 }
 
@@ -147,6 +150,7 @@ impl RequestData {
             runs: None,
             held: None,
             flawed: AtomicBool::new(false),
+            fault: OnceLock::new(),
             promise,
         }
     }
@@ -196,6 +200,25 @@ impl RequestData {
         self.graph
             .as_ref()
             .is_some_and(|graph| graph.is_gathered(plane))
+    }
+
+    /// Returns those rows of a range that have no result because a model answered NaN or infinities, where
+    /// the answer may do without them.
+    pub(super) fn lacking(&self, range: &Range) -> Option<RowSet> {
+        let is_doubtful = self.is_flawed() && !self.served.non_finite;
+        let graph = self.graph.as_ref().filter(|_| is_doubtful)?;
+        let is_spared = graph.is_spared(range.step);
+        is_spared.then(|| graph.not_finite(range)).flatten()
+    }
+
+    /// Work failed that an answer could do without.
+    pub(super) fn note_fault(&self, why: &Failure) {
+        let _ = self.fault.set(why.clone());
+    }
+
+    /// Returns the first work that failed and that an answer could do without.
+    pub(super) fn fault(&self) -> Option<&Failure> {
+        self.fault.get()
     }
 
     /// A row is not what it should be; its part says which.
@@ -286,6 +309,7 @@ impl BatchOutput<'_> {
             let (part, first) = (&data.parts[range.part], range.first);
             if let Some(graph) = &data.graph {
                 if !part.check_finite(member, first, rows, width) {
+                    graph.note_not_finite(range.step);
                     data.note_flaw();
                 }
                 if !graph.keep(&range, rows) {

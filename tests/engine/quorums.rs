@@ -1,0 +1,144 @@
+//! Quorums beside failures: an answer does without a member that fails, as without one that is late, and
+//! fails by that member's name where too few are left.
+
+use std::sync::Arc;
+
+use divisi::compute::{Predictor, write_rows};
+use divisi::device::MemberIndex;
+use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
+use rayon::ThreadPool;
+
+use crate::common::start;
+use crate::flaws::not_finite;
+use crate::folder::Folder;
+use crate::wait::wait_until;
+
+/// The mean of two of three members; `c` is read through a step that divides by `scale`.
+fn pipeline(scale: f32) -> Arc<Ensemble> {
+    let member = |name: &str| {
+        format!(
+            "[[members]]\nname = \"{name}\"\nnetwork = {{ builder = \"perceptron\", hidden = [] }}\n"
+        )
+    };
+    let step = |name: &str| {
+        format!("[[steps]]\nmodel = \"{name}\"\ninputs = \"input\"\noutputs = \"of-{name}\"\n")
+    };
+    let text = format!(
+        "name = \"q\"\nanswers = {{ values = 2 }}\noutputs = [\"out\"]\n[input]\nshape = [2]\n\
+         {}{}[[steps]]\nhost = \"normalise\"\ninputs = \"of-c\"\noutputs = \"scaled\"\nscale = {scale:?}\n\
+         [[steps]]\nhost = \"mean\"\ninputs = [\"of-a\", \"of-b\", \"scaled\"]\noutputs = \"out\"\n\
+         quorum = 2\nwait_ms = 60000\n",
+        ["a", "b", "c"].map(member).concat(),
+        ["a", "b", "c"].map(step).concat(),
+    );
+    let folder = Folder::new();
+    folder.write("pipeline.toml", text.as_bytes());
+    Arc::new(Ensemble::read(&Files::at(folder.path())).expect("a pipeline"))
+}
+
+/// The answer of a member to each row.
+#[derive(Clone, Copy)]
+enum Answers {
+    Value(f32),
+    /// NaN for the first row, and otherwise a value.
+    NanFirst(f32),
+    Panics,
+}
+
+impl Predictor for Answers {
+    fn predict(
+        &mut self,
+        _rows: usize,
+        _input: &candle_core::Tensor,
+        output: &candle_core::Tensor,
+    ) -> Result<(), divisi::compute::ComputeError> {
+        write_rows(output, |rows| match *self {
+            Answers::Value(value) => rows.fill(value),
+            Answers::NanFirst(value) => {
+                rows.fill(value);
+                rows[0] = f32::NAN;
+            }
+            Answers::Panics => panic!("on purpose"),
+        })
+    }
+}
+
+struct Members([Answers; 3]);
+
+impl PredictorFactory for Members {
+    fn build(
+        &self,
+        member: MemberIndex,
+        _size: BatchSize,
+        _pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Box<dyn Predictor>, BuildError> {
+        Ok(Box::new(self.0[member.get()]))
+    }
+}
+
+fn serve(scale: f32, members: [Answers; 3]) -> Engine {
+    start(&pipeline(scale), Arc::new(Members(members)))
+}
+
+/// Two samples, of which the first may be answered NaN.
+const SAMPLES: [f32; 4] = [1.0, 2.0, 3.0, 4.0];
+
+#[test]
+fn an_answer_does_without_the_member_that_fails() {
+    use Answers::{NanFirst, Panics, Value};
+    // The answers of the members, the steps that are missing, and the first value of both rows.
+    let cases = [
+        (
+            1.0,
+            [Value(1.0), Value(3.0), Value(8.0)],
+            &[][..],
+            [4.0, 4.0],
+        ),
+        (
+            1.0,
+            [NanFirst(1.0), Value(3.0), Value(8.0)],
+            &["a"],
+            [5.5, 4.0],
+        ),
+        (
+            1.0,
+            [Value(1.0), Value(3.0), NanFirst(8.0)],
+            &["c", "normalise"],
+            [2.0, 4.0],
+        ),
+        (1.0, [Panics, Value(3.0), Value(8.0)], &["a"], [5.5, 5.5]),
+        // Each row has two of the three.
+        (
+            3e38,
+            [Value(1.0), Value(3.0), Value(8.0)],
+            &["normalise"],
+            [2.0, 2.0],
+        ),
+    ];
+    for (case, (scale, members, missing, expected)) in cases.into_iter().enumerate() {
+        let engine = serve(scale, members);
+        let answer = engine.predict(Request::new(&SAMPLES)).expect("let in");
+        let answer = answer.unwrap_or_else(|why| panic!("case {case}: {why}"));
+        assert_eq!(answer.missing().names, missing, "case {case}");
+        let first: Vec<f32> = answer.rows().map(|row| row[0]).collect();
+        assert_eq!(first, expected, "case {case}");
+        wait_until("the pool is empty", || engine.telemetry().pooled() == 0);
+    }
+}
+
+#[test]
+fn a_request_fails_by_the_members_of_a_quorum_that_is_not_met() {
+    use Answers::{NanFirst, Panics, Value};
+    let engine = serve(1.0, [NanFirst(1.0), NanFirst(3.0), Value(8.0)]);
+    let outcome = engine.predict(Request::new(&SAMPLES)).expect("let in");
+    let both = vec![not_finite("a", 1), not_finite("b", 1)];
+    assert_eq!(outcome, Err(Failure::NotFinite(both)));
+    wait_until("the pool is empty", || engine.telemetry().pooled() == 0);
+    let engine = serve(1.0, [Panics, NanFirst(3.0), Value(8.0)]);
+    let outcome = engine.predict(Request::new(&SAMPLES)).expect("let in");
+    assert!(
+        matches!(&outcome, Err(Failure::Worker(why)) if why.contains("worker `a`")),
+        "{outcome:?}"
+    );
+}
