@@ -1,6 +1,10 @@
 //! NaN and infinities: networks answer them as Triton's do, what Divisi combines does not.
 
+use std::num::NonZeroUsize;
+
+use divisi::tensor::DataType;
 use divisi_door::InferenceServer;
+use divisi_door::protocol::{WireTensor, classified};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, ask, ask_with};
@@ -174,6 +178,20 @@ fn the_classification_of_an_answer_with_them_is_told() {
     let answer = served.post("/v2/models/a/infer", &body);
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.json()["outputs"][0]["data"], json!(["inf:0"]));
+}
+
+#[test]
+fn classes_are_written_as_c_writes_numbers_and_without_names_that_are_empty() {
+    let values = [f32::NAN, 3.0, -f32::NAN, f32::NEG_INFINITY];
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let tensor = WireTensor::of_values(DataType::Fp32, vec![4], bytes.into());
+    let labels = ["w", "", "x", ""].map(str::to_owned);
+    let most = NonZeroUsize::new(4).expect("some");
+    let classes = classified("y", &tensor, most, false, Some(&labels)).expect("numbers");
+    let strings = classes.strings().map(String::from_utf8_lossy);
+    let mut strings: Vec<String> = strings.map(|class| class.into_owned()).collect();
+    strings.sort();
+    assert_eq!(strings, ["-inf:3", "-nan:2:x", "3.000000:1", "nan:0:w"]);
 }
 
 /// Members whose answers Divisi combines, in a repository.
