@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Cancelled,
     /// Something else has to change first.
     Conflict,
+    /// Something of that name is there already.
+    Exists,
     /// A key is missing or unknown.
     Unauthenticated,
     /// The key does not allow it.
@@ -40,7 +42,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [ErrorKind; 14] = [
+    pub const ALL: [ErrorKind; 15] = [
         ErrorKind::NotFound,
         ErrorKind::Method,
         ErrorKind::Unavailable,
@@ -52,6 +54,7 @@ impl ErrorKind {
         ErrorKind::Slow,
         ErrorKind::Cancelled,
         ErrorKind::Conflict,
+        ErrorKind::Exists,
         ErrorKind::Unauthenticated,
         ErrorKind::Forbidden,
         ErrorKind::Internal,
@@ -65,6 +68,7 @@ impl ErrorKind {
             ErrorKind::TimedOut => (504, 4),
             ErrorKind::Slow => (408, 4),
             ErrorKind::NotFound => (404, 5),
+            ErrorKind::Exists => (400, 6),
             ErrorKind::Forbidden => (403, 7),
             ErrorKind::TooMany => (503, 8),
             ErrorKind::TooLarge => (413, 8),
@@ -85,6 +89,27 @@ impl ErrorKind {
     /// Returns the status of gRPC.
     pub const fn grpc(self) -> u8 {
         self.statuses().1
+    }
+
+    /// Returns its name, under which refusals are counted.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Method => "method",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::BadInput => "bad_input",
+            ErrorKind::TooLarge => "too_large",
+            ErrorKind::TooMany => "too_many",
+            ErrorKind::TimedOut => "timed_out",
+            ErrorKind::Slow => "slow",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::Exists => "exists",
+            ErrorKind::Unauthenticated => "unauthenticated",
+            ErrorKind::Forbidden => "forbidden",
+            ErrorKind::Internal => "internal",
+        }
     }
 
     /// Returns the reason under which failures are counted, as Triton names it.

@@ -84,7 +84,7 @@ impl Regions {
         let mut by_name = self.by_name.lock();
         if by_name.contains_key(&name) {
             let message = format!("shared memory region `{name}` is registered already");
-            return Err(ServiceError::bad(message));
+            return Err(ServiceError::new(ErrorKind::Exists, message));
         }
         if by_name.len() >= most {
             let message = format!("shared memory: expected at most {most} regions");
@@ -217,7 +217,12 @@ fn open(status: &RegionStatus) -> Result<File, ServiceError> {
     let wrong = |why: String| ServiceError::bad(format!("shared memory region `{name}`: {why}"));
     let file = key.strip_prefix('/').unwrap_or(key);
     let is_name = !file.is_empty() && file.len() <= KEY && ![".", ".."].contains(&file);
-    if name.is_empty() || !is_name || file.contains(['/', '\0']) {
+    if name.is_empty() {
+        return Err(ServiceError::bad(
+            "shared memory: expected a name for the region, found an empty one",
+        ));
+    }
+    if !is_name || file.contains(['/', '\0']) {
         return Err(wrong(format!("expected a name as its key, found `{key}`")));
     }
     // A link leads elsewhere, and opening a pipe would wait.

@@ -102,6 +102,8 @@ pub struct DescribedStep {
     pub name: String,
     /// The model that does it, where clients can ask that by itself too.
     pub model: Option<ModelId>,
+    /// For clients of that model a request is one sample.
+    pub one_sample: bool,
 }
 
 /// An ensemble that does steps of another one.
@@ -111,6 +113,8 @@ pub struct InnerEnsemble {
     pub model: ModelId,
     /// The steps that it does.
     pub steps: Vec<StepIndex>,
+    /// For its clients a request is one sample.
+    pub one_sample: bool,
 }
 
 impl ModelDescription {

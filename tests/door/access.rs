@@ -1,6 +1,8 @@
 //! The access log.
 
 use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use divisi_door::service::{
 use divisi_door::{InferenceServer, ServerOptions, StartError};
 use serde_json::Value;
 
-use crate::client::{ask, ask_with};
+use crate::client::{ask, ask_with, read};
 use crate::service::{Echo, options};
 use crate::wait::wait_until;
 
@@ -70,6 +72,15 @@ impl Logged {
         rate: Option<u32>,
         keys: Option<Keys>,
     ) -> Self {
+        Logged::within(ServerLimits::default(), models, (format, rate), keys)
+    }
+
+    fn within(
+        limits: ServerLimits,
+        models: impl ModelService,
+        (format, rate): (AccessFormat, Option<u32>),
+        keys: Option<Keys>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let access = AccessOptions {
             file: Some(folder.path().join("log")),
@@ -79,7 +90,7 @@ impl Logged {
         let options = ServerOptions {
             keys: keys.map(Arc::new),
             access: Some(access),
-            ..options(ServerLimits::default())
+            ..options(limits)
         };
         let server = InferenceServer::start(Arc::new(models), &options).expect("starts");
         Logged { folder, server }
@@ -195,6 +206,49 @@ fn a_question_whether_something_is_ready_has_the_status_of_its_answer() {
 }
 
 #[test]
+fn heads_that_are_refused_have_lines_and_are_counted_by_their_reason() {
+    let limits = ServerLimits {
+        header_time: Duration::from_millis(50),
+        headers: 8,
+        ..ServerLimits::default()
+    };
+    let format = (AccessFormat::Json, None);
+    let logged = Logged::within(limits, Echo::default(), format, None);
+    let address = logged.server.addresses().http.expect("an address");
+    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(70_000));
+    let many = format!("GET /v2 HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(9));
+    let heads = ["GET /v2/hea", &long, &many, "nonsense\r\n\r\n"];
+    let told = heads.map(|head| {
+        let mut client = TcpStream::connect(address).expect("connects");
+        client.write_all(head.as_bytes()).expect("is sent");
+        read(&mut client).status
+    });
+    assert_eq!(told, [408, 414, 431, 400]);
+    let lines = logged.lines(4);
+    let lines = lines.iter().map(|l| serde_json::from_str(l).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    let statuses: Vec<&Value> = lines.iter().map(|line| &line["status"]).collect();
+    assert_eq!(statuses, told);
+    for line in &lines {
+        assert_eq!(line["call"], "head", "{line}");
+        assert_ne!(line["reason"], "", "{line}");
+        let client = line["client"].as_str().expect("an address");
+        assert!(client.starts_with("127.0.0.1:"), "{line}");
+    }
+    let metrics = ask(address, "GET", "/metrics", b"");
+    let text = String::from_utf8(metrics.body).expect("text");
+    for (reason, count) in [
+        ("slow", 1),
+        ("too_large", 2),
+        ("bad_input", 1),
+        ("exists", 0),
+    ] {
+        let line = format!("divisi_refusals_total{{reason=\"{reason}\"}} {count}\n");
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn text_stays_on_its_line() {
     let logged = Logged::new(AccessFormat::Text, None, None);
     let address = logged.server.addresses().http.expect("an address");
@@ -235,10 +289,9 @@ fn beyond_the_rate_lines_are_left_out_and_counted() {
 
 #[test]
 fn a_client_that_hangs_up_is_told_too() {
-    use std::io::Write;
     let logged = Logged::new(AccessFormat::Json, None, None);
     let address = logged.server.addresses().http.expect("an address");
-    let mut client = std::net::TcpStream::connect(address).expect("connects");
+    let mut client = TcpStream::connect(address).expect("connects");
     let never = crate::client::request("POST", "/v2/models/never/infer", &[], b"{\"inputs\":[]}");
     client.write_all(&never).expect("is sent");
     let metrics = || ask(address, "GET", "/metrics", b"").body;

@@ -178,5 +178,8 @@ fn connections_are_counted_as_long_as_they_are_open_and_refused_ones_by_their_re
     assert_eq!((refused[0].0, refused[0].1), (ErrorKind::TooMany, 1));
     drop(connections);
     wait_until("none is open", || server.activity().http == 0);
+    let metrics = String::from_utf8(ask(address, "GET", "/metrics", b"").body).expect("text");
+    let refused = "divisi_refusals_total{reason=\"too_many\"} 1\n";
+    assert!(metrics.contains(refused), "{metrics}");
     assert_eq!(server.activity().grpc, 0);
 }

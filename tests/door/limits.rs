@@ -131,8 +131,14 @@ fn a_client_that_sends_slowly_is_given_up_and_others_are_served() {
     body.write_all(begun.as_bytes()).expect("is sent");
     assert_eq!(ask(address, "GET", "/v2/health/live", b"").status, 200);
     assert_eq!(read(&mut body).status, 408);
-    // The end of the connection, without a word.
-    assert_eq!(head.read(&mut [0; 16]).unwrap_or(0), 0);
+    let late = read(&mut head);
+    assert_eq!(late.status, 408, "{late:?}");
+    assert!(late.error().contains("the head"), "{late:?}");
+    assert_eq!(
+        head.read(&mut [0; 16]).unwrap_or(0),
+        0,
+        "the connection ends"
+    );
     // Who has begun nothing may stay.
     idle.write_all(&request("GET", "/v2/health/live", &[], b""))
         .expect("is sent");

@@ -28,6 +28,7 @@ mod keys;
 mod large_bodies;
 mod limits;
 mod model_calls;
+mod no_batch;
 mod non_finite;
 mod pipelines;
 mod queueing;

@@ -1,10 +1,15 @@
 //! NaN and infinities: networks answer them as Triton's do, what Divisi combines does not.
 
+use std::num::NonZeroUsize;
+
+use divisi::tensor::DataType;
 use divisi_door::InferenceServer;
+use divisi_door::protocol::{WireTensor, classified};
 use serde_json::{Value, json};
 
-use crate::client::{Answer, ask_with};
+use crate::client::{Answer, ask, ask_with};
 use crate::repository::{Models, Served, chain, network};
+use crate::service::TestServer;
 
 /// A sample that is none of finite numbers.
 const SAMPLE: [f32; 4] = [f32::NAN, f32::INFINITY, 1.0, f32::NEG_INFINITY];
@@ -86,6 +91,85 @@ fn an_answer_in_json_has_them_in_the_words_that_triton_writes() {
     );
 }
 
+/// The answer to a request whose JSON is as it stands.
+fn answer_to(server: &InferenceServer, model: &str, body: &str) -> (u16, String) {
+    let address = server.addresses().http.expect("an address");
+    let path = format!("/v2/models/{model}/infer");
+    let answer = ask(address, "POST", &path, body.as_bytes());
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    (answer.status, text)
+}
+
+#[test]
+fn a_request_in_json_may_have_them_in_the_words_that_python_writes() {
+    let served = served(chain());
+    for tensor in [
+        r#""name":"x","shape":[1,4],"datatype":"FP32","data":[NaN, Infinity,1.0,-Infinity]"#,
+        r#""name":"x","shape":[1,4],"datatype":"FP32","data":[[NaN,Infinity, 1,-Infinity]]"#,
+        r#""data":[NaN,Infinity,1.0,-Infinity],"name":"x","shape":[1,4],"datatype":"FP32""#,
+    ] {
+        let body = format!(r#"{{"id":"NaN","inputs":[{{{tensor}}}]}}"#);
+        let (status, text) = answer_to(&served.server, "a", &body);
+        assert_eq!(status, 200, "{tensor}: {text}");
+        let expected = "\"data\":[NaN,-Infinity,1.0,-Infinity]";
+        assert!(text.contains(expected), "{tensor}: {text}");
+        assert!(text.contains("\"id\":\"NaN\""), "{text}");
+    }
+}
+
+#[test]
+fn every_type_of_floats_takes_the_words_and_strings_stay_as_they_are() {
+    let server = TestServer::start();
+    for data_type in ["FP16", "BF16", "FP32", "FP64"] {
+        let body = format!(
+            r#"{{"inputs":[
+                {{"name":"x","shape":[3],"datatype":"{data_type}","data":[-Infinity,NaN,Infinity]}},
+                {{"name":"y","shape":[2],"datatype":"BYTES","data":["NaN","\"-Infinity, \\"]}}]}}"#
+        );
+        let (status, text) = answer_to(&server.server, "echo", &body);
+        assert_eq!(status, 200, "{data_type}: {text}");
+        for data in [
+            r#"[-Infinity,NaN,Infinity]"#,
+            r#"["NaN","\"-Infinity, \\"]"#,
+        ] {
+            assert!(text.contains(data), "{data_type}: {text}");
+        }
+    }
+}
+
+#[test]
+fn the_words_are_values_of_floats_alone() {
+    let server = TestServer::start();
+    let x = |rest: &str| format!(r#"{{"inputs":[{{"name":"x",{rest}}}]}}"#);
+    let with = |field: &str| {
+        let x = r#"{"name":"x","shape":[1],"datatype":"FP32","data":[NaN]}"#;
+        format!(r#"{{{field},"inputs":[{x}]}}"#)
+    };
+    let elsewhere = "as values of tensors of floats alone";
+    for (body, words) in [
+        (
+            x(r#""shape":[2],"datatype":"INT32","data":[1,NaN]"#),
+            "tensor `x`: value 1 is NaN, which is no INT32",
+        ),
+        (
+            x(r#""shape":[2],"datatype":"BYTES","data":["NaN",-Infinity]"#),
+            "tensor `x`: value 1 is -Infinity, which is no BYTES",
+        ),
+        (
+            x(r#""shape":[Infinity],"datatype":"FP32","data":[1]"#),
+            "tensor `x`: `shape`: invalid type: Infinity, expected i64",
+        ),
+        (with(r#""id":NaN"#), elsewhere),
+        (with(r#""parameters":{"mine":-Infinity}"#), elsewhere),
+        (with(r#"NaN:1"#), elsewhere),
+        (with("\"id\":\"\u{7f}\""), "the request's JSON"),
+    ] {
+        let (status, text) = answer_to(&server.server, "echo", &body);
+        assert_eq!(status, 400, "{body}: {text}");
+        assert!(text.contains(words), "{body}: {text}");
+    }
+}
+
 #[test]
 fn the_classification_of_an_answer_with_them_is_told() {
     let served = served(chain());
@@ -94,6 +178,20 @@ fn the_classification_of_an_answer_with_them_is_told() {
     let answer = served.post("/v2/models/a/infer", &body);
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.json()["outputs"][0]["data"], json!(["inf:0"]));
+}
+
+#[test]
+fn classes_are_written_as_c_writes_numbers_and_without_names_that_are_empty() {
+    let values = [f32::NAN, 3.0, -f32::NAN, f32::NEG_INFINITY];
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let tensor = WireTensor::of_values(DataType::Fp32, vec![4], bytes.into());
+    let labels = ["w", "", "x", ""].map(str::to_owned);
+    let most = NonZeroUsize::new(4).expect("some");
+    let classes = classified("y", &tensor, most, false, Some(&labels)).expect("numbers");
+    let strings = classes.strings().map(String::from_utf8_lossy);
+    let mut strings: Vec<String> = strings.map(|class| class.into_owned()).collect();
+    strings.sort();
+    assert_eq!(strings, ["-inf:3", "-nan:2:x", "3.000000:1", "nan:0:w"]);
 }
 
 /// Members whose answers Divisi combines, in a repository.

@@ -5,9 +5,12 @@ use std::io::Write;
 use std::net::SocketAddr;
 
 use divisi_door::limits::ServerLimits;
+use divisi_door::proto::inference as proto;
+use prost::Message;
 use serde_json::{Value, json};
 
 use crate::client::ask;
+use crate::grpc;
 use crate::service::TestServer;
 use crate::wait::wait_until;
 
@@ -97,6 +100,31 @@ fn what_is_outside_of_a_region_is_refused() {
     let path = "/v2/systemsharedmemory/region/r/unregister";
     assert_eq!(post(address, path, &json!({})).0, 200);
     assert_eq!(infer(address, 0, 4).0, 404);
+}
+
+#[test]
+fn a_region_needs_a_name_that_is_not_taken() {
+    let server = TestServer::start();
+    let addresses = server.server.addresses();
+    let address = addresses.http.expect("an address");
+    let file = SharedFile::of(&[7; 8]);
+    let body = json!({"key": file.key(), "offset": 0, "byte_size": 8});
+    let path = "/v2/systemsharedmemory/region//register";
+    let (status, said) = post(address, path, &body);
+    assert_eq!(status, 400, "{said}");
+    assert!(said.contains("expected a name for the region"), "{said}");
+
+    assert_eq!(register(address, &file.key(), 8).0, 200);
+    let asked = proto::SystemSharedMemoryRegisterRequest {
+        name: "r".into(),
+        key: file.key(),
+        offset: 0,
+        byte_size: 8,
+    };
+    let path = format!("{}/SystemSharedMemoryRegister", grpc::INFERENCE);
+    let address = addresses.grpc.expect("an address");
+    let answer = grpc::ask(address, &path, &[asked.encode_to_vec()]);
+    assert_eq!(answer.status, "6", "ALREADY_EXISTS: {}", answer.words);
 }
 
 #[test]

@@ -128,6 +128,7 @@ impl ModelService for Growing {
         description.steps = vec![DescribedStep {
             name: "only".into(),
             model: Some(ModelId::new(&*description.name, "1")),
+            one_sample: false,
         }];
         Ok(Arc::new(description))
     }

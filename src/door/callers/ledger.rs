@@ -72,6 +72,11 @@ impl CallerLedger {
         self.refusals.add(now, kind);
     }
 
+    /// Returns how often each kind of refusal and failure was since the start.
+    pub fn refused(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
+        self.refusals.totals()
+    }
+
     /// Returns what was counted by `now`.
     pub fn seen(&mut self, now: Duration) -> CallersSeen {
         let (callers, others) = self.callers.listed(now, SHOWN);

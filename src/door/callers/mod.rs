@@ -23,7 +23,7 @@ use std::time::Instant;
 use divisi::lock::Leaf;
 
 use crate::error::ErrorKind;
-use crate::service::ModelDescription;
+use crate::service::{Gauge, ModelDescription};
 
 /// Counts the calls of a server, from all its threads.
 pub(crate) struct Callers {
@@ -54,7 +54,7 @@ impl Callers {
         }
     }
 
-    /// Counts something that was refused before it was a call of anybody, such as a connection.
+    /// Counts something that was refused before it was a call of anybody, such as a connection or a head.
     pub(crate) fn refuse(&self, kind: ErrorKind) {
         let now = self.began.elapsed();
         self.ledger.lock().refuse(now, kind);
@@ -64,6 +64,19 @@ impl Callers {
     pub(crate) fn seen(self: &Arc<Self>) -> CallersSeen {
         let now = self.began.elapsed();
         self.ledger.lock().seen(now)
+    }
+
+    /// Returns how often each kind of refusal and failure was, for `/metrics`.
+    pub(crate) fn gauges(&self) -> Vec<Gauge> {
+        let ledger = self.ledger.lock();
+        let gauges = ledger.refused().map(|(kind, total)| Gauge {
+            name: "divisi_refusals_total",
+            help: "Calls, heads and connections that were refused, and calls that failed, by reason",
+            counts: true,
+            labels: vec![("reason", kind.name().to_owned())],
+            value: total as f64,
+        });
+        gauges.collect()
     }
 
     /// Returns what was counted by now of each version of a model that was asked lately.

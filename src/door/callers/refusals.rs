@@ -22,6 +22,12 @@ impl RefusalCounts {
         moments.add(now);
     }
 
+    /// Returns how often each reason was since the start.
+    pub(super) fn totals(&self) -> impl Iterator<Item = (ErrorKind, u64)> {
+        let kinds = ErrorKind::ALL.into_iter();
+        kinds.map(|kind| (kind, self.0.get(&kind).map_or(0, |(total, _)| *total)))
+    }
+
     /// Returns the counts as of `now`, the most frequent of the window first.
     pub(super) fn listed(&mut self, now: Duration) -> Vec<RefusalSeries> {
         let kinds = ErrorKind::ALL.into_iter();

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::callers::{Callers, CountedCall};
+use crate::error::ServiceError;
 use crate::service::Gauge;
 
 use super::access::AccessLog;
@@ -43,6 +44,22 @@ impl CallRecorder {
         record.written(Arc::clone(self), protocol, call(), peer, trace)
     }
 
+    /// Counts and records what was refused before it was a call of anybody: a connection, or a head.
+    pub(crate) fn refuse(
+        self: &Arc<Self>,
+        (protocol, peer): (&'static str, SocketAddr),
+        what: &str,
+        status: u16,
+        error: &ServiceError,
+    ) {
+        self.callers.refuse(error.kind());
+        if self.access.is_some() {
+            let record = CallRecord::default();
+            let record = record.written(Arc::clone(self), protocol, what.into(), peer, None);
+            record.ends(status, || error.to_string());
+        }
+    }
+
     /// Takes the record of a call that is over.
     pub(super) fn finish(&self, call: FinishedCall) {
         let call = Arc::new(call);
@@ -54,12 +71,13 @@ impl CallRecorder {
         }
     }
 
-    /// Returns what was lost, for `/metrics`.
+    /// Returns what was refused and what was lost, for `/metrics`.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         let of_access = self.access.as_ref().map(AccessLog::gauges);
         let of_traces = self.traces.as_ref().map(TraceExporter::gauges);
         let all = of_access.into_iter().chain(of_traces);
-        all.flatten().collect()
+        let refused = self.callers.gauges().into_iter();
+        refused.chain(all.flatten()).collect()
     }
 
     /// Waits a little for what is on its way to the log.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use divisi::ensemble::{Ensemble, SharedMemory};
 use divisi::serving::{Refused, Request, SharedSamples};
-use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
+use divisi::tensor::{DataType, Signature, SignatureError, TensorSpec, TensorValue};
 
 use crate::error::ServiceError;
 use crate::protocol::{NamedTensor, WireTensor};
@@ -51,13 +51,14 @@ impl SampleRows {
 }
 
 /// Returns the samples of a request. Numbers that lie in the received buffer as samples do stay
-/// there.
+/// there. Where `single` is true, the first dimension is none that its client has sent.
 ///
 /// # Errors
 /// The tensors are not those of the signature.
 pub(super) fn sample_rows(
     signature: &Signature,
     inputs: &[NamedTensor],
+    single: bool,
 ) -> Result<SampleRows, ServiceError> {
     if let ([input], [spec]) = (inputs, &signature.inputs[..])
         && is_rows(spec, input)
@@ -75,12 +76,30 @@ pub(super) fn sample_rows(
         Ok((input.name.clone(), value))
     });
     let tensors = values.collect::<Result<Vec<_>, ServiceError>>()?;
-    let (rows, _) = signature.rows(&tensors).map_err(ServiceError::bad)?;
+    let rows = signature.rows(&tensors);
+    let (rows, _) = rows.map_err(|error| not_taken(error, single))?;
     let lengths = signature.lengths.as_ref();
     Ok(SampleRows {
         length: lengths.and_then(|l| l.of_row(&rows)).unwrap_or(0),
         values: RowValues::Made(rows),
     })
+}
+
+/// Returns the error of tensors that are not those of a signature, with the dimensions that were sent.
+fn not_taken(error: SignatureError, single: bool) -> ServiceError {
+    match error {
+        SignatureError::Dims {
+            name,
+            expected,
+            found,
+        } if single => {
+            let sent = found.get(1..).unwrap_or_default();
+            ServiceError::bad(format!(
+                "input `{name}`: expected {expected}, found {sent:?}"
+            ))
+        }
+        error => ServiceError::bad(error),
+    }
 }
 
 /// Returns the values of a tensor where they were received.

@@ -130,7 +130,7 @@ impl ServedModel {
             false => &asked.inputs,
         };
         self.check_batch(tensors)?;
-        let rows = sample_rows(&self.description.signature, tensors)?;
+        let rows = sample_rows(&self.description.signature, tensors, self.single)?;
         Ok((wanted, rows))
     }
 

@@ -13,28 +13,37 @@ use crate::service::{DescribedStep, InnerEnsemble};
 /// Returns the steps of an entry, with the entries that are their models alone.
 pub(super) fn described(catalogue: &Catalogue, entry: &CatalogueEntry) -> Vec<DescribedStep> {
     let (ensemble, columns) = (entry.ensemble(), entry.columns());
-    let model = |member: MemberIndex| {
+    let alone = |member: MemberIndex| {
         let column = columns.get(member.get())?;
         let mut entries = catalogue.entries().iter();
-        let alone = entries.find(|other| other.columns()[..] == [*column] && is_alone(other))?;
-        Some(ModelId::new(alone.name(), &*alone.version().to_string()))
+        entries.find(|other| other.columns()[..] == [*column] && is_alone(other))
     };
     if let Some(pipeline) = &ensemble.pipeline {
-        let steps = pipeline.steps().iter().map(|step| DescribedStep {
-            name: step.name.clone(),
-            model: match step.role {
-                StepRole::Model(member) => model(member),
+        let steps = pipeline.steps().iter().map(|step| {
+            let doer = match step.role {
+                StepRole::Model(member) => alone(member),
                 StepRole::Host(_) | StepRole::Gate(_) => None,
-            },
+            };
+            step_of(&step.name, doer)
         });
         return steps.collect();
     }
     let members = MemberIndex::enumerate(&ensemble.members);
-    let steps = members.map(|(index, member)| DescribedStep {
-        name: member.name.clone(),
-        model: model(index),
-    });
+    let steps = members.map(|(index, member)| step_of(&member.name, alone(index)));
     steps.collect()
+}
+
+/// Returns a step that an entry does, if one does it alone.
+fn step_of(name: &str, doer: Option<&CatalogueEntry>) -> DescribedStep {
+    DescribedStep {
+        name: name.to_owned(),
+        model: doer.map(model_id),
+        one_sample: doer.is_some_and(|doer| doer.interface().one_sample),
+    }
+}
+
+fn model_id(entry: &CatalogueEntry) -> ModelId {
+    ModelId::new(entry.name(), &*entry.version().to_string())
 }
 
 /// Whether an entry is one model and nothing else.
@@ -84,8 +93,9 @@ fn add_inner(
         let next = &entry.interface().composing;
         if !next.is_empty() && !own.is_empty() {
             all.push(InnerEnsemble {
-                model: ModelId::new(entry.name(), &*entry.version().to_string()),
+                model: model_id(entry),
                 steps: own.iter().map(|(number, _)| *number).collect(),
+                one_sample: entry.interface().one_sample,
             });
             add_inner(catalogue, next, &own, all);
         }

@@ -21,7 +21,9 @@ use crate::error::ErrorKind;
 use crate::gateway::Gateway;
 use crate::keys::KeyRole;
 use crate::limits::ServerLimits;
-use crate::net::{AcceptedConnection, Ending, StreamExecutor, TimedIo, secured};
+use crate::net::{
+    AcceptedConnection, CONNECTION, Ending, StreamExecutor, TimedIo, secured, too_many_connections,
+};
 use crate::tls::TlsProtocol;
 
 use super::answer::AnswerBody;
@@ -47,7 +49,9 @@ pub(crate) async fn serve(gateway: Arc<Gateway>, accepted: AcceptedConnection, e
         place,
     } = accepted;
     let Some(_place) = place else {
-        gateway.calls.callers.refuse(ErrorKind::TooMany);
+        let error = too_many_connections();
+        let status = error.kind().grpc().into();
+        (gateway.calls).refuse((GRPC, peer), CONNECTION, status, &error);
         return;
     };
     match &gateway.tls {

@@ -21,31 +21,38 @@ pub(super) fn read_raw(
             "a request without JSON: expected a model of one input, found one of {found}"
         )));
     };
-    let sizes: Vec<Option<usize>> = input.dims.iter().map(|dim| dim.size()).collect();
+    let sizes = input.dims.iter().map(|dim| dim.size());
+    let sizes: Vec<Option<usize>> = rows(described).into_iter().chain(sizes).collect();
     let bytes = input.data_type.size();
-    let sample = bytes.and_then(|size| sample_dims(&sizes, body.len(), size));
-    let Some(sample) = sample else {
+    let dims = bytes.and_then(|size| closed_dims(&sizes, body.len(), size));
+    let Some(dims) = dims else {
         let (name, data_type, found) = (&input.name, input.data_type, body.len());
         return Err(ServiceError::bad(format!(
             "input `{name}`: expected the bytes of one sample of {data_type}, found {found}"
         )));
     };
-    let batch = described.batch.filter(|_| !described.one_sample);
-    let rows = batch.map(|_| described.exactly.unwrap_or(1));
     let mut call = InferenceCall::new(model, String::new(), &CallParameters::default())?;
     call.binary = true;
     call.inputs.push(CallInput {
         name: input.name.clone(),
         data_type: input.data_type,
-        dims: rows.into_iter().chain(sample).collect(),
+        dims,
         source: InputSource::Here(body),
     });
     call.check(limits)?;
     Ok(call)
 }
 
-/// Returns the dimensions of a sample of so many bytes, of which one may be open.
-fn sample_dims(sizes: &[Option<usize>], bytes: usize, size: usize) -> Option<Vec<usize>> {
+/// Returns the first dimension of the one sample of a model, where its tensors have one more than their
+/// specifications: `None` within where it is open.
+fn rows(described: &ModelDescription) -> Option<Option<usize>> {
+    let is_open = described.one_sample && described.exactly.is_none();
+    let rows = described.exactly.or((!is_open).then_some(1));
+    described.batch.map(|_| rows)
+}
+
+/// Returns the dimensions of a tensor of so many bytes, of which one may be open.
+fn closed_dims(sizes: &[Option<usize>], bytes: usize, size: usize) -> Option<Vec<usize>> {
     let mut known = sizes.iter().flatten();
     let known = known.try_fold(size, |all, &size| all.checked_mul(size))?;
     let open = sizes.iter().filter(|size| size.is_none()).count();

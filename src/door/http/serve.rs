@@ -17,16 +17,21 @@ use crate::calls::HTTP;
 use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::AllowanceShare;
-use crate::net::{AcceptedConnection, Ending, Phase, TimedIo, secured};
+use crate::net::{
+    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, secured, too_many_connections,
+};
 use crate::tls::TlsProtocol;
 
-use super::answer::{answer, error_bytes, error_response};
+use super::answer::{answer, error_response};
 use super::body::ChunkedBody;
 use super::route::{allowed, route};
-use super::worded::WordedIo;
+use super::worded::{WordedIo, last_answer};
 
 /// The header that says whose trace a call is part of.
 const TRACE_PARENT: &str = "traceparent";
+
+/// The name of heads that are no request in records.
+const HEAD: &str = "head";
 
 /// The part of the protocol that is served at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +55,9 @@ pub(crate) async fn serve(
         place,
     } = accepted;
     if place.is_none() {
-        gateway.calls.callers.refuse(ErrorKind::TooMany);
+        let error = too_many_connections();
+        let status = error.kind().http();
+        (gateway.calls).refuse((HTTP, peer), CONNECTION, status, &error);
     }
     match (&gateway.tls, place) {
         (None, Some(place)) => serve_on(gateway, (stream, peer), place, scope, ending).await,
@@ -82,6 +89,10 @@ async fn serve_on(
         limits.header_time,
         limits.read_time,
     );
+    let calls = Arc::clone(&gateway.calls);
+    let io = WordedIo::new(io, move |status, error: &ServiceError| {
+        calls.refuse((HTTP, peer), HEAD, status, error);
+    });
     let service = service_fn(move |request| {
         let (gateway, phase) = (Arc::clone(&gateway), phase.clone());
         async move {
@@ -95,7 +106,7 @@ async fn serve_on(
     http.max_headers(limits.headers)
         .max_buf_size(limits.header_bytes)
         .header_read_timeout(None);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(WordedIo::new(io)), service));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
     // How a connection ended its client knows, or does not care.
     tokio::select! {
         _ = connection.as_mut() => return,
@@ -149,13 +160,8 @@ async fn respond(
 
 /// Tells a client that there are too many connections.
 async fn turn_away(mut stream: tokio::net::TcpStream) {
-    let error = ServiceError::new(ErrorKind::TooMany, "there are too many connections");
-    let body = error_bytes(&error);
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let text = [head.as_bytes(), &body].concat();
-    let _ = stream.write_all(&text).await;
+    let error = too_many_connections();
+    let _ = stream
+        .write_all(&last_answer(error.kind().http(), &error))
+        .await;
 }

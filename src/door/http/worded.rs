@@ -1,11 +1,12 @@
 //! Words for the errors that hyper tells by itself. A head that it cannot read it answers with a
-//! status alone; clients of the protocol expect JSON.
+//! status alone, one that does not come in time not at all; clients of the protocol expect JSON.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::error::{ErrorKind, ServiceError};
@@ -16,33 +17,40 @@ use super::answer::error_bytes;
 const MOST: usize = 256;
 
 /// A connection whose bare errors get words.
-pub(super) struct WordedIo<S> {
+pub(super) struct WordedIo<S, T> {
     inner: S,
+    /// Is told of each error, with its status.
+    told: T,
     /// An answer that is being written in place of one, and how long that one is.
     instead: Option<(Bytes, usize)>,
+    /// Whether something waits to be written.
+    is_full: bool,
 }
 
-impl<S> WordedIo<S> {
-    pub(super) fn new(inner: S) -> Self {
+impl<S, T> WordedIo<S, T> {
+    /// Gives words to the errors on a connection, and tells `told` of them.
+    pub(super) fn new(inner: S, told: T) -> Self {
         WordedIo {
             inner,
+            told,
             instead: None,
+            is_full: false,
         }
     }
 }
 
-/// Returns what is to be written in place of an answer, if it is a bare error.
-fn worded(answer: &[u8]) -> Option<Bytes> {
+/// Returns the status of an answer that is a bare error, and its words.
+fn bare_error(answer: &[u8]) -> Option<(u16, ServiceError)> {
     let text = std::str::from_utf8(answer.get(..answer.len().min(MOST + 1))?).ok()?;
-    let rest = text.strip_prefix("HTTP/1.1 4")?;
+    let rest = text.strip_prefix("HTTP/1.1 ")?;
     let is_bare = text.contains("\r\ncontent-length: 0\r\n") && text.ends_with("\r\n\r\n");
-    if !is_bare || text.len() > MOST {
+    let status = rest.get(..3)?.parse().ok()?;
+    if !is_bare || text.len() > MOST || !(400..500).contains(&status) {
         return None;
     }
-    let (line, _) = rest.split_once("\r\n")?;
-    let (kind, words) = match line.get(..2)? {
-        "14" => (ErrorKind::TooLarge, "the path is longer than the bound"),
-        "31" => (
+    let (kind, words) = match status {
+        414 => (ErrorKind::TooLarge, "the path is longer than the bound"),
+        431 => (
             ErrorKind::TooLarge,
             "the headers are more, or larger, than the bound",
         ),
@@ -51,16 +59,29 @@ fn worded(answer: &[u8]) -> Option<Bytes> {
             "the head of the request is no HTTP/1.1",
         ),
     };
-    let body = error_bytes(&ServiceError::new(kind, words));
-    let head = format!(
-        "HTTP/1.1 4{line}\r\ncontent-type: application/json\r\nconnection: close\r\n\
-         content-length: {}\r\n\r\n",
-        body.len()
-    );
-    Some([head.as_bytes(), &body].concat().into())
+    Some((status, ServiceError::new(kind, words)))
 }
 
-impl<S: AsyncWrite + Unpin> WordedIo<S> {
+/// Returns the answer that tells an error before the connection ends.
+pub(super) fn last_answer(status: u16, error: &ServiceError) -> Bytes {
+    let code = StatusCode::from_u16(status).ok();
+    let reason = code.and_then(|code| code.canonical_reason());
+    let body = error_bytes(error);
+    let head = format!(
+        "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n",
+        reason.unwrap_or_default(),
+        body.len()
+    );
+    [head.as_bytes(), &body].concat().into()
+}
+
+/// Whether a head did not come in time, by the error of [`TimedIo`](crate::net::TimedIo).
+fn is_late(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
+}
+
+impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError)> WordedIo<S, T> {
     /// Writes the answer that stands in place of another.
     fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let Some((answer, of)) = &mut self.instead else {
@@ -77,31 +98,58 @@ impl<S: AsyncWrite + Unpin> WordedIo<S> {
         self.instead = None;
         Poll::Ready(Ok(of))
     }
+
+    /// Tells a client that its head did not come in time, as far as the connection takes that at once.
+    fn tell_late(&mut self, context: &mut Context<'_>) {
+        let words = "the head of the request did not come in time";
+        let error = ServiceError::new(ErrorKind::Slow, words);
+        let status = error.kind().http();
+        (self.told)(status, &error);
+        // Within an answer that still lies here no other one can be told.
+        if !self.is_full {
+            let answer = last_answer(status, &error);
+            let _ = Pin::new(&mut self.inner).poll_write(context, &answer);
+            let _ = Pin::new(&mut self.inner).poll_flush(context);
+        }
+    }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for WordedIo<S> {
+impl<S, T> AsyncRead for WordedIo<S, T>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: Fn(u16, &ServiceError) + Unpin,
+{
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let read = ready!(Pin::new(&mut self.inner).poll_read(context, buffer));
+        if read.as_ref().is_err_and(is_late) {
+            self.tell_late(context);
+        }
+        Poll::Ready(read)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for WordedIo<S> {
+impl<S: AsyncWrite + Unpin, T: Fn(u16, &ServiceError) + Unpin> AsyncWrite for WordedIo<S, T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.instead.is_none() {
-            self.instead = worded(bytes).map(|answer| (answer, bytes.len()));
+        if self.instead.is_none()
+            && let Some((status, error)) = bare_error(bytes)
+        {
+            (self.told)(status, &error);
+            self.instead = Some((last_answer(status, &error), bytes.len()));
         }
-        match self.instead {
+        let written = match self.instead {
             Some(_) => self.poll_instead(context),
             None => Pin::new(&mut self.inner).poll_write(context, bytes),
-        }
+        };
+        self.is_full = written.is_pending();
+        written
     }
 
     fn poll_write_vectored(
@@ -113,7 +161,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WordedIo<S> {
         if let [part] = parts {
             return self.poll_write(context, part);
         }
-        Pin::new(&mut self.inner).poll_write_vectored(context, parts)
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, parts);
+        self.is_full = written.is_pending();
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -28,9 +28,23 @@ pub(crate) struct BatchStatistics {
 pub(super) struct BatchTally(Leaf<BTreeMap<usize, BatchStatistics>>);
 
 impl BatchTally {
-    /// Counts the batches whose first rows are those of runs, and returns how many they are: so each
-    /// batch is counted once, whoever shares it.
-    pub(super) fn count<'r>(&self, runs: impl Iterator<Item = &'r StepRun>) -> u64 {
+    /// Counts the batches of a request's runs, and returns how many they are. Where a request is one
+    /// sample for clients, its runs are a batch of one, as Triton counts what it cannot batch.
+    pub(super) fn count<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r StepRun>,
+        one_sample: bool,
+    ) -> u64 {
+        if !one_sample {
+            return self.count_begun(runs);
+        }
+        let last = runs.filter(|run| run.batch.is_some()).last();
+        last.inspect(|run| self.add(1, run)).map_or(0, |_| 1)
+    }
+
+    /// Counts the batches whose first rows are those of runs: so each batch is counted once, whoever
+    /// shares it.
+    fn count_begun<'r>(&self, runs: impl Iterator<Item = &'r StepRun>) -> u64 {
         let begun = runs.filter_map(|run| Some((run.batch.filter(|b| b.is_first)?.samples, run)));
         let mut count = 0;
         for (samples, run) in begun {

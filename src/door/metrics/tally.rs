@@ -120,30 +120,39 @@ impl ModelTally {
 
     /// Counts the runs for a request to another model, of which this one does a step: one request,
     /// with the times of the run that ended last.
-    fn ran<'r>(&self, last: &StepRun, all: impl Iterator<Item = &'r StepRun> + Clone) {
+    fn ran<'r>(
+        &self,
+        last: &StepRun,
+        all: impl Iterator<Item = &'r StepRun> + Clone,
+        one_sample: bool,
+    ) {
         let parts = [last.queued, last.input, last.computed, last.output];
         self.success.add(parts.iter().sum());
         let counters = [&self.queue, &self.input, &self.compute, &self.output];
         for (counter, part) in counters.into_iter().zip(parts) {
             counter.add(part);
         }
-        let rows: usize = all.clone().map(|run| run.rows).sum();
+        let rows = match one_sample {
+            true => 1,
+            false => all.clone().map(|run| run.rows).sum(),
+        };
         self.samples.fetch_add(rows as u64, Ordering::Relaxed);
-        let batches = self.batches.count(all);
+        let batches = self.batches.count(all, one_sample);
         self.executions.fetch_add(batches, Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
     /// Counts the runs for a request to an ensemble that this one is within: one request, with the time
     /// from its first step on.
-    fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone) {
+    fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone, one_sample: bool) {
         let times = InnerTimes::of(runs.clone());
         self.success.add(times.total());
         self.queue.add(times.queue);
         self.input.add(times.input);
         self.compute.add(times.compute);
         self.output.add(times.output);
-        self.samples.fetch_add(most_rows(runs), Ordering::Relaxed);
+        let rows = if one_sample { 1 } else { most_rows(runs) };
+        self.samples.fetch_add(rows, Ordering::Relaxed);
         self.executions.fetch_add(1, Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
@@ -270,7 +279,8 @@ impl Tallies {
         for inner in &model.inner {
             let own = runs.iter().filter(|run| inner.steps.contains(&run.step));
             if own.clone().next().is_some() {
-                self.of_other(&inner.model).ran_within(own);
+                let tally = self.of_other(&inner.model);
+                tally.ran_within(own, inner.one_sample);
             }
         }
         self.count_steps(model, runs).unwrap_or(1)
@@ -285,12 +295,14 @@ impl Tallies {
             let of_step = runs.iter().filter(|run| run.step.get() == number);
             match &step.model {
                 None => {
-                    tally.batches.count(of_step);
+                    tally.batches.count(of_step, model.one_sample);
                 }
-                Some(doer) if model.is(doer) => own = Some(tally.batches.count(of_step)),
+                Some(doer) if model.is(doer) => {
+                    own = Some(tally.batches.count(of_step, model.one_sample))
+                }
                 Some(doer) => {
                     if let Some(last) = of_step.clone().next_back() {
-                        self.of_other(doer).ran(last, of_step);
+                        self.of_other(doer).ran(last, of_step, step.one_sample);
                     }
                 }
             }

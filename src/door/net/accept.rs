@@ -10,6 +10,7 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::error::{ErrorKind, ServiceError};
 use crate::limits::{Allowance, AllowanceShare};
 
 /// Pause after the system had no room for a connection.
@@ -19,6 +20,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// megabytes of each client that does not read, and its next requests would be computed meanwhile.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 << 10;
+
+/// The name of connections in records.
+pub(crate) const CONNECTION: &str = "connection";
+
+/// Returns the error of a connection that there is no place for.
+pub(crate) fn too_many_connections() -> ServiceError {
+    ServiceError::new(ErrorKind::TooMany, "there are too many connections")
+}
 
 /// A connection that was taken.
 pub(crate) struct AcceptedConnection {

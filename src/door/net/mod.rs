@@ -5,7 +5,7 @@ mod io;
 mod secured;
 mod unread;
 
-pub(crate) use accept::{AcceptedConnection, Ending, accept};
+pub(crate) use accept::{AcceptedConnection, CONNECTION, Ending, accept, too_many_connections};
 pub(crate) use io::{Phase, TimeLimit, TimedIo};
 pub(crate) use secured::secured;
 pub(crate) use unread::{StreamExecutor, UnreadAnswer};

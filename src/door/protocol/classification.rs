@@ -68,11 +68,15 @@ fn largest(row: &[f64], count: usize) -> impl Iterator<Item = usize> {
 
 fn written(value: f64, tensor: &WireTensor, at: usize, labels: Option<&[String]>) -> String {
     let is_whole = tensor.data_type().is_integer() || tensor.data_type() == DataType::Bool;
-    let number = match is_whole {
-        true => format!("{value:.0}"),
-        false => format!("{value:.6}"),
+    let number = match (is_whole, value.is_nan()) {
+        (true, _) => format!("{value:.0}"),
+        (false, false) => format!("{value:.6}"),
+        // As C writes it, and so Triton.
+        (false, true) if value.is_sign_negative() => "-nan".to_owned(),
+        (false, true) => "nan".to_owned(),
     };
-    match labels.and_then(|labels| labels.get(at)) {
+    let label = labels.and_then(|labels| labels.get(at));
+    match label.filter(|label| !label.is_empty()) {
         Some(label) => format!("{number}:{at}:{label}"),
         None => format!("{number}:{at}"),
     }

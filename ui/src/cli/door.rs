@@ -228,6 +228,7 @@ fn reason(kind: ErrorKind) -> &'static str {
         ErrorKind::Slow => "slow client",
         ErrorKind::Cancelled => "client hung up",
         ErrorKind::Conflict => "conflict",
+        ErrorKind::Exists => "there already",
         ErrorKind::Unauthenticated => "key missing or unknown",
         ErrorKind::Forbidden => "key does not allow it",
         ErrorKind::Internal => "failed here",

@@ -11,6 +11,7 @@ use crate::limits::ServerLimits;
 use crate::protocol::elements::{ElementFault, ElementSink};
 
 use super::lists::ListLengths;
+use super::words::value_of;
 
 /// All that the reading of a request needs to know, and what it finds on its way.
 pub(super) struct JsonReading<'l> {
@@ -20,6 +21,10 @@ pub(super) struct JsonReading<'l> {
     pub types: Vec<DataType>,
     /// Whether the data of an input came before its type.
     pub untyped: Cell<bool>,
+    /// The words for NaN and infinities that stand in the text as strings.
+    words: usize,
+    /// Those of them that tensors took.
+    taken: Cell<usize>,
     /// The reason why it is refused, where that is not JSON's.
     refusal: RefCell<Option<ServiceError>>,
 }
@@ -31,8 +36,28 @@ impl<'l> JsonReading<'l> {
             limits,
             types,
             untyped: Cell::new(false),
+            words: 0,
+            taken: Cell::new(0),
             refusal: RefCell::new(None),
         }
+    }
+
+    /// The same of a text in which so many words stand as strings.
+    pub(super) fn with_words(self, words: usize) -> Self {
+        JsonReading { words, ..self }
+    }
+
+    /// Returns the word, and its value, that a string stands for.
+    fn word(&self, string: &str) -> Option<(&'static str, f64)> {
+        match self.words {
+            0 => None,
+            _ => value_of(string).inspect(|_| self.taken.set(self.taken.get() + 1)),
+        }
+    }
+
+    /// Returns whether all words are values of tensors; a reading that passed over some cannot tell.
+    pub(super) fn took_all_words(&self) -> bool {
+        self.untyped.get() || self.taken.get() == self.words
     }
 
     /// Notes why the request is refused; returns the error that ends the reading.
@@ -123,6 +148,15 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         self.lists.value(self.depth);
         let put = self.sink.string(value.as_bytes());
         put.map_err(|fault| self.fault(fault, &"a string"))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, value: &'de str) -> Result<(), E> {
+        let Some((word, value)) = self.reading.word(value) else {
+            return self.visit_str(value);
+        };
+        self.lists.value(self.depth);
+        let put = self.sink.float(value);
+        put.map_err(|fault| self.fault(fault, &word))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<(), A::Error> {

@@ -7,6 +7,7 @@ mod lists;
 mod parameters;
 mod request;
 mod response;
+mod words;
 
 pub use request::read_call;
 pub use response::{JsonReply, write_reply};

@@ -6,7 +6,7 @@ use divisi::tensor::DataType;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::limits::ServerLimits;
 use crate::protocol::call::{CallInput, CallOutput, InferenceCall};
 use crate::protocol::model_id::ModelId;
@@ -16,6 +16,7 @@ use crate::protocol::rope::ByteRope;
 use super::data::JsonReading;
 use super::fields::SeenFields;
 use super::input::{JsonData, JsonTensor, TensorsSeed};
+use super::words::{MarkedJson, unmarked};
 
 /// Reads a request whose JSON is `head` and whose inputs as binary data are `tail`, one after
 /// another.
@@ -43,25 +44,44 @@ pub fn read_call(
     Ok(call)
 }
 
-/// Reads the JSON; again where the data of an input came before its type.
+/// Reads the JSON; again where it has words for NaN and infinities, which only text is searched for that
+/// cannot be read.
 fn read(head: &[u8], limits: &ServerLimits) -> Result<JsonCall, ServiceError> {
-    let reading = JsonReading::new(limits, Vec::new());
-    let (call, untyped) = read_once(head, reading)?;
+    let error = match read_typed(head, limits, 0) {
+        Err(error) if error.kind() == ErrorKind::BadInput => error,
+        read => return read,
+    };
+    match MarkedJson::of(head) {
+        Some(marked) => read_typed(&marked.text, limits, marked.words),
+        None => Err(error),
+    }
+}
+
+/// Reads JSON in which so many words stand as strings; again where the data of an input came before its
+/// type.
+fn read_typed(head: &[u8], limits: &ServerLimits, words: usize) -> Result<JsonCall, ServiceError> {
+    let reading = |types| JsonReading::new(limits, types).with_words(words);
+    let (call, untyped) = read_once(head, reading(Vec::new()))?;
     if !untyped {
         return Ok(call);
     }
     let inputs = call.inputs.as_deref().unwrap_or_default();
     let types = inputs.iter().map(data_type);
     let types = types.collect::<Result<_, _>>()?;
-    Ok(read_once(head, JsonReading::new(limits, types))?.0)
+    Ok(read_once(head, reading(types))?.0)
 }
 
 fn read_once(head: &[u8], reading: JsonReading<'_>) -> Result<(JsonCall, bool), ServiceError> {
     let mut json = serde_json::Deserializer::from_slice(head);
     let read = CallSeed(&reading).deserialize(&mut json);
     match read.and_then(|call| json.end().map(|()| call)) {
-        Ok(call) => Ok((call, reading.untyped.get())),
+        Ok(call) if reading.took_all_words() => Ok((call, reading.untyped.get())),
+        Ok(_) => Err(ServiceError::bad(
+            "the request's JSON: expected `NaN`, `Infinity` and `-Infinity` as values of tensors of \
+             floats alone",
+        )),
         Err(error) => {
+            let error = unmarked(&error.to_string());
             let malformed = || ServiceError::bad(format!("the request's JSON: {error}"));
             Err(reading.into_refusal().unwrap_or_else(malformed))
         }
