@@ -155,7 +155,7 @@ fn what_a_manifest_does_not_say_is_listed() {
     assert_eq!(converted.written, ["m/pipeline.toml"]);
     let expected = [
         "m: version 1: a manifest has one version",
-        "m: max_batch_size 2: requests may have more rows",
+        "m: max_batch_size 2: clients are told a larger one",
         "m: runtime",
         "m: response_cache: a manifest has no such key",
         "m: instance_group",

@@ -36,7 +36,7 @@ pub struct ModelConfig {
     pub backend: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
-    /// The most rows of a request; 0 where tensors have no dimension of a batch, `None` where the
+    /// The most rows of a batch; 0 where tensors have no dimension of a batch, `None` where the
     /// model's file decides.
     pub max_batch_size: Option<usize>,
     /// The inputs; none where the model's file decides.

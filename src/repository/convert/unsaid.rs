@@ -17,7 +17,7 @@ pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
         ModelRows::UpTo(most) => {
             out.unsaid(
                 &model.name,
-                format!("max_batch_size {most}: requests may have more rows"),
+                format!("max_batch_size {most}: clients are told a larger one"),
             );
         }
         ModelRows::Absent | ModelRows::Exactly(_) => {
