@@ -24,6 +24,12 @@ pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
             out.unsaid(&model.name, "the number of rows: requests may have any");
         }
     }
+    let batching = model.config.batching.as_ref();
+    if batching.is_some_and(|batching| !batching.preferred.is_empty()) {
+        let why =
+            "dynamic_batching.preferred_batch_size: its sizes may run; none of them is preferred";
+        out.unsaid(&model.name, why);
+    }
     for field in &model.config.unused {
         out.unsaid(&model.name, field);
     }
