@@ -12,6 +12,7 @@ mod entry;
 mod error;
 mod mix;
 mod policies;
+mod succession;
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use crate::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
 use crate::catalogue::Catalogue;
 use crate::device::{Device, DeviceIndex, Devices, Ledger, MemberIndex};
-use crate::ensemble::{BatchSize, Ensemble};
+use crate::ensemble::BatchSize;
 use crate::search::{complete, worst_fit};
 use crate::serving::EngineOptions;
 
@@ -97,11 +97,13 @@ fn placed(
     devices: &Devices,
     footprints: &Footprints,
 ) -> Result<Matrix, DeploymentError> {
-    let (old, new) = (running.catalogue.models(), catalogue.models());
+    let new = catalogue.models();
     let matrix = running.engine.matrix();
     let frame = Frame::of(new, devices);
+    let predecessors = catalogue.predecessors(&running.catalogue);
     let kept: Vec<(Cell, BatchSize)> = MemberIndex::all(new.members.len())
-        .filter_map(|member| Some((member, predecessor(old, new, member)?)))
+        .zip(predecessors)
+        .filter_map(|(member, before)| Some((member, before?)))
         .flat_map(|(member, before)| {
             let column = matrix.column(before);
             column.filter_map(move |(device, size)| Some((Cell { device, member }, size?)))
@@ -149,16 +151,6 @@ fn footprints(
 ) -> Result<Footprints, DeploymentError> {
     let pools = PoolSize::of_entries(catalogue, options.pool)?;
     Ok(Footprints::of(catalogue.models(), devices).with_pools(&pools))
-}
-
-/// Returns the member whose places `member` takes: that with its network, else that of its name.
-fn predecessor(old: &Ensemble, new: &Ensemble, member: MemberIndex) -> Option<MemberIndex> {
-    let wanted = &new.members[member];
-    let find = |is_it: &dyn Fn(&crate::ensemble::Member) -> bool| {
-        let mut members = MemberIndex::enumerate(&old.members);
-        members.find(|(_, m)| is_it(m)).map(|(index, _)| index)
-    };
-    find(&|m| m.has_network_of(wanted)).or_else(|| find(&|m| m.name == wanted.name))
 }
 
 /// Returns the bookings of both engines together, which are there for a moment. Weights that both hold

@@ -43,25 +43,26 @@ pub struct MemoryChange {
 }
 
 impl CataloguePreview {
-    /// Compares the models and columns of two catalogues by name.
+    /// Compares the models and columns of two catalogues.
     pub(super) fn between(
         (old, old_matrix): (&Catalogue, &Matrix),
         (new, new_matrix): (&Catalogue, &Matrix),
     ) -> Self {
+        let predecessors = new.predecessors(old);
         let (before, after) = (old_matrix.frame(), new_matrix.frame());
-        let stays = |name: &&String| before.members.contains(name);
+        let went = MemberIndex::enumerate(&before.members)
+            .filter(|(column, _)| !predecessors.contains(&Some(*column)));
+        let columns = || MemberIndex::enumerate(&after.members).zip(&predecessors);
+        let came = columns().filter(|(_, before)| before.is_none());
+        let moved = columns().filter(|((column, _), before)| {
+            before.is_some_and(|b| places(old_matrix, b) != places(new_matrix, *column))
+        });
         CataloguePreview {
             came: beyond(new, old),
             went: beyond(old, new),
-            columns_came: not_in(&after.members, &before.members),
-            columns_went: not_in(&before.members, &after.members),
-            moved: after
-                .members
-                .iter()
-                .filter(stays)
-                .filter(|name| places(old_matrix, name) != places(new_matrix, name))
-                .cloned()
-                .collect(),
+            columns_came: came.map(|((_, name), _)| name.clone()).collect(),
+            columns_went: went.map(|(_, name)| name.clone()).collect(),
+            moved: moved.map(|((_, name), _)| name.clone()).collect(),
             ..CataloguePreview::default()
         }
     }
@@ -80,18 +81,10 @@ fn beyond(of: &Catalogue, other: &Catalogue) -> Vec<String> {
         .collect()
 }
 
-fn not_in(names: &[String], others: &[String]) -> Vec<String> {
-    let beyond = names.iter().filter(|name| !others.contains(name));
-    beyond.cloned().collect()
-}
-
 /// Returns the places and batch sizes of a column.
-fn places(matrix: &Matrix, name: &str) -> Vec<(String, usize)> {
+fn places(matrix: &Matrix, column: MemberIndex) -> Vec<(String, usize)> {
     let frame = matrix.frame();
-    let Some(at) = frame.members.iter().position(|known| known == name) else {
-        return Vec::new();
-    };
-    let column = matrix.column(MemberIndex::new(at));
+    let column = matrix.column(column);
     let placed = column.filter_map(|(device, size)| Some((device, size?)));
     placed
         .map(|(device, size)| {

@@ -165,19 +165,23 @@ impl ModelsRead {
     }
 
     /// Keeps why models that were served before, and are the same ones still, are not as their files
-    /// say.
+    /// say, and why others could not be loaded and are not served.
     pub(super) fn keep_failures(
         &mut self,
         failures: &BTreeMap<String, String>,
         again: ReadAgain<'_>,
         before: &[NewEntry],
     ) {
-        let same = |name: &String| {
+        let stays = |name: &String| {
             let mut entries = self.entries.iter().filter(|entry| entry.name == *name);
-            entries.any(|entry| is_among(entry, before))
+            let served = before.iter().any(|entry| entry.name == *name);
+            match entries.next() {
+                None => !served,
+                Some(first) => is_among(first, before) || entries.any(|e| is_among(e, before)),
+            }
         };
         let kept = failures.iter().filter(|(name, _)| {
-            !again.names(name) && !self.failures.contains_key(*name) && same(name)
+            !again.names(name) && !self.failures.contains_key(*name) && stays(name)
         });
         let kept: Vec<(String, String)> = kept.map(|(n, why)| (n.clone(), why.clone())).collect();
         self.failures.extend(kept);

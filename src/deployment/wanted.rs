@@ -36,6 +36,21 @@ impl ModelsAskedFor {
             setup: Some(Box::new(past.setup.clone())),
         }
     }
+
+    /// Asks for what is served: of a model that cannot be loaded nothing else is kept than the reason.
+    fn refused(wanted: &WantedNames, serving: Vec<NewEntry>, name: &str, reason: &str) -> Self {
+        let mut failures = wanted.failures.clone();
+        failures.insert(name.to_owned(), reason.to_owned());
+        ModelsAskedFor {
+            names: wanted.names.clone(),
+            read: ModelsRead {
+                entries: serving,
+                failures,
+                ..ModelsRead::default()
+            },
+            setup: None,
+        }
+    }
 }
 
 /// Returns the entries that a generation serves.
@@ -52,14 +67,11 @@ fn check_users(
     name: &str,
     read: &ModelsRead,
 ) -> Result<(), DeploymentError> {
-    if read.failures.contains_key(name) {
-        // It says itself why it cannot be.
-        return Ok(());
-    }
     let lost = status::versions_lost(&running.catalogue, name, &read.entries);
     let is_broken = |user: &String| {
-        // What could not be read before is served as it was: by this load it loses its parts alone.
-        !wanted.failures.contains_key(user)
+        // What could not be read before, for the same reason, is served as it was: by this load it loses
+        // its parts alone.
+        wanted.failures.get(user) != read.failures.get(user)
             || status::is_part_of_any(&lost, &running.catalogue, user)
     };
     let users = status::users_of(&running.catalogue, name).into_iter();
@@ -140,6 +152,9 @@ impl Deployment {
             },
         )?;
         if let CatalogueChange::Load(name) = change {
+            if let Some(reason) = read.failures.get(name) {
+                return Ok(ModelsAskedFor::refused(wanted, serving, name, reason));
+            }
             check_users(wanted, running, name, &read)?;
         }
         Ok(ModelsAskedFor {
@@ -166,7 +181,8 @@ impl Deployment {
         dependents: bool,
     ) -> Result<BTreeSet<String>, DeploymentError> {
         self.source()?;
-        if !wanted.names.contains(name) && running.catalogue.find(name, None).is_none() {
+        let is_served = || running.catalogue.find(name, None).is_some();
+        if !wanted.names.contains(name) && !wanted.failures.contains_key(name) && !is_served() {
             return Err(DeploymentError::Unknown(name.to_owned()));
         }
         let users = status::users_of(&running.catalogue, name);
@@ -189,8 +205,12 @@ impl Deployment {
         asked: ModelsToRead<'_>,
     ) -> Result<ModelsRead, DeploymentError> {
         let serving = asked.served;
-        let mut read = self.source()?.read(asked);
-        read.keep_failures(&wanted.failures, asked.again, serving);
+        let source = self.source()?;
+        let mut read = source.read(asked);
+        let there = source.names();
+        let mut failures = wanted.failures.clone();
+        failures.retain(|name, _| there.contains(name));
+        read.keep_failures(&failures, asked.again, serving);
         let cold = wanted.cold.among(&read.entries);
         warmup::refuse(&mut read, cold);
         read.keep_served(asked.names, serving);

@@ -12,14 +12,14 @@ pub enum ModelRows {
     Absent,
     /// It is always so many.
     Exactly(usize),
-    /// It is one of so many at most.
+    /// It is any number: they run in batches of so many at most.
     UpTo(usize),
     /// It is any number.
     Open,
 }
 
 impl ModelRows {
-    /// Whether a request may have so many rows.
+    /// Whether a batch may have so many rows.
     pub fn takes(self, rows: usize) -> bool {
         match self {
             ModelRows::Absent => rows == 1,
@@ -29,7 +29,7 @@ impl ModelRows {
         }
     }
 
-    /// Returns the most rows of a request, or `None` if the model sets no bound.
+    /// Returns the most rows of a batch, or `None` if the model sets no bound.
     pub fn most(self) -> Option<usize> {
         match self {
             ModelRows::Absent => Some(1),
@@ -39,13 +39,13 @@ impl ModelRows {
     }
 }
 
-/// `batch up to 8`.
+/// `batches up to 8`.
 impl fmt::Display for ModelRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ModelRows::Absent => f.write_str("no batch"),
             ModelRows::Exactly(size) => write!(f, "batch of {size}"),
-            ModelRows::UpTo(most) => write!(f, "batch up to {most}"),
+            ModelRows::UpTo(most) => write!(f, "batches up to {most}"),
             ModelRows::Open => f.write_str("batch of any size"),
         }
     }

@@ -1,10 +1,11 @@
 //! A model as its folder describes it, before anything is loaded.
 
-use crate::config::{ModelConfig, VersionPolicy};
+use crate::config::{ModelConfig, NamedRunner, VersionPolicy};
 use crate::error::LoadFault;
 use crate::folder::CONFIG;
 use crate::folder::ModelFolder;
 use crate::order::CircleUser;
+use crate::text_format::shown;
 
 /// A model's folder with its configuration and versions.
 pub(crate) struct DescribedModel<'r> {
@@ -116,27 +117,37 @@ fn is_there(found: Result<bool, LoadFault>) -> bool {
     }
 }
 
-/// Checks that the platform is that of an ensemble where there are steps, and only there.
+/// Checks that platform and backend are those of an ensemble where there are steps, and only there.
 fn check_kind(
     folder: &ModelFolder<'_>,
     config: &ModelConfig,
     kind: DescribedKind,
 ) -> Result<(), LoadFault> {
-    let is_ensemble = config.runner() == Some("ensemble");
-    let (line, field) = (config.lines.backend, config.lines.backend_field);
-    let why = match (kind, is_ensemble, config.runner()) {
-        (DescribedKind::Network, true, _) => {
-            "ensemble_scheduling: expected the steps of the ensemble, found none".to_owned()
+    let (ensemble, other): (Vec<_>, Vec<_>) = config.runners().partition(|r| r.name == "ensemble");
+    let ensemble = ensemble.first().map(|runner| runner.line);
+    let (line, why) = match (kind, ensemble, other.first()) {
+        (DescribedKind::Network, Some(line), None) => {
+            let why = "ensemble_scheduling: expected the steps of the ensemble, found none";
+            (line, why.to_owned())
         }
-        (DescribedKind::Ensemble, false, Some(other)) => {
-            format!("{field}: expected `ensemble`, since there are steps, found `{other}`")
+        (DescribedKind::Network, Some(_), Some(other)) => (other.line, not_ensemble(other, "")),
+        (DescribedKind::Ensemble, _, Some(other)) => {
+            (other.line, not_ensemble(other, ", since there are steps"))
         }
-        (DescribedKind::Ensemble, ..) if config.inputs.is_empty() || config.outputs.is_empty() => {
-            "expected the inputs and outputs of the ensemble, found none".to_owned()
+        (DescribedKind::Ensemble, line, None)
+            if config.inputs.is_empty() || config.outputs.is_empty() =>
+        {
+            let why = "expected the inputs and outputs of the ensemble, found none";
+            (line.unwrap_or(1), why.to_owned())
         }
         _ => return Ok(()),
     };
     Err(folder.wrong(line, why))
+}
+
+fn not_ensemble(runner: &NamedRunner<'_>, since: &str) -> String {
+    let (field, found) = (runner.field, shown(runner.name));
+    format!("{field}: expected `ensemble`{since}, found `{found}`")
 }
 
 /// Returns the versions that are served.

@@ -28,44 +28,17 @@ pub(crate) struct KnownVersions {
 pub(crate) type FolderStamp = Vec<(PathBuf, Option<SystemTime>, u64)>;
 
 impl KnownVersions {
-    /// Reads a model otherwise from now on, or again as its files say. Returns what was known before,
-    /// or `None` if that is no change.
-    pub(crate) fn override_by(&mut self, name: &str, by: Option<OverriddenModel>) -> Option<Self> {
+    /// Reads a model otherwise from now on, or again as its files say.
+    pub(crate) fn override_by(&mut self, name: &str, by: Option<OverriddenModel>) {
         if by.is_none() && !self.overrides.contains_key(name) {
-            return None;
+            return;
         }
-        let before = self.clone();
         // Its files are looked at again, although they may be the same.
         self.stamps.remove(name);
         match by {
             Some(by) => self.overrides.insert(name.to_owned(), Arc::new(by)),
             None => self.overrides.remove(name),
         };
-        Some(before)
-    }
-
-    /// Brings back how a model was known `before`, and those that use it.
-    pub(crate) fn take_back(&mut self, name: &str, before: Self) {
-        let named = [name.to_owned()];
-        let mut theirs = with_users(&named, &self.models);
-        theirs.append(&mut with_users(&named, &before.models));
-        let is_theirs = |name: &String| theirs.contains(name);
-        self.models.retain(|model| !is_theirs(&model.name));
-        self.entries.retain(|(model, _)| !is_theirs(&model.name));
-        self.stamps.retain(|name, _| !is_theirs(name));
-        self.overrides.remove(name);
-        let models = before.models.into_iter();
-        self.models
-            .extend(models.filter(|model| is_theirs(&model.name)));
-        let entries = before.entries.into_iter();
-        self.entries
-            .extend(entries.filter(|(model, _)| is_theirs(&model.name)));
-        let stamps = before.stamps.into_iter();
-        self.stamps
-            .extend(stamps.filter(|(name, _)| is_theirs(name)));
-        let overrides = before.overrides.into_iter();
-        self.overrides
-            .extend(overrides.filter(|(of, _)| of == name));
     }
 
     /// Takes what was loaded. Models that could not be loaded stay as they were, and so do those that
@@ -127,9 +100,9 @@ impl KnownVersions {
         notices.extend(all.filter(|notice| self.told.insert(notice.clone())));
     }
 
-    /// Forgets models that are gone, and those that use them, as if they had never been loaded.
-    pub(crate) fn forget(&mut self, gone: &[String]) {
-        let theirs = with_users(gone, &self.models);
+    /// Forgets models and those that use them, as if they had never been loaded.
+    pub(crate) fn forget(&mut self, names: &[String]) {
+        let theirs = with_users(names, &self.models);
         let stays = |name: &String| !theirs.contains(name);
         self.models.retain(|model| stays(&model.name));
         self.entries.retain(|(model, _)| stays(&model.name));

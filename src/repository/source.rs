@@ -94,13 +94,12 @@ impl ModelSource for RepositorySource {
         by: Option<&ModelOverride>,
     ) -> Result<TakeBack<'_>, String> {
         let by = by.map(|by| OverriddenModel::new(name, by)).transpose()?;
-        let before = Arc::make_mut(&mut *self.known.write()).override_by(name, by);
-        let name = name.to_owned();
-        Ok(Box::new(move || {
-            if let Some(before) = before {
-                Arc::make_mut(&mut *self.known.write()).take_back(&name, before);
-            }
-        }))
+        let mut known = self.known.write();
+        let before = Arc::clone(&known);
+        Arc::make_mut(&mut *known).override_by(name, by);
+        drop(known);
+        // What was read meanwhile is not served, so nobody knows it.
+        Ok(Box::new(move || *self.known.write() = before))
     }
 
     fn read(&self, wanted: ModelsToRead<'_>) -> ModelsRead {
@@ -110,8 +109,10 @@ impl ModelSource for RepositorySource {
         let after = after.unwrap_or_else(|| Arc::clone(&self.known.read()));
         let mut known = KnownVersions::clone(&after);
         known.forget(&gone(&known, &all, wanted.served));
-        let is_read = |name: &&String| again.names(name) || !known.is_known(name);
-        let there = names.iter().filter(|name| all.contains(name));
+        let is_served = |name: &str| wanted.served.iter().any(|entry| entry.name == name);
+        let is_read = |name: &&String| again.names(name) || !is_served(name);
+        let asked = known.needed_by(names);
+        let there = asked.iter().filter(|name| all.contains(name));
         let there: Vec<&String> = there.filter(is_read).collect();
         let stamps = there.iter().map(|name| ((*name).clone(), self.stamp(name)));
         let stamps: BTreeMap<String, FolderStamp> = stamps.collect();
@@ -133,10 +134,14 @@ impl ModelSource for RepositorySource {
                 }
             },
         }
+        let failed = read.failures.keys().filter(|name| !is_served(name));
+        let failed: Vec<String> = failed.cloned().collect();
         // What became of models that nobody wants any more matters to nobody.
         let needed = known.needed_by(names);
         read.failures
             .retain(|name, _| needed.contains(name) || !known.is_known(name));
+        // Else others would be made of what these were once.
+        known.forget(&failed);
         read.entries = known.entries_of(names);
         note_gone(names, &all, &mut read);
         read.state = Some(ReadState::new(Arc::new(known)));

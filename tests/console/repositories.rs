@@ -49,7 +49,7 @@ fn a_repository_is_checked_before_it_is_served() {
     let text = String::from_utf8(output.stdout).expect("text");
     for expected in [
         "1 model · 1 failure",
-        "good   1        network  batch up to 8  x FP32 [3]  y FP32 [1]",
+        "good   1        network  batches up to 8  x FP32 [3]  y FP32 [1]",
         "read and not honoured\ngood:1: optimization.cuda.graphs",
         "not loaded\nbad: bad/config.pbtxt:1: unknown field `nmae`",
     ] {

@@ -5,10 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use divisi::deployment::{CatalogueChange, Handover};
+use divisi::catalogue::NewEntry;
+use divisi::deployment::{
+    CatalogueChange, Deployment, DeploymentStart, Handover, ModelSource, ModelsRead, ModelsToRead,
+};
+use divisi::device::{Devices, Host};
+use divisi::serving::EngineOptions;
+use divisi_door::InferenceServer;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::limits::ServerLimits;
 
 use crate::client::ask;
-use crate::handover::{OneModel, infer, serve, version};
+use crate::handover::{OneModel, infer, network, serve, version};
+use crate::service::options;
 use crate::wait::wait_until;
 
 /// Returns the sum of a counter over its labels.
@@ -64,4 +73,67 @@ fn counters_of_a_model_that_was_away_begin_anew() {
     deployment.load("a").expect("it is loaded");
     infer(address);
     assert_eq!(samples(), 1);
+}
+
+/// Two models, each of a member called `m`.
+struct TwoModels([NewEntry; 2]);
+
+impl ModelSource for TwoModels {
+    fn names(&self) -> Vec<String> {
+        vec!["a".into(), "b".into()]
+    }
+
+    fn read(&self, asked: ModelsToRead<'_>) -> ModelsRead {
+        let all = self.0.iter();
+        let asked = all.filter(|entry| asked.names.contains(&entry.name));
+        ModelsRead {
+            entries: asked.cloned().collect(),
+            ..ModelsRead::default()
+        }
+    }
+}
+
+#[test]
+fn counters_follow_their_member_whatever_it_is_called() {
+    let named = |name: &str| NewEntry {
+        name: name.into(),
+        ..network("m", 1, 3)
+    };
+    let source = Arc::new(TwoModels([named("a"), named("b")]));
+    let host = Host {
+        cores: vec![0],
+        memory_bytes: 4 << 30,
+    };
+    let start = DeploymentStart {
+        name: "two".into(),
+        devices: Devices::default_of(&host),
+        options: EngineOptions::default(),
+        matrix: None,
+    };
+    let names = source.names().into_iter().collect();
+    let read = source.read(ModelsToRead::first(&names));
+    let deployment = Deployment::start(Some(source), read, start);
+    let deployment = Arc::new(deployment.expect("starts"));
+    let service = Arc::new(EnsembleService::of_deployment(Arc::clone(&deployment)));
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(service, &options).expect("starts");
+    let address = server.addresses().http.expect("an address");
+    let samples = |member: &str| {
+        let metrics = ask(address, "GET", "/metrics", b"").body;
+        let metrics = String::from_utf8(metrics).expect("text");
+        let series = format!("divisi_batch_samples_total{{member=\"{member}\",");
+        let mut lines = metrics.lines().filter(|line| line.starts_with(&series));
+        lines.find_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+    };
+    for model in ["a", "a", "a", "b"] {
+        let body = br#"{"inputs": [{"name": "input", "datatype": "FP32", "shape": [1, 4],
+            "data": [1, 2, 3, 4]}]}"#;
+        let path = format!("/v2/models/{model}/infer");
+        assert_eq!(ask(address, "POST", &path, body).status, 200);
+    }
+    assert_eq!((samples("m"), samples("b/m")), (Some(3.0), Some(1.0)));
+    deployment.unload("a", false).expect("it is unloaded");
+    assert_eq!((samples("m"), samples("b/m")), (Some(1.0), None));
+    deployment.load("a").expect("it is loaded");
+    assert_eq!((samples("m"), samples("b/m")), (Some(0.0), Some(1.0)));
 }

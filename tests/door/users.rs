@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use divisi::deployment::ModelSource;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::repository::{ENSEMBLE, Models, Served, chain, network};
 
@@ -122,6 +122,58 @@ fn a_model_is_not_loaded_with_which_an_ensemble_that_uses_it_cannot_be_served() 
     assert_eq!(loaded.status, 200, "{loaded:?}");
     assert_eq!(most("a"), 8);
     assert!(serves(&served));
+}
+
+#[test]
+fn a_refused_load_leaves_the_guard_of_ensembles_and_no_reasons_beside_its_own() {
+    let served = chain().serve(false);
+    let load = |config: Value| served.load("a", &json!({"config": config.to_string()}));
+    for _ in 0..2 {
+        assert_eq!(load(json!({"name": "other"})).status, 400);
+        assert!(served.reason("a").contains("expected `a`"));
+        assert_eq!(served.reason("e"), "");
+        let refused = load(json!({"max_batch_size": 2}));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(
+            refused.error().contains("`e`, which uses it"),
+            "{refused:?}"
+        );
+        assert!(serves(&served));
+        assert_eq!(served.load("a", &json!({})).status, 200);
+        assert_eq!((served.reason("a"), served.reason("e")), Default::default());
+    }
+}
+
+#[test]
+fn an_ensemble_that_was_refused_is_part_of_no_other_until_it_can_be_loaded() {
+    let outer = ENSEMBLE
+        .replacen("\"a\"", "\"e\"", 1)
+        .replacen("key: \"x\"", "key: \"in\"", 1)
+        .replacen("key: \"y\"", "key: \"out\"", 1);
+    let served = chain().file("outer/config.pbtxt", outer).serve(false);
+    for model in ["outer", "e"] {
+        assert_eq!(served.unload(model, false).status, 200);
+    }
+    let config = json!({"max_batch_size": 2}).to_string();
+    assert_eq!(served.load("a", &json!({"config": config})).status, 200);
+    for model in ["e", "outer", "e"] {
+        let refused = served.load(model, &json!({}));
+        assert_eq!(refused.status, 400, "{model}: {refused:?}");
+        let (text, why) = (refused.error(), "e/config.pbtxt:3: max_batch_size: ");
+        assert!(text.contains(why) && text.contains("at most 2"), "{text}");
+        assert_ne!(served.infer("e", "in", 1).status, 200, "{model}");
+        assert!(served.reason("e").contains(why), "{model}");
+    }
+    // What was refused does not come by itself.
+    assert_eq!(served.load("a", &json!({})).status, 200);
+    assert_ne!(served.infer("e", "in", 1).status, 200);
+    assert!(served.reason("e").contains("at most 2"));
+    assert_eq!(served.load("outer", &json!({})).status, 200);
+    assert!(serves(&served));
+    assert_eq!(
+        (served.reason("e"), served.reason("outer")),
+        Default::default()
+    );
 }
 
 /// Versions 1 and 2 of `a`, and `e`, which uses version 1.

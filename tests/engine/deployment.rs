@@ -12,8 +12,8 @@ use divisi::catalogue::{
 };
 use divisi::codes::{Code, Coded};
 use divisi::deployment::{
-    Deployment, DeploymentError, DeploymentStart, LoadState, ModelOverride, ModelSource,
-    ModelsRead, ModelsToRead,
+    CatalogueChange, Deployment, DeploymentError, DeploymentStart, Handover, LoadState,
+    ModelOverride, ModelSource, ModelsRead, ModelsToRead,
 };
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Ensemble, Files};
@@ -151,6 +151,57 @@ fn entries_that_hold_a_member_share_its_column() {
     assert_eq!(columns.collect::<Vec<_>>(), [vec![0], vec![0, 1], vec![2]]);
     // Two members may have one name; columns may not.
     assert_eq!(catalogue.models().member_names(), ["a", "b", "c/a"]);
+}
+
+#[test]
+fn a_column_goes_on_from_that_of_its_member_whatever_it_is_called() {
+    let of = |name: &str, version: u64| entry(name, version, &network("m", 3));
+    let (a, b) = (of("a", 1), of("b", 1));
+    let catalogue = |entries: &[&NewEntry]| {
+        let entries = entries.iter().map(|entry| (*entry).clone());
+        Catalogue::new("all", entries.collect()).expect("a catalogue")
+    };
+    let both = catalogue(&[&a, &b]);
+    assert_eq!(both.models().member_names(), ["m", "b/m"]);
+    for (entries, names, expected) in [
+        (&[&b][..], &["m"][..], &[Some(1)][..]),
+        (&[&b, &a], &["m", "a/m"], &[Some(1), Some(0)]),
+        (&[&a, &of("b", 2)], &["m", "b/m"], &[Some(0), Some(1)]),
+        (
+            &[&of("b", 2), &b, &of("c", 1)],
+            &["m", "b/m", "c/m"],
+            &[None, Some(1), None],
+        ),
+    ] {
+        let next = catalogue(entries);
+        assert_eq!(next.models().member_names(), names);
+        let found = next.predecessors(&both).into_iter();
+        let found: Vec<Option<usize>> = found.map(|column| Some(column?.get())).collect();
+        assert_eq!(found, expected, "{names:?}");
+    }
+}
+
+#[test]
+fn a_model_that_goes_and_comes_takes_no_column_of_another_one() {
+    let shelf = Arc::new(Shelf::default());
+    for (name, answers) in [("a", 3), ("b", 5)] {
+        shelf.put(name, Ok(vec![entry(name, 1, &network("m", answers))]));
+    }
+    let deployment = start(&shelf, &["a", "b"]).expect("starts");
+    let unload = CatalogueChange::Unload {
+        name: "a".into(),
+        dependents: false,
+    };
+    let load = CatalogueChange::Load("a".into());
+    for (change, came, went) in [(unload, &[][..], &["m"][..]), (load, &["m"], &[])] {
+        let plan = deployment.plan(change).expect("it fits");
+        let preview = plan.preview();
+        assert_eq!(preview.columns_came, came);
+        assert_eq!(preview.columns_went, went);
+        assert!(preview.moved.is_empty(), "{:?}", preview.moved);
+        deployment.apply(plan, Handover::Beside).expect("applies");
+        assert_eq!(ask(&deployment, "b"), Some(5));
+    }
 }
 
 #[test]

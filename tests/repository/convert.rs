@@ -144,6 +144,7 @@ fn what_a_manifest_does_not_say_is_listed() {
             "m",
             "max_batch_size: 2\nversion_policy { all { } } runtime: \"r\"\n\
              response_cache { enable: true }\n\
+             dynamic_batching { preferred_batch_size: [ 1, 2 ] }\n\
              instance_group { count: 2 kind: KIND_CPU }\n\
              model_warmup { name: \"w\" batch_size: 2 inputs { key: \"x\" value {\n\
              data_type: TYPE_FP32 dims: 3 zero_data: true } } }",
@@ -155,7 +156,8 @@ fn what_a_manifest_does_not_say_is_listed() {
     assert_eq!(converted.written, ["m/pipeline.toml"]);
     let expected = [
         "m: version 1: a manifest has one version",
-        "m: max_batch_size 2: requests may have more rows",
+        "m: max_batch_size 2: clients are told a larger one",
+        "m: dynamic_batching.preferred_batch_size: its sizes may run; none of them is preferred",
         "m: runtime",
         "m: response_cache: a manifest has no such key",
         "m: instance_group",
@@ -182,6 +184,23 @@ fn a_reshaped_chain_that_manifests_cannot_say_is_left_out() {
         assert!(converted.written.is_empty(), "{:?}", converted.written);
         assert!(!out.path().join("a").exists());
     }
+}
+
+#[test]
+fn a_model_without_a_batch_that_no_manifest_says_is_left_out_at_its_configuration() {
+    let written = Written::new();
+    written.network("a", "affine.onnx").config(
+        "a",
+        "max_batch_size: 0\n\
+         input { name: \"x\" data_type: TYPE_FP32 dims: [ 2, 4 ] }\n\
+         output { name: \"y\" data_type: TYPE_FP32 dims: [ 2, 4 ] }",
+    );
+    let out = Written::new();
+    let converted = to_manifests(&written.open(), out.path(), NetworkFiles::Named);
+    let expected = "a: a/config.pbtxt:2: as a manifest it cannot be read: steps: step `a`, input `x`: \
+                    expected FP32 [4], but `x` is FP32 [2, 4]";
+    assert_eq!(converted.expect("converted").left_out, [expected]);
+    assert!(!out.path().join("a").exists());
 }
 
 #[test]

@@ -344,6 +344,10 @@ fn a_platform_and_its_steps_belong_together() {
             "platform: expected `ensemble`, since there are steps, found `onnxruntime_onnx`",
         ),
         (
+            format!("{}\nbackend: \"python\"", ensemble(CHAIN)),
+            "backend: expected `ensemble`, since there are steps, found `python`",
+        ),
+        (
             "ensemble_scheduling { step { model_name: \"a\" } }".to_owned(),
             "expected the inputs and outputs of the ensemble, found none",
         ),

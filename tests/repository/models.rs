@@ -413,6 +413,24 @@ fn backends_that_do_not_run_here_say_the_way_out() {
         ("platform: \"tensorflow_savedmodel\"", "tf2onnx"),
         ("backend: \"dali\"", "pipeline.toml"),
         (
+            "platform: \"onnxruntime_onnx\"\nbackend: \"python\"",
+            "m/config.pbtxt:2: backend: expected onnxruntime, divisi (safetensors) or ensemble, \
+             found `python`; export its network to model.onnx",
+        ),
+        (
+            "backend: \"onnxruntime\"\nplatform: \"pytorch_libtorch\"",
+            "m/config.pbtxt:2: platform: expected onnxruntime, divisi (safetensors) or ensemble, \
+             found `pytorch_libtorch`; export the model with torch.onnx.export",
+        ),
+        (
+            "platform: \"onnxruntime_onnx\"\nbackend: \"divisi\"",
+            "m/config.pbtxt:2: backend: expected that of platform `onnxruntime_onnx`, found `divisi`",
+        ),
+        (
+            "platform: \"ensemble\"\nbackend: \"onnxruntime\"",
+            "m/config.pbtxt:2: backend: expected `ensemble`, found `onnxruntime`",
+        ),
+        (
             "backend: \"mine\"",
             "found `mine`; export the model to model.onnx",
         ),

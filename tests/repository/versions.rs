@@ -53,11 +53,21 @@ fn the_version_policy_says_which_versions_are_served() {
 
 #[test]
 fn a_policy_that_selects_no_version_is_refused() {
-    let written = three();
-    written.config("m", "version_policy { specific { versions: 7 } }");
-    let expected = "m/config.pbtxt:1: version_policy: expected some of the versions that there \
-                    are, 1, 2, 10, found 7";
-    assert_eq!(written.failure("m"), expected);
+    for (policy, expected) in [
+        (
+            "version_policy { specific { versions: 7 } }",
+            "m/config.pbtxt:1: version_policy: expected some of the versions that there are, 1, 2, 10, \
+             found 7",
+        ),
+        (
+            "version_policy {\nlatest { num_versions: 0 } }",
+            "m/config.pbtxt:2: version_policy.latest.num_versions: expected a number above 0, found 0",
+        ),
+    ] {
+        let written = three();
+        written.config("m", policy);
+        assert_eq!(written.failure("m"), expected);
+    }
 }
 
 #[test]

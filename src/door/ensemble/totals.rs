@@ -1,11 +1,12 @@
 //! Counters of engines that follow one another, added up.
 //!
-//! A counter goes on from one engine to the next where both have it. One that an engine does not have
-//! begins anew with the next that does.
+//! A counter goes on from one engine to the next where both have it, whatever its member is called there.
+//! One that an engine does not have begins anew with the next that does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use divisi::catalogue::Catalogue;
 use divisi::deployment::{Generation, HandoverObserver};
 use divisi::lock::Leaf;
 
@@ -21,29 +22,61 @@ fn series(gauge: &Gauge) -> Series {
 }
 
 /// The counters of engines that ended, as the last of them left them.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Totals(HashMap<Series, f64>);
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    counters: HashMap<Series, f64>,
+    /// The models of that engine, by which its members are named.
+    catalogue: Option<Arc<Catalogue>>,
+}
 
 impl Totals {
     /// Adds to the counters of an engine what those before it counted.
-    fn go_on(&self, figures: &mut [Gauge]) {
+    fn go_on(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
+        let names = self.names_before(catalogue);
         for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
-            gauge.value += self.0.get(&series(gauge)).unwrap_or(&0.0);
+            gauge.value += self.counted(gauge, &names).unwrap_or(0.0);
         }
     }
 
     /// Gives the counters of the last of these engines its own share, and that of those before it.
-    fn have(&self, figures: &mut [Gauge]) {
+    fn have(&self, catalogue: &Catalogue, figures: &mut [Gauge]) {
+        let names = self.names_before(catalogue);
         for gauge in figures.iter_mut().filter(|gauge| gauge.counts) {
-            gauge.value = *self.0.get(&series(gauge)).unwrap_or(&gauge.value);
+            gauge.value = self.counted(gauge, &names).unwrap_or(gauge.value);
         }
     }
 
     /// Returns the counters once an engine has ended with these figures.
-    fn after(&self, mut figures: Vec<Gauge>) -> Totals {
-        self.go_on(&mut figures);
+    fn after(&self, catalogue: &Arc<Catalogue>, mut figures: Vec<Gauge>) -> Totals {
+        self.go_on(catalogue, &mut figures);
         let counters = figures.iter().filter(|gauge| gauge.counts);
-        Totals(counters.map(|one| (series(one), one.value)).collect())
+        Totals {
+            counters: counters.map(|one| (series(one), one.value)).collect(),
+            catalogue: Some(Arc::clone(catalogue)),
+        }
+    }
+
+    /// Returns what was counted of the member and the labels of a counter.
+    fn counted(&self, gauge: &Gauge, names: &HashMap<String, String>) -> Option<f64> {
+        let mut series = series(gauge);
+        for (_, name) in series.1.iter_mut().filter(|(label, _)| *label == "member") {
+            *name = names.get(name)?.clone();
+        }
+        self.counters.get(&series).copied()
+    }
+
+    /// Returns the names that the members of a catalogue had, by those that they have: with other
+    /// models beside it a member may have another one.
+    fn names_before(&self, catalogue: &Catalogue) -> HashMap<String, String> {
+        let Some(before) = &self.catalogue else {
+            return HashMap::new();
+        };
+        let names = before.models().member_names();
+        let now = catalogue.models().member_names().into_iter();
+        let pairs = now.zip(catalogue.predecessors(before));
+        let pairs =
+            pairs.filter_map(|(now, column)| Some((now, names.get(column?.get())?.clone())));
+        pairs.collect()
     }
 }
 
@@ -68,17 +101,21 @@ impl TotalsOfEngines {
             let before = self.0.lock().clone();
             let running = running();
             let ending = before.ending.filter(|one| one.number != running.number);
-            let last = ending.map(|one| gauges::of(&one.engine));
+            let last = ending.map(|one| (gauges::of(&one.engine), one));
             let mut figures = gauges::of(&running.engine);
             if self.0.lock().ended != before.ended {
                 // One ended meanwhile, and may have been counted before its end.
                 continue;
             }
+            let (totals, catalogue) = (before.totals, &running.catalogue);
             match (before.ended == Some(running.number), last) {
                 // No engine runs now.
-                (true, _) => before.totals.have(&mut figures),
-                (false, Some(last)) => before.totals.after(last).go_on(&mut figures),
-                (false, None) => before.totals.go_on(&mut figures),
+                (true, _) => totals.have(catalogue, &mut figures),
+                (false, Some((last, of))) => {
+                    let totals = totals.after(&of.catalogue, last);
+                    totals.go_on(catalogue, &mut figures);
+                }
+                (false, None) => totals.go_on(catalogue, &mut figures),
             }
             return figures;
         }
@@ -93,7 +130,7 @@ impl HandoverObserver for TotalsOfEngines {
     fn ended(&self, generation: &Generation) {
         let figures = gauges::of(&generation.engine);
         let mut before = self.0.lock();
-        before.totals = before.totals.after(figures);
+        before.totals = before.totals.after(&generation.catalogue, figures);
         before.ended = Some(generation.number);
         before.ending = None;
     }

@@ -36,7 +36,7 @@ pub struct ModelConfig {
     pub backend: Option<String>,
     /// The versions that are served.
     pub versions: VersionPolicy,
-    /// The most rows of a request; 0 where tensors have no dimension of a batch, `None` where the
+    /// The most rows of a batch; 0 where tensors have no dimension of a batch, `None` where the
     /// model's file decides.
     pub max_batch_size: Option<usize>,
     /// The inputs; none where the model's file decides.
@@ -69,9 +69,17 @@ impl ModelConfig {
         self.max_batch_size.unwrap_or(0) == 0 && !self.inputs.is_empty()
     }
 
-    /// Returns who runs the model: the platform, or else the backend, if it names one.
-    pub(crate) fn runner(&self) -> Option<&str> {
-        self.platform.as_deref().or(self.backend.as_deref())
+    /// Returns who runs the model, as the platform and the backend say it.
+    pub(crate) fn runners(&self) -> impl Iterator<Item = NamedRunner<'_>> {
+        let (platform, backend) = (self.lines.platform, self.lines.backend);
+        let fields = [
+            ("platform", platform, &self.platform),
+            ("backend", backend, &self.backend),
+        ];
+        fields.into_iter().filter_map(|(field, line, name)| {
+            let name = name.as_deref()?;
+            Some(NamedRunner { field, line, name })
+        })
     }
 
     /// Returns the value of a parameter, or `None` if it has none of that name.
@@ -82,6 +90,14 @@ impl ModelConfig {
     }
 }
 
+/// A platform or backend that a configuration names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedRunner<'c> {
+    pub(crate) field: &'static str,
+    pub(crate) line: usize,
+    pub(crate) name: &'c str,
+}
+
 /// The lines of fields of a configuration; that of one that is not there is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldLines {
@@ -89,10 +105,8 @@ pub(crate) struct FieldLines {
     pub(crate) max_batch_size: usize,
     pub(crate) version_policy: usize,
     pub(crate) model_file: usize,
-    /// That of the platform, or else of the backend.
+    pub(crate) platform: usize,
     pub(crate) backend: usize,
-    /// The field that names the platform or backend.
-    pub(crate) backend_field: &'static str,
     /// Those of the requests that are asked first.
     pub(crate) warmup: Vec<usize>,
     /// Those of the parameters that there are, by name.
@@ -106,8 +120,8 @@ impl Default for FieldLines {
             max_batch_size: 1,
             version_policy: 1,
             model_file: 1,
+            platform: 1,
             backend: 1,
-            backend_field: "backend",
             warmup: Vec::new(),
             parameters: BTreeMap::new(),
         }

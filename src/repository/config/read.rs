@@ -60,7 +60,8 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     let mut lines = FieldLines::default();
     let name = fields.text("name");
     lines.name = name.as_ref().map_or(lines.name, |name| name.line);
-    let (platform, backend) = runners(&mut fields, &mut lines);
+    let platform = runner(&mut fields, "platform", &mut lines.platform);
+    let backend = runner(&mut fields, "backend", &mut lines.backend);
     let max_batch_size = max_batch_size(&mut fields, &mut lines)?;
     let mut tensors = |name: &str| -> Result<Vec<TensorConfig>, TextFault> {
         let tables = fields.messages(name).into_iter();
@@ -96,15 +97,11 @@ fn read(mut fields: ConfigFields) -> Result<ModelConfig, TextFault> {
     })
 }
 
-/// Takes the platform and the backend.
-fn runners(fields: &mut ConfigFields, lines: &mut FieldLines) -> (Option<String>, Option<String>) {
-    // The platform decides where both are there.
-    let [backend, platform] = ["backend", "platform"].map(|field| {
-        let text = fields.text(field).filter(|text| !text.value.is_empty())?;
-        (lines.backend, lines.backend_field) = (text.line, field);
-        Some(text.value)
-    });
-    (platform, backend)
+/// Takes the platform or the backend, and notes its line.
+fn runner(fields: &mut ConfigFields, field: &str, line: &mut usize) -> Option<String> {
+    let text = fields.text(field).filter(|text| !text.value.is_empty())?;
+    *line = text.line;
+    Some(text.value)
 }
 
 fn model_file(fields: &mut ConfigFields, lines: &mut FieldLines) -> Option<String> {
@@ -191,10 +188,7 @@ fn versions(
         return Ok(VersionPolicy::All);
     }
     if let Some(mut latest) = latest {
-        let count = latest.whole("num_versions").map_or(1, |n| n.value);
-        return Ok(VersionPolicy::Latest(
-            u32::try_from(count).unwrap_or(1).max(1),
-        ));
+        return latest_versions(&mut latest);
     }
     let Some(mut specific) = specific else {
         return Ok(VersionPolicy::default());
@@ -209,6 +203,19 @@ fn versions(
     };
     let versions = written.iter().map(version).collect::<Result<_, _>>()?;
     Ok(VersionPolicy::Specific(versions))
+}
+
+fn latest_versions(latest: &mut ConfigFields) -> Result<VersionPolicy, TextFault> {
+    let Some(written) = latest.whole("num_versions") else {
+        return Ok(VersionPolicy::Latest(1));
+    };
+    match u32::try_from(written.value) {
+        Ok(count) if count > 0 => Ok(VersionPolicy::Latest(count)),
+        _ => {
+            let why = format!("expected a number above 0, found {}", written.value);
+            Err(latest.wrong(written.line, "num_versions", &why))
+        }
+    }
 }
 
 fn batching(

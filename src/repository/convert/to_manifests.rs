@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use divisi::ensemble::{Ensemble, Files, Member};
+use divisi::ensemble::{Ensemble, EnsembleError, Files, Member};
 use divisi::onnx::OnnxModel;
 use divisi::pipeline::WorkSpec;
 use divisi::tensor::{Dimension, TensorSpec};
 
+use crate::folder::CONFIG;
 use crate::loaded::{LoadReport, LoadedModel, ModelOrigin, PipelinePart};
 use crate::model::{NetworkSource, WrittenNetwork};
 use crate::repository::{Repository, WantedModels};
@@ -131,11 +132,24 @@ fn convert(
     // What was written is what is meant, or is not left there.
     if let Err(error) = Ensemble::read(&Files::at(&out.join(&name))) {
         out.remove_folder(&model.name)?;
-        out.left_out(&model.name, error.to_string());
+        out.left_out(&model.name, unread(model, error));
         return Ok(false);
     }
     unsaid(model, out);
     Ok(true)
+}
+
+/// Returns why the manifest of a model does not stay, at the configuration that it was made of.
+fn unread(model: &LoadedModel, error: EnsembleError) -> String {
+    let why = match error {
+        EnsembleError::File { reason, .. } => reason,
+        EnsembleError::Place { message, .. } => message,
+    };
+    let at = match model.config.inputs.first() {
+        Some(input) => format!("{}/{CONFIG}:{}: ", model.name, input.line),
+        None => String::new(),
+    };
+    format!("{at}as a manifest it cannot be read: {why}")
 }
 
 /// Returns why steps cannot be said whose tensors have other dimensions than their networks': manifests

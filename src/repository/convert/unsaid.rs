@@ -17,12 +17,18 @@ pub(super) fn unsaid(model: &LoadedModel, out: &mut OutFolder) {
         ModelRows::UpTo(most) => {
             out.unsaid(
                 &model.name,
-                format!("max_batch_size {most}: requests may have more rows"),
+                format!("max_batch_size {most}: clients are told a larger one"),
             );
         }
         ModelRows::Absent | ModelRows::Exactly(_) => {
             out.unsaid(&model.name, "the number of rows: requests may have any");
         }
+    }
+    let batching = model.config.batching.as_ref();
+    if batching.is_some_and(|batching| !batching.preferred.is_empty()) {
+        let why =
+            "dynamic_batching.preferred_batch_size: its sizes may run; none of them is preferred";
+        out.unsaid(&model.name, why);
     }
     for field in &model.config.unused {
         out.unsaid(&model.name, field);

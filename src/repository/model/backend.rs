@@ -1,6 +1,6 @@
 //! Who runs a model: by its platform or backend, or by the file that there is.
 
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, NamedRunner};
 use crate::error::LoadFault;
 use crate::folder::{CONFIG, ModelFolder};
 use crate::text_format::shown;
@@ -20,6 +20,15 @@ impl ModelFormat {
         match self {
             ModelFormat::Onnx => "model.onnx",
             ModelFormat::Safetensors => "model.safetensors",
+        }
+    }
+
+    /// Returns the format of the platform or backend called `name`, or `None` if it is not served.
+    fn of_runner(name: &str) -> Option<Self> {
+        match name {
+            "onnxruntime_onnx" | "onnxruntime" | "onnx" => Some(ModelFormat::Onnx),
+            "divisi" | "safetensors" => Some(ModelFormat::Safetensors),
+            _ => None,
         }
     }
 
@@ -83,12 +92,7 @@ pub(crate) fn file_of(
     config: &ModelConfig,
     version: u64,
 ) -> Result<(ModelFormat, String), LoadFault> {
-    let format = match config.runner() {
-        None => None,
-        Some("onnxruntime_onnx" | "onnxruntime" | "onnx") => Some(ModelFormat::Onnx),
-        Some("divisi" | "safetensors") => Some(ModelFormat::Safetensors),
-        Some(other) => return Err(foreign_backend(folder, config, other)),
-    };
+    let format = written(folder, config)?;
     let named = config.model_file.as_deref();
     let guessed = named.and_then(ModelFormat::of_file);
     let format = match format.or(guessed) {
@@ -104,6 +108,28 @@ pub(crate) fn file_of(
         true => Ok((format, format!("{file}/{}", format.usual_file()))),
         false => Ok((format, file)),
     }
+}
+
+/// Returns the format that platform and backend say, or `None` if there is neither.
+///
+/// # Errors
+/// One of them is not served, or they contradict each other.
+fn written(
+    folder: &ModelFolder<'_>,
+    config: &ModelConfig,
+) -> Result<Option<ModelFormat>, LoadFault> {
+    let mut known: Option<(ModelFormat, &str)> = None;
+    for runner in config.runners() {
+        let format = ModelFormat::of_runner(runner.name);
+        let format = format.ok_or_else(|| foreign_backend(folder, runner))?;
+        if let Some((_, platform)) = known.filter(|(known, _)| *known != format) {
+            let (field, found) = (runner.field, shown(runner.name));
+            let why = format!("{field}: expected that of platform `{platform}`, found `{found}`");
+            return Err(folder.wrong(runner.line, why));
+        }
+        known = Some((format, runner.name));
+    }
+    Ok(known.map(|(format, _)| format))
 }
 
 /// Returns the error of a version's file, at the line that names it.
@@ -149,16 +175,16 @@ fn guess(folder: &ModelFolder<'_>, version: u64) -> Result<ModelFormat, LoadFaul
 const FILES: &str = "model.onnx or model.safetensors";
 
 /// Returns the error of a platform or backend that is not served.
-fn foreign_backend(folder: &ModelFolder<'_>, config: &ModelConfig, found: &str) -> LoadFault {
-    let (file, line) = (folder.shown(CONFIG), config.lines.backend);
-    let field = config.lines.backend_field;
+fn foreign_backend(folder: &ModelFolder<'_>, runner: NamedRunner<'_>) -> LoadFault {
+    let NamedRunner { field, line, name } = runner;
+    let file = folder.shown(CONFIG);
     LoadFault::Unsupported {
         what: format!(
             "{file}:{line}: {field}: expected onnxruntime, divisi (safetensors) or ensemble, \
              found `{}`",
-            shown(found)
+            shown(name)
         ),
-        instead: way_out(found).to_owned(),
+        instead: way_out(name).to_owned(),
     }
 }
 

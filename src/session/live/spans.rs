@@ -1,7 +1,6 @@
 //! The spans of one engine after another: numbers of batches and requests go on, and columns are those of
 //! the engine that runs.
 
-use crate::catalogue::Catalogue;
 use crate::deployment::Generation;
 use crate::device::MemberIndex;
 use crate::session::Session;
@@ -60,10 +59,12 @@ impl SpansOfEngines {
     ) {
         let mut left = Vec::new();
         self.lost = self.take(session, &mut left);
+        let predecessors = next.catalogue.predecessors(&before.catalogue);
         let moved = left.into_iter().filter_map(|span| {
-            let member = same_column(&before.catalogue, &next.catalogue, span.member)?;
+            let mut columns = predecessors.iter();
+            let at = columns.position(|before| *before == Some(span.member))?;
             Some(Span {
-                member,
+                member: MemberIndex::new(at),
                 // Steps are numbered by the models of their engine.
                 of_step: None,
                 ..span
@@ -77,12 +78,4 @@ impl SpansOfEngines {
 fn number(span: &mut Span, apart: u64) {
     span.batch = span.batch.map(|batch| batch.saturating_add(apart));
     span.request = span.request.saturating_add(apart);
-}
-
-/// Returns the column of the same name.
-fn same_column(old: &Catalogue, new: &Catalogue, member: MemberIndex) -> Option<MemberIndex> {
-    let (old, new) = (old.models().member_names(), new.models().member_names());
-    let name = old.get(member.get())?;
-    let at = new.iter().position(|known| known == name)?;
-    Some(MemberIndex::new(at))
 }

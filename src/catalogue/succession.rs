@@ -1,0 +1,68 @@
+//! Columns of a catalogue that go on from those of the one before it.
+
+use crate::device::MemberIndex;
+use crate::ensemble::Member;
+
+use super::Catalogue;
+
+/// The member of a column, with the names of the entries that hold it, each with its own name there.
+struct OwnedColumn<'c> {
+    member: &'c Member,
+    names: Vec<(&'c str, &'c str)>,
+}
+
+fn has_network(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
+    column.member.has_network_of(before.member)
+}
+
+fn has_name(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
+    let mut names = column.names.iter();
+    names.any(|name| before.names.contains(name))
+}
+
+fn has_both(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
+    has_network(column, before) && has_name(column, before)
+}
+
+impl Catalogue {
+    /// Returns for each column that of `before` that it goes on from: the one of its network, else that
+    /// of its entry and its name there. No two go on from one.
+    ///
+    /// The names of columns say nothing about that: they depend on what is served beside.
+    pub fn predecessors(&self, before: &Catalogue) -> Vec<Option<MemberIndex>> {
+        let (new, old) = (self.owned_columns(), before.owned_columns());
+        let mut found = vec![None; new.len()];
+        let mut is_free = vec![true; old.len()];
+        let rules: [fn(&OwnedColumn<'_>, &OwnedColumn<'_>) -> bool; 3] =
+            [has_both, has_network, has_name];
+        for is_it in rules {
+            for (column, found) in new.iter().zip(&mut found).filter(|(_, f)| f.is_none()) {
+                let mut free = (0..old.len()).filter(|at| is_free[*at]);
+                let Some(at) = free.find(|at| is_it(column, &old[*at])) else {
+                    continue;
+                };
+                drop(free);
+                is_free[at] = false;
+                *found = Some(MemberIndex::new(at));
+            }
+        }
+        found
+    }
+
+    fn owned_columns(&self) -> Vec<OwnedColumn<'_>> {
+        let members = self.models.members.iter();
+        let columns = members.map(|member| OwnedColumn {
+            member,
+            names: Vec::new(),
+        });
+        let mut columns: Vec<_> = columns.collect();
+        for entry in &self.entries {
+            for (column, member) in entry.columns.iter().zip(&entry.ensemble().members) {
+                columns[column.get()]
+                    .names
+                    .push((entry.name(), &member.name));
+            }
+        }
+        columns
+    }
+}
