@@ -76,7 +76,11 @@ impl DialogBody for ModelPlan {
             return;
         };
         let width = painter.width().saturating_sub(2).min(76);
-        let lines = lines(preview, width.saturating_sub(4));
+        let mut lines = lines(preview, width.saturating_sub(4));
+        if lines.len() > usize::from(painter.height().saturating_sub(4)) {
+            // Gaps go before anything that is said.
+            lines.retain(|line| !line.is_empty());
+        }
         let height = (lines.len() as u16).saturating_add(4).min(painter.height());
         let mut window = painter.centred(width, height);
         let mut inside = window.framed(&change.change.to_string(), true);

@@ -9,6 +9,9 @@ use crate::text::format;
 const COUNT: u16 = 9;
 const GAP: u16 = 2;
 
+/// Fewer columns of bars tell nothing.
+const LEAST_BARS: u16 = 8;
+
 /// Columns that reasons keep.
 const REASON: u16 = 24;
 
@@ -28,8 +31,10 @@ impl RefusalWidths {
     fn of(width: u16, door: &DoorView) -> Self {
         let room = width.saturating_sub(COUNT + GAP + REASON);
         let total = if room >= TOTAL { TOTAL } else { 0 };
-        let bars = bar_columns(room.saturating_sub(total + GAP), door);
-        let gap = if bars > 0 { GAP } else { 0 };
+        let (bars, gap) = match room.saturating_sub(total + GAP) {
+            0..LEAST_BARS => (0, 0),
+            room => (bar_columns(room, door), GAP),
+        };
         RefusalWidths {
             bars,
             reason: COUNT + GAP + bars + gap,
@@ -53,12 +58,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
     let widths = RefusalWidths::of(inside.width(), door);
     heads(inside, &widths, &window);
     if door.refusals.is_empty() {
-        inside.text(
-            COUNT + GAP,
-            1,
-            "nothing since the door was opened",
-            Role::Dim,
-        );
+        inside.text(COUNT + GAP, 1, "nothing since it was opened", Role::Dim);
     }
     let most = usize::from(inside.height() - 1);
     for (refused, y) in door.refusals.iter().take(most).zip(1..) {
@@ -93,7 +93,8 @@ fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, widths: &Refusa
     let lately = refused.lately();
     let role = if lately > 0 { Role::Warn } else { Role::Dim };
     inside.text_right(COUNT, y, &format::grouped(lately), role);
-    for (share, x) in shares(&refused.series, widths.bars).zip(COUNT + GAP..) {
+    let bars = shares(&refused.series, widths.bars).take(usize::from(widths.bars));
+    for (share, x) in bars.zip(COUNT + GAP..) {
         inside.sign(x, y, bar(share), role);
     }
     let end = inside.width();
