@@ -429,3 +429,19 @@ fn the_models_panel_takes_the_rows_that_reasons_need() {
     assert!(text.contains("last-word"), "{text}");
     assert!(text.contains("● cascade"), "{text}");
 }
+
+#[test]
+fn files_of_matrices_are_named_as_commands_that_find_matrices_name_them() {
+    let mut bench = models(80, 24);
+    assert_eq!(bench.console.model().matrix_name(), "digits", "of several");
+    bench.show(|shown| {
+        shown.ensemble = "repository".into();
+        shown.models = vec![
+            served("only", 1, ModelKind::Model, 1),
+            unserved("idle", "unloaded", None),
+        ];
+    });
+    assert_eq!(bench.console.model().matrix_name(), "only");
+    bench.show(|shown| shown.models.clear());
+    assert_eq!(bench.console.model().matrix_name(), "repository");
+}
