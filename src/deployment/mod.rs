@@ -199,6 +199,11 @@ impl Deployment {
         Ok(deployment)
     }
 
+    /// Returns the name of what is served as a whole, whichever models that are.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns what runs.
     pub fn running(&self) -> Arc<Generation> {
         Arc::clone(&self.running.read())

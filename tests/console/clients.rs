@@ -258,3 +258,61 @@ fn the_addresses_of_a_door_stand_in_its_panel_at_every_size() {
         assert_eq!(lacks, width > 40, "{text}");
     }
 }
+
+/// A door at one address, asked by two whose names are as long as they usually are.
+fn asked() -> DoorView {
+    DoorView {
+        addresses: vec![address(DoorProtocol::Http, "127.0.0.1:8000")],
+        callers: vec![
+            caller("alice", true, 812.0, 3),
+            caller("192.168.103.117", false, 3_096.4, 282),
+        ],
+        other_callers: None,
+        refusals: vec![
+            refused("no such model or path", 412, |at| at.saturating_sub(40)),
+            refused("key missing or unknown", 9, |_| 0),
+        ],
+        ..open()
+    }
+}
+
+#[test]
+fn who_asks_is_shown_whole_at_every_width() {
+    for width in [40, 44, 50, 60, 76] {
+        let mut bench = bench(width, 12, asked());
+        bench.keys("0");
+        let text = bench.text();
+        for said in ["caller", "key alice", " 192.168.103.117 ", "calls/s", "812"] {
+            assert!(text.contains(said), "{width}: {said}: {text}");
+        }
+        for said in ["no such model or path", "key missing or unknown"] {
+            assert!(text.contains(said), "{width}: {said}: {text}");
+        }
+        assert!(text.contains("failed"), "{width}: {text}");
+        assert!(!text.contains("at most 8\n"), "{width}: {text}");
+    }
+}
+
+#[test]
+fn figures_of_callers_give_way_to_long_names_by_their_weight() {
+    for (name, left_out) in [
+        ("127.0.0.1", &[][..]),
+        ("192.168.103.117", &["calls "][..]),
+        ("2001:db8:85a3:8d3:1319:8a2e", &["calls ", "failed"][..]),
+    ] {
+        let door = DoorView {
+            callers: vec![caller(name, false, 3_096.4, 282)],
+            ..asked()
+        };
+        let mut bench = bench(40, 12, door);
+        bench.keys("0");
+        let text = bench.text();
+        let heads = text.lines().find(|line| line.contains("caller"));
+        let heads = format!("{} ", heads.expect("heads"));
+        assert!(heads.contains("calls/s"), "{text}");
+        for figure in ["calls ", "failed"] {
+            let is_there = heads.contains(figure);
+            assert_eq!(is_there, !left_out.contains(&figure), "{name}: {text}");
+        }
+    }
+}

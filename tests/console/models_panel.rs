@@ -347,3 +347,101 @@ fn where_models_are_fixed_nothing_is_loaded_and_that_is_said() {
     let said = "the models are those that the server was started with";
     assert!(bench.text().contains(said), "{}", bench.text());
 }
+
+#[test]
+fn a_plan_on_a_narrow_screen_names_its_keys_and_the_memory_after() {
+    let short = CataloguePreview {
+        came: Vec::new(),
+        columns_came: Vec::new(),
+        columns_went: Vec::new(),
+        moved: Vec::new(),
+        ..preview(Some(1000))
+    };
+    for width in [40, 50, 60] {
+        let mut bench = models(width, 12);
+        bench.show(|shown| shown.model_change = Some(plan(load(), short.clone())));
+        let text = bench.text();
+        for said in [
+            "930 MiB",
+            "1.0 GiB",
+            "y apply",
+            "g probation",
+            "Esc drop",
+            "instant",
+        ] {
+            assert!(text.contains(said), "{width}: {said}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_of_more_lines_than_there_is_room_for_says_so() {
+    let mut bench = models(40, 12);
+    bench.show(|shown| shown.model_change = Some(plan(load(), preview(None))));
+    let text = bench.text();
+    assert!(text.contains("↑ ↓ 0 lines above, "), "{text}");
+    assert!(text.contains("Esc drop"), "{text}");
+    bench.keys(&"j".repeat(30));
+    let text = bench.text();
+    assert!(text.contains("lines above, 0 below"), "{text}");
+    assert!(text.contains("started"), "{text}");
+}
+
+/// A repository of so many models, with the cursor on the first.
+fn many(width: u16, height: u16, count: usize) -> Bench {
+    let mut bench = models(width, height);
+    bench.show(|shown| {
+        let names = (0..count).map(|number| format!("model-{number:03}"));
+        let models = names.map(|name| served(&name, 1, ModelKind::Model, 1));
+        shown.models = models.collect();
+    });
+    bench.press(KeyCode::Home);
+    bench
+}
+
+#[test]
+fn how_many_models_the_list_hides_stands_in_the_title() {
+    let title = |bench: &Bench| {
+        let text = bench.text();
+        let title = text.lines().find(|line| line.contains("9 models"));
+        title.expect("a title").to_owned()
+    };
+    let mut bench = many(80, 24, 40);
+    assert!(title(&bench).contains("40 served · "), "{}", bench.text());
+    assert!(title(&bench).contains(" rows below"), "{}", bench.text());
+    bench.press(KeyCode::End);
+    assert!(title(&bench).contains(" rows above"), "{}", bench.text());
+    let few = many(80, 24, 14);
+    assert!(!title(&few).contains("below"), "{}", few.text());
+}
+
+#[test]
+fn the_models_panel_takes_the_rows_that_reasons_need() {
+    let mut bench = models(80, 60);
+    let reason = format!(
+        "config.pbtxt:2: {} last-word",
+        "expected another ".repeat(24)
+    );
+    bench.show(|shown| shown.models[5].unserved = Some(reason));
+    bench.keys("jjjjj\rLLLLLL");
+    let text = bench.text();
+    assert!(text.contains("9 models"), "{text}");
+    assert!(text.contains("last-word"), "{text}");
+    assert!(text.contains("● cascade"), "{text}");
+}
+
+#[test]
+fn files_of_matrices_are_named_as_commands_that_find_matrices_name_them() {
+    let mut bench = models(80, 24);
+    assert_eq!(bench.console.model().matrix_name(), "digits", "of several");
+    bench.show(|shown| {
+        shown.ensemble = "repository".into();
+        shown.models = vec![
+            served("only", 1, ModelKind::Model, 1),
+            unserved("idle", "unloaded", None),
+        ];
+    });
+    assert_eq!(bench.console.model().matrix_name(), "only");
+    bench.show(|shown| shown.models.clear());
+    assert_eq!(bench.console.model().matrix_name(), "repository");
+}

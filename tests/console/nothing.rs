@@ -33,6 +33,16 @@ fn every_layout_says_that_no_model_is_served() {
 }
 
 #[test]
+fn the_caption_of_the_matrix_names_no_worker_of_nobody() {
+    let mut bench = Bench::new(120, 40);
+    bench.show(nothing);
+    bench.keys("1\r");
+    let text = bench.text();
+    assert!(text.contains("cpu:0: nothing is served"), "{text}");
+    assert!(!text.contains("no worker\n"), "{text}");
+}
+
+#[test]
 fn every_panel_and_dialog_opens_on_nothing() {
     let mut bench = Bench::new(120, 40);
     bench.show(nothing);

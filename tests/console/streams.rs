@@ -606,6 +606,32 @@ fn the_way_of_a_request_is_told_its_last_step_and_what_it_waited_for() {
         told.contains("4711 in 129 ms, last send of res-m"),
         "{told}"
     );
-    assert!(told.contains("waited 40.0 ms in all, most for"), "{told}");
+    assert!(told.contains("waited 20.0 ms, most for"), "{told}");
     screen!("streams_request_160x50", bench);
+}
+
+#[test]
+fn the_wait_of_a_request_is_that_of_its_longest_chain_of_steps() {
+    for (needs, waited) in [(&[][..], "waited 20.0 ms,"), (&[0][..], "waited 40.0 ms,")] {
+        let mut bench = Bench::empty(160, 50, PLAIN);
+        let beside = batch().into_iter().map(|span| Span {
+            member: MemberIndex::new(4),
+            batch: Some(813),
+            of_step: span.of_step.map(|of| StepPlace { step: 1, ..of }),
+            start: span.start + MILLI * 30,
+            end: span.end + MILLI * 30,
+            ..span
+        });
+        *bench.desk.spans.lock().unwrap() = batch().into_iter().chain(beside).collect();
+        bench.console.refresh();
+        bench.keys("3++");
+        bench.show(|shown| {
+            shown.now = MILLI * 42_100;
+            shown.graphs[0].steps[1].needs = needs.to_vec();
+        });
+        bench.keys("z,");
+        let text = bench.text();
+        let told = line(&text, "its request:");
+        assert!(told.contains(waited), "{told}");
+    }
 }

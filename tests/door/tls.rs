@@ -188,6 +188,26 @@ fn the_client_of_the_program_trusts_whom_it_is_told_to() {
     assert!(asks("second.pem").is_err());
 }
 
+#[test]
+fn a_server_that_does_not_speak_tls_is_told_as_such() {
+    let options = options(ServerLimits::default());
+    let server = InferenceServer::start(Arc::new(Echo::default()), &options).expect("starts");
+    let port = server.addresses().http.unwrap().port();
+    let address: ServerAddress = format!("https://127.0.0.1:{port}")
+        .parse()
+        .expect("an address");
+    let asking = ClientOptions {
+        trusted: Some(shipped("first.pem")),
+        ..ClientOptions::default()
+    };
+    let asked = HttpClient::connect(&address, &asking);
+    let answer = asked.and_then(|mut client| client.infer("echo", &[]));
+    let words = format!(
+        "https://127.0.0.1:{port}: the server does not speak TLS there: try http://127.0.0.1:{port}"
+    );
+    assert_eq!(answer.expect_err("no TLS").to_string(), words);
+}
+
 /// Asks a server whose certificate is one of those that are shipped, trusting another file of them.
 fn asked(host: &str, own: &str, trusted: &str) -> Result<(), String> {
     let pair = Pair::new();

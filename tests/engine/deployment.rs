@@ -494,6 +494,32 @@ fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
 }
 
 #[test]
+fn what_is_served_keeps_its_name_whichever_models_there_are() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
+    let deployment = Arc::new(start(&shelf, &[]).expect("starts"));
+    let mut session = LiveSession::of_deployment(Arc::clone(&deployment), None);
+    assert_eq!(&*session.snapshot().ensemble, "shelf");
+    let mut is_named = |number: u64| {
+        let shown = until(&mut session, |shown| shown.generation == number);
+        assert_eq!(&*shown.ensemble, "shelf");
+    };
+    deployment.load("a").expect("loads");
+    is_named(1);
+    deployment.load("b").expect("loads");
+    is_named(2);
+    deployment.unload("a", false).expect("nobody uses it");
+    is_named(3);
+    deployment.unload("b", false).expect("nobody uses it");
+    is_named(4);
+    let log = session.snapshot().log;
+    let says = |words: &str| log.iter().any(|line| line.text.starts_with(words));
+    assert!(says("serving no model of `shelf`"), "{log:?}");
+    assert!(says("serving `shelf` with "), "{log:?}");
+}
+
+#[test]
 fn a_console_follows_what_is_loaded() {
     let shelf = Arc::new(Shelf::default());
     shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));

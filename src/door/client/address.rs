@@ -27,9 +27,16 @@ pub struct AddressError(String);
 impl fmt::Display for ServerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https://" } else { "" };
+        write!(f, "{scheme}{}", self.authority())
+    }
+}
+
+impl ServerAddress {
+    /// Returns the host and the port, as they follow a scheme.
+    pub(super) fn authority(&self) -> String {
         match self.host.contains(':') {
-            true => write!(f, "{scheme}[{}]:{}", self.host, self.port),
-            false => write!(f, "{scheme}{}:{}", self.host, self.port),
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, Error, InvalidMessage, RootCertStore, StreamOwned};
 
 use crate::tls::chain;
 
@@ -38,6 +38,13 @@ pub(super) fn connect(
     let config = client_config(trusted)?;
     let client = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     Ok(Box::new(StreamOwned::new(client, stream)))
+}
+
+/// Whether what a server sent first is no record of TLS, such as the answer of one that speaks HTTP.
+pub(super) fn is_no_tls(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    let foreign = Error::InvalidMessage(InvalidMessage::InvalidContentType);
+    inner == Some(&foreign)
 }
 
 /// Connects to the first of a host's addresses that answers.

@@ -20,7 +20,7 @@ use crate::protocol::{NamedTensor, WireTensor};
 
 pub use address::{AddressError, ServerAddress};
 pub(crate) use connection::client_config;
-use connection::{Connection, connect};
+use connection::{Connection, connect, is_no_tls};
 
 /// The time for a server to say anything.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,6 +38,15 @@ pub enum ClientError {
         address: ServerAddress,
         /// The error of the system.
         error: io::Error,
+    },
+    /// The server answered TLS with something else.
+    #[error(
+        "{address}: the server does not speak TLS there: try http://{}",
+        address.authority()
+    )]
+    NoTls {
+        /// The server's address.
+        address: ServerAddress,
     },
     /// The server refused, or failed.
     #[error("{address} answered {status}: {words}")]
@@ -57,6 +66,16 @@ pub enum ClientError {
         /// The reason.
         why: String,
     },
+}
+
+impl ClientError {
+    fn of_connection(address: &ServerAddress, error: io::Error) -> Self {
+        let address = address.clone();
+        match is_no_tls(&error) {
+            true => ClientError::NoTls { address },
+            false => ClientError::Connection { address, error },
+        }
+    }
 }
 
 /// How a server is asked.
@@ -120,10 +139,7 @@ impl HttpClient {
     /// Nobody listens there, or it is not who it says it is.
     pub fn connect(address: &ServerAddress, options: &ClientOptions) -> Result<Self, ClientError> {
         let stream = connect(address, options.trusted.as_ref(), PATIENCE);
-        let stream = stream.map_err(|error| ClientError::Connection {
-            address: address.clone(),
-            error,
-        })?;
+        let stream = stream.map_err(|error| ClientError::of_connection(address, error))?;
         Ok(HttpClient {
             address: address.clone(),
             key: options.key.clone(),
@@ -161,10 +177,7 @@ impl HttpClient {
 
     /// Returns an answer that is no refusal.
     fn accepted(&self, answer: io::Result<HttpAnswer>) -> Result<HttpAnswer, ClientError> {
-        let answer = answer.map_err(|error| ClientError::Connection {
-            address: self.address.clone(),
-            error,
-        })?;
+        let answer = answer.map_err(|error| ClientError::of_connection(&self.address, error))?;
         match answer.status {
             200 => Ok(answer),
             status => Err(ClientError::Refused {

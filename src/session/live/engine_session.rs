@@ -29,6 +29,8 @@ use super::view;
 /// Watches and steers an [`Engine`]. Dropping it ends searches and load; the engine
 /// drains.
 pub(super) struct EngineSession {
+    /// The name of all that is served, now and later.
+    pub(super) name: Arc<str>,
     pub(super) engine: Arc<Engine>,
     pub(super) ensemble: Arc<Ensemble>,
     pub(super) log: Arc<Log>,
@@ -55,10 +57,20 @@ pub(super) struct EngineSession {
     pub(super) throughput_before: Option<(Vec<f64>, Duration)>,
 }
 
+/// Says what an engine serves.
+fn serves(name: &str, engine: &Engine) -> String {
+    if engine.catalogue().entries().is_empty() {
+        return format!("serving no model of `{name}`");
+    }
+    let workers = engine.matrix().workers().count();
+    format!("serving `{name}` with {workers} workers")
+}
+
 impl EngineSession {
-    /// A session with `engine`; searches measure with workers from `factory` and keep
-    /// results in `cache`.
+    /// A session with `engine`, which serves what is called `name`; searches measure with workers from
+    /// `factory` and keep results in `cache`.
     pub(super) fn new(
+        name: Arc<str>,
         engine: Arc<Engine>,
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
@@ -66,8 +78,7 @@ impl EngineSession {
         past: Option<(PastChanges, BringBack)>,
     ) -> Self {
         let ensemble = Arc::clone(engine.ensemble());
-        let workers = engine.matrix().workers().count();
-        let text = format!("serving `{}` with {workers} workers", ensemble.name);
+        let text = serves(&name, &engine);
         let now = engine.telemetry().now();
         log.add(now, LogTarget::Session, LogLevel::Info, text)
             .trace();
@@ -96,6 +107,7 @@ impl EngineSession {
             ))),
             rest: None,
             is_followed: false,
+            name,
             engine,
             ensemble,
             log,

@@ -68,11 +68,22 @@ impl LiveSession {
         factory: Arc<dyn PredictorFactory>,
         cache: Option<Cache>,
     ) -> Self {
+        let name = Arc::from(engine.ensemble().name.as_str());
+        LiveSession::called(name, engine, factory, cache)
+    }
+
+    fn called(
+        name: Arc<str>,
+        engine: Arc<Engine>,
+        factory: Arc<dyn PredictorFactory>,
+        cache: Option<Cache>,
+    ) -> Self {
         let log = Arc::new(Log::new());
+        let (kept, told) = (cache.clone(), Arc::clone(&log));
         LiveSession {
             door: None,
             _leaving: LeavesDeployment::default(),
-            session: EngineSession::new(engine, factory, cache.clone(), Arc::clone(&log), None),
+            session: EngineSession::new(name, engine, factory, kept, told, None),
             deployment: None,
             model_changes: ModelChanges::default(),
             spans: SpansOfEngines::default(),
@@ -85,10 +96,11 @@ impl LiveSession {
     pub fn of_deployment(deployment: Arc<Deployment>, cache: Option<Cache>) -> Self {
         let running = deployment.running();
         let engine = Arc::clone(&running.engine);
+        let name = Arc::from(deployment.name());
         LiveSession {
             _leaving: LeavesDeployment(Some(Arc::clone(&deployment))),
             deployment: Some((deployment, Arc::clone(&running))),
-            ..LiveSession::new(engine, running.networks(), cache)
+            ..LiveSession::called(name, engine, running.networks(), cache)
         }
     }
 
@@ -136,8 +148,9 @@ impl LiveSession {
         let past = self.session.changes.past(running.why.clone(), terms);
         let of = (running.number, &engine);
         let back = bring_back(&self.model_changes, deployment, &self.log, of);
-        let log = Arc::clone(&self.log);
-        let mut next = EngineSession::new(engine, networks, cache, log, Some((past, back)));
+        let (name, log) = (Arc::clone(&self.session.name), Arc::clone(&self.log));
+        let past = Some((past, back));
+        let mut next = EngineSession::new(name, engine, networks, cache, log, past);
         models::changes(&watched.catalogue, &running.catalogue)
             .into_iter()
             .for_each(|line| next.say(LogLevel::Info, line));

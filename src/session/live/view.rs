@@ -61,7 +61,7 @@ impl EngineSession {
             can_load: false,
             door: None,
             model_change: None,
-            ensemble: Arc::from(self.ensemble.name.as_str()),
+            ensemble: Arc::clone(&self.name),
             answers: self.ensemble.answers,
             pipeline: !self.ensemble.is_combined(),
             synthetic: self.ensemble.is_synthetic(),

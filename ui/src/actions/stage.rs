@@ -198,7 +198,7 @@ pub(super) fn open_file(model: &Model) -> FollowUp {
 /// Chooses a file to write what is staged, or runs, to.
 pub(super) fn write_file(model: &Model) -> FollowUp {
     let setup = model.setup();
-    let file = SetupFile::new(&model.snapshot.ensemble, &setup);
+    let file = SetupFile::new(model.matrix_name(), &setup);
     pick(model, Purpose::Save(file.to_text()))
 }
 

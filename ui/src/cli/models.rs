@@ -324,7 +324,7 @@ fn folder_name(path: &Path) -> String {
     let name = path
         .ok()
         .and_then(|p| p.file_name().map(|n| n.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| "models".into())
+    name.map_or_else(|| "models".into(), |name| one_line(&name).into_owned())
 }
 
 /// Returns why no model is served.

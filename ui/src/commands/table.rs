@@ -322,7 +322,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_THROUGHPUT, Scope::Main, &[key('5')], "", "focus throughput", "samples answered over time"),
     bind(&FOCUS_LOG, Scope::Main, &[key('6')], "", "focus log", "what the program reports"),
     bind(&FOCUS_MEMBERS, Scope::Main, &[key('7')], "", "focus members", "what each member brings to the ensemble"),
-    bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does"),
+    bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does; wait ms: the mean wait of a row that can run"),
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
     bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "who asks over the network: connections, callers and what was refused"),
     bind(&LISTEN, Scope::In(Panel::Clients), &[key('o')], "listen", "listen to clients, or to nobody", "at the named addresses; else at 127.0.0.1: HTTP 8000, gRPC 8001, metrics 8002"),

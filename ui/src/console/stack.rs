@@ -129,7 +129,7 @@ pub(super) fn read(
 fn parsed(model: &Model, text: &str) -> anyhow::Result<Setup> {
     let file = SetupFile::parse(text).map_err(Error::msg)?;
     // What the file does not say stays as it is staged.
-    let setup = file.setup_for(&model.snapshot.ensemble, &model.setup());
+    let setup = file.setup_for(model.matrix_name(), &model.setup());
     setup.map_err(Error::msg)
 }
 

@@ -2,7 +2,7 @@
 //! engine ended first by `f`, where both do not fit beside each other.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use divisi::deployment::{CataloguePreview, Handover};
+use divisi::deployment::{CataloguePreview, Handover, MemoryChange};
 use divisi::session::{Command, ModelChangeState, ModelChangeView};
 
 use super::{DialogBody, DialogReply};
@@ -76,19 +76,25 @@ impl DialogBody for ModelPlan {
             return;
         };
         let width = painter.width().saturating_sub(2).min(76);
-        let lines = lines(preview, width.saturating_sub(4));
+        let mut lines = lines(preview, width.saturating_sub(4));
+        if lines.len() > usize::from(painter.height().saturating_sub(4)) {
+            // Gaps go before anything that is said.
+            lines.retain(|line| !line.is_empty());
+        }
         let height = (lines.len() as u16).saturating_add(4).min(painter.height());
         let mut window = painter.centred(width, height);
         let mut inside = window.framed(&change.change.to_string(), true);
         let room = usize::from(inside.height().saturating_sub(2));
-        let first = self.scroll.min(lines.len().saturating_sub(room));
+        let hidden = lines.len().saturating_sub(room);
+        let first = self.scroll.min(hidden);
         for (y, line) in lines.iter().skip(first).take(room).enumerate() {
             let mut x = 1;
             for (text, role) in line {
                 x = inside.text(x, y as u16, text, *role);
             }
         }
-        keys(&mut inside, preview, model, lines.len() > room);
+        scrolls(&mut inside, first, hidden - first);
+        keys(&mut inside, preview, model);
     }
 
     fn is_of_frame(&self) -> bool {
@@ -96,26 +102,41 @@ impl DialogBody for ModelPlan {
     }
 }
 
-fn keys(inside: &mut Painter<'_>, preview: &CataloguePreview, model: &Model, scrolls: bool) {
+/// Says above the keys how many lines there is no room for, and how they are seen.
+fn scrolls(inside: &mut Painter<'_>, above: usize, below: usize) {
+    if above + below == 0 {
+        return;
+    }
+    let y = inside.height().saturating_sub(2);
+    let text = format!(" {above} lines above, {below} below");
+    inside.pieces(1, y, &[("↑ ↓", Role::Accent), (&text, Role::Dim)]);
+}
+
+/// The last line; how long probation lasts is said where there is room for it.
+fn keys(inside: &mut Painter<'_>, preview: &CataloguePreview, model: &Model) {
     let y = inside.height().saturating_sub(1);
     let (key, word) = match preview.not_beside {
         None => ("y", " apply  "),
         Some(_) => ("f", " old first  "),
     };
     let lasts = format::duration(model.change.terms.lasts);
-    let watched = format!(" probation of {lasts}  ");
-    let keys = [
-        (key, Role::Accent),
-        (word, Role::Dim),
-        ("g", Role::Accent),
-        (&watched, Role::Dim),
-        ("Esc", Role::Accent),
-        (" drop  ", Role::Dim),
-    ];
-    let x = inside.pieces(1, y, &keys);
-    if scrolls {
-        inside.text(x, y, "↑ ↓", Role::Accent);
-    }
+    let keys = |watched| {
+        [
+            (key, Role::Accent),
+            (word, Role::Dim),
+            ("g", Role::Accent),
+            (watched, Role::Dim),
+            ("Esc", Role::Accent),
+            (" drop", Role::Dim),
+        ]
+    };
+    let whole = format!(" probation of {lasts}  ");
+    let whole = keys(&whole);
+    let taken: u16 = whole.iter().map(|(text, _)| format::width(text)).sum();
+    match taken < inside.width() {
+        true => inside.pieces(1, y, &whole),
+        false => inside.pieces(1, y, &keys(" probation  ")),
+    };
 }
 
 fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
@@ -133,7 +154,10 @@ fn lines(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
         }));
     }
     lines.push(Vec::new());
-    lines.extend(memory(preview));
+    lines.extend(match width {
+        0..TABLE => memory_in_words(preview, width),
+        _ => memory(preview),
+    });
     lines.push(Vec::new());
     let (text, role) = handover(preview);
     let wrapped = format::wrap(&text, width);
@@ -161,34 +185,59 @@ fn handover(preview: &CataloguePreview) -> (String, Role) {
 /// Columns of a figure.
 const EACH: usize = 11;
 
-/// The memory of each device: now, while both are there, and after; devices of one memory say the same
-/// and are told once.
+/// Columns of the table of memory.
+const TABLE: u16 = 54;
+
+/// Returns the devices, of which those of one memory say the same and are told once.
+fn memories(preview: &CataloguePreview) -> Vec<&MemoryChange> {
+    let mut memories: Vec<&MemoryChange> = preview.memory.iter().collect();
+    memories.dedup_by_key(|device| (device.now, device.during, device.after, device.bytes));
+    memories
+}
+
+/// Returns what both take together, and how that is drawn.
+fn both(device: &MemoryChange) -> (String, Role) {
+    match device.during {
+        Some(bytes) => (format::bytes(bytes), Role::Text),
+        None => ("no room".to_owned(), Role::Bad),
+    }
+}
+
+/// The memory of each device: now, while both are there, and after.
 fn memory(preview: &CataloguePreview) -> Vec<StyledLine> {
     let head = format!(
         "{:<10}{:>EACH$}{:>EACH$}{:>EACH$}{:>EACH$}",
         "memory", "now", "both", "after", "of"
     );
-    let mut lines = vec![vec![(head, Role::Dim)]];
-    let mut before = None;
-    for device in &preview.memory {
-        let figures = (device.now, device.during, device.after, device.bytes);
-        if before.replace(figures) == Some(figures) {
-            continue;
-        }
-        let during = device.during.map_or("no room".to_owned(), format::bytes);
-        let role = if device.during.is_none() {
-            Role::Bad
-        } else {
-            Role::Text
-        };
+    let devices = memories(preview).into_iter().map(|device| {
+        let (both, role) = both(device);
         let (now, after) = (format::bytes(device.now), format::bytes(device.after));
         let name = format::fit_name(&device.device, 9);
-        lines.push(vec![
+        vec![
             (format!("{name:<10}{now:>EACH$}"), Role::Text),
-            (format!("{during:>EACH$}"), role),
+            (format!("{both:>EACH$}"), role),
             (format!("{after:>EACH$}"), Role::Strong),
             (format!("{:>EACH$}", format::bytes(device.bytes)), Role::Dim),
-        ]);
-    }
-    lines
+        ]
+    });
+    let head = vec![(head, Role::Dim)];
+    std::iter::once(head).chain(devices).collect()
+}
+
+/// The same in words, where there is no room for the table.
+fn memory_in_words(preview: &CataloguePreview, width: u16) -> Vec<StyledLine> {
+    let told = memories(preview).into_iter().flat_map(|device| {
+        let (both, role) = both(device);
+        let [now, after, of] = [device.now, device.after, device.bytes].map(format::bytes);
+        let name = &device.device;
+        [
+            (format!("{name}: now {now}, both {both}"), role),
+            (format!("after {after} of {of}"), Role::Strong),
+        ]
+    });
+    let lines = told.flat_map(|(text, role)| {
+        let wrapped = format::wrap(&text, width).into_iter();
+        wrapped.map(move |line| vec![(line, role)])
+    });
+    lines.collect()
 }

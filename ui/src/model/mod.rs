@@ -222,6 +222,17 @@ impl Model {
             .map_or(&self.snapshot.matrix, |e| e.staged())
     }
 
+    /// Returns the name that files of matrices have: that of the only model that is served, as commands
+    /// that find matrices write it, else that of all.
+    pub fn matrix_name(&self) -> &str {
+        let models = self.snapshot.models.iter();
+        let mut served = models.filter(|model| model.unserved.is_none());
+        match (served.next(), served.next()) {
+            (Some(only), None) => &only.name,
+            _ => &self.snapshot.ensemble,
+        }
+    }
+
     /// Staged changes would be lost.
     pub fn has_staged(&self) -> bool {
         let changed = |e: &SetupEdit| *e.setup() != self.snapshot.setup();

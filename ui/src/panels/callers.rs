@@ -4,13 +4,9 @@ use std::time::Duration;
 
 use divisi::session::{CallerFigures, CallerView};
 
+use super::caller_columns::{CallerColumn, CallerColumns};
 use crate::look::{Painter, Role};
 use crate::text::format;
-
-/// Columns of each figure, with the gap before it.
-const RATE: u16 = 14;
-const CALLS: u16 = 13;
-const FAILED: u16 = 13;
 
 /// Columns of what says that a name is a key's.
 const SIGN: u16 = 4;
@@ -33,9 +29,12 @@ impl CallerRows<'_> {
         1 + self.callers.len() + usize::from(self.others.is_some())
     }
 
-    /// Draws them, `down` rows scrolled, under a head that says over which time they are counted.
+    /// Draws them, `down` rows scrolled, under a head that says over which time they are counted, where
+    /// there is room for that.
     pub(super) fn draw(&self, inside: &mut Painter<'_>, head: &str, down: usize) {
-        self.heads(inside, head);
+        let room = inside.width().saturating_sub(1 + SIGN);
+        let columns = CallerColumns::fitting(room, self.longest());
+        self.heads(inside, head, &columns);
         let others = u16::from(self.others.is_some());
         let room = usize::from(inside.height().saturating_sub(1 + others));
         let first = down.min(self.callers.len().saturating_sub(room));
@@ -44,37 +43,47 @@ impl CallerRows<'_> {
         for caller in shown {
             let sign = if caller.has_key { "key" } else { "" };
             inside.text(1, y, sign, Role::Dim);
-            row(inside, y, &caller.name, &caller.figures);
+            row(inside, y, (&caller.name, &caller.figures), &columns);
             y += 1;
         }
         if self.callers.is_empty() && self.others.is_none() {
             inside.text(1 + SIGN, y, "nobody asked lately", Role::Dim);
         }
         if let Some((count, figures)) = self.others {
-            row(inside, y, &others_name(*count), figures);
+            row(inside, y, (&others_name(*count), figures), &columns);
         }
     }
 
-    fn heads(&self, inside: &mut Painter<'_>, head: &str) {
-        let (window, rate) = (
-            format::counted_over(self.window),
-            format::counted_over(self.rate_window),
-        );
-        inside.text(
-            1 + SIGN,
-            0,
-            &format::fit(head, name_room(inside)),
-            Role::Dim,
-        );
-        let mut end = inside.width();
-        let heads = [
-            (format!("failed {window}"), FAILED),
-            (format!("calls {window}"), CALLS),
-            (format!("calls/s {rate}"), RATE),
-        ];
-        for (head, width) in heads {
+    /// Columns of the longest name.
+    fn longest(&self) -> u16 {
+        let names = self
+            .callers
+            .iter()
+            .map(|caller| format::width(&caller.name));
+        let others = self.others.map(|(count, _)| others_name(*count));
+        let others = others.map_or(0, |name| format::width(&name));
+        names.max().unwrap_or(0).max(others)
+    }
+
+    fn heads(&self, inside: &mut Painter<'_>, head: &str, columns: &CallerColumns) {
+        let head = format::fit(head, columns.names);
+        inside.text(1 + SIGN, 0, &head, Role::Dim);
+        let over = |column: &CallerColumn| {
+            let window = if column.is_rate {
+                self.rate_window
+            } else {
+                self.window
+            };
+            format!("{} {}", column.name, format::counted_over(window))
+        };
+        let mut end = 1 + SIGN + columns.names;
+        for column in &columns.shown {
+            end += columns.width(column);
+            let head = match columns.are_wide {
+                true => over(column),
+                false => column.name.to_owned(),
+            };
             inside.text_right(end, 0, &head, Role::Dim);
-            end = end.saturating_sub(width);
         }
     }
 }
@@ -87,28 +96,19 @@ pub(super) fn others_name(count: usize) -> String {
     }
 }
 
-/// Columns for names.
-fn name_room(inside: &Painter<'_>) -> u16 {
-    let taken = 1 + SIGN + RATE + CALLS + FAILED;
-    inside.width().saturating_sub(taken)
-}
-
-fn row(inside: &mut Painter<'_>, y: u16, name: &str, figures: &CallerFigures) {
-    let room = name_room(inside);
-    inside.text(1 + SIGN, y, &format::fit_name(name, room), Role::Text);
-    let mut end = inside.width();
-    let failed = match figures.failed {
-        0 => Role::Dim,
-        _ => Role::Warn,
-    };
-    let cells = [
-        (format::grouped(figures.failed), FAILED, failed),
-        (format::grouped(figures.calls), CALLS, Role::Text),
-        (per_second(figures.per_second), RATE, Role::Strong),
-    ];
-    for (text, width, role) in cells {
+fn row(
+    inside: &mut Painter<'_>,
+    y: u16,
+    (name, figures): (&str, &CallerFigures),
+    columns: &CallerColumns,
+) {
+    let name = format::fit_name(name, columns.names);
+    inside.text(1 + SIGN, y, &name, Role::Text);
+    let mut end = 1 + SIGN + columns.names;
+    for column in &columns.shown {
+        end += columns.width(column);
+        let (text, role) = columns.cell(column, figures);
         inside.text_right(end, y, &text, role);
-        end = end.saturating_sub(width);
     }
 }
 

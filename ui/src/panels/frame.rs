@@ -5,6 +5,9 @@ use crate::look::Painter;
 use crate::model::Model;
 use crate::text::format;
 
+/// The columns of a title beside its panel's name and its note.
+const BESIDE_NOTE: u16 = 7;
+
 /// Draws a panel's title and returns the painter for what is under it. The last row is left to
 /// the panel, outside of that painter.
 pub(super) fn framed<'a>(
@@ -25,9 +28,40 @@ pub(super) fn headed<'a>(
     note: &str,
     model: &Model,
 ) -> Painter<'a> {
-    let (width, height) = (painter.width(), painter.height());
+    let (width, height) = inner(painter);
     title(painter, panel, note, model);
-    painter.part(1, 1, width.saturating_sub(2), height.saturating_sub(1))
+    painter.part(1, 1, width, height)
+}
+
+/// Returns the columns and rows that [`headed`] leaves.
+pub(super) fn inner(painter: &Painter<'_>) -> (u16, u16) {
+    let (width, height) = (painter.width(), painter.height());
+    (width.saturating_sub(2), height.saturating_sub(1))
+}
+
+/// Returns how many rows of a list are above and below those that are shown, in words; nothing where all
+/// are shown.
+pub(super) fn hidden(above: usize, below: usize) -> String {
+    let rows = |count| if count == 1 { "row" } else { "rows" };
+    match (above, below) {
+        (0, 0) => String::new(),
+        (above, 0) => format!("{above} {} above", rows(above)),
+        (0, below) => format!("{below} {} below", rows(below)),
+        (above, below) => format!("{above} {} above, {below} below", rows(above)),
+    }
+}
+
+/// Returns a note with the words on rows that are hidden; those alone where there is no room for both.
+pub(super) fn note_with_hidden(panel: Panel, what: String, hidden: String, width: u16) -> String {
+    if hidden.is_empty() {
+        return what;
+    }
+    let both = format!("{what} · {hidden}");
+    let title = format::width(panel.name()) + BESIDE_NOTE;
+    match format::width(&both) + title <= width {
+        true => both,
+        false => hidden,
+    }
 }
 
 /// Draws the panel's number and name, what it shows just now, and the focus.

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod areas;
+mod caller_columns;
 mod callers;
 mod clients;
 mod demo_bar;

@@ -193,7 +193,9 @@ fn entry_detail(model: &Model) -> String {
     let cell = model.cursor;
     let frame = model.snapshot.matrix.frame();
     let device = frame.device(cell.device).unwrap_or("");
-    let member = frame.member(cell.member).unwrap_or("");
+    let Some(member) = frame.member(cell.member) else {
+        return format!("{device}: nothing is served");
+    };
     let Some(size) = model.snapshot.matrix.get(cell) else {
         return format!("{device} × {member}: no worker");
     };

@@ -21,6 +21,9 @@ const WIDE: u16 = 110;
 /// Rows above the tables beside those of the addresses: connections, and a gap.
 const ABOVE: u16 = 2;
 
+/// Rows below the addresses from which on there is a gap, and refusals have up to half of the rest.
+const ROOMY: u16 = 10;
+
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let door = model.snapshot.door.as_ref();
@@ -35,7 +38,8 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
     let listens = addresses::draw(&mut inside, door);
     connections(&mut inside, listens, door);
-    let above = listens + ABOVE;
+    let is_roomy = inside.height().saturating_sub(listens) >= ROOMY;
+    let above = listens + if is_roomy { ABOVE } else { 1 };
     let (width, height) = (inside.width(), inside.height().saturating_sub(above));
     if width >= WIDE {
         let half = width / 2;
@@ -43,7 +47,14 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
         refusals::draw(&mut inside.part(half, above, width - half, height), door);
         return;
     }
-    let below = refusals::rows_needed(door).min(height / 2);
+    let spare = match is_roomy {
+        true => height / 2,
+        false => height.saturating_sub(caller_rows(door)),
+    };
+    let below = match refusals::rows_needed(door).min(spare) {
+        0 | 1 => 0,
+        rows => rows,
+    };
     callers(
         &mut inside.part(0, above, width, height - below),
         door,
@@ -56,13 +67,22 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
 }
 
 fn callers(inside: &mut Painter<'_>, door: &DoorView, model: &Model) {
-    let rows = CallerRows {
+    all_callers(door).draw(inside, "caller", model.clients_down);
+}
+
+fn all_callers(door: &DoorView) -> CallerRows<'_> {
+    CallerRows {
         callers: &door.callers,
         others: door.other_callers.as_ref(),
         window: door.window,
         rate_window: door.rate_window,
-    };
-    rows.draw(inside, "caller", model.clients_down);
+    }
+}
+
+/// Rows that show all callers, or that nobody asked, with their head.
+fn caller_rows(door: &DoorView) -> u16 {
+    let rows = all_callers(door).needed().max(2);
+    u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
 /// Returns how many callers there are to scroll through.
@@ -95,7 +115,12 @@ fn shut(inside: &mut Painter<'_>, model: &Model) {
 fn connections(inside: &mut Painter<'_>, y: u16, door: &DoorView) {
     let count = |open: usize| format::grouped(open as u64);
     let (http, grpc) = (count(door.http_connections), count(door.grpc_connections));
-    let most = format!(", at most {} each", count(door.connection_limit));
+    let most = count(door.connection_limit);
+    let open = format!("connected  {http} HTTP  {grpc} gRPC");
+    let room = inside.width().saturating_sub(1 + format::width(&open));
+    let most = [format!(", at most {most} each"), format!(", ≤ {most} each")];
+    let most = most.into_iter().find(|words| format::width(words) <= room);
+    let most = most.unwrap_or_default();
     let pieces = [
         ("connected  ", Role::Dim),
         (&*http, Role::Strong),

@@ -9,11 +9,39 @@ use crate::text::format;
 const COUNT: u16 = 9;
 const GAP: u16 = 2;
 
+/// Fewer columns of bars tell nothing.
+const LEAST_BARS: u16 = 8;
+
 /// Columns that reasons keep.
 const REASON: u16 = 24;
 
 /// Columns of the count since the door was opened.
 const TOTAL: u16 = 11;
+
+/// The columns of a panel's parts: bars, reasons and totals. Reasons go first.
+struct RefusalWidths {
+    bars: u16,
+    /// The column in which reasons begin.
+    reason: u16,
+    /// Columns of the count since the door was opened; 0 where there is no room for it.
+    total: u16,
+}
+
+impl RefusalWidths {
+    fn of(width: u16, door: &DoorView) -> Self {
+        let room = width.saturating_sub(COUNT + GAP + REASON);
+        let total = if room >= TOTAL { TOTAL } else { 0 };
+        let (bars, gap) = match room.saturating_sub(total + GAP) {
+            0..LEAST_BARS => (0, 0),
+            room => (bar_columns(room, door), GAP),
+        };
+        RefusalWidths {
+            bars,
+            reason: COUNT + GAP + bars + gap,
+            total,
+        }
+    }
+}
 
 /// Rows that show all reasons.
 pub(super) fn rows_needed(door: &DoorView) -> u16 {
@@ -27,55 +55,56 @@ pub(super) fn draw(inside: &mut Painter<'_>, door: &DoorView) {
         return;
     }
     let window = format::counted_over(door.window);
-    let bars = bar_columns(inside.width(), door);
-    inside.text_right(COUNT, 0, &format!("in {window}"), Role::Dim);
-    inside.text(
-        COUNT + GAP,
-        0,
-        &format::fit(&format!("refused, {window} to now"), bars),
-        Role::Dim,
-    );
-    inside.text(COUNT + GAP + bars + GAP, 0, "reason", Role::Dim);
-    inside.text_right(inside.width(), 0, "since open", Role::Dim);
+    let widths = RefusalWidths::of(inside.width(), door);
+    heads(inside, &widths, &window);
     if door.refusals.is_empty() {
-        inside.text(
-            COUNT + GAP,
-            1,
-            "nothing since the door was opened",
-            Role::Dim,
-        );
+        inside.text(COUNT + GAP, 1, "nothing since it was opened", Role::Dim);
     }
     let most = usize::from(inside.height() - 1);
     for (refused, y) in door.refusals.iter().take(most).zip(1..) {
-        row(inside, y, refused, bars);
+        row(inside, y, refused, &widths);
+    }
+}
+
+fn heads(inside: &mut Painter<'_>, widths: &RefusalWidths, window: &str) {
+    let over = format!("in {window}");
+    inside.text_right(COUNT, 0, &over, Role::Dim);
+    let bars = format::fit(&format!("refused, {window} to now"), widths.bars);
+    inside.text(COUNT + GAP, 0, &bars, Role::Dim);
+    let reason = match widths.bars {
+        0 => "refused, by reason",
+        _ => "reason",
+    };
+    inside.text(widths.reason, 0, reason, Role::Dim);
+    if widths.total > 0 {
+        inside.text_right(inside.width(), 0, "since open", Role::Dim);
     }
 }
 
 /// Columns of bars: a moment or several each, as many as there is room for.
-fn bar_columns(width: u16, door: &DoorView) -> u16 {
+fn bar_columns(room: u16, door: &DoorView) -> u16 {
     let moments = door.refusals.iter().map(|refused| refused.series.len());
     let moments = u16::try_from(moments.max().unwrap_or(0)).unwrap_or(u16::MAX);
-    let room = width.saturating_sub(COUNT + 2 * GAP + REASON + TOTAL);
     let each = moments.div_ceil(room.max(1)).max(1);
     moments.div_ceil(each).max(24.min(room))
 }
 
-fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, bars: u16) {
+fn row(inside: &mut Painter<'_>, y: u16, refused: &RefusalCount, widths: &RefusalWidths) {
     let lately = refused.lately();
     let role = if lately > 0 { Role::Warn } else { Role::Dim };
     inside.text_right(COUNT, y, &format::grouped(lately), role);
-    for (share, x) in shares(&refused.series, bars).zip(COUNT + GAP..) {
+    let bars = shares(&refused.series, widths.bars).take(usize::from(widths.bars));
+    for (share, x) in bars.zip(COUNT + GAP..) {
         inside.sign(x, y, bar(share), role);
     }
-    let x = COUNT + GAP + bars + GAP;
-    let room = inside.width().saturating_sub(x + TOTAL);
-    inside.text(x, y, &format::fit(&refused.reason, room), Role::Text);
-    inside.text_right(
-        inside.width(),
-        y,
-        &format::grouped(refused.total),
-        Role::Dim,
-    );
+    let end = inside.width();
+    let room = end.saturating_sub(widths.reason + widths.total);
+    let reason = format::fit(&refused.reason, room);
+    inside.text(widths.reason, y, &reason, Role::Text);
+    if widths.total > 0 {
+        let total = format::grouped(refused.total);
+        inside.text_right(end, y, &total, Role::Dim);
+    }
 }
 
 /// Returns the height of each bar, 0 to 1 of the highest; what is there but small still shows.

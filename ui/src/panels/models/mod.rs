@@ -6,9 +6,11 @@ mod columns;
 mod widths;
 mod words;
 
+use std::ops::Range;
+
 use divisi::session::{CatalogueView, ModelKind};
 
-use super::frame::headed;
+use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -24,28 +26,25 @@ const LEAST_BELOW: u16 = 3;
 
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
-    let mut inside = headed(painter, Panel::Models, &note(model), model);
     let view = model.snapshot.models.get(cursor(model));
     let asked = AskedModel::of(model, view);
-    let (width, height) = (inside.width(), inside.height());
+    let (width, height) = inner(painter);
     let widths = ModelWidths::of(&model.snapshot.models, width);
     let words = ModelWords::of(model, view, (width, widths.reason(width)));
     let said = words_rows(model, &words, height);
     // A row above the words is left free, or tells who asks.
     let under = if said > 0 { said + 1 } else { 0 };
     let below = rows_below(model, asked.as_ref(), height.saturating_sub(1 + under));
-    list(
-        &mut inside.part(0, 0, width, height - under - below),
-        model,
-        &widths,
-    );
+    let listed = height - under - below;
+    let note = note(model, listed, painter.width());
+    let mut inside = headed(painter, Panel::Models, &note, model);
+    list(&mut inside.part(0, 0, width, listed), model, &widths);
     if said == 0 {
         return;
     }
     match asked {
         Some(asked) if below > 0 => {
-            let y = height - under - below;
-            asked.draw(&mut inside.part(0, y, width, below));
+            asked.draw(&mut inside.part(0, listed, width, below));
         }
         Some(asked) => asked.draw_line(&mut inside, height - under),
         None => {}
@@ -83,10 +82,10 @@ fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     let models = &model.snapshot.models;
     let columns = fitting(inside.width().saturating_sub(widths.kind_end()));
     heads(inside, widths, columns);
-    let room = usize::from(inside.height().saturating_sub(1)).max(1);
     let at = cursor(model);
-    let first = (at + 1).saturating_sub(room);
-    let rows = models.iter().enumerate().skip(first).take(room);
+    let shown = shown(model, inside.height());
+    let rows = models.iter().enumerate();
+    let rows = rows.skip(shown.start).take(shown.len());
     for (row, (number, view)) in rows.enumerate() {
         let y = row as u16 + 1;
         one(inside, y, (view, model), widths, columns);
@@ -100,28 +99,54 @@ fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     }
 }
 
+/// Returns the models that a list of so many rows shows, with the one under the cursor among them.
+fn shown(model: &Model, listed: u16) -> Range<usize> {
+    let room = usize::from(listed.saturating_sub(1)).max(1);
+    let first = (cursor(model) + 1).saturating_sub(room);
+    first..(first + room).min(model.snapshot.models.len())
+}
+
 /// Returns the place of the model under the cursor.
 pub(crate) fn cursor(model: &Model) -> usize {
     model.model_cursor.place(&model.snapshot.models)
 }
 
-/// Rows that show all models, and who asks any of them.
+/// Rows that show all models, who asks any of them, and the words on any.
 pub(super) fn rows_needed(model: &Model) -> usize {
     let models = &model.snapshot.models;
     let asked = models
         .iter()
         .filter_map(|view| AskedModel::of(model, Some(view)));
     let callers = asked.map(|asked| asked.needed()).max();
-    models.len() + callers.unwrap_or(0) + 5
+    models.len() + callers.unwrap_or(0) + words_needed(model) + 4
 }
 
-fn note(model: &Model) -> String {
+/// Returns the rows of the words on the model under the cursor, or on the one of which there is most to
+/// say, as if the panel had the whole width.
+fn words_needed(model: &Model) -> usize {
+    let models = &model.snapshot.models;
+    let width = model.area.width.saturating_sub(2);
+    let reason = ModelWidths::of(models, width).reason(width);
+    let longest = models.iter().max_by_key(|view| {
+        let why = view.unserved.as_ref().or(view.failure.as_ref());
+        why.map_or(0, |why| why.len())
+    });
+    let views = [models.get(cursor(model)), longest];
+    let rows = views.map(|view| ModelWords::of(model, view, (width, reason)).rows());
+    usize::from(rows[0].max(rows[1]))
+}
+
+/// Returns how many models are served and how many not, and how many of them the list has no rows for.
+fn note(model: &Model, listed: u16, width: u16) -> String {
     let models = &model.snapshot.models;
     let served = models.iter().filter(|m| m.unserved.is_none()).count();
-    match models.len() - served {
+    let what = match models.len() - served {
         0 => format!("{served} served"),
         others => format!("{served} served · {others} not"),
-    }
+    };
+    let shown = shown(model, listed);
+    let hidden = hidden(shown.start, models.len() - shown.end);
+    note_with_hidden(Panel::Models, what, hidden, width)
 }
 
 fn heads(inside: &mut Painter<'_>, widths: &ModelWidths, columns: &[ModelColumn]) {

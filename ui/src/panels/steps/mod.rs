@@ -6,7 +6,7 @@ mod rails;
 
 use divisi::serving::{GraphStep, StepGraph};
 
-use super::frame::headed;
+use super::frame::{headed, hidden, note_with_hidden};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -14,9 +14,6 @@ use crate::text::format;
 
 use columns::{StepColumn, fitting, words};
 use rails::{CriticalPath, RailRow, rails};
-
-/// The columns of a title beside its panel's name and its note.
-const BESIDE_NOTE: u16 = 7;
 
 /// A row of the panel.
 enum StepRow<'a> {
@@ -38,7 +35,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let room = usize::from(painter.height().saturating_sub(2));
     let first = model.steps_down.min(rows.len().saturating_sub(room));
     let below = rows.len().saturating_sub(first + room);
-    let note = note(model, below, painter.width());
+    let note = note_with_hidden(Panel::Steps, what(model), hidden(0, below), painter.width());
     let mut inside = headed(painter, Panel::Steps, &note, model);
     if rows.is_empty() {
         inside.text(1, 0, "nothing is served yet", Role::Dim);
@@ -62,21 +59,6 @@ pub(crate) fn rows_of(model: &Model) -> usize {
     let graphs = &model.snapshot.graphs;
     let titles = if graphs.len() > 1 { graphs.len() } else { 0 };
     graphs.iter().map(|graph| graph.steps.len()).sum::<usize>() + titles
-}
-
-/// The words for the bounds of the list: the rows that are shown, and how many are below; those alone where there is no room for both.
-fn note(model: &Model, below: usize, width: u16) -> String {
-    let what = what(model);
-    if below == 0 {
-        return what;
-    }
-    let below = format!("{} below", counted(below, "row"));
-    let both = format!("{what} · {below}");
-    let title = format::width(Panel::Steps.name()) + BESIDE_NOTE;
-    match format::width(&both) + title <= width {
-        true => both,
-        false => below,
-    }
 }
 
 fn what(model: &Model) -> String {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use divisi::serving::StepGraph;
 use divisi::trace::{Span, SpanKind};
 
 use super::axis;
@@ -21,25 +22,46 @@ struct RequestWay {
     spans: usize,
     took: Duration,
     last: Span,
-    /// All waiting, which may have been for several steps at once.
+    /// The waits on the chain of steps that waited most: what waits beside it is not added.
     waited: Duration,
     longest: Option<Span>,
 }
 
 impl RequestWay {
-    fn of(spans: &[Span]) -> Option<Self> {
+    fn of(spans: &[Span], graphs: &[StepGraph]) -> Option<Self> {
         let last = *spans.iter().max_by_key(|span| span.end)?;
         let first = spans.iter().map(|span| span.start).min()?;
-        let took = |span: &&Span| span.end.saturating_sub(span.start);
-        let waits = || spans.iter().filter(|span| span.kind == SpanKind::Wait);
+        let waits = spans.iter().filter(|span| span.kind == SpanKind::Wait);
+        let longest = waits.clone().max_by_key(|span| took(span)).copied();
         Some(RequestWay {
             spans: spans.len(),
             took: last.end.saturating_sub(first),
-            waited: waits().map(|span| took(&span)).sum(),
-            longest: waits().max_by_key(took).copied(),
+            waited: chained(waits, graphs).max(longest.as_ref().map_or(Duration::ZERO, took)),
+            longest,
             last,
         })
     }
+}
+
+fn took(span: &Span) -> Duration {
+    span.end.saturating_sub(span.start)
+}
+
+/// Returns the waits of one request along the chain of its graph's steps that waited most; nothing where
+/// its graph is not known. Of a step that it waited for in parts, the longest counts.
+fn chained<'a>(waits: impl Iterator<Item = &'a Span> + Clone, graphs: &[StepGraph]) -> Duration {
+    let entry = waits.clone().find_map(|span| span.of_step);
+    let graph = entry.and_then(|of| graphs.get(usize::from(of.entry)));
+    let steps = graph.map_or(&[][..], |graph| &graph.steps);
+    let mut chains: Vec<Duration> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let is_for = |span: &&Span| span.of_step.is_some_and(|of| of.step == step.number);
+        let own = waits.clone().filter(is_for).map(took).max();
+        let needs = step.needs.iter().filter_map(|need| chains.get(*need));
+        let before = needs.max().copied();
+        chains.push(own.unwrap_or_default() + before.unwrap_or_default());
+    }
+    chains.into_iter().max().unwrap_or_default()
 }
 
 /// Draws it on a line.
@@ -50,7 +72,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, y: u16, model: &Model, reading: &S
         .timeline
         .of_request(span.request, from, until)
         .collect();
-    let Some(way) = RequestWay::of(&spans) else {
+    let Some(way) = RequestWay::of(&spans, &model.snapshot.graphs) else {
         return;
     };
     let text = words(model, &way, span.request);
@@ -68,9 +90,9 @@ fn words(model: &Model, way: &RequestWay, request: u64) -> String {
     );
     match &way.longest {
         Some(longest) => {
-            let most = longest.end.saturating_sub(longest.start);
+            let most = took(longest);
             text += &format!(
-                " · waited {} in all, most for {} ({})",
+                " · waited {}, most for {} ({})",
                 axis::taken_words(way.waited),
                 work_name(model, longest),
                 axis::taken_words(most)
