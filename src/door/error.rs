@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use divisi::codes::Coded;
+use divisi::codes::{Code, Coded};
 use thiserror::Error;
 
 /// Why a call is not answered.
@@ -59,6 +59,14 @@ impl ErrorKind {
         ErrorKind::Forbidden,
         ErrorKind::Internal,
     ];
+
+    /// Returns the kind of a refusal or failure of the engine.
+    pub(crate) fn of_code(code: Code) -> Self {
+        let statuses = (code.http(), code.grpc());
+        let mut known = ErrorKind::ALL.into_iter();
+        let kind = known.find(|kind| kind.statuses() == statuses);
+        kind.unwrap_or(ErrorKind::Internal)
+    }
 
     /// The statuses of HTTP and of gRPC.
     const fn statuses(self) -> (u16, u8) {
@@ -160,12 +168,7 @@ impl ServiceError {
 
     /// Creates the error of a refusal or failure of the engine, by its code.
     pub fn coded(error: &(impl Coded + fmt::Display)) -> Self {
-        let code = error.code();
-        let known = ErrorKind::ALL.into_iter();
-        let kind = known
-            .into_iter()
-            .find(|kind| kind.statuses() == (code.http(), code.grpc()));
-        ServiceError::new(kind.unwrap_or(ErrorKind::Internal), error)
+        ServiceError::new(ErrorKind::of_code(error.code()), error)
     }
 
     /// Returns its kind.

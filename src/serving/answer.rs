@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::codes::Code;
 use crate::dataflow::StepIndex;
 use crate::device::{DeviceIndex, MemberIndex};
 use crate::ensemble::{CombinationRule, OutputKind, label_of};
@@ -42,6 +43,8 @@ pub struct StepRun {
     pub computed: Duration,
     /// The time until its answers were folded or kept.
     pub output: Duration,
+    /// Why the step failed for some of the request's rows, if it did.
+    pub failed: Option<Code>,
     /// The batch, or `None` for a step of the host's.
     pub batch: Option<BatchOfRun>,
 }

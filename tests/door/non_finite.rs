@@ -235,7 +235,7 @@ fn integers_that_need_not_be_exact_are_not_answered_and_the_model_and_output_are
     assert_eq!(refused.status, 501, "{refused:?}");
     assert_eq!(
         refused.error(),
-        "model `n`: output `n` has integers of 16777216 and more, or NaN among them, which are not \
+        "step `n`: tensor `n` has integers of 16777216 and more, or NaN among them, which are not \
          exact here"
     );
 }

@@ -109,6 +109,7 @@ fn batch(samples: usize) -> StepRun {
         input: Duration::from_nanos(1),
         computed: Duration::from_nanos(1),
         output: Duration::from_nanos(1),
+        failed: None,
         batch: Some(BatchOfRun {
             number: samples as u64,
             device: DeviceIndex::new(0),
@@ -230,8 +231,15 @@ fn the_models_that_ran_for_a_request_that_failed_later_were_executed() {
     let of_a = statistics(&served.server, "a");
     assert_eq!(of_a["inference_count"], 2);
     assert_eq!(sizes(&of_a), [(2, 1)]);
+    // The failure is the second's, and the request's.
+    let counts = |of: &Value| {
+        let stats = &of["inference_stats"];
+        ["success", "fail"].map(|how| stats[how]["count"].as_u64())
+    };
+    assert_eq!(counts(&of_a), [Some(1), Some(0)]);
+    assert_eq!(counts(&statistics(&served.server, "n")), [Some(0), Some(1)]);
     let of_e = statistics(&served.server, "e");
-    assert_eq!(of_e["inference_stats"]["fail"]["count"], 1);
+    assert_eq!(counts(&of_e), [Some(0), Some(1)]);
     assert_eq!(of_e["inference_count"], 0);
     assert_eq!(of_e["execution_count"], 0);
     ask("n", "x");

@@ -172,7 +172,7 @@ fn of_requests() -> Vec<Box<dyn Coded>> {
             reason: text(),
         }),
         Box::new(Failure::Inexact {
-            model: text(),
+            step: text(),
             output: text(),
         }),
         Box::new(Failure::Dropped),

@@ -31,7 +31,7 @@ const LAYERS: &[&[&str]] = &[
 /// The rooms of `src/door/`, likewise.
 const DOOR_LAYERS: &[&[&str]] = &[
     &["error", "notices", "watched"],
-    &["keys", "limits", "tls"],
+    &["background", "keys", "limits", "tls"],
     &["protocol"],
     &["service"],
     &[

@@ -115,8 +115,21 @@ def cnns(bench: Bench) -> list[Row]:
     loads = [Load("cnns", "grpc", clients) for clients in [1, 8]]
     what = "three small CNNs and their mean, {} client(s), gRPC"
     return [
-        compared(bench, load, "rate", "/s", 1, what.format(load.clients), "≥ 5 ×") for load in loads
+        *(compared(bench, load, "rate", "/s", 1, what.format(load.clients), "≥ 5 ×") for load in loads),
+        networks_alone(bench),
     ]
+
+
+def networks_alone(bench: Bench) -> Row:
+    """The time of the three CNNs themselves, which no door can save."""
+    times = []
+    for name in models.CNNS:
+        file = bench.serves["cnns"] / f"{name}.onnx"
+        command = [bench.divisi, "network", "bench", file, "--batch", "1", "--threads", "1"]
+        measured = run([*command, "--duration", f"{bench.load.seconds}s", "--format", "json"])
+        times.append(json.loads(measured)["ms_per_batch"])
+    what = "the three CNNs alone, a sample on one core: one after another; the slowest"
+    return Row(what, f"{sum(times):.3f} ms; {max(times):.3f} ms", "–", "–", "")
 
 
 def images(bench: Bench) -> list[Row]:

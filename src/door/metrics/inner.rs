@@ -79,6 +79,7 @@ mod tests {
             input,
             computed,
             output,
+            failed: None,
             batch: None,
         }
     }

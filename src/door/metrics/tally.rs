@@ -119,7 +119,7 @@ impl ModelTally {
     }
 
     /// Counts the runs for a request to another model, of which this one does a step: one request,
-    /// with the times of the run that ended last.
+    /// with the times of the run that ended last, which failed where one of them did.
     fn ran<'r>(
         &self,
         last: &StepRun,
@@ -127,6 +127,11 @@ impl ModelTally {
         one_sample: bool,
     ) {
         let parts = [last.queued, last.input, last.computed, last.output];
+        let batches = self.batches.count(all.clone(), one_sample);
+        self.executions.fetch_add(batches, Ordering::Relaxed);
+        if let Some(why) = all.clone().find_map(|run| run.failed) {
+            return self.failed(parts.iter().sum(), ErrorKind::of_code(why));
+        }
         self.success.add(parts.iter().sum());
         let counters = [&self.queue, &self.input, &self.compute, &self.output];
         for (counter, part) in counters.into_iter().zip(parts) {
@@ -134,18 +139,19 @@ impl ModelTally {
         }
         let rows = match one_sample {
             true => 1,
-            false => all.clone().map(|run| run.rows).sum(),
+            false => all.map(|run| run.rows).sum(),
         };
         self.samples.fetch_add(rows as u64, Ordering::Relaxed);
-        let batches = self.batches.count(all, one_sample);
-        self.executions.fetch_add(batches, Ordering::Relaxed);
         self.last.fetch_max(now(), Ordering::Relaxed);
     }
 
     /// Counts the runs for a request to an ensemble that this one is within: one request, with the time
-    /// from its first step on.
+    /// from its first step on, which failed where one of them did.
     fn ran_within<'r>(&self, runs: impl Iterator<Item = &'r StepRun> + Clone, one_sample: bool) {
         let times = InnerTimes::of(runs.clone());
+        if let Some(why) = runs.clone().find_map(|run| run.failed) {
+            return self.failed(times.total(), ErrorKind::of_code(why));
+        }
         self.success.add(times.total());
         self.queue.add(times.queue);
         self.input.add(times.input);

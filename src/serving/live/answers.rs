@@ -216,9 +216,9 @@ impl EngineState {
         if !data.is_flawed() || is_marked {
             return None;
         }
-        if let Some((model, output)) = data.graph.as_ref().and_then(PipelineRows::inexact) {
-            let (model, output) = (model.to_owned(), output.to_owned());
-            return Some(Failure::Inexact { model, output });
+        if let Some((step, output)) = data.graph.as_ref().and_then(PipelineRows::inexact) {
+            let (step, output) = (step.to_owned(), output.to_owned());
+            return Some(Failure::Inexact { step, output });
         }
         let is_spared = data.graph.as_ref().is_some_and(|graph| !graph.is_spoilt());
         if data.served.non_finite || is_spared {

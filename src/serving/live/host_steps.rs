@@ -1,5 +1,6 @@
 //! The steps of a pipeline that the host runs: by the thread that made the last of what they read.
 
+use crate::codes::Coded;
 use crate::dataflow::RowSet;
 use crate::serving::core::HostWork;
 
@@ -45,6 +46,7 @@ impl EngineState {
     /// A step has failed: so does its request, unless it can do without.
     fn failed(&self, work: &HostWork<Payload>, failure: &Failure) {
         work.payload.note_fault(failure);
+        work.payload.log_failure(work.step, failure.code());
         let failed = {
             let (mut core, now) = (self.core(), self.now());
             let is_spared = core.lacks((work.request, work.part), work.step, &RowSet::ALL);

@@ -48,13 +48,13 @@ pub enum Failure {
     /// A model made integers that float32, in which it computes, need not hold exactly, or NaN in
     /// their place.
     #[error(
-        "model `{model}`: output `{output}` has integers of {MOST_EXACT} and more, or NaN among \
-         them, which are not exact here"
+        "step `{step}`: tensor `{output}` has integers of {MOST_EXACT} and more, or NaN among them, \
+         which are not exact here"
     )]
     Inexact {
-        /// The model, by the name of its step.
-        model: String,
-        /// The model's output.
+        /// The step that the model does; of a model alone its name.
+        step: String,
+        /// The tensor that the step makes.
         output: String,
     },
     /// The request was dropped by a fault of the system's own.

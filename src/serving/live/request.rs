@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::dataflow::RowSet;
+use crate::codes::Code;
+use crate::dataflow::{RowSet, StepIndex};
 use crate::ensemble::{CombinationRule, OutputKind, SampleValues, Targets};
 use crate::serving::answer::Part;
 use crate::serving::batch::{Batch, PipelineIndex, Range, Slice};
@@ -211,6 +212,13 @@ impl RequestData {
         is_spared.then(|| graph.not_finite(range)).flatten()
     }
 
+    /// A step has failed for some rows.
+    pub(super) fn log_failure(&self, step: StepIndex, why: Code) {
+        if let Some(log) = &self.runs {
+            log.failed(step, why);
+        }
+    }
+
     /// Work failed that an answer could do without.
     pub(super) fn note_fault(&self, why: &Failure) {
         let _ = self.fault.set(why.clone());
@@ -308,12 +316,18 @@ impl BatchOutput<'_> {
             }
             let (part, first) = (&data.parts[range.part], range.first);
             if let Some(graph) = &data.graph {
-                if !part.check_finite(member, first, rows, width) {
+                let finite = part.check_finite(member, first, rows, width);
+                let exact = graph.keep(&range, rows);
+                if !finite {
                     graph.note_not_finite(range.step);
+                }
+                if !finite || !exact {
                     data.note_flaw();
                 }
-                if !graph.keep(&range, rows) {
-                    data.note_flaw();
+                if !exact {
+                    data.log_failure(range.step, Code::AnswerInexact);
+                } else if !finite && !data.served.non_finite {
+                    data.log_failure(range.step, Code::MemberNotFinite);
                 }
                 at = end;
                 continue;

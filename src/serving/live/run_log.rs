@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::codes::Code;
+use crate::dataflow::StepIndex;
 use crate::serving::answer::{BatchOfRun, StepRun};
 use crate::serving::batch::{Batch, Placed};
 use crate::serving::core::{HostWork, Stamps};
@@ -37,6 +39,8 @@ pub(super) struct RunLog {
     submitted: Duration,
     listener: RunListener,
     runs: Leaf<Vec<StepRun>>,
+    /// Steps that failed for some rows.
+    failed: Leaf<Vec<(StepIndex, Code)>>,
 }
 
 impl Drop for RunLog {
@@ -54,12 +58,24 @@ impl RunLog {
             submitted,
             listener: listener.clone(),
             runs: Leaf::default(),
+            failed: Leaf::default(),
         }
+    }
+
+    /// A step has failed for some rows.
+    pub(super) fn failed(&self, step: StepIndex, why: Code) {
+        self.failed.lock().push((step, why));
     }
 
     /// Returns the runs in the order in which they ended.
     pub(super) fn take(&self) -> Vec<StepRun> {
-        std::mem::take(&mut self.runs.lock())
+        let mut runs = std::mem::take(&mut *self.runs.lock());
+        let failed = self.failed.lock();
+        for run in &mut runs {
+            let failure = failed.iter().find(|(step, _)| *step == run.step);
+            run.failed = failure.map(|(_, why)| *why);
+        }
+        runs
     }
 
     /// Notes a batch, with a number that no other of the process has, that ended at `end`. `placed`
@@ -81,6 +97,7 @@ impl RunLog {
             input: between(stamps.started, stamps.copied),
             computed: between(stamps.copied, stamps.computed),
             output: between(stamps.computed, end),
+            failed: None,
             batch: Some(BatchOfRun {
                 number,
                 device: batch.device,
@@ -100,6 +117,7 @@ impl RunLog {
             input: Duration::ZERO,
             computed: end.saturating_sub(work.started),
             output: Duration::ZERO,
+            failed: None,
             batch: None,
         });
     }
