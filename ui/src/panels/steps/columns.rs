@@ -43,8 +43,12 @@ static COLUMNS: [StepColumn; 7] = [
     column("queue", 7, 2, |step, _| {
         plain(format::short(step.stats.queued as f64))
     }),
-    column("wait ms", 9, 4, |step, _| millis(step.stats.mean_wait())),
-    column("time ms", 9, 1, |step, _| millis(step.stats.mean_compute())),
+    column("wait ms", 9, 4, |step, _| {
+        time(step, step.stats.mean_wait())
+    }),
+    column("time ms", 9, 1, |step, _| {
+        time(step, step.stats.mean_compute())
+    }),
     column("late", 7, 6, |step, _| match step.stats.late {
         0 => ("·".into(), Role::Dim),
         late => (format::short(late as f64), Role::Warn),
@@ -59,8 +63,13 @@ fn plain(text: String) -> (String, Role) {
     (text, Role::Text)
 }
 
-fn millis(time: Duration) -> (String, Role) {
-    plain(format::millis(time.as_micros() as u64))
+/// The mean of a time that was measured: nobody does for rules, which fold rows as they come.
+fn time(step: &GraphStep, mean: Duration) -> (String, Role) {
+    let measured = step.stats.rows > 0 && !matches!(step.work, GraphWork::Rule(_));
+    match measured {
+        true => plain(format::millis(mean.as_micros() as u64)),
+        false => ("·".into(), Role::Dim),
+    }
 }
 
 fn share(share: Option<f64>) -> (String, Role) {
