@@ -3,13 +3,16 @@
 use crate::device::MemberIndex;
 use crate::ensemble::Member;
 
-use super::Catalogue;
+use super::{Catalogue, Version};
 
-/// The member of a column, with the names of the entries that hold it, each with its own name there.
+/// The member of a column, with the entries that hold it, each with its own name there.
 struct OwnedColumn<'c> {
     member: &'c Member,
-    names: Vec<(&'c str, &'c str)>,
+    names: Vec<OwnName<'c>>,
 }
+
+/// A model, its version, and the name of a member there.
+type OwnName<'c> = (&'c str, Version, &'c str);
 
 fn has_network(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
     column.member.has_network_of(before.member)
@@ -20,21 +23,31 @@ fn has_name(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
     names.any(|name| before.names.contains(name))
 }
 
+fn has_name_of_any_version(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
+    let mut names = column.names.iter();
+    let is_like = |(model, _, own): &OwnName<'_>| {
+        let mut known = before.names.iter();
+        known.any(|(of, _, name)| (of, name) == (model, own))
+    };
+    names.any(is_like)
+}
+
 fn has_both(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
     has_network(column, before) && has_name(column, before)
 }
 
 impl Catalogue {
     /// Returns for each column that of `before` that it goes on from: the one of its network, else that
-    /// of its entry and its name there. No two go on from one.
+    /// of its entry and its name there, else that of another version of its model. No two go on from
+    /// one.
     ///
     /// The names of columns say nothing about that: they depend on what is served beside.
     pub fn predecessors(&self, before: &Catalogue) -> Vec<Option<MemberIndex>> {
         let (new, old) = (self.owned_columns(), before.owned_columns());
         let mut found = vec![None; new.len()];
         let mut is_free = vec![true; old.len()];
-        let rules: [fn(&OwnedColumn<'_>, &OwnedColumn<'_>) -> bool; 3] =
-            [has_both, has_network, has_name];
+        let rules: [fn(&OwnedColumn<'_>, &OwnedColumn<'_>) -> bool; 4] =
+            [has_both, has_network, has_name, has_name_of_any_version];
         for is_it in rules {
             for (column, found) in new.iter().zip(&mut found).filter(|(_, f)| f.is_none()) {
                 let mut free = (0..old.len()).filter(|at| is_free[*at]);
@@ -60,7 +73,7 @@ impl Catalogue {
             for (column, member) in entry.columns.iter().zip(&entry.ensemble().members) {
                 columns[column.get()]
                     .names
-                    .push((entry.name(), &member.name));
+                    .push((entry.name(), entry.version(), &member.name));
             }
         }
         columns

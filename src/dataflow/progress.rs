@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::metrics::LatencySplit;
 
 use super::graph::{Dataflow, RowJoin, StepIndex, StepWork, WantedSteps};
+use super::quorum::{QuorumState, least};
 use super::rows::RowSet;
 
 /// How far one part of a request has come.
@@ -15,7 +16,7 @@ pub struct PartProgress {
     /// Steps that are wanted and not over.
     pub(super) open: usize,
     /// Quorums that wait no longer than this do without steps that are late.
-    waited: Option<Duration>,
+    pub(super) waited: Option<Duration>,
     /// The time from the request's arrival until its first steps could run.
     admission: Duration,
     /// The step that ended last.
@@ -34,7 +35,7 @@ pub(super) struct StepProgress {
     /// Where the time went until it was ready; `None` for a first step.
     before: Option<Box<LatencySplit>>,
     /// Steps that it needs and that are not over.
-    missing: u32,
+    pub(super) missing: u32,
     /// The step that ended last of those that it waited for; `None` for a first step.
     after: Option<StepIndex>,
 }
@@ -62,7 +63,7 @@ pub struct StepReport {
     pub late: Vec<StepIndex>,
     /// Ensembles' folds that are over.
     pub folded: Vec<StepIndex>,
-    /// A quorum whose steps are over and failed for so many rows that it is not met.
+    /// Steps that failed for so many rows that a quorum of them cannot be met.
     pub unmet: bool,
     /// Steps that are not run for some rows, and for how many.
     pub skipped: Vec<(StepIndex, usize)>,
@@ -300,30 +301,25 @@ impl PartProgress {
         report: &mut StepReport,
     ) {
         let missing = self.steps[at.get()].missing as usize;
-        let needs = flow.step(at).needs.len();
-        match flow.step(at).join {
-            _ if missing == 0 => {}
-            RowJoin::Quorum { least, wait }
-                if self.waited.is_some_and(|waited| wait <= waited)
-                    && needs - missing - self.failing(flow, at) >= least => {}
-            RowJoin::Quorum { .. } => {
-                // The time that it waits from here on is its own.
-                self.steps[at.get()].before = Some(Box::new(chain()));
-                return;
-            }
+        let is_quorum = match flow.step(at).join {
+            RowJoin::Quorum { wait, .. } => match self.quorum(flow, at, wait) {
+                QuorumState::Starts => true,
+                QuorumState::Waits => {
+                    // The time that it waits from here on is its own.
+                    self.steps[at.get()].before = Some(Box::new(chain()));
+                    return;
+                }
+                QuorumState::Unmet => {
+                    report.unmet = true;
+                    return;
+                }
+            },
+            RowJoin::All | RowJoin::Any | RowJoin::Always if missing == 0 => false,
             RowJoin::All | RowJoin::Any | RowJoin::Always => return,
-        }
+        };
         let rows = self.joined(flow, at);
-        let fails = self.failing(flow, at) > 0;
-        if fails {
-            let lacking = self.joined_with_lacking(flow, at).without(self.rows, &rows);
-            if !lacking.is_empty() && matches!(flow.step(at).join, RowJoin::Quorum { .. }) {
-                report.unmet = true;
-                return;
-            }
-            self.steps[at.get()].lacking = lacking;
-        }
-        if (missing > 0 || fails) && matches!(flow.step(at).join, RowJoin::Quorum { .. }) {
+        self.steps[at.get()].lacking = self.lacking_of(flow, at, least(flow, at));
+        if is_quorum {
             self.note_late(flow, at, report);
         }
         self.start(flow, at, rows, chain, report);

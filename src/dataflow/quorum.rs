@@ -1,11 +1,39 @@
 //! The rows of a step that needs others, and which of these a quorum does without: those that are late, and
 //! those that failed.
 
+use std::time::Duration;
+
 use super::graph::{Dataflow, RowJoin, StepIndex};
 use super::progress::{PartProgress, StepReport, StepState};
 use super::rows::RowSet;
 
+/// Whether a quorum goes on.
+pub(super) enum QuorumState {
+    /// It waits for steps that are not over.
+    Waits,
+    /// It starts with what is there.
+    Starts,
+    /// Too many steps have failed for some row, and nothing can do without it.
+    Unmet,
+}
+
 impl PartProgress {
+    /// Returns the state of a quorum that waits for others until `wait` after the request's arrival.
+    pub(super) fn quorum(&self, flow: &Dataflow, at: StepIndex, wait: Duration) -> QuorumState {
+        let missing = self.steps[at.get()].missing as usize;
+        let least = least(flow, at);
+        let lacks = |least| !self.lacking_of(flow, at, least).is_empty();
+        if !flow.is_spared(at) && lacks(least.saturating_sub(missing)) {
+            return QuorumState::Unmet;
+        }
+        let there = flow.step(at).needs.len() - missing;
+        let has_waited = self.waited.is_some_and(|waited| wait <= waited);
+        match missing == 0 || has_waited && there >= least && !lacks(least) {
+            true => QuorumState::Starts,
+            false => QuorumState::Waits,
+        }
+    }
+
     /// Returns the rows of a step, by those of the steps that it needs.
     pub(super) fn joined(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
         let over = self.needs_over(flow, at);
@@ -13,20 +41,19 @@ impl PartProgress {
         RowSet::held_by(self.rows, least, over.map(|need| self.rows_of(need)))
     }
 
-    /// Returns the rows that it would have, had nothing failed.
-    pub(super) fn joined_with_lacking(&self, flow: &Dataflow, at: StepIndex) -> RowSet {
-        let whole = |need: StepIndex| {
-            let step = &self.steps[need.get()];
-            step.rows.or(self.rows, &step.lacking)
-        };
-        let whole: Vec<RowSet> = self.needs_over(flow, at).map(whole).collect();
-        RowSet::held_by(self.rows, least(flow, at), whole.iter())
-    }
-
-    /// Returns how many of the steps that it needs are over and failed for some rows.
-    pub(super) fn failing(&self, flow: &Dataflow, at: StepIndex) -> usize {
-        let fails = |need: &StepIndex| !self.steps[need.get()].lacking.is_empty();
-        self.needs_over(flow, at).filter(fails).count()
+    /// Returns the rows that a step would have, had nothing failed, and that fewer than `least` of the
+    /// steps that it needs have.
+    pub(super) fn lacking_of(&self, flow: &Dataflow, at: StepIndex, least: usize) -> RowSet {
+        let of = |need: StepIndex| &self.steps[need.get()];
+        let over = self.needs_over(flow, at);
+        if over.clone().all(|need| of(need).lacking.is_empty()) {
+            return RowSet::none();
+        }
+        let whole = |need| of(need).rows.or(self.rows, &of(need).lacking);
+        let whole: Vec<RowSet> = over.clone().map(whole).collect();
+        let whole = RowSet::held_by(self.rows, least, whole.iter());
+        let there = RowSet::held_by(self.rows, least, over.map(|need| &of(need).rows));
+        whole.without(self.rows, &there)
     }
 
     fn needs_over<'a>(
@@ -87,7 +114,7 @@ impl PartProgress {
 }
 
 /// Returns in how many of the steps that one needs its rows exist.
-fn least(flow: &Dataflow, at: StepIndex) -> usize {
+pub(super) fn least(flow: &Dataflow, at: StepIndex) -> usize {
     let step = flow.step(at);
     match step.join {
         RowJoin::All => step.needs.len(),

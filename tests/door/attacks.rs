@@ -141,6 +141,11 @@ fn what_a_reader_who_does_not_read_asks_for_is_computed_a_few_times_at_most() {
     while client.write_all(&asked).is_ok() {}
     let computed = server.asked.load(Ordering::SeqCst);
     assert!((1..=3).contains(&computed), "{computed} times");
+    // Its end counts as a refusal.
+    wait_until("it is counted", || {
+        let metrics = ask(address, "GET", "/metrics", b"").body;
+        String::from_utf8_lossy(&metrics).contains(r#"divisi_refusals_total{reason="slow"} 1"#)
+    });
 }
 
 /// A request whose answer is larger than what the system takes ahead.

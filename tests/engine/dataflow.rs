@@ -659,6 +659,31 @@ fn rows_that_a_condition_keeps_back_count_as_skipped() {
 }
 
 #[test]
+fn a_request_whose_quorum_is_not_met_is_told_while_other_steps_of_it_are_queued() {
+    // Two quorums of models that fail for the row, and a model that is behind them in its queue.
+    let quorum = RowJoin::Quorum {
+        least: 2,
+        wait: ms(50),
+    };
+    let steps = vec![
+        model(0, &[]),
+        model(1, &[]),
+        model(2, &[]),
+        host(&[0, 1], quorum),
+    ];
+    let graph = Dataflow::new(steps, &[2, 3]).expect("a graph");
+    let mut drive = Drive::new(graph, 4, PolicyKind::NoWait);
+    drive.fails = true;
+    drive.stuck = vec![2];
+    for _ in 0..4 {
+        drive.submit(SLOTS);
+    }
+    drive.advance_to(ms(1000));
+    let unmet = drive.finished.iter().filter(|(_, finished)| finished.unmet);
+    assert_eq!(unmet.count(), 4);
+}
+
+#[test]
 fn the_fold_of_an_ensemble_counts_its_rows() {
     let mut drive = Drive::new(Dataflow::ensemble(&[0, 1]), 2, PolicyKind::NoWait);
     drive.submit(3);

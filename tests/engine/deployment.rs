@@ -182,6 +182,28 @@ fn a_column_goes_on_from_that_of_its_member_whatever_it_is_called() {
 }
 
 #[test]
+fn a_column_goes_on_from_that_of_its_own_version_first() {
+    // A load reads all of them again.
+    let versions = |numbers: &[u64]| {
+        let entries = numbers
+            .iter()
+            .map(|number| entry("a", *number, &network("m", 3)));
+        Catalogue::new("all", entries.collect()).expect("a catalogue")
+    };
+    let before = versions(&[1, 3]);
+    for (numbers, expected) in [
+        (&[1, 3, 10][..], &[Some(0), Some(1), None][..]),
+        (&[10, 3], &[Some(0), Some(1)]),
+        (&[3], &[Some(1)]),
+        (&[10], &[Some(0)]),
+    ] {
+        let found = versions(numbers).predecessors(&before).into_iter();
+        let found: Vec<Option<usize>> = found.map(|column| Some(column?.get())).collect();
+        assert_eq!(found, expected, "{numbers:?}");
+    }
+}
+
+#[test]
 fn a_model_that_goes_and_comes_takes_no_column_of_another_one() {
     let shelf = Arc::new(Shelf::default());
     for (name, answers) in [("a", 3), ("b", 5)] {

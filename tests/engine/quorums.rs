@@ -2,10 +2,15 @@
 //! fails by that member's name where too few are left.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi::compute::{Predictor, write_rows};
+use divisi::dataflow::{
+    Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
+};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::metrics::LatencySplit;
 use divisi::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
 use rayon::ThreadPool;
 
@@ -141,4 +146,124 @@ fn a_request_fails_by_the_members_of_a_quorum_that_is_not_met() {
         matches!(&outcome, Err(Failure::Worker(why)) if why.contains("worker `a`")),
         "{outcome:?}"
     );
+}
+
+fn model(member: usize, needs: &[u16]) -> FlowStep {
+    FlowStep {
+        work: StepWork::Model {
+            member: MemberIndex::new(member),
+            plane: 0,
+        },
+        needs: needs.iter().map(|&need| StepIndex::new(need)).collect(),
+        join: RowJoin::All,
+    }
+}
+
+fn quorum(needs: &[u16], least: usize, wait: u64) -> FlowStep {
+    let wait = Duration::from_millis(wait);
+    FlowStep {
+        work: StepWork::Host,
+        join: RowJoin::Quorum { least, wait },
+        ..model(0, needs)
+    }
+}
+
+/// A part of a request of two rows, and what its last event reported.
+struct Course {
+    flow: Dataflow,
+    part: PartProgress,
+    report: StepReport,
+}
+
+impl Course {
+    fn of(steps: Vec<FlowStep>) -> Self {
+        let last = steps.len() - 1;
+        let flow = Dataflow::new(steps, &[last]).expect("a graph");
+        let mut report = StepReport::default();
+        let part = PartProgress::begin(&flow, flow.all(), 2, Duration::ZERO, &mut report);
+        Course { flow, part, report }
+    }
+
+    /// A model has run, and failed for some rows.
+    fn ran(&mut self, step: u16, failed: &[usize]) {
+        self.report.clear();
+        let step = StepIndex::new(step);
+        let failed = RowSet::filter(2, |row| failed.contains(&row));
+        self.part.lacks(step, &failed);
+        let (flow, report) = (&self.flow, &mut self.report);
+        self.part.ran(flow, step, 2, LatencySplit::default, report);
+    }
+
+    /// The host has made what it can.
+    fn made(&mut self, step: u16) {
+        self.report.clear();
+        let step = StepIndex::new(step);
+        let rows = self.part.rows_of(step).clone();
+        let report = &mut self.report;
+        self.part
+            .made(&self.flow, step, rows, Duration::ZERO, report);
+    }
+
+    fn waited(&mut self, millis: u64) {
+        self.report.clear();
+        let waited = Duration::from_millis(millis);
+        self.part
+            .lose_patience(&self.flow, waited, &mut self.report);
+    }
+
+    fn is_ready(&self, step: u16) -> bool {
+        self.report.ready.contains(&StepIndex::new(step))
+    }
+}
+
+fn models(count: usize) -> Vec<FlowStep> {
+    (0..count).map(|member| model(member, &[])).collect()
+}
+
+#[test]
+fn a_quorum_is_met_where_other_members_have_failed_for_other_rows() {
+    let voters = quorum(&[0, 1, 2, 3], 2, 50);
+    let mut course = Course::of([models(4), vec![voters]].concat());
+    course.ran(0, &[0]);
+    course.ran(2, &[]);
+    course.ran(3, &[1]);
+    assert!(!course.is_ready(4), "all are waited for");
+    course.waited(50);
+    assert!(course.is_ready(4));
+    let late = [3, 1, 0].map(StepIndex::new);
+    assert_eq!(course.report.late, late);
+}
+
+#[test]
+fn a_quorum_that_cannot_be_met_any_more_fails_the_request_at_once() {
+    let voters = quorum(&[0, 1, 2], 2, 50);
+    let mut course = Course::of([models(3), vec![voters]].concat());
+    course.ran(0, &[0]);
+    assert!(!course.report.unmet, "two are left");
+    course.ran(1, &[1]);
+    assert!(!course.report.unmet, "each row has two of three still");
+    course.ran(2, &[1]);
+    assert!(course.report.unmet);
+    let mut course = Course::of([models(3), vec![quorum(&[0, 1, 2], 2, 50)]].concat());
+    course.ran(0, &[0]);
+    course.ran(1, &[0]);
+    assert!(course.report.unmet, "the third is not waited for");
+}
+
+#[test]
+fn a_quorum_does_without_one_that_is_not_met() {
+    let inner = quorum(&[0, 1], 1, 50);
+    let outer = quorum(&[4, 2, 3], 2, 50);
+    let mut course = Course::of([models(4), vec![inner, outer]].concat());
+    course.ran(0, &[0]);
+    course.ran(1, &[0]);
+    assert!(
+        course.is_ready(4) && !course.report.unmet,
+        "one row is left"
+    );
+    course.made(4);
+    course.ran(2, &[]);
+    course.ran(3, &[]);
+    assert!(course.is_ready(5) && !course.report.unmet);
+    assert!(course.part.rows_of(StepIndex::new(5)).is_all());
 }

@@ -18,7 +18,8 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::AllowanceShare;
 use crate::net::{
-    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, secured, too_many_connections,
+    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, is_unread, secured,
+    too_many_connections,
 };
 use crate::tls::TlsProtocol;
 
@@ -89,7 +90,7 @@ async fn serve_on(
         limits.header_time,
         limits.read_time,
     );
-    let calls = Arc::clone(&gateway.calls);
+    let (calls, unread) = (Arc::clone(&gateway.calls), Arc::clone(&gateway.calls));
     let io = WordedIo::new(io, move |status, error: &ServiceError| {
         calls.refuse((HTTP, peer), HEAD, status, error);
     });
@@ -107,9 +108,15 @@ async fn serve_on(
         .max_buf_size(limits.header_bytes)
         .header_read_timeout(None);
     let mut connection = pin!(http.serve_connection(TokioIo::new(io), service));
-    // How a connection ended its client knows, or does not care.
+    // How a connection ended its client knows, or does not care, unless it left an answer lying.
     tokio::select! {
-        _ = connection.as_mut() => return,
+        ended = connection.as_mut() => {
+            if ended.is_err_and(|error| is_unread(&error)) {
+                let error = ServiceError::new(ErrorKind::Slow, "the client did not read its answer in time");
+                unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
+            }
+            return;
+        }
         () = ending.comes() => connection.as_mut().graceful_shutdown(),
     }
     let _ = tokio::time::timeout(limits.farewell, connection).await;

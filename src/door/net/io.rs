@@ -5,31 +5,44 @@ use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Whether a request is being served on a connection. Between requests a connection may stay idle
 /// as long as it likes; once the first byte of a request has come, its head has to follow.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Phase(Arc<AtomicBool>);
+pub(crate) struct Phase(Arc<ServingPhase>);
+
+#[derive(Debug, Default)]
+struct ServingPhase {
+    serving: AtomicBool,
+    heads: AtomicU64,
+}
 
 impl Phase {
     /// A request's head is there.
     pub(crate) fn serves(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.heads.fetch_add(1, Ordering::Relaxed);
+        self.0.serving.store(true, Ordering::Relaxed);
     }
 
     /// It was answered.
     pub(crate) fn rests(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.serving.store(false, Ordering::Relaxed);
     }
 
     fn is_serving(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.serving.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of the head that comes next.
+    fn next_head(&self) -> u64 {
+        self.0.heads.load(Ordering::Relaxed)
     }
 }
 
@@ -65,8 +78,8 @@ pub(crate) struct TimedIo<S> {
     phase: Option<Phase>,
     head: TimeLimit,
     read: TimeLimit,
-    /// Whether bytes of a head have come that is not complete.
-    begun: bool,
+    /// The number of the head of which bytes have come.
+    begun: Option<u64>,
 }
 
 impl<S> TimedIo<S> {
@@ -77,17 +90,24 @@ impl<S> TimedIo<S> {
             phase,
             head: TimeLimit::of(head),
             read: TimeLimit::of(read),
-            begun: false,
+            begun: None,
         }
+    }
+
+    /// Returns the number of the head that is waited for, or `None` while a request is served.
+    fn next_head(&self) -> Option<u64> {
+        let phase = self.phase.as_ref().filter(|phase| !phase.is_serving());
+        phase.map(Phase::next_head)
     }
 
     /// Returns whether a head is on its way that is not complete.
     fn waits_for_head(&mut self) -> bool {
-        if self.phase.as_ref().is_none_or(Phase::is_serving) {
-            self.begun = false;
+        let waits = self.begun.is_some() && self.begun == self.next_head();
+        if !waits {
+            self.begun = None;
             self.head.disarm();
         }
-        self.begun
+        waits
     }
 
     fn written(
@@ -100,10 +120,29 @@ impl<S> TimedIo<S> {
                 self.read.disarm();
                 Poll::Ready(done)
             }
-            Poll::Pending if self.read.has_passed(context) => Poll::Ready(Err(slow())),
+            Poll::Pending if self.read.has_passed(context) => Poll::Ready(Err(unread())),
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+/// A client has left an answer lying for too long.
+#[derive(Debug, Error)]
+#[error("the client did not read its answer in time")]
+struct Unread;
+
+fn unread() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, Unread)
+}
+
+/// Whether a connection ended because its client left an answer lying.
+pub(crate) fn is_unread(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut sources = std::iter::successors(Some(error), |error| error.source());
+    sources.any(|error| {
+        let of_system = error.downcast_ref::<io::Error>();
+        let inner = of_system.and_then(io::Error::get_ref);
+        inner.is_some_and(|inner| inner.is::<Unread>())
+    })
 }
 
 fn slow() -> io::Error {
@@ -118,8 +157,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedIo<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(context, buffer) {
-            let is_head = self.phase.as_ref().is_some_and(|phase| !phase.is_serving());
-            self.begun |= is_head && buffer.filled().len() > before;
+            let next = self.next_head();
+            if buffer.filled().len() > before && self.begun != next {
+                self.head.disarm();
+                self.begun = next;
+            }
             return Poll::Ready(done);
         }
         match self.waits_for_head() && self.head.has_passed(context) {

@@ -52,7 +52,9 @@ impl<T: Clone> Core<T> {
         (request, part): (RequestKey, usize),
     ) -> Option<Finished<T>> {
         let finished = self.give_up_request(now, request);
-        if self.requests.get(&request)?.parts[part].outstanding == 0 {
+        // What was queued of it may have been the last that held it.
+        let entry = self.requests.get(&request);
+        if entry.is_some_and(|entry| entry.parts[part].outstanding == 0) {
             self.free_part(request, part);
         }
         finished.map(|finished| Finished {

@@ -220,11 +220,17 @@ impl EngineState {
             let (step, output) = (step.to_owned(), output.to_owned());
             return Some(Failure::Inexact { step, output });
         }
-        let is_spared = data.graph.as_ref().is_some_and(|graph| !graph.is_spoilt());
-        if data.served.non_finite || is_spared {
+        if data.served.non_finite {
             return None;
         }
-        not_finite(data)
+        match &data.graph {
+            // A quorum does without the others.
+            Some(graph) => {
+                let spoilt = graph.spoilt_by();
+                not_finite(data, |member| spoilt.contains(&member))
+            }
+            None => not_finite(data, |member| data.rule.counts(member)),
+        }
     }
 
     /// Counts what was found of a member, and says so now and then.
@@ -239,11 +245,11 @@ impl EngineState {
     }
 }
 
-/// Why a request fails some rows of which hold NaN or infinities, if some do.
-fn not_finite(data: &RequestData) -> Option<Failure> {
+/// Why a request fails for which members that count have answered NaN or infinities, if some have.
+fn not_finite(data: &RequestData, counts: impl Fn(MemberIndex) -> bool) -> Option<Failure> {
     let of_members = flaws(data);
-    let voters = of_members.iter().filter(|(m, _)| data.rule.counts(**m));
-    let spoilt = voters.filter(|(_, found)| found.not_finite > 0);
+    let counted = of_members.iter().filter(|(member, _)| counts(**member));
+    let spoilt = counted.filter(|(_, found)| found.not_finite > 0);
     let ensemble = &data.served.ensemble;
     let named: Vec<NotFiniteMember> = spoilt
         .map(|(member, found)| NotFiniteMember {
@@ -257,7 +263,8 @@ fn not_finite(data: &RequestData) -> Option<Failure> {
 
 /// Why a request fails for which too many steps that a quorum reads have failed.
 fn unmet(data: &RequestData) -> Failure {
-    let fault = data.fault().cloned().or_else(|| not_finite(data));
+    let fault = data.fault().cloned();
+    let fault = fault.or_else(|| not_finite(data, |_| true));
     fault.unwrap_or(Failure::Dropped)
 }
 

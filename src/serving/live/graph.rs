@@ -1,10 +1,10 @@
 //! A request on its way through a pipeline: the results of its steps, and the steps of the host.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::dataflow::{RowJoin, RowSet, StepIndex};
-use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, TensorSource};
+use crate::device::MemberIndex;
+use crate::pipeline::{Pipeline, PlaneRows, RowInputs, RowOrigin, StepRole, TensorSource};
 use crate::serving::answer::{Answer, MissingSteps};
 use crate::serving::batch::{Range, Slice};
 use crate::serving::core::HostWork;
@@ -22,8 +22,8 @@ pub(crate) struct PipelineRows {
     /// Of each combination that did without some of its inputs, whether these could not have
     /// changed the class; `None` where that is not known.
     certain: Leaf<Vec<Option<bool>>>,
-    /// Whether a step has made NaN or infinities of which others than quorums would compute.
-    spoilt: AtomicBool,
+    /// Steps that have made NaN or infinities of which others than quorums would compute.
+    spoilt: Leaf<Vec<StepIndex>>,
     /// A model and its output whose integers are too large to be exact, as a step and the place
     /// among its tensors.
     inexact: OnceLock<(StepIndex, usize)>,
@@ -77,7 +77,7 @@ impl PipelineRows {
                 some => some.into(),
             },
             certain: Leaf::default(),
-            spoilt: AtomicBool::new(false),
+            spoilt: Leaf::default(),
             inexact: OnceLock::new(),
             parts: slices.iter().map(part).collect(),
             pipeline: Arc::clone(pipeline),
@@ -103,13 +103,23 @@ impl PipelineRows {
     /// Some of the rows that a model answered hold NaN or infinities.
     pub(super) fn note_not_finite(&self, step: StepIndex) {
         if !self.is_spared(step) {
-            self.spoilt.store(true, Ordering::Relaxed);
+            self.spoilt.lock().push(step);
         }
     }
 
-    /// Whether a step has made NaN or infinities of which others than quorums would compute.
-    pub(super) fn is_spoilt(&self) -> bool {
-        self.spoilt.load(Ordering::Relaxed)
+    /// Returns the members whose steps have made NaN or infinities of which others than quorums would
+    /// compute.
+    pub(super) fn spoilt_by(&self) -> Vec<MemberIndex> {
+        let spoilt = self.spoilt.lock();
+        let members = spoilt.iter().filter_map(|step| self.member_of(*step));
+        members.collect()
+    }
+
+    fn member_of(&self, step: StepIndex) -> Option<MemberIndex> {
+        match self.pipeline.step(step).role {
+            StepRole::Model(member) => Some(member),
+            StepRole::Host(_) | StepRole::Gate(_) => None,
+        }
     }
 
     /// Whether an answer can do without rows of a step.
