@@ -155,6 +155,16 @@ fn where_there_is_no_room_for_rows_who_asks_stands_on_a_line() {
 }
 
 #[test]
+fn who_asks_is_named_at_every_height_under_the_head_of_callers() {
+    for height in 12..30 {
+        let mut bench = models(60, height);
+        listens(&mut bench);
+        let text = bench.text();
+        assert!(text.contains("alice"), "{height}: {text}");
+    }
+}
+
+#[test]
 fn lines_tell_who_asks_which_model() {
     let mut bench = models(80, 24);
     listens(&mut bench);

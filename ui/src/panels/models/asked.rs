@@ -40,12 +40,22 @@ impl<'a> AskedModel<'a> {
 
     /// Rows that show all, with a gap above.
     pub(super) fn needed(&self) -> usize {
-        1 + self.rows().needed() + usize::from(!self.asked.refusals.is_empty())
+        1 + self.rows().needed() + usize::from(self.below())
+    }
+
+    /// Rows that show one caller under its head, with a gap above.
+    pub(super) fn least(&self) -> u16 {
+        3 + u16::from(self.asked.others.is_some()) + self.below()
+    }
+
+    /// The rows of what was refused or failed.
+    fn below(&self) -> u16 {
+        u16::from(!self.asked.refusals.is_empty())
     }
 
     /// Draws the callers, and below them what was refused or failed.
     pub(super) fn draw(&self, part: &mut Painter<'_>) {
-        let below = u16::from(!self.asked.refusals.is_empty());
+        let below = self.below();
         let (width, height) = (part.width(), part.height());
         let version = self.model.version.map(|version| format!(" {version}"));
         let head = format!(

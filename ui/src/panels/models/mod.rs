@@ -21,9 +21,6 @@ use columns::{ModelColumn, fitting};
 use widths::{ModelWidths, SIGNS};
 use words::{ModelWords, refusal_of};
 
-/// The rows that callers of a model have at least, with a gap and a head.
-const LEAST_BELOW: u16 = 3;
-
 /// Draws the panel.
 pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     let view = model.snapshot.models.get(cursor(model));
@@ -71,9 +68,10 @@ fn spare(model: &Model, rows: u16) -> u16 {
 fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
     let needed = asked.map_or(0, AskedModel::needed);
     let needed = u16::try_from(needed).unwrap_or(u16::MAX);
-    match needed.min(spare(model, rows)) {
-        0..LEAST_BELOW => 0,
-        rows => rows,
+    let rows = needed.min(spare(model, rows));
+    match asked.is_some_and(|asked| rows >= asked.least()) {
+        true => rows,
+        false => 0,
     }
 }
 
