@@ -122,6 +122,7 @@ pub struct Dataflow {
     planes: usize,
     waits: Vec<Duration>,
     spared: Box<[bool]>,
+    whole: Box<[bool]>,
     all: WantedSteps,
 }
 
@@ -175,6 +176,7 @@ impl Dataflow {
             planes: planes(&steps),
             waits: waits(&steps),
             spared: spared(&steps, &readers, &outputs),
+            whole: whole(&steps),
             first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
@@ -205,6 +207,7 @@ impl Dataflow {
             planes: self::planes(&steps),
             waits: Vec::new(),
             spared: vec![false; steps.len()].into(),
+            whole: whole(&steps),
             first: first(&steps),
             steps: steps.into(),
             readers: readers.into(),
@@ -251,6 +254,11 @@ impl Dataflow {
     /// Whether an answer can do without rows of a step: all that comes of them is left to quorums.
     pub fn is_spared(&self, step: StepIndex) -> bool {
         self.spared[step.get()]
+    }
+
+    /// Whether a step has results for all rows, unless it fails: models alone lead to it.
+    pub fn is_whole(&self, step: StepIndex) -> bool {
+        self.whole[step.get()]
     }
 
     /// Returns the steps that have to run for all outputs.
@@ -317,6 +325,15 @@ fn spared(steps: &[FlowStep], readers: &[Vec<StepIndex>], outputs: &[StepIndex])
         spared[at] = !is_answered && readers[at].iter().all(does_without);
     }
     spared.into()
+}
+
+fn whole(steps: &[FlowStep]) -> Box<[bool]> {
+    let mut whole: Vec<bool> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let is_model = !matches!(step.work, StepWork::Host);
+        whole.push(is_model && step.needs.iter().all(|need| whole[need.get()]));
+    }
+    whole.into()
 }
 
 fn first(steps: &[FlowStep]) -> Vec<StepIndex> {

@@ -221,6 +221,11 @@ impl PartProgress {
         &self.steps[step.get()].rows
     }
 
+    /// Returns how many rows it would have more, had nothing failed.
+    pub fn lacking(&self, step: StepIndex) -> usize {
+        self.steps[step.get()].lacking.count(self.rows)
+    }
+
     /// Whether a step ended with a result for some rows or none, and was not dropped.
     pub fn is_over(&self, step: StepIndex) -> bool {
         self.is(step, StepState::Over)
@@ -254,8 +259,9 @@ impl PartProgress {
             StepWork::Host => usize::from(!rows.is_empty()),
             StepWork::Fold => 0,
         };
-        if !rows.is_all() {
-            let skipped = self.rows - rows.count(self.rows);
+        let lacking = self.steps[at.get()].lacking.count(self.rows);
+        let skipped = self.rows - rows.count(self.rows) - lacking;
+        if skipped > 0 {
             report.skipped.push((at, skipped));
         }
         let first = flow.step(at).needs.is_empty();

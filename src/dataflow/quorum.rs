@@ -23,7 +23,14 @@ impl PartProgress {
         let missing = self.steps[at.get()].missing as usize;
         let least = least(flow, at);
         let lacks = |least| !self.lacking_of(flow, at, least).is_empty();
-        if !flow.is_spared(at) && lacks(least.saturating_sub(missing)) {
+        // Steps that are not over may leave rows out, which need no quorum then.
+        let mut waits_for = flow
+            .step(at)
+            .needs
+            .iter()
+            .filter(|need| !self.is_over(**need));
+        let is_known = waits_for.all(|need| flow.is_whole(*need));
+        if !flow.is_spared(at) && is_known && lacks(least.saturating_sub(missing)) {
             return QuorumState::Unmet;
         }
         let there = flow.step(at).needs.len() - missing;
@@ -81,7 +88,8 @@ impl PartProgress {
                 StepState::Over if fails => report.late.push(at),
                 _ => {}
             }
-            if fails || step.state == StepState::Waiting {
+            let is_quorum = matches!(flow.step(at).join, RowJoin::Quorum { .. });
+            if fails && !is_quorum || step.state == StepState::Waiting {
                 for need in &flow.step(at).needs {
                     awaited[need.get()] = true;
                 }

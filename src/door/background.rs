@@ -5,6 +5,7 @@ use std::io;
 
 use divisi::device::{ThreadPriority, set_current_thread_priority};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinSet;
 
 use crate::error::{ErrorKind, ServiceError};
 
@@ -56,7 +57,8 @@ impl Drop for BackgroundThreads {
 pub(crate) struct Background(Handle);
 
 impl Background {
-    /// Does `work` on `bytes` bytes of JSON: here where these are few.
+    /// Does `work` on `bytes` bytes of JSON: here where these are few. Work that has not begun is left
+    /// where nobody waits for it any more.
     ///
     /// # Errors
     /// Those of the work, or it broke off.
@@ -68,8 +70,10 @@ impl Background {
         if bytes < LARGE {
             return work();
         }
-        let done = self.0.spawn(async { work() }).await;
-        done.unwrap_or_else(|_| {
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(async { work() }, &self.0);
+        let done = tasks.join_next().await;
+        done.and_then(Result::ok).unwrap_or_else(|| {
             let message = "reading or writing JSON broke off";
             Err(ServiceError::new(ErrorKind::Internal, message))
         })

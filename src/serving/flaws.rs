@@ -4,8 +4,8 @@
 //! it has no likeliest class, and one NaN in a sum would stay there. Nor is it left out
 //! quietly, since an answer of the others would claim to be the ensemble's. So a request
 //! that such a row belongs to fails, with a reason that names the member; requests beside
-//! it in the same batch do not. In a pipeline a quorum does without such a row, and says so. Who asks for [`Detail::Marked`] or [`Detail::Members`] is
-//! answered instead, with NaN as every score of those samples and the rows named
+//! it in the same batch do not. In a pipeline a quorum does without such a row, and says so.
+//! Who asks for [`Detail::Marked`] or [`Detail::Members`] is answered instead, with NaN as every score of those samples and the rows named
 //! ([`super::Answer::flaws`]): that is how commands count them over a whole file.
 //!
 //! A member that is declared to answer probabilities is held to it: rows that are below 0

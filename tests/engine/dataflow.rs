@@ -397,7 +397,7 @@ proptest! {
     fn a_quorum_does_without_what_fails_and_fails_the_request_where_it_is_not_met(
         least in 1usize..=3, chained in any::<bool>(), follows in any::<bool>(),
         policy in policies(), patient in any::<bool>(),
-        requests in 1u64..8,
+        requests in 1u64..8, parts in 1usize..4,
     ) {
         let wait = if patient { ms(50_000) } else { ms(5) };
         let mut steps: Vec<FlowStep> = (0..3).map(|m| model(m, &[])).collect();
@@ -410,18 +410,19 @@ proptest! {
         if follows {
             steps.push(host(&[steps.len() as u16 - 1], RowJoin::All));
         }
-        let mut drive = Drive::new(flow(steps), 16, policy);
+        let mut drive = Drive::new(flow(steps), 32, policy);
         drive.fails = true;
         let mut met = HashMap::new();
         for request in 0..requests {
-            // Each fills an extent, so that it has one part.
-            prop_assert!(drive.submit(SLOTS));
+            // Each part fills an extent.
+            prop_assert!(drive.submit(parts * SLOTS));
             let is_sound = |row: usize| {
-                let of = |step: u16| !fails(request, 0, StepIndex::new(step), row);
+                let (part, row) = (row / SLOTS, row % SLOTS);
+                let of = |step: u16| !fails(request, part, StepIndex::new(step), row);
                 let voters = [of(0), of(1), of(2) && (!chained || of(3))];
                 voters.into_iter().filter(|sound| *sound).count() >= least
             };
-            met.insert(request, (0..SLOTS).all(is_sound));
+            met.insert(request, (0..parts * SLOTS).all(is_sound));
         }
         drive.advance_to(ms(200_000));
         prop_assert_eq!(drive.finished.len() as u64, requests);

@@ -46,8 +46,8 @@ fn pipeline(scale: f32) -> Arc<Ensemble> {
 #[derive(Clone, Copy)]
 enum Answers {
     Value(f32),
-    /// NaN for the first row, and otherwise a value.
-    NanFirst(f32),
+    /// A value for the first row's first class, and another one for all others.
+    First(f32, f32),
     Panics,
 }
 
@@ -60,9 +60,9 @@ impl Predictor for Answers {
     ) -> Result<(), divisi::compute::ComputeError> {
         write_rows(output, |rows| match *self {
             Answers::Value(value) => rows.fill(value),
-            Answers::NanFirst(value) => {
+            Answers::First(first, value) => {
                 rows.fill(value);
-                rows[0] = f32::NAN;
+                rows[0] = first;
             }
             Answers::Panics => panic!("on purpose"),
         })
@@ -91,7 +91,7 @@ const SAMPLES: [f32; 4] = [1.0, 2.0, 3.0, 4.0];
 
 #[test]
 fn an_answer_does_without_the_member_that_fails() {
-    use Answers::{NanFirst, Panics, Value};
+    use Answers::{First, Panics, Value};
     // The answers of the members, the steps that are missing, and the first value of both rows.
     let cases = [
         (
@@ -102,23 +102,29 @@ fn an_answer_does_without_the_member_that_fails() {
         ),
         (
             1.0,
-            [NanFirst(1.0), Value(3.0), Value(8.0)],
+            [First(f32::NAN, 1.0), Value(3.0), Value(8.0)],
             &["a"],
             [5.5, 4.0],
         ),
         (
             1.0,
-            [Value(1.0), Value(3.0), NanFirst(8.0)],
+            [Value(1.0), Value(3.0), First(f32::NAN, 8.0)],
             &["c", "normalise"],
             [2.0, 4.0],
         ),
         (1.0, [Panics, Value(3.0), Value(8.0)], &["a"], [5.5, 5.5]),
-        // Each row has two of the three.
+        // The host fails for both rows, and then for one.
         (
             3e38,
             [Value(1.0), Value(3.0), Value(8.0)],
             &["normalise"],
             [2.0, 2.0],
+        ),
+        (
+            2.0,
+            [Value(1.0), Value(3.0), First(3e38, 7.0)],
+            &["normalise"],
+            [2.0, 6.0],
         ),
     ];
     for (case, (scale, members, missing, expected)) in cases.into_iter().enumerate() {
@@ -134,13 +140,16 @@ fn an_answer_does_without_the_member_that_fails() {
 
 #[test]
 fn a_request_fails_by_the_members_of_a_quorum_that_is_not_met() {
-    use Answers::{NanFirst, Panics, Value};
-    let engine = serve(1.0, [NanFirst(1.0), NanFirst(3.0), Value(8.0)]);
+    use Answers::{First, Panics, Value};
+    let engine = serve(
+        1.0,
+        [First(f32::NAN, 1.0), First(f32::NAN, 3.0), Value(8.0)],
+    );
     let outcome = engine.predict(Request::new(&SAMPLES)).expect("let in");
     let both = vec![not_finite("a", 1), not_finite("b", 1)];
     assert_eq!(outcome, Err(Failure::NotFinite(both)));
     wait_until("the pool is empty", || engine.telemetry().pooled() == 0);
-    let engine = serve(1.0, [Panics, NanFirst(3.0), Value(8.0)]);
+    let engine = serve(1.0, [Panics, First(f32::NAN, 3.0), Value(8.0)]);
     let outcome = engine.predict(Request::new(&SAMPLES)).expect("let in");
     assert!(
         matches!(&outcome, Err(Failure::Worker(why)) if why.contains("worker `a`")),
@@ -261,9 +270,11 @@ fn a_quorum_does_without_one_that_is_not_met() {
         course.is_ready(4) && !course.report.unmet,
         "one row is left"
     );
+    assert_eq!(course.report.late, [1, 0].map(StepIndex::new));
     course.made(4);
     course.ran(2, &[]);
     course.ran(3, &[]);
     assert!(course.is_ready(5) && !course.report.unmet);
+    assert_eq!(course.report.late, [StepIndex::new(4)]);
     assert!(course.part.rows_of(StepIndex::new(5)).is_all());
 }

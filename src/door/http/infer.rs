@@ -60,7 +60,7 @@ async fn read(
     headers: &HeaderMap,
     body: HeldBody,
 ) -> Result<(InferenceCall, AllowanceShare), ServiceError> {
-    let HeldBody { bytes, mut held } = body;
+    let HeldBody { bytes, held } = body;
     let all = bytes.len();
     let length = json_length(headers)?;
     if length == Some(0) && all > 0 {
@@ -70,8 +70,9 @@ async fn read(
     let (head, tail) = parted(gateway, length, bytes)?;
     let behind = tail.len();
     let limits = gateway.limits;
-    let reading = move || read_call(model, &head, tail, &limits);
-    let call = gateway.background.run(all - behind, reading).await?;
+    // What is read is held as long as somebody reads it, also where nobody waits any more.
+    let reading = move || Ok((read_call(model, &head, tail, &limits)?, held));
+    let (call, mut held) = gateway.background.run(all - behind, reading).await?;
     let kept = if behind > 0 { all } else { 0 };
     match held.resize(kept + call.bytes().saturating_sub(behind)) {
         true => Ok((call, held)),

@@ -93,7 +93,7 @@ pub struct InferenceReply {
 }
 
 impl InferenceReply {
-    /// Returns the bytes of the outputs that are written as numbers.
+    /// Returns the bytes of the outputs whose values are written in JSON.
     pub fn written_bytes(&self) -> usize {
         let written = self.outputs.iter();
         let written = written.filter(|output| output.place == ReplyPlace::Written);

@@ -202,8 +202,9 @@ impl<T: Clone> Core<T> {
         let place = &mut entry.parts[part];
         if let Some(mut end) = end {
             place.outstanding -= end.outstanding;
-            if entry.over {
-                // A request that failed does not tell how many rows a step lets through.
+            let lacking = place.progress.as_ref().map(|part| part.lacking(end.step));
+            if entry.over || lacking.is_some_and(|lacking| lacking > 0) {
+                // What failed does not tell how many rows a step lets through.
                 end.made = end.rows;
             }
             tallies[end.step.get()].ended(now, &end);

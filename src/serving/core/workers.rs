@@ -57,8 +57,8 @@ impl<T: Clone> Core<T> {
         self.fail_many(now, &stuck)
     }
 
-    /// A network panicked: its batch's requests fail, but those that can do without, and where the worker goes those of
-    /// its other batches too. What becomes of the worker: one that was leaving or gone
+    /// A network panicked: its batch's requests fail, except those that can do without it, and where
+    /// the worker goes those of its other batches too. What becomes of the worker: one that was leaving or gone
     /// anyway is not built again.
     pub fn panicked(&mut self, now: Duration, batch: &Batch<T>) -> (Verdict, Owed<T>) {
         let Some(mut failed) = self.give_up(now, batch) else {
@@ -79,14 +79,14 @@ impl<T: Clone> Core<T> {
         (verdict, failed)
     }
 
-    /// A batch was run and its answers cannot be folded: its requests fail, its worker is
-    /// as good as before.
+    /// A batch was run and its answers cannot be folded: its requests fail, except
+    /// those that can do without it; its worker is as good as before.
     pub fn spoiled(&mut self, now: Duration, batch: &Batch<T>) -> Owed<T> {
         let failed = self.give_up(now, batch);
         failed.unwrap_or_else(|| Owed::new(&self.dropped))
     }
 
-    /// Ends a batch and fails its requests; none where it was not in execution any more.
+    /// Ends a batch and fails its requests, except those that can do without it; none where it was not in execution any more.
     fn give_up(&mut self, now: Duration, batch: &Batch<T>) -> Option<Owed<T>> {
         if !self.close_batch(now, batch) {
             return None;

@@ -135,6 +135,10 @@ impl EngineState {
 
     /// A batch was run and its answers cannot be folded.
     pub(super) fn spoil(&self, batch: &LiveBatch, why: &RulePanicked) {
+        let failure = Failure::RulePanicked(why.to_string());
+        for placed in &batch.ranges {
+            placed.payload.note_fault(&failure);
+        }
         let (failed, mut woken) = {
             let (mut core, now) = (self.core(), self.now());
             (core.spoiled(now, batch), core.wake(now))
@@ -143,9 +147,10 @@ impl EngineState {
             worker: batch.worker,
             reason: why.to_string(),
         });
-        self.deliver_failures(failed, &Failure::RulePanicked(why.to_string()));
+        self.deliver_failures(failed, &failure);
         woken.push(batch.device);
         self.poke(&woken);
+        self.run_host_steps();
     }
 
     /// A device that is gone, and what its driver said.

@@ -88,16 +88,17 @@ impl PipelineRows {
     pub(super) fn keep(&self, range: &Range, rows: &[f32]) -> bool {
         let (part, step) = (&self.parts[range.part], self.pipeline.step(range.step));
         let width = step.width;
-        let mut each = rows.chunks_exact(width.max(1));
-        if step.has_integers()
-            && let Some(output) = each.find_map(|row| step.inexact(row))
-        {
+        let mut each = rows
+            .chunks_exact(width.max(1))
+            .filter(|_| step.has_integers());
+        let inexact = each.find_map(|row| step.inexact(row));
+        if let Some(output) = inexact {
             // The first that is found is told.
             let _ = self.inexact.set((range.step, output));
         }
         let values = part.slice.len * width;
         part.steps[range.step.get()].write(values, range.first * width, rows);
-        self.inexact.get().is_none()
+        inexact.is_none()
     }
 
     /// Some of the rows that a model answered hold NaN or infinities.
@@ -190,12 +191,12 @@ impl PipelineRows {
     /// Runs a step of the host. Returns the rows for which its result exists.
     ///
     /// # Errors
-    /// For so many rows the result holds NaN or infinities.
+    /// For some rows the result holds NaN or infinities.
     pub(super) fn run<T>(
         &self,
         samples: RequestSamples<'_>,
         work: &HostWork<T>,
-    ) -> Result<RowSet, usize> {
+    ) -> Result<RowSet, FlawedRows> {
         let width = self.pipeline.step(work.step).width;
         let rows = self.rows(samples, work.part, &work.held);
         let mut made = vec![0.0; work.samples * width];
@@ -207,14 +208,13 @@ impl PipelineRows {
             work.rows.contains(row) && made_of(row, &mut made)
         });
         if width > 0 {
-            let flawed = made
-                .chunks_exact(width)
-                .filter(|row| row.iter().any(|v| !v.is_finite()));
-            match flawed.count() {
-                0 => {}
-                flawed => return Err(flawed),
-            }
+            let is_sound = |row: usize| is_finite(&made[row * width..][..width]);
+            let sound = RowSet::filter(work.samples, |row| exist.contains(row) && is_sound(row));
             self.parts[work.part].steps[work.step.get()].write(made.len(), 0, &made);
+            if sound != exist {
+                let flawed = exist.count(work.samples) - sound.count(work.samples);
+                return Err(FlawedRows { sound, flawed });
+            }
             self.note_certainty(work, &rows, &exist, &made);
         }
         Ok(exist)
@@ -321,6 +321,14 @@ impl PipelineRows {
         });
         Answer::of_blocks(blocks.collect(), width)
     }
+}
+
+/// The rows of a step some of which hold NaN or infinities.
+pub(super) struct FlawedRows {
+    /// Those that do not.
+    pub sound: RowSet,
+    /// How many do.
+    pub flawed: usize,
 }
 
 /// The tensors of a part that steps may read.

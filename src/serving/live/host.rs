@@ -138,6 +138,8 @@ impl DriverHost for EngineState {
         let _kept = self.networks.factory.hold(batch.member);
         self.remove_worker(batch.device, batch.worker);
         self.deliver_failures(requests, &failure);
+        // Others can be answered without, before their entry may be closed.
+        self.run_host_steps();
         let outcome = match verdict {
             Verdict::Restart => restart(&self, batch, &text),
             Verdict::Retire => WorkerOutcome::Retired,
@@ -152,7 +154,6 @@ impl DriverHost for EngineState {
         });
         self.close_if_orphaned();
         self.wake();
-        self.run_host_steps();
     }
 
     fn lost(&self, device: DeviceIndex, cause: LossCause, close: &mut dyn FnMut()) {

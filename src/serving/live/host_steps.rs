@@ -4,6 +4,7 @@ use crate::codes::Coded;
 use crate::dataflow::RowSet;
 use crate::serving::core::HostWork;
 
+use super::graph::FlawedRows;
 use super::promise::{Failure, caught};
 use super::request::Payload;
 use super::state::EngineState;
@@ -28,9 +29,9 @@ impl EngineState {
     }
 
     fn run_host_step(&self, work: &HostWork<Payload>) {
-        let rows = self.made(work).unwrap_or_else(|failure| {
-            self.failed(work, &failure);
-            RowSet::none()
+        let rows = self.made(work).unwrap_or_else(|failed| {
+            self.failed(work, &failed);
+            failed.sound
         });
         if let Some(log) = &work.payload.runs {
             log.of_host(work, self.now());
@@ -44,27 +45,29 @@ impl EngineState {
     }
 
     /// A step has failed: so does its request, unless it can do without.
-    fn failed(&self, work: &HostWork<Payload>, failure: &Failure) {
-        work.payload.note_fault(failure);
-        work.payload.log_failure(work.step, failure.code());
-        let failed = {
+    fn failed(&self, work: &HostWork<Payload>, failed: &FailedStep) {
+        let why = &failed.why;
+        work.payload.note_fault(why);
+        work.payload.log_failure(work.step, why.code());
+        let lacking = work.rows.without(work.samples, &failed.sound);
+        let requests = {
             let (mut core, now) = (self.core(), self.now());
-            let is_spared = core.lacks((work.request, work.part), work.step, &RowSet::ALL);
+            let is_spared = core.lacks((work.request, work.part), work.step, &lacking);
             (!is_spared).then(|| core.fail(now, work.request))
         };
-        if let Some(failed) = failed {
-            self.deliver_failures(failed, failure);
+        if let Some(requests) = requests {
+            self.deliver_failures(requests, why);
         }
     }
 
     /// Computes a step. NaN and infinities go no further: they would become an answer that looks
     /// like any other.
-    fn made(&self, work: &HostWork<Payload>) -> Result<RowSet, Failure> {
+    fn made(&self, work: &HostWork<Payload>) -> Result<RowSet, FailedStep> {
         let Some(graph) = &work.payload.graph else {
             return Ok(RowSet::none());
         };
         if let Some(failure) = self.spoilt(&work.payload) {
-            return Err(failure);
+            return Err(FailedStep::whole(failure));
         }
         let failure = |reason: String| {
             let pipeline = work.payload.served.ensemble.pipeline.as_ref();
@@ -74,9 +77,27 @@ impl EngineState {
         };
         match caught(|| graph.run(work.payload.samples(), work)) {
             Ok(Ok(rows)) => Ok(rows),
-            Ok(Err(1)) => Err(failure("NaN or infinities for 1 sample".into())),
-            Ok(Err(samples)) => Err(failure(format!("NaN or infinities for {samples} samples"))),
-            Err(panic) => Err(failure(panic.to_string())),
+            Ok(Err(FlawedRows { sound, flawed })) => {
+                let samples = if flawed == 1 { "sample" } else { "samples" };
+                let why = failure(format!("NaN or infinities for {flawed} {samples}"));
+                Err(FailedStep { why, sound })
+            }
+            Err(panic) => Err(FailedStep::whole(failure(panic.to_string()))),
         }
+    }
+}
+
+/// A step of the host's that failed for some rows.
+struct FailedStep {
+    why: Failure,
+    /// The others.
+    sound: RowSet,
+}
+
+impl FailedStep {
+    /// It failed for all rows.
+    fn whole(why: Failure) -> Self {
+        let sound = RowSet::none();
+        FailedStep { why, sound }
     }
 }

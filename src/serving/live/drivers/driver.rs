@@ -304,12 +304,12 @@ pub(crate) trait DriverHost: Send + Sync {
     /// Answers the requests that are complete by a batch, and notes what it did when.
     fn answer(&self, batch: &LiveBatch, stamps: &Stamps, completed: Completed);
 
-    /// A batch was run and cannot be folded: its requests fail, its worker is as good as
-    /// before.
+    /// A batch was run and cannot be folded: its requests fail, unless they can do without it; its
+    /// worker is as good as before.
     fn not_folded(&self, batch: &LiveBatch, why: &RulePanicked);
 
-    /// A batch was not run: its requests fail at once, then its worker is built anew or
-    /// retired. The caller holds no lock, and is no thread that the worker's end waits for.
+    /// A batch was not run: its requests fail at once, unless they can do without it, then its worker
+    /// is built anew or retired. The caller holds no lock, and is no thread that the worker's end waits for.
     fn worker_failed(self: Arc<Self>, batch: &LiveBatch, why: &BatchError);
 
     /// A device is gone: its batches go back to the queues, then `close` runs, then others
