@@ -2,7 +2,7 @@
 
 import statistics
 
-from . import changing, copies, critical, late, quorum, servers, slow
+from . import attack, beside, changing, copies, critical, late, quorum, servers, slow
 from .collector import listening
 from .rows import Bench, Row
 
@@ -18,6 +18,16 @@ def copied(bench: Bench) -> list[Row]:
         with servers.divisi(bench.divisi, bench.serves["image"], bench.work) as server:
             found = copies.of_a_request(server, count, "image")
     return [Row(what, f"{found:.2f}", NOBODY, NOBODY, "1")]
+
+
+def besides(bench: Bench) -> list[Row]:
+    with servers.divisi(bench.divisi, bench.serves["empty"], bench.work) as server:
+        found = beside.ask(server)
+    told = lambda seconds: ", ".join(
+        f"p{share * 100:.0f} {attack.percentile(seconds, share):.2f} ms" for share in [0.5, 0.99]
+    )
+    what = f"requests of one sample beside {beside.CLIENTS} clients that send {beside.ROWS} in JSON, one after another, over HTTP"
+    return [Row(what, told(found.beside), f"{told(found.before)} before", NOBODY, "")]
 
 
 def path(bench: Bench) -> list[Row]:
@@ -92,6 +102,7 @@ def changed(bench: Bench) -> list[Row]:
 
 ROWS = {
     "copies": copied,
+    "beside": besides,
     "path": path,
     "deadline": deadline,
     "gone": gone,
