@@ -5,8 +5,9 @@
 //! quietly, since an answer of the others would claim to be the ensemble's. So a request
 //! that such a row belongs to fails, with a reason that names the member; requests beside
 //! it in the same batch do not. In a pipeline a quorum does without such a row, and says so.
-//! Who asks for [`Detail::Marked`] or [`Detail::Members`] is answered instead, with NaN as every score of those samples and the rows named
-//! ([`super::Answer::flaws`]): that is how commands count them over a whole file.
+//! Who asks for [`Detail::Marked`] or [`Detail::Members`] is answered instead, with NaN as every
+//! score of those samples and the rows named ([`super::Answer::flaws`]): that is how commands count
+//! them over a whole file.
 //!
 //! A member that is declared to answer probabilities is held to it: rows that are below 0
 //! or do not sum to 1 (of labels and positions: that are below 0 or above 1) are counted and named. They

@@ -86,7 +86,8 @@ impl<T: Clone> Core<T> {
         failed.unwrap_or_else(|| Owed::new(&self.dropped))
     }
 
-    /// Ends a batch and fails its requests, except those that can do without it; none where it was not in execution any more.
+    /// Ends a batch and fails its requests, except those that can do without it; none where it was
+    /// not in execution any more.
     fn give_up(&mut self, now: Duration, batch: &Batch<T>) -> Option<Owed<T>> {
         if !self.close_batch(now, batch) {
             return None;
