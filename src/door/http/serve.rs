@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::gateway::Gateway;
 use crate::limits::AllowanceShare;
 use crate::net::{
-    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, is_unread, secured,
+    AcceptedConnection, CONNECTION, Ending, Phase, TimedIo, Unread, is_unread, secured,
     too_many_connections,
 };
 use crate::tls::TlsProtocol;
@@ -112,7 +112,7 @@ async fn serve_on(
     tokio::select! {
         ended = connection.as_mut() => {
             if ended.is_err_and(|error| is_unread(&error)) {
-                let error = ServiceError::new(ErrorKind::Slow, "the client did not read its answer in time");
+                let error = ServiceError::new(ErrorKind::Slow, Unread);
                 unread.refuse((HTTP, peer), CONNECTION, error.kind().http(), &error);
             }
             return;

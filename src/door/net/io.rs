@@ -129,7 +129,7 @@ impl<S> TimedIo<S> {
 /// A client has left an answer lying for too long.
 #[derive(Debug, Error)]
 #[error("the client did not read its answer in time")]
-struct Unread;
+pub(crate) struct Unread;
 
 fn unread() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, Unread)

@@ -6,6 +6,6 @@ mod secured;
 mod unread;
 
 pub(crate) use accept::{AcceptedConnection, CONNECTION, Ending, accept, too_many_connections};
-pub(crate) use io::{Phase, TimeLimit, TimedIo, is_unread};
+pub(crate) use io::{Phase, TimeLimit, TimedIo, Unread, is_unread};
 pub(crate) use secured::secured;
 pub(crate) use unread::{StreamExecutor, UnreadAnswer};
