@@ -157,9 +157,9 @@ fn a_precision_is_one_that_the_place_has() {
     let (code, error) = fails(&["check", "digits", "--precision", "f64"]);
     assert_eq!(code, Some(2));
     assert!(error.contains("f32, tf32, bf16, f16"), "{error}");
-    let (code, error) = fails(&["network", "bench", "alexnet", "--precision", "bf16"]);
+    let (code, error) = fails(&["network", "bench", "alexnet", "--precision", "f16"]);
     assert_eq!(code, Some(1));
-    let said = "--precision: expected f32 or int8, found `bf16`";
+    let said = "--precision: expected f32, bf16 or int8, found `f16`";
     assert!(error.contains(said), "{error}");
     // Where no GPU takes part it says nothing.
     let report = json(&[
@@ -168,7 +168,7 @@ fn a_precision_is_one_that_the_place_has() {
         "--devices",
         "cpu:0",
         "--precision",
-        "bf16",
+        "f16",
         "--format",
         "json",
     ]);

@@ -40,7 +40,7 @@ fn read(of_all: &str, own: &str) -> Result<Ensemble, String> {
 
 #[test]
 fn a_member_is_computed_in_its_own_numbers_else_in_those_of_all() {
-    use CpuPrecision::{F32, Int8};
+    use CpuPrecision::{Bf16, F32, Int8};
     let cases = [
         ("", "", of_cores(F32, None), of_cores(F32, None)),
         ("", "int8", of_cores(F32, None), of_cores(Int8, None)),
@@ -54,7 +54,7 @@ fn a_member_is_computed_in_its_own_numbers_else_in_those_of_all() {
         (
             "bf16",
             "int8",
-            of_cores(F32, Some(Precision::Bf16)),
+            of_cores(Bf16, Some(Precision::Bf16)),
             of_cores(Int8, Some(Precision::Bf16)),
         ),
     ];

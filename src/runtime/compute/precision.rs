@@ -13,6 +13,9 @@ pub enum CpuPrecision {
     /// Float32.
     #[default]
     F32,
+    /// Brain floats, of 8 bits of precision: values and weights of products, which are summed in
+    /// float32, and values from one product to the next.
+    Bf16,
     /// Whole numbers of 8 bits, summed in 32, where products of these are expected to be faster:
     /// weights by a scale for each output channel, values by their range in each sample, or in
     /// each row of values where windows have one pixel.
@@ -21,12 +24,13 @@ pub enum CpuPrecision {
 
 impl CpuPrecision {
     /// All precisions.
-    pub const ALL: [CpuPrecision; 2] = [CpuPrecision::F32, CpuPrecision::Int8];
+    pub const ALL: [CpuPrecision; 3] = [CpuPrecision::F32, CpuPrecision::Bf16, CpuPrecision::Int8];
 
     /// Returns the name in files and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             CpuPrecision::F32 => "f32",
+            CpuPrecision::Bf16 => "bf16",
             CpuPrecision::Int8 => "int8",
         }
     }
@@ -51,7 +55,7 @@ impl FromStr for CpuPrecision {
 
 /// A text names no [`CpuPrecision`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected f32 or int8, found `{found}`")]
+#[error("expected f32, bf16 or int8, found `{found}`")]
 pub struct CpuPrecisionError {
     found: String,
 }
