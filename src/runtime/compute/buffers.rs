@@ -3,7 +3,9 @@
 
 use crate::network::{Graph, Shape, TensorOp};
 
+use super::forms::ValueForm;
 use super::fuse::{FusedStep, StepKernel, ValueId};
+use super::reduced::ReducedNumbers;
 
 /// A view of the values of one tensor: `pixels × channels`, `pitch` floats a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +40,26 @@ impl TensorView {
     }
 }
 
+/// A view of values that lie as numbers of fewer bits. Its lengths count these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ReducedView {
+    pub view: TensorView,
+    pub numbers: ReducedNumbers,
+}
+
+impl ReducedView {
+    /// Returns the floats of the slot that one sample takes.
+    pub(super) fn sample_floats(&self) -> usize {
+        self.view.sample_stride() / self.numbers.group()
+    }
+}
+
 /// The buffer of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     Input,
+    /// The value lies as reduced numbers alone.
+    Nowhere,
     Slot(usize),
     /// Scratch that all threads share, or the buffer that samples enter a GPU by.
     Shared,
@@ -156,14 +174,34 @@ impl ValueBuffers {
         self.buffers[value].root
     }
 
+    /// Returns the view of a value's floats.
     pub(super) fn view(&self, slots: &Slots, value: ValueId) -> TensorView {
+        let place = match value {
+            0 => ValuePlace::Input,
+            _ => slots.place(slots.floats[self.root(value)]),
+        };
+        self.placed(value, place)
+    }
+
+    /// Returns the view of a value's reduced numbers, or `None` if it has none.
+    pub(super) fn reduced_view(
+        &self,
+        slots: &Slots,
+        value: ValueId,
+        form: ValueForm,
+    ) -> Option<ReducedView> {
+        let numbers = form.reduced?;
+        let place = slots.place(slots.reduced[self.root(value)]);
+        let view = self.placed(value, place);
+        Some(ReducedView { view, numbers })
+    }
+
+    /// Returns the view of a value in some place.
+    pub(super) fn placed(&self, value: ValueId, place: ValuePlace) -> TensorView {
         let buffer = self.buffers[value];
         let (height, width, channels) = self.shapes[value];
         TensorView {
-            place: match value {
-                0 => ValuePlace::Input,
-                _ => ValuePlace::Slot(slots.of_root[buffer.root]),
-            },
+            place,
             first: buffer.first,
             channels,
             height,
@@ -226,8 +264,9 @@ pub(super) struct Slots {
     pub sizes: Vec<usize>,
     /// Whether the values of each slot are needed before the cut alone.
     pub early: Vec<bool>,
-    /// Slot of each root value.
-    of_root: Vec<usize>,
+    /// Slots of the floats and of the reduced numbers of each root value.
+    floats: Vec<Option<usize>>,
+    reduced: Vec<Option<usize>>,
 }
 
 impl Slots {
@@ -239,39 +278,69 @@ impl Slots {
         answer: ValueId,
         cut: usize,
     ) -> Self {
-        let values = buffers.buffers.len();
+        let forms = vec![ValueForm::FLOATS; buffers.count()];
+        Slots::of_forms((buffers, &forms), steps, answer, cut)
+    }
+
+    /// Assigns a slot to each form of each buffer.
+    pub(super) fn of_forms(
+        (buffers, forms): (&ValueBuffers, &[ValueForm]),
+        steps: &[FusedStep],
+        answer: ValueId,
+        cut: usize,
+    ) -> Self {
+        let values = buffers.count();
         let mut last_use = vec![0usize; values];
+        let mut of_root = vec![ValueForm::default(); values];
         for (at, step) in steps.iter().enumerate() {
             for value in step.reads().chain([step.output]) {
-                last_use[buffers.buffers[value].root] = at;
+                let root = buffers.root(value);
+                last_use[root] = at;
+                of_root[root] = of_root[root].or(forms[value]);
             }
         }
-        last_use[buffers.buffers[answer].root] = usize::MAX;
+        last_use[buffers.root(answer)] = usize::MAX;
         let mut slots = Slots {
             sizes: Vec::new(),
             early: Vec::new(),
-            of_root: vec![usize::MAX; values],
+            floats: vec![None; values],
+            reduced: vec![None; values],
         };
         let mut free: Vec<usize> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let root = buffers.buffers[step.output].root;
-            if slots.of_root[root] == usize::MAX {
-                let early = last_use[root] < cut;
-                slots.of_root[root] = slots.take(&mut free, buffers.floats(root), early);
+            let root = buffers.root(step.output);
+            if slots.of(root).next().is_none() {
+                let (floats, early) = (buffers.floats(root), last_use[root] < cut);
+                if of_root[root].float {
+                    slots.floats[root] = Some(slots.take(&mut free, floats, early));
+                }
+                if let Some(numbers) = of_root[root].reduced {
+                    let floats = floats.div_ceil(numbers.group());
+                    slots.reduced[root] = Some(slots.take(&mut free, floats, early));
+                }
             }
-            let done = (1..values).filter(|&v| {
-                buffers.buffers[v].root == v && last_use[v] == at && slots.of_root[v] != usize::MAX
-            });
-            free.extend(done.map(|v| slots.of_root[v]));
+            let done = (1..values).filter(|&v| buffers.root(v) == v && last_use[v] == at);
+            free.extend(done.flat_map(|v| slots.of(v)).collect::<Vec<_>>());
         }
         slots
+    }
+
+    /// Iterates over the slots of a root value.
+    fn of(&self, root: ValueId) -> impl Iterator<Item = usize> {
+        let slots = [self.floats[root], self.reduced[root]];
+        slots.into_iter().flatten()
+    }
+
+    /// Returns a slot as the place of a value, which lies nowhere without one.
+    fn place(&self, slot: Option<usize>) -> ValuePlace {
+        slot.map_or(ValuePlace::Nowhere, ValuePlace::Slot)
     }
 
     /// Makes the slot of a value's buffer hold values that are `times` as large as others.
     pub(super) fn hold(&mut self, buffers: &ValueBuffers, value: ValueId, times: usize) {
         let root = buffers.root(value);
-        if let Some(size) = self.sizes.get_mut(self.of_root[root]) {
-            *size = (*size).max(buffers.floats(root) * times);
+        if let Some(slot) = self.floats[root] {
+            self.sizes[slot] = self.sizes[slot].max(buffers.floats(root) * times);
         }
     }
 

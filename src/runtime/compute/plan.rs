@@ -8,9 +8,10 @@
 //! all samples together, so that weights are read once for all of them.
 
 use super::buffers::{Slots, TensorView, ValueBuffers};
+use super::forms::value_forms;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{
-    ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, Scratch, StepMethod,
+    ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
 };
 use super::shared::twins;
 use crate::network::{Graph, Shape};
@@ -40,8 +41,10 @@ impl ArenaPlan {
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &steps);
         let chunks = Chunks::new(graph, &buffers, &steps);
-        let slots = Slots::assign(&buffers, &steps, answer, chunks.cut);
+        let forms = value_forms(&buffers, &steps, (answer, entry), target);
+        let slots = Slots::of_forms((&buffers, &forms), &steps, answer, chunks.cut);
         let view = |value: ValueId| buffers.view(&slots, value);
+        let reduced = |value: ValueId| buffers.reduced_view(&slots, value, forms[value]);
         let planned: Vec<PlannedStep> = steps
             .iter()
             .enumerate()
@@ -52,14 +55,20 @@ impl ArenaPlan {
                 if let StepKernel::Channels(first) = fused.kernel {
                     inputs[0] = inputs[0].part(first, output.channels);
                 }
-                let residual = fused.residual.map(view);
+                let operands = ReducedOperands {
+                    inputs: fused.inputs.iter().map(|&v| reduced(v)).collect(),
+                    residual: fused.residual.and_then(reduced),
+                    output: reduced(fused.output),
+                };
+                let given = (inputs.as_slice(), &operands);
                 PlannedStep {
-                    method: StepMethod::new(fused, &inputs, output, entry == Some(at), target),
+                    method: StepMethod::new(fused, given, output, entry == Some(at), target),
                     placed: PlacedStep {
                         fused: fused.clone(),
+                        residual: fused.residual.map(view),
                         inputs,
-                        residual,
                         output,
+                        reduced: operands,
                     },
                 }
             })

@@ -11,6 +11,7 @@ mod layers;
 mod nonfinite;
 mod nonfinite_tensors;
 mod quantized;
+mod reduced;
 mod shared;
 mod tensors;
 mod views;
@@ -28,6 +29,9 @@ use crate::compute::{samples, weights};
 
 /// The largest error of an answer, as a share of the largest one.
 const TOLERANCE: f32 = 1e-4;
+
+/// The same in bf16, each of whose numbers is off by up to 2⁻⁹ of itself.
+const BF16_TOLERANCE: f32 = 0.05;
 
 /// Pools of one, two and three threads.
 static POOLS: LazyLock<[Arc<ThreadPool>; 3]> = LazyLock::new(|| {
@@ -96,6 +100,9 @@ fn check(graph: &Graph, batch: usize, threads: usize) -> Result<(), TestCaseErro
         let found = answer(&lowered(graph, &weights, family), &x, threads);
         let off = difference(&plain, &found);
         prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+        let found = answer(&reduced::lowered_bf16(graph, &weights, family), &x, threads);
+        let off = difference(&plain, &found);
+        prop_assert!(off < BF16_TOLERANCE, "{family} bf16: off by {off}");
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ impl LaneMemory {
     pub(super) fn place(&self, place: ValuePlace) -> u64 {
         let range = match place {
             ValuePlace::Slot(slot) => &self.layout.slots[slot],
-            ValuePlace::Shared | ValuePlace::Input => &self.layout.entry,
+            ValuePlace::Shared | ValuePlace::Input | ValuePlace::Nowhere => &self.layout.entry,
         };
         self.lane.address() + range.start as u64
     }

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::buffer::{Buffer, LINE};
-use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 
 /// One batch's memory, as every thread sees it.
 #[derive(Clone, Copy)]
@@ -66,7 +66,7 @@ impl<'a> BatchMemory<'a> {
     /// Returns the range of the view's slot, from the first sample that is worked on.
     fn range(&self, view: TensorView) -> Range<usize> {
         match view.place {
-            ValuePlace::Input => 0..0,
+            ValuePlace::Input | ValuePlace::Nowhere => 0..0,
             ValuePlace::Shared => self.layout.shared.clone(),
             ValuePlace::Slot(slot) => {
                 let range = self.layout.slots[slot].clone();
@@ -96,6 +96,39 @@ impl<'a> BatchMemory<'a> {
                 let start = self.range(view).start;
                 (self.start.wrapping_add(start), start.wrapping_neg())
             }
+        }
+    }
+
+    /// Returns the range of the slot of reduced numbers, in floats, from the first sample that is
+    /// worked on.
+    fn reduced_range(&self, of: ReducedView) -> Range<usize> {
+        let ValuePlace::Slot(slot) = of.view.place else {
+            return 0..0;
+        };
+        let range = self.layout.slots[slot].clone();
+        let before = match self.layout.early[slot] {
+            true => 0,
+            false => self.first * of.sample_floats(),
+        };
+        range.start + before..range.end
+    }
+
+    /// Returns the address of reduced numbers, and how many of them lie from there to the zeros, as
+    /// [`BatchMemory::base`].
+    pub(crate) fn reduced_base(&self, of: ReducedView) -> (*const u8, usize) {
+        let start = self.reduced_range(of).start;
+        let numbers = 4 / of.numbers.bytes() * start;
+        (self.ptr(start).cast(), numbers.wrapping_neg())
+    }
+
+    /// Returns the pixels of reduced numbers, of which each task writes its own.
+    pub(crate) fn reduced(&self, of: ReducedView) -> ReducedPixels<'a> {
+        let range = self.reduced_range(of);
+        ReducedPixels {
+            start: self.ptr(range.start).cast(),
+            len: 4 * range.len(),
+            of,
+            buffer: PhantomData,
         }
     }
 
@@ -206,6 +239,29 @@ pub(in crate::compute) struct OutputPixels<'a> {
     buffer: PhantomData<&'a mut [f32]>,
 }
 
+impl<'a> OutputPixels<'a> {
+    /// Returns the pixels of dense rows of `channels` floats, the first of which is of pixel
+    /// `pixels.start`.
+    pub(crate) fn dense(floats: &'a mut [f32], view: TensorView, pixels: Range<usize>) -> Self {
+        let view = TensorView {
+            first: 0,
+            pitch: view.channels,
+            ..view
+        };
+        assert!(
+            pixels.len() * view.pitch <= floats.len(),
+            "rows outside of their floats"
+        );
+        let before = pixels.start * view.pitch;
+        OutputPixels {
+            start: floats.as_mut_ptr().wrapping_sub(before),
+            view,
+            pixels,
+            buffer: PhantomData,
+        }
+    }
+}
+
 impl OutputPixels<'_> {
     /// Returns the channels of pixel `pixel`, one of [`OutputPixels::pixels`].
     #[inline(always)]
@@ -222,8 +278,8 @@ impl OutputPixels<'_> {
     pub(crate) fn ptr(&self, pixel: usize) -> *mut f32 {
         assert!(self.pixels.contains(&pixel));
         let at = pixel * self.view.pitch + self.view.first;
-        // SAFETY: inside the slot, as was checked when the part was made.
-        unsafe { self.start.add(at) }
+        // Inside the slot, as was checked when the part was made.
+        self.start.wrapping_add(at)
     }
 
     /// Returns the channels of neighbouring pixels of these, one pixel after another, or `None` if
@@ -242,6 +298,33 @@ impl OutputPixels<'_> {
 
     pub(crate) fn pitch(&self) -> usize {
         self.view.pitch
+    }
+}
+
+/// The pixels of a slot of reduced numbers.
+#[derive(Clone, Copy)]
+pub(in crate::compute) struct ReducedPixels<'a> {
+    start: *mut u8,
+    /// Bytes of the slot.
+    len: usize,
+    pub of: ReducedView,
+    buffer: PhantomData<&'a mut [f32]>,
+}
+
+impl ReducedPixels<'_> {
+    /// Returns the address of channel `first` of pixel `pixel`, behind which the pixel's further
+    /// channels lie.
+    #[inline(always)]
+    pub(crate) fn ptr(&self, pixel: usize, first: usize) -> *mut u8 {
+        let view = self.of.view;
+        let bytes = self.of.numbers.bytes();
+        let end = (pixel * view.pitch + view.first + view.channels) * bytes;
+        assert!(
+            end <= self.len && first <= view.channels,
+            "a pixel outside of its slot"
+        );
+        self.start
+            .wrapping_add(end - (view.channels - first) * bytes)
     }
 }
 

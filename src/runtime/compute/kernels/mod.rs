@@ -9,6 +9,7 @@
 //! | `depthwise` | the same of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share the inputs that they load |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
 //! | `quantized` | convolutions and fully connected layers in int8, where it was asked for | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32 as others do |
+//! | `reduced` | the same in bf16, where it was asked for | values lie as brain floats from one product to the next, and are multiplied in pairs where they lie |
 //! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
 //! | Candle | what has no kernel | its own operations, on copies |
 //! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
@@ -30,6 +31,7 @@ mod buffer;
 mod channels;
 mod convolution;
 mod depthwise;
+mod dots;
 mod elementwise;
 mod functions;
 mod memory;
@@ -37,6 +39,7 @@ mod narrow;
 mod norms;
 mod panels;
 mod quantized;
+mod reduced;
 mod resample;
 mod step;
 mod target;
@@ -57,6 +60,6 @@ pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
-pub(in crate::compute) use step::{PlannedStep, StepMethod};
+pub(in crate::compute) use step::{PlannedStep, StepMethod, reads_reduced, writes_reduced};
 pub(in crate::compute) use target::KernelTarget;
-pub(in crate::compute) use task::{Call, PlacedStep, Scratch, StepWeights};
+pub(in crate::compute) use task::{Call, PlacedStep, ReducedOperands, Scratch, StepWeights};

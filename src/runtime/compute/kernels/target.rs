@@ -1,8 +1,9 @@
 //! The kernels that steps are planned for.
 
+use super::dots::{DotKernel, HalfKernel};
 use super::panels::TileShape;
-use super::quantized::DotKernel;
 use crate::compute::precision::{CpuKernels, CpuPrecision};
+use crate::compute::reduced::ReducedNumbers;
 
 /// The kernels that steps are planned for.
 #[derive(Clone, Copy, Debug)]
@@ -11,15 +12,24 @@ pub(in crate::compute) struct KernelTarget {
     pub shape: TileShape,
     /// The kernel of products in int8, where these were asked for.
     pub dots: Option<DotKernel>,
+    /// The kernel of products of brain floats, where these were asked for.
+    pub halves: Option<HalfKernel>,
 }
 
 impl KernelTarget {
     /// Returns the target for kernels that the processor has.
     pub(crate) fn of(kernels: CpuKernels) -> Self {
-        let int8 = kernels.precision == CpuPrecision::Int8;
+        let asked = |precision| kernels.precision == precision;
         KernelTarget {
             shape: TileShape::of(kernels.family),
-            dots: int8.then(|| DotKernel::of(kernels.family)),
+            dots: asked(CpuPrecision::Int8).then(|| DotKernel::of(kernels.family)),
+            halves: asked(CpuPrecision::Bf16).then(|| HalfKernel::of(kernels.family)),
         }
+    }
+
+    /// Returns the numbers that values may lie as from one product to the next, or `None` for floats
+    /// alone.
+    pub(crate) fn reduced_numbers(self) -> Option<ReducedNumbers> {
+        self.halves.map(|_| ReducedNumbers::Bf16)
     }
 }

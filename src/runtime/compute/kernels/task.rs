@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::buffer::Buffer;
 use super::memory::BatchMemory;
-use crate::compute::buffers::TensorView;
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::candle_node::CandleNode;
 use crate::compute::family::Family;
 use crate::compute::fuse::FusedStep;
@@ -17,6 +17,22 @@ pub(in crate::compute) struct PlacedStep {
     pub inputs: Vec<TensorView>,
     pub residual: Option<TensorView>,
     pub output: TensorView,
+    pub reduced: ReducedOperands,
+}
+
+/// The operands of a step that lie as reduced numbers, beside their floats or alone.
+#[derive(Clone, Debug, Default)]
+pub(in crate::compute) struct ReducedOperands {
+    pub inputs: Vec<Option<ReducedView>>,
+    pub residual: Option<ReducedView>,
+    pub output: Option<ReducedView>,
+}
+
+impl PlacedStep {
+    /// Whether the step writes floats.
+    pub(crate) fn has_floats(&self) -> bool {
+        self.output.place != ValuePlace::Nowhere
+    }
 }
 
 /// Folded weights of one step.
@@ -54,7 +70,7 @@ impl Scratch {
 }
 
 /// The most phases of a step.
-pub(in crate::compute) const MAX_PHASES: usize = 3;
+pub(in crate::compute) const MAX_PHASES: usize = 4;
 
 /// One task of one step.
 pub(in crate::compute) struct Call<'a> {

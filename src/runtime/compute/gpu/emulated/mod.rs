@@ -283,14 +283,14 @@ impl EmulatedArena {
     fn place(&self, place: ValuePlace) -> &[f32] {
         match place {
             ValuePlace::Slot(slot) => &self.slots[slot],
-            ValuePlace::Shared | ValuePlace::Input => &self.entry,
+            ValuePlace::Shared | ValuePlace::Input | ValuePlace::Nowhere => &self.entry,
         }
     }
 
     fn place_mut(&mut self, place: ValuePlace) -> &mut [f32] {
         match place {
             ValuePlace::Slot(slot) => &mut self.slots[slot],
-            ValuePlace::Shared | ValuePlace::Input => &mut self.entry,
+            ValuePlace::Shared | ValuePlace::Input | ValuePlace::Nowhere => &mut self.entry,
         }
     }
 

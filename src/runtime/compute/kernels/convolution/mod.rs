@@ -8,11 +8,12 @@ pub(super) mod reads;
 
 use std::ops::Range;
 
-use super::activations::RowActivation;
+use super::activations::{RowActivation, TileRows};
 use super::depthwise::line_fn;
-use super::memory::{InputPixels, OutputPixels};
+use super::memory::InputPixels;
 use super::narrow::{NARROW_ROWS, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
+use super::reduced::{MOST_TILE, TileOutputs};
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile, tile_fn};
 use crate::compute::buffers::{TensorView, ValuePlace};
@@ -170,17 +171,21 @@ impl Convolution {
         let product = self.blocks(samples, threads).tasks();
         if self.is_prepared() {
             let copies = copied_lines(self.read, samples, threads).tasks();
-            [copies, product, 0]
+            [copies, product, 0, 0]
         } else {
-            [product, 0, 0]
+            [product, 0, 0, 0]
         }
     }
 
-    /// Returns the scratch for up to `samples`.
-    pub(crate) fn scratch(&self, samples: usize) -> Scratch {
+    /// Returns the scratch for up to `samples`, whose floats are `kept` or reduced tile by tile.
+    pub(crate) fn scratch(&self, samples: usize, kept: bool) -> Scratch {
         let rows = samples * self.output.pixels();
+        let tile = match self.narrow {
+            Some(_) => NARROW_ROWS * self.panels.padded_columns(),
+            None => 0,
+        };
         Scratch {
-            own: 0,
+            own: if kept { 0 } else { tile },
             shared: if self.is_prepared() {
                 samples * self.read.sample_stride()
             } else {
@@ -215,7 +220,7 @@ impl Convolution {
             base,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
-            out: unsafe { call.memory.part(self.output, rows.clone()) },
+            outputs: unsafe { TileOutputs::of(call, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
             // SAFETY: the call's family is available.
@@ -247,7 +252,14 @@ impl Convolution {
             vectors: panel.vectors,
             last: panel.last,
         };
-        let (parts, shape) = (self.parts(), self.panels.shape);
+        let shape = self.panels.shape;
+        let mut floats = [0.0; MOST_TILE];
+        let buffer = (floats.as_mut_ptr(), panel.vectors * shape.lanes);
+        let parts = match block.outputs.is_reduced_alone() {
+            // Sums go on from floats that were written.
+            true => Split::at_most(self.reads.depth, self.reads.depth),
+            false => self.parts(),
+        };
         for part in (0..parts.tasks()).map(|i| parts.range(i)) {
             let is_last = part.end == self.reads.depth;
             let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
@@ -255,7 +267,7 @@ impl Convolution {
             let shares = Prefetch::shares(lines, panel.vectors * shape.lanes, tiles.len());
             for (rows, prefetch) in tiles.zip(shares) {
                 let run = tile_fn(call.family, panel.vectors, rows.len());
-                let whole = self.tile(call, block, rows.start, columns);
+                let whole = self.tile(call, block, rows.start, (columns, buffer));
                 let tile = Tile {
                     prefetch,
                     ..whole.part(part.clone(), shape.lanes)
@@ -266,6 +278,9 @@ impl Convolution {
                 unsafe {
                     run(&tile);
                     tile.pass(block.pass.filter(|_| is_last), rows.len(), shape.lanes);
+                    if is_last {
+                        block.reduce(&tile, rows.clone(), (columns, shape.lanes));
+                    }
                 }
             }
         }
@@ -295,7 +310,13 @@ impl Convolution {
             vectors: panels.len(),
             last: self.panels.panel(panels.end - 1).last,
         };
-        let by_line = self.shares_inputs();
+        let (by_line, lanes) = (self.shares_inputs(), self.panels.shape.lanes);
+        let own = call.memory.own(call.thread);
+        let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
+        assert!(
+            !block.outputs.is_reduced_alone() || NARROW_ROWS * buffer.1 <= own.len(),
+            "scratch for fewer channels"
+        );
         let width_of_line = if by_line {
             self.output.width
         } else {
@@ -305,27 +326,30 @@ impl Convolution {
             let line = line_fn(call.family, self.conv.kernel.width, rows.len());
             let run = line.filter(|_| by_line);
             let run = run.unwrap_or_else(|| narrow_fn(call.family, width, rows.len()));
-            let tile = self.tile(call, block, rows.start, columns);
-            // SAFETY: as for wide panels, for each vector of channels.
+            let tile = self.tile(call, block, rows.start, (columns, buffer));
+            // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.
             unsafe {
                 run(&tile);
-                tile.pass(block.pass, rows.len(), self.panels.shape.lanes);
+                tile.pass(block.pass, rows.len(), lanes);
+                block.reduce(&tile, rows, (columns, lanes));
             }
         }
     }
 
-    /// Returns the tile of `columns` from row `row` of the block on.
+    /// Returns the tile of `columns` from row `row` of the block on. Floats that are not kept go to
+    /// `buffer`, with so many a row.
     fn tile(
         &self,
         call: &Call<'_>,
         block: &RowBlock<'_>,
         row: usize,
-        columns: TileColumns,
+        (columns, buffer): (TileColumns, (*mut f32, usize)),
     ) -> Tile {
         let pixel = block.rows.start + row;
         let first = columns.first;
         let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
         let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
+        let (out, out_stride) = block.outputs.floats((pixel, first), buffer);
         Tile {
             base: block.base.wrapping_add(columns.input),
             rows: call.offsets[row..].as_ptr(),
@@ -337,8 +361,8 @@ impl Convolution {
             bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
             residual: residual.unwrap_or(std::ptr::null()),
             residual_stride: block.residual.map_or(0, |r| r.view.pitch),
-            out: block.out.ptr(pixel).wrapping_add(first),
-            out_stride: block.out.pitch(),
+            out,
+            out_stride,
             vectors: columns.vectors,
             last: columns.last,
             activation: call.step.fused.activation,
@@ -361,10 +385,33 @@ fn line_tiles(rows: &Range<usize>, line: usize, most: usize) -> impl Iterator<It
 struct RowBlock<'a> {
     base: *const f32,
     rows: Range<usize>,
-    out: OutputPixels<'a>,
+    outputs: TileOutputs<'a>,
     residual: Option<InputPixels<'a>>,
     /// The activation, if it is applied behind each tile.
     pass: Option<RowActivation>,
+}
+
+impl RowBlock<'_> {
+    /// Writes what a tile wrote as reduced numbers, if they are wanted; `rows` are those of the block.
+    ///
+    /// # Safety
+    /// The tile wrote these rows, and nothing else uses what is written.
+    unsafe fn reduce(
+        &self,
+        tile: &Tile,
+        rows: Range<usize>,
+        (columns, lanes): (TileColumns, usize),
+    ) {
+        let written = TileRows {
+            start: tile.out,
+            stride: tile.out_stride,
+            rows: rows.len(),
+            columns: (columns.vectors - 1) * lanes + columns.last,
+        };
+        let at = (self.rows.start + rows.start, columns.first);
+        // SAFETY: handed on.
+        unsafe { self.outputs.reduce(at, written) }
+    }
 }
 
 /// Columns of one tile.

@@ -6,7 +6,6 @@
 //! what surrounds an image. Sums are whole numbers, the same on every machine; what follows is
 //! float32. A sample with a value that is not finite has answers that are NaN.
 
-mod dots;
 mod regions;
 mod tile;
 mod values;
@@ -16,6 +15,7 @@ use std::ops::Range;
 
 use super::activations::RowActivation;
 use super::convolution::reads::{Reads, copied_lines, padded};
+use super::dots::DotKernel;
 use super::memory::{InputPixels, OutputPixels};
 use super::panels::{Filters, Panels, even_tiles};
 use super::target::KernelTarget;
@@ -24,7 +24,6 @@ use super::tile::{Prefetch, Tile};
 use super::vector::dispatch;
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
-pub(in crate::compute) use dots::DotKernel;
 use regions::ByteRegions;
 use tile::{DotTile, dot_fn};
 use values::{LineRanges, QuantizeLines, QuantizeRows};
@@ -150,8 +149,8 @@ impl Quantized {
         let copies = self.copies(samples, threads).tasks();
         let product = self.blocks(samples, threads).tasks();
         match is_pixelwise(self.conv) {
-            true => [copies, product, 0],
-            false => [self.lines(samples, threads).tasks(), copies, product],
+            true => [copies, product, 0, 0],
+            false => [self.lines(samples, threads).tasks(), copies, product, 0],
         }
     }
 

@@ -1,9 +1,9 @@
 //! The inner loop of products of bytes: a few rows times a panel. It sums whole numbers, and ends
 //! as a tile of floats does.
 
+use super::super::dots::{DotKernel, DotVector, PlainDot, WholeDot};
 use super::super::tile::{Prefetch, Tile, finish, prefetch_rows};
 use super::super::vector::Vector;
-use super::dots::{DotKernel, DotVector, PlainDot};
 
 /// One tile of a product of bytes.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ fn plain(vectors: usize, rows: usize) -> DotTileFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::dots::x86::{Avx2Dot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, VnniDot};
     use super::{DotTile, DotTileFn, run};
 
     pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
@@ -107,7 +107,7 @@ mod x86 {
 }
 
 #[inline(always)]
-unsafe fn run<D: DotVector, const M: usize, const N: usize>(tile: &DotTile) {
+unsafe fn run<D: WholeDot, const M: usize, const N: usize>(tile: &DotTile) {
     let end = &tile.end;
     // SAFETY: as `DotTileFn` says.
     unsafe {
@@ -157,7 +157,7 @@ unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(tile: &DotTile)
 
 /// Returns sums as floats, with their bias: zero points subtracted, and scaled by column and row.
 #[inline(always)]
-unsafe fn scaled<D: DotVector, const M: usize, const N: usize>(
+unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
     tile: &DotTile,
     sums: [[D; N]; M],
 ) -> [[D::Float; N]; M] {

@@ -95,7 +95,7 @@ impl TensorMethod {
             TensorMethod::Product(p) => p.tasks(samples, threads),
             TensorMethod::Attention(a) => a.tasks(samples, threads),
         };
-        [tasks, 0, 0]
+        [tasks, 0, 0, 0]
     }
 
     pub(super) fn scratch(&self) -> Scratch {

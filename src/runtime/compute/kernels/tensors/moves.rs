@@ -94,8 +94,8 @@ impl Moves {
         let all = (0..self.moves.len()).map(|i| self.split(i, samples, threads).tasks());
         let copies = all.sum();
         match &self.fill {
-            Some(fill) => [fill_split(fill, samples, threads).tasks(), copies, 0],
-            None => [copies, 0, 0],
+            Some(fill) => [fill_split(fill, samples, threads).tasks(), copies, 0, 0],
+            None => [copies, 0, 0, 0],
         }
     }
 

@@ -158,4 +158,43 @@ impl Vector for Avx2 {
             Avx2(_mm256_permutevar8x32_ps(self.0, lanes))
         }
     }
+    #[inline(always)]
+    unsafe fn halves(self) -> [Self; 2] {
+        let bits = _mm256_castps_si256(self.0);
+        let low = _mm256_slli_epi32::<16>(bits);
+        let high = _mm256_and_si256(bits, _mm256_set1_epi32(0xffff_0000_u32.cast_signed()));
+        [
+            Avx2(_mm256_castsi256_ps(low)),
+            Avx2(_mm256_castsi256_ps(high)),
+        ]
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        let halves = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
+        Avx2(_mm256_castsi256_ps(_mm256_slli_epi32::<16>(halves)))
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16) {
+        let bits = _mm256_castps_si256(self.0);
+        let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+        let half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff));
+        let rounded = _mm256_srli_epi32::<16>(_mm256_add_epi32(bits, half));
+        let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(self.0, self.0));
+        let halves = _mm256_blendv_epi8(rounded, _mm256_set1_epi32(0x7fc0), nan);
+        let packed = _mm256_permute4x64_epi64::<0b1000>(_mm256_packus_epi32(halves, halves));
+        _mm_storeu_si128(to.cast(), _mm256_castsi256_si128(packed));
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(from: *const u8) -> Self {
+        Avx2(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(
+            from.cast(),
+        ))))
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(self, to: *mut u8) {
+        let whole = _mm256_cvtps_epi32(_mm256_min_ps(self.0, _mm256_set1_ps(255.0)));
+        let pairs = _mm256_packus_epi32(whole, whole);
+        let words = _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(pairs));
+        _mm_storel_epi64(to.cast(), _mm_packus_epi16(words, words));
+    }
 }

@@ -127,4 +127,40 @@ impl Vector for Avx512 {
         let lanes = _mm512_mask_set1_epi32(_mm512_set1_epi32(low), 0xff00, high);
         Avx512(_mm512_permutexvar_ps(lanes, self.0))
     }
+    #[inline(always)]
+    unsafe fn halves(self) -> [Self; 2] {
+        let bits = _mm512_castps_si512(self.0);
+        let low = _mm512_slli_epi32::<16>(bits);
+        let high = _mm512_and_si512(bits, _mm512_set1_epi32(0xffff_0000_u32.cast_signed()));
+        [
+            Avx512(_mm512_castsi512_ps(low)),
+            Avx512(_mm512_castsi512_ps(high)),
+        ]
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
+        Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16) {
+        let bits = _mm512_castps_si512(self.0);
+        let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+        let half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+        let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0);
+        let halves = _mm512_mask_set1_epi32(rounded, nan, 0x7fc0);
+        _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(halves));
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(from: *const u8) -> Self {
+        let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast()));
+        Avx512(_mm512_cvtepi32_ps(bytes))
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(self, to: *mut u8) {
+        let whole = _mm512_cvtps_epi32(_mm512_min_ps(self.0, _mm512_set1_ps(255.0)));
+        let bytes = _mm512_max_epi32(whole, _mm512_setzero_si512());
+        _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(bytes));
+    }
 }

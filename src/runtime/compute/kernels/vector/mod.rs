@@ -70,6 +70,17 @@ pub(in crate::compute) trait Vector: Copy {
     /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of
     /// the run.
     unsafe fn spread(self, width: usize, i: usize) -> Self;
+    /// The two halves of each lane as floats, the lower one first: brain floats in pairs.
+    unsafe fn halves(self) -> [Self; 2];
+    /// As many brain floats, which are halves of floats.
+    unsafe fn load_bf16(from: *const u16) -> Self;
+    /// The nearest brain floats, half to even; NaN stays NaN.
+    unsafe fn store_bf16(self, to: *mut u16);
+    /// As many bytes.
+    unsafe fn load_bytes(from: *const u8) -> Self;
+    /// The nearest bytes, half to even: 0 of what is lower, 255 of what is higher, one of the two of
+    /// NaN.
+    unsafe fn store_bytes(self, to: *mut u8);
     /// Brings the line of memory at an address into the first-level cache, where there is an
     /// instruction for it. Any address will do: nothing is read.
     #[inline(always)]

@@ -126,4 +126,48 @@ impl Vector for Neon {
         vst1q_f32(lanes.as_mut_ptr(), self.0);
         Neon(vdupq_n_f32(lanes[i & 3]))
     }
+    #[inline(always)]
+    unsafe fn halves(self) -> [Self; 2] {
+        let bits = vreinterpretq_u32_f32(self.0);
+        let low = vshlq_n_u32::<16>(bits);
+        let high = vandq_u32(bits, vdupq_n_u32(0xffff_0000));
+        [
+            Neon(vreinterpretq_f32_u32(low)),
+            Neon(vreinterpretq_f32_u32(high)),
+        ]
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        let halves = from.cast::<[u16; 4]>().read_unaligned();
+        Neon(vld1q_f32(
+            halves
+                .map(|half| f32::from_bits(u32::from(half) << 16))
+                .as_ptr(),
+        ))
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16) {
+        let lanes: [f32; 4] = {
+            let mut lanes = [0.0; 4];
+            vst1q_f32(lanes.as_mut_ptr(), self.0);
+            lanes
+        };
+        let halves = lanes.map(|lane| half::bf16::from_f32(lane).to_bits());
+        to.cast::<[u16; 4]>().write_unaligned(halves);
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(from: *const u8) -> Self {
+        let bytes = from.cast::<[u8; 4]>().read_unaligned();
+        Neon(vld1q_f32(bytes.map(f32::from).as_ptr()))
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(self, to: *mut u8) {
+        let lanes: [f32; 4] = {
+            let mut lanes = [0.0; 4];
+            vst1q_f32(lanes.as_mut_ptr(), self.0);
+            lanes
+        };
+        to.cast::<[u8; 4]>()
+            .write_unaligned(lanes.map(|lane| lane.round_ties_even() as u8));
+    }
 }

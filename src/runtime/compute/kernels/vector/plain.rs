@@ -124,4 +124,33 @@ impl Vector for Plain {
     unsafe fn spread(self, _width: usize, i: usize) -> Self {
         Plain([self.0[i & 3]; 4])
     }
+    #[inline(always)]
+    unsafe fn halves(self) -> [Self; 2] {
+        let bits = self.0.map(f32::to_bits);
+        let low = bits.map(|bits| f32::from_bits(bits << 16));
+        let high = bits.map(|bits| f32::from_bits(bits & 0xffff_0000));
+        [Plain(low), Plain(high)]
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(from: *const u16) -> Self {
+        let halves = from.cast::<[u16; 4]>().read_unaligned();
+        Plain(halves.map(|half| f32::from_bits(u32::from(half) << 16)))
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16) {
+        let lanes: [f32; 4] = self.0;
+        let halves = lanes.map(|lane| half::bf16::from_f32(lane).to_bits());
+        to.cast::<[u16; 4]>().write_unaligned(halves);
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(from: *const u8) -> Self {
+        let bytes = from.cast::<[u8; 4]>().read_unaligned();
+        Plain(bytes.map(f32::from))
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(self, to: *mut u8) {
+        let lanes: [f32; 4] = self.0;
+        to.cast::<[u8; 4]>()
+            .write_unaligned(lanes.map(|lane| lane.round_ties_even() as u8));
+    }
 }

@@ -117,10 +117,10 @@ impl Winograd {
 
     pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
         match self.blocks(samples, threads) {
-            Some(blocks) => [blocks.tasks(), 0, 0],
+            Some(blocks) => [blocks.tasks(), 0, 0, 0],
             None => {
                 let tiles = self.together(samples, threads).tasks();
-                [tiles, self.products(threads).tasks(), tiles]
+                [tiles, self.products(threads).tasks(), tiles, 0]
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Products of bytes, four to a sum, once for each kind of instructions.
 
 use super::super::panels::TileShape;
-use super::super::vector::{Plain, Vector};
+use super::super::vector::Plain;
+use super::{DotVector, WholeDot};
 use crate::compute::family::Family;
 
 /// The instructions that multiply bytes.
@@ -45,61 +46,30 @@ fn has_vnni() -> bool {
         && is_x86_feature_detected!("avx512vnni")
 }
 
-/// A vector of sums of 32 bits, one a lane.
-///
-/// # Safety
-/// All methods: the processor has the kernel's instructions, and pointers reach as much as is read:
-/// four bytes a lane, or four bytes.
-pub(super) trait DotVector: Copy {
-    /// As many floats.
-    type Float: Vector;
-    /// Four bytes a lane.
-    type Bytes: Copy;
-
-    unsafe fn zero() -> Self;
-    /// A number a lane.
-    unsafe fn load(from: *const i32) -> Self;
-    /// Four weights a lane.
-    unsafe fn weights(from: *const f32) -> Self::Bytes;
-    /// The same four values in every lane.
-    unsafe fn spread(from: *const u8) -> Self::Bytes;
-    /// `self` and, in each lane, the products of four values from 0 to 127 with four weights from
-    /// -127 to 127.
-    unsafe fn dot(self, values: Self::Bytes, weights: Self::Bytes) -> Self;
-    /// `self - times · other`, modulo 2³².
-    unsafe fn less(self, times: i32, other: Self) -> Self;
-    /// Each number as the nearest float.
-    unsafe fn float(self) -> Self::Float;
-}
-
 #[derive(Clone, Copy)]
-pub(super) struct PlainDot([i32; 4]);
+pub(in super::super) struct PlainDot([i32; 4]);
 
 impl DotVector for PlainDot {
+    const BYTES: usize = 1;
     type Float = Plain;
-    type Bytes = [[i8; 4]; 4];
+    type Group = [[i8; 4]; 4];
 
     #[inline(always)]
     unsafe fn zero() -> Self {
         PlainDot([0; 4])
     }
     #[inline(always)]
-    unsafe fn load(from: *const i32) -> Self {
-        // SAFETY: four numbers, by the trait.
-        PlainDot(unsafe { from.cast::<[i32; 4]>().read_unaligned() })
-    }
-    #[inline(always)]
-    unsafe fn weights(from: *const f32) -> Self::Bytes {
+    unsafe fn weights(from: *const f32) -> Self::Group {
         // SAFETY: four bytes for each of four lanes, by the trait.
-        unsafe { from.cast::<Self::Bytes>().read_unaligned() }
+        unsafe { from.cast::<Self::Group>().read_unaligned() }
     }
     #[inline(always)]
-    unsafe fn spread(from: *const u8) -> Self::Bytes {
+    unsafe fn spread(from: *const u8) -> Self::Group {
         // SAFETY: four bytes, by the trait.
         [unsafe { from.cast::<[i8; 4]>().read_unaligned() }; 4]
     }
     #[inline(always)]
-    unsafe fn dot(self, values: Self::Bytes, weights: Self::Bytes) -> Self {
+    unsafe fn dot(self, values: Self::Group, weights: Self::Group) -> Self {
         let product = |lane: usize, i: usize| {
             let value = i32::from(values[lane][i].cast_unsigned());
             value * i32::from(weights[lane][i])
@@ -108,6 +78,14 @@ impl DotVector for PlainDot {
             let pairs = [0, 2].map(|i| product(lane, i) + product(lane, i + 1));
             self.0[lane] + pairs[0] + pairs[1]
         }))
+    }
+}
+
+impl WholeDot for PlainDot {
+    #[inline(always)]
+    unsafe fn load(from: *const i32) -> Self {
+        // SAFETY: four numbers, by the trait.
+        PlainDot(unsafe { from.cast::<[i32; 4]>().read_unaligned() })
     }
     #[inline(always)]
     unsafe fn less(self, times: i32, other: Self) -> Self {
@@ -121,7 +99,7 @@ impl DotVector for PlainDot {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+pub(in super::super) mod x86 {
     #![allow(
         unsafe_op_in_unsafe_fn,
         reason = "each method is a few instructions, whose conditions are the trait's"
@@ -130,22 +108,19 @@ pub(super) mod x86 {
     use std::arch::x86_64::*;
 
     use super::super::super::vector::{Avx2, Avx512};
-    use super::DotVector;
+    use super::{DotVector, WholeDot};
 
     #[derive(Clone, Copy)]
-    pub(in super::super) struct VnniDot(__m512i);
+    pub(in super::super::super) struct VnniDot(__m512i);
 
     impl DotVector for VnniDot {
+        const BYTES: usize = 1;
         type Float = Avx512;
-        type Bytes = __m512i;
+        type Group = __m512i;
 
         #[inline(always)]
         unsafe fn zero() -> Self {
             VnniDot(_mm512_setzero_si512())
-        }
-        #[inline(always)]
-        unsafe fn load(from: *const i32) -> Self {
-            VnniDot(_mm512_loadu_si512(from.cast()))
         }
         #[inline(always)]
         unsafe fn weights(from: *const f32) -> __m512i {
@@ -159,6 +134,13 @@ pub(super) mod x86 {
         unsafe fn dot(self, values: __m512i, weights: __m512i) -> Self {
             VnniDot(_mm512_dpbusd_epi32(self.0, values, weights))
         }
+    }
+
+    impl WholeDot for VnniDot {
+        #[inline(always)]
+        unsafe fn load(from: *const i32) -> Self {
+            VnniDot(_mm512_loadu_si512(from.cast()))
+        }
         #[inline(always)]
         unsafe fn less(self, times: i32, other: Self) -> Self {
             let product = _mm512_mullo_epi32(_mm512_set1_epi32(times), other.0);
@@ -171,19 +153,16 @@ pub(super) mod x86 {
     }
 
     #[derive(Clone, Copy)]
-    pub(in super::super) struct Avx2Dot(__m256i);
+    pub(in super::super::super) struct Avx2Dot(__m256i);
 
     impl DotVector for Avx2Dot {
+        const BYTES: usize = 1;
         type Float = Avx2;
-        type Bytes = __m256i;
+        type Group = __m256i;
 
         #[inline(always)]
         unsafe fn zero() -> Self {
             Avx2Dot(_mm256_setzero_si256())
-        }
-        #[inline(always)]
-        unsafe fn load(from: *const i32) -> Self {
-            Avx2Dot(_mm256_loadu_si256(from.cast()))
         }
         #[inline(always)]
         unsafe fn weights(from: *const f32) -> __m256i {
@@ -199,6 +178,13 @@ pub(super) mod x86 {
             let pairs = _mm256_maddubs_epi16(values, weights);
             let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
             Avx2Dot(_mm256_add_epi32(self.0, fours))
+        }
+    }
+
+    impl WholeDot for Avx2Dot {
+        #[inline(always)]
+        unsafe fn load(from: *const i32) -> Self {
+            Avx2Dot(_mm256_loadu_si256(from.cast()))
         }
         #[inline(always)]
         unsafe fn less(self, times: i32, other: Self) -> Self {

@@ -1,0 +1,284 @@
+//! Products whose values and weights are reduced numbers, read where they lie: brain floats.
+//!
+//! Sums are float32, and so are bias, activation and, where a reader needs them, answers. An answer
+//! that further such products read is rounded once, as it is written.
+
+mod form;
+mod rows;
+mod tile;
+mod weights;
+
+use std::ops::Range;
+
+use super::activations::{RowActivation, TileRows};
+use super::convolution::reads::Reads;
+use super::dots::HalfKernel;
+use super::memory::InputPixels;
+use super::panels::{Filters, Panels, even_tiles};
+use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
+use super::tile::{Prefetch, Tile};
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
+use crate::network::Conv2d;
+pub(super) use rows::{MOST_TILE, TileOutputs, join, reduce_pixels};
+use tile::{ReducedTile, reduced_fn};
+
+/// A convolution or a fully connected layer with its operands and the layout of its weights.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct ReducedProduct {
+    pub conv: Conv2d,
+    input: ReducedView,
+    output: TensorView,
+    reads: Reads,
+    /// Weights; a line is a group of each column.
+    panels: Panels,
+    kernel: HalfKernel,
+    /// Whether the rows are tokens: few, and read by many panels.
+    tokens: bool,
+}
+
+/// Steps of fewer input channels stay in float32: first layers, which are prepared.
+const LEAST_CHANNELS: usize = 16;
+
+/// Whether a convolution over an input that lies anywhere can be a product of groups of numbers.
+pub(super) fn suits(conv: Conv2d, input: TensorView, group: usize) -> bool {
+    let whole = |count: usize| count.is_multiple_of(group);
+    conv.groups == 1
+        && input.channels >= LEAST_CHANNELS
+        && whole(input.channels)
+        && whole(input.pitch)
+        && input.place != ValuePlace::Input
+}
+
+impl ReducedProduct {
+    /// Plans a convolution that [`suits`].
+    pub(crate) fn new(
+        conv: Conv2d,
+        input: ReducedView,
+        output: TensorView,
+        kernel: HalfKernel,
+    ) -> Self {
+        let reads = Reads::new(conv, input.view, output, false);
+        ReducedProduct {
+            conv,
+            input,
+            output,
+            panels: Panels {
+                depth: reads.taps * reads.depth / input.numbers.group(),
+                columns: conv.channels,
+                shape: kernel.shape(),
+            },
+            reads,
+            kernel,
+            tokens: false,
+        }
+    }
+
+    /// Returns the same for rows of tokens.
+    pub(crate) fn of_tokens(self) -> Self {
+        ReducedProduct {
+            tokens: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn weight_floats(&self) -> usize {
+        self.panels.floats()
+    }
+
+    /// Whether weights are laid out as those of another product.
+    pub(crate) fn packs_as(&self, other: &ReducedProduct) -> bool {
+        (self.conv, self.panels) == (other.conv, other.panels)
+    }
+
+    /// Lays weights out; `packed` has [`ReducedProduct::weight_floats`] zeros.
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        weights::pack(filters, self.panels, packed);
+    }
+
+    /// Returns the floats of zeros that replace a tap outside of the image.
+    pub(crate) fn zeros(&self) -> usize {
+        self.reads.depth / self.input.numbers.group()
+    }
+
+    /// Returns the floats of input that a further row brings into cache.
+    fn touched(&self) -> usize {
+        self.reads.touched() / self.input.numbers.group()
+    }
+
+    fn blocks(&self, samples: usize, threads: usize) -> ProductBlocks {
+        let (rows, panels) = (samples * self.output.pixels(), self.panels.count());
+        match self.tokens {
+            true => ProductBlocks::of_tokens(rows, panels, self.touched(), threads),
+            false => ProductBlocks::new(rows, panels, self.touched(), threads),
+        }
+    }
+
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        [self.blocks(samples, threads).tasks(), 0, 0, 0]
+    }
+
+    /// Returns the scratch for up to `samples`.
+    pub(crate) fn scratch(&self, samples: usize) -> Scratch {
+        let rows = samples * self.output.pixels();
+        Scratch {
+            offsets: rows.min(most_rows(self.touched())) * self.reads.taps,
+            ..Scratch::default()
+        }
+    }
+
+    /// Computes one block of output pixels and panels.
+    ///
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, task: usize) {
+        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
+        let (values, zeros) = call.memory.reduced_base(self.input);
+        self.reads.list(rows.clone(), zeros, call.offsets);
+        let block = ReducedBlock {
+            values,
+            // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
+            // writes its panel's columns alone.
+            outputs: unsafe { TileOutputs::of(call, rows.clone()) },
+            residual: residual(call),
+            // SAFETY: the call's family is available.
+            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
+            rows,
+        };
+        for panel in panels {
+            // SAFETY: the offsets were just listed for these rows.
+            unsafe { self.panel(call, &block, panel) };
+        }
+    }
+
+    /// Computes one panel, tile by tile.
+    ///
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of
+    /// the block's rows.
+    unsafe fn panel(&self, call: &Call<'_>, block: &ReducedBlock<'_>, index: usize) {
+        let panel = self.panels.panel(index);
+        let shape = self.panels.shape;
+        let width = panel.vectors * shape.lanes;
+        let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
+        let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
+        let mut floats = [0.0; MOST_TILE];
+        for (rows, prefetch) in tiles.zip(shares) {
+            let at = (block.rows.start + rows.start, panel.column);
+            let mut tile = self.tile(call, block, rows.start, index);
+            tile.end.prefetch = prefetch;
+            if block.pass.is_some() {
+                // The activation comes before numbers are rounded.
+                tile.out = std::ptr::null_mut();
+                (tile.end.out, tile.end.out_stride) =
+                    block.outputs.floats(at, (floats.as_mut_ptr(), width));
+            }
+            // SAFETY: the offsets are those of pixels of the input (or of the zeros), the panel and
+            // the bias have their full width, and the rows of the residual and of the outputs exist
+            // for all pixels of the block.
+            unsafe {
+                reduced_fn(self.kernel, panel.vectors, rows.len())(&tile);
+                if block.pass.is_some() {
+                    tile.end.pass(block.pass, rows.len(), shape.lanes);
+                    let written = TileRows {
+                        start: tile.end.out,
+                        stride: tile.end.out_stride,
+                        rows: rows.len(),
+                        columns: width - shape.lanes + panel.last,
+                    };
+                    block.outputs.reduce(at, written);
+                }
+            }
+        }
+    }
+
+    /// Returns the tile of a panel from row `row` of the block on.
+    fn tile(
+        &self,
+        call: &Call<'_>,
+        block: &ReducedBlock<'_>,
+        row: usize,
+        panel: usize,
+    ) -> ReducedTile {
+        let panel = self.panels.panel(panel);
+        let (pixel, first) = (block.rows.start + row, panel.column);
+        let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
+        let reduced = block.outputs.reduced();
+        let (residual, reduced_residual) = block.residual.at(pixel, first);
+        let (out, out_stride) = block
+            .outputs
+            .floats((pixel, first), (std::ptr::null_mut(), 0));
+        ReducedTile {
+            values: block.values,
+            residual: reduced_residual.0,
+            residual_stride: reduced_residual.1,
+            out: reduced.map_or(std::ptr::null_mut(), |out| out.ptr(pixel, first)),
+            out_stride: reduced.map_or(0, |out| out.of.view.pitch),
+            end: Tile {
+                base: std::ptr::null(),
+                rows: call.offsets[row..].as_ptr(),
+                rows_stride: block.rows.len(),
+                taps: self.reads.taps,
+                depth: self.reads.depth / self.input.numbers.group(),
+                panel: call.weights.packed.values()[panel.at..].as_ptr(),
+                prefetch: Prefetch::NOTHING,
+                bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                residual: residual.0,
+                residual_stride: residual.1,
+                out,
+                out_stride,
+                vectors: panel.vectors,
+                last: panel.last,
+                activation: call.step.fused.activation,
+            },
+        }
+    }
+}
+
+/// The values that are added, if there are any.
+enum Residual<'a> {
+    Floats(InputPixels<'a>),
+    Reduced(super::memory::ReducedPixels<'a>),
+    Nothing,
+}
+
+impl Residual<'_> {
+    /// Returns the addresses of floats and of reduced numbers, one of them at most, and the lengths
+    /// from one row to the next.
+    fn at(&self, pixel: usize, first: usize) -> ((*const f32, usize), (*const u8, usize)) {
+        let (no_floats, no_numbers) = ((std::ptr::null(), 0), (std::ptr::null(), 0));
+        match self {
+            Residual::Floats(from) => {
+                let floats = from.ptr(pixel).wrapping_add(first);
+                ((floats, from.view.pitch), no_numbers)
+            }
+            Residual::Reduced(from) => {
+                let numbers = from.ptr(pixel, first).cast_const();
+                (no_floats, (numbers, from.of.view.pitch))
+            }
+            Residual::Nothing => (no_floats, no_numbers),
+        }
+    }
+}
+
+/// Returns the values that a step adds: floats where they are kept.
+fn residual<'a>(call: &Call<'a>) -> Residual<'a> {
+    let step = call.step;
+    match (step.residual, step.reduced.residual) {
+        (Some(view), _) if view.place != ValuePlace::Nowhere => {
+            // SAFETY: a step never reads the slot that it writes.
+            Residual::Floats(unsafe { call.memory.source(view) })
+        }
+        (_, Some(view)) => Residual::Reduced(call.memory.reduced(view)),
+        _ => Residual::Nothing,
+    }
+}
+
+/// Rows of one task.
+struct ReducedBlock<'a> {
+    values: *const u8,
+    rows: Range<usize>,
+    outputs: TileOutputs<'a>,
+    residual: Residual<'a>,
+    /// The activation, if it is applied behind each tile.
+    pass: Option<RowActivation>,
+}

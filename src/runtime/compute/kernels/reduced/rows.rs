@@ -1,0 +1,176 @@
+//! Rows of floats as reduced numbers, and where a step's tiles write.
+
+use std::ops::Range;
+
+use super::super::activations::TileRows;
+use super::super::memory::{OutputPixels, ReducedPixels};
+use super::super::task::Call;
+use super::super::vector::{Vector, Vectorised, dispatch};
+use super::form::{Bf16, ReducedForm};
+use crate::compute::family::Family;
+use crate::compute::reduced::ReducedNumbers;
+
+/// Writes rows of floats as reduced numbers.
+struct ReduceRows {
+    from: TileRows,
+    to: *mut u8,
+    /// Numbers from one row to the next.
+    stride: usize,
+    numbers: ReducedNumbers,
+}
+
+impl Vectorised for ReduceRows {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: the rows exist.
+        unsafe {
+            match self.numbers {
+                ReducedNumbers::Bf16 => self.each::<V, Bf16>(Bf16),
+            }
+        }
+    }
+}
+
+impl ReduceRows {
+    /// # Safety
+    /// The processor has the family's instructions, and both sides have these rows.
+    #[inline(always)]
+    unsafe fn each<V: Vector, F: ReducedForm>(self, form: F) {
+        let columns = self.from.columns;
+        for row in 0..self.from.rows {
+            let from = self.from.start.wrapping_add(row * self.from.stride);
+            let to = self.to.wrapping_add(row * self.stride * F::BYTES);
+            let mut at = 0;
+            // SAFETY: handed on.
+            unsafe {
+                while at + V::LANES <= columns {
+                    form.store(V::load(from.add(at)), to.add(at * F::BYTES));
+                    at += V::LANES;
+                }
+                if at < columns {
+                    let left = columns - at;
+                    let values = V::load_part(from.add(at), left);
+                    form.store_part(values, to.add(at * F::BYTES), left);
+                }
+            }
+        }
+    }
+}
+
+/// Where the tiles of a step write: floats, reduced numbers, or both.
+pub(in super::super) struct TileOutputs<'a> {
+    family: Family,
+    floats: Option<OutputPixels<'a>>,
+    reduced: Option<ReducedPixels<'a>>,
+}
+
+/// The most floats of a tile.
+pub(in super::super) const MOST_TILE: usize = 384;
+
+impl<'a> TileOutputs<'a> {
+    /// Returns where the tiles of a task write, which computes `pixels`.
+    ///
+    /// # Safety
+    /// Nothing else reads or writes what the tiles write meanwhile.
+    pub(in super::super) unsafe fn of(call: &Call<'a>, pixels: Range<usize>) -> Self {
+        let step = call.step;
+        // SAFETY: handed on.
+        let floats = || unsafe { call.memory.part(step.output, pixels) };
+        TileOutputs {
+            family: call.family,
+            floats: step.has_floats().then(floats),
+            reduced: step.reduced.output.map(|view| call.memory.reduced(view)),
+        }
+    }
+
+    /// Whether a tile leaves its floats nowhere.
+    pub(in super::super) fn is_reduced_alone(&self) -> bool {
+        self.floats.is_none()
+    }
+
+    /// Returns where reduced numbers go, if they do.
+    pub(in super::super) fn reduced(&self) -> Option<ReducedPixels<'a>> {
+        self.reduced
+    }
+
+    /// Returns where a tile writes its floats from channel `first` of pixel `pixel` on, and the floats
+    /// from one row to the next: in `buffer`, with rows of `columns`, if they are not kept.
+    pub(in super::super) fn floats(
+        &self,
+        (pixel, first): (usize, usize),
+        (buffer, columns): (*mut f32, usize),
+    ) -> (*mut f32, usize) {
+        match &self.floats {
+            Some(out) => (out.ptr(pixel).wrapping_add(first), out.pitch()),
+            None => (buffer, columns),
+        }
+    }
+
+    /// Writes floats that a tile wrote as reduced numbers, if they are wanted, from channel `first` of
+    /// pixel `pixel` on.
+    ///
+    /// # Safety
+    /// The tile wrote these rows, and nothing else uses what is written.
+    pub(in super::super) unsafe fn reduce(&self, (pixel, first): (usize, usize), from: TileRows) {
+        let Some(out) = self.reduced else { return };
+        let last = out.ptr(pixel + from.rows.saturating_sub(1), first + from.columns);
+        debug_assert!(!last.is_null());
+        let work = ReduceRows {
+            from,
+            to: out.ptr(pixel, first),
+            stride: out.of.view.pitch,
+            numbers: out.of.numbers,
+        };
+        // SAFETY: the call's family is available; the rows lie in the slot, as was just checked.
+        unsafe { dispatch(self.family, work) }
+    }
+}
+
+/// Writes the floats of pixels as reduced numbers.
+///
+/// # Safety
+/// The pixels' floats were written, and nothing else uses their reduced numbers.
+pub(in super::super) unsafe fn reduce_pixels(call: &Call<'_>, pixels: Range<usize>) {
+    let output = call.step.output;
+    // SAFETY: handed on; nobody writes the floats meanwhile.
+    unsafe {
+        let outputs = TileOutputs::of(call, pixels.clone());
+        let Some(floats) = outputs.floats.as_ref().filter(|_| !pixels.is_empty()) else {
+            return;
+        };
+        let rows = TileRows {
+            start: floats.ptr(pixels.start),
+            stride: output.pitch,
+            rows: pixels.len(),
+            columns: output.channels,
+        };
+        outputs.reduce((pixels.start, 0), rows);
+    }
+}
+
+/// Copies the reduced numbers of the inputs of a concatenation that were not written in place.
+///
+/// # Safety
+/// The inputs have reduced numbers, and nothing else uses those of the pixels written.
+pub(in super::super) unsafe fn join(call: &Call<'_>, pixels: Range<usize>) {
+    let operands = &call.step.reduced;
+    let Some(output) = operands.output else {
+        return;
+    };
+    let (to, bytes) = (call.memory.reduced(output), output.numbers.bytes());
+    let mut first = 0;
+    for input in operands.inputs.iter().flatten() {
+        let channels = input.view.channels;
+        if input.view.place != output.view.place {
+            let from = call.memory.reduced(*input);
+            for pixel in pixels.clone() {
+                let (from, to) = (from.ptr(pixel, 0), to.ptr(pixel, first));
+                // SAFETY: both have these channels, in different slots.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, channels * bytes) };
+            }
+        }
+        first += channels;
+    }
+}

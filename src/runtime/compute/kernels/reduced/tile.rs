@@ -1,0 +1,261 @@
+//! The inner loop of products of brain floats: a few rows times a panel, summed in float32.
+
+use super::super::dots::{DotVector, FloatDot, HalfKernel, WidenedDot};
+use super::super::tile::{Tile, activated, prefetch_rows, start};
+use super::super::vector::{Plain, Vector};
+use super::form::{Bf16, ReducedForm};
+use crate::compute::family::Family;
+
+/// One tile of a product of reduced precision.
+#[derive(Clone, Copy)]
+pub(super) struct ReducedTile {
+    /// The address that offsets of rows count from, in numbers.
+    pub values: *const u8,
+    /// First of the rows to add as reduced numbers, or null.
+    pub residual: *const u8,
+    pub residual_stride: usize,
+    /// Where reduced numbers go, or null.
+    pub out: *mut u8,
+    pub out_stride: usize,
+    /// Weights, bias, and the floats that are added and written, each null if there are none. A float
+    /// of its panel is a group of weights of a column, and its depth counts these; its base is not
+    /// used.
+    pub end: Tile,
+}
+
+/// A tile's function for one kernel and size.
+///
+/// # Safety
+/// The processor has the kernel's instructions. For all rows of each tap, `depth` groups can be read
+/// at `values` plus their offset; residual and out, where they are not null, have as many rows of the
+/// columns written. All else is as for [`TileFn`](super::super::tile::TileFn).
+pub(super) type ReducedTileFn = unsafe fn(&ReducedTile);
+
+/// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
+/// [`HalfKernel::shape`].
+pub(super) fn reduced_fn(kernel: HalfKernel, vectors: usize, rows: usize) -> ReducedTileFn {
+    match kernel {
+        #[cfg(target_arch = "x86_64")]
+        HalfKernel::Native => x86::native(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        HalfKernel::Widened(Family::Avx512) => x86::avx512(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        HalfKernel::Widened(Family::Avx2) => x86::avx2(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        HalfKernel::Widened(Family::Neon) => arm::neon(vectors, rows),
+        _ => plain(vectors, rows),
+    }
+}
+
+/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
+macro_rules! instances {
+    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
+        match $at {
+            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
+            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
+        }
+    };
+}
+
+fn plain(vectors: usize, rows: usize) -> ReducedTileFn {
+    unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+        // SAFETY: as `ReducedTileFn` says.
+        unsafe { run::<WidenedDot<Plain>, M, N>(tile) }
+    }
+    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::super::super::dots::{WidenedDot, native::Bf16Dot};
+    use super::super::super::vector::{Avx2, Avx512};
+    use super::{ReducedTile, ReducedTileFn, run};
+
+    pub(super) fn native(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<Bf16Dot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx512(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx512f")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<WidenedDot<Avx512>, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5;)
+    }
+
+    pub(super) fn avx2(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<WidenedDot<Avx2>, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::super::super::dots::WidenedDot;
+    use super::super::super::vector::Neon;
+    use super::{ReducedTile, ReducedTileFn, run};
+
+    pub(super) fn neon(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "neon")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<WidenedDot<Neon>, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+}
+
+#[inline(always)]
+unsafe fn run<D: FloatDot, const M: usize, const N: usize>(tile: &ReducedTile) {
+    // SAFETY: as `ReducedTileFn` says.
+    unsafe {
+        let bias = start::<D::Float, M, N>(&tile.end);
+        let mut sums = [[D::zero(); N]; M];
+        for m in 0..M {
+            for n in 0..N {
+                sums[m][n] = D::of(bias[m][n]);
+            }
+        }
+        prefetch::<D, M, N>(tile);
+        multiply(tile, &mut sums);
+        finish(tile, sums);
+    }
+}
+
+/// Brings the rows that are written and added into cache.
+#[inline(always)]
+unsafe fn prefetch<D: FloatDot, const M: usize, const N: usize>(tile: &ReducedTile) {
+    let end = &tile.end;
+    if end.prefetch.step == 0 {
+        return;
+    }
+    // Two numbers take a float.
+    let halves = |at: *const u8| at.cast::<f32>();
+    // SAFETY: nothing is read.
+    unsafe {
+        if !end.out.is_null() {
+            prefetch_rows::<D::Float, M, N>(end.out, end.out_stride);
+        }
+        if !tile.out.is_null() {
+            prefetch_rows::<D::Float, M, N>(halves(tile.out), tile.out_stride / 2);
+        }
+        if !end.residual.is_null() {
+            prefetch_rows::<D::Float, M, N>(end.residual, end.residual_stride);
+        }
+        if !tile.residual.is_null() {
+            prefetch_rows::<D::Float, M, N>(halves(tile.residual), tile.residual_stride / 2);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(
+    tile: &ReducedTile,
+    sums: &mut [[D; N]; M],
+) {
+    let end = &tile.end;
+    // SAFETY: `depth` groups at each row of each tap, and `taps · depth` lines of the panel.
+    unsafe {
+        let mut line = end.panel;
+        let mut ahead = line.wrapping_add(end.prefetch.from);
+        for tap in 0..end.taps {
+            let mut rows = [tile.values; M];
+            for (m, row) in rows.iter_mut().enumerate() {
+                let offset = *end.rows.add(tap * end.rows_stride + m);
+                // Offsets of zeros wrap around to before the base.
+                *row = row.wrapping_add(offset.wrapping_mul(D::BYTES));
+            }
+            for k in 0..end.depth {
+                let mut weights = [D::weights(line); N];
+                for (n, w) in weights.iter_mut().enumerate().skip(1) {
+                    *w = D::weights(line.add(n * D::Float::LANES));
+                }
+                line = line.add(N * D::Float::LANES);
+                D::Float::prefetch_l2(ahead);
+                ahead = ahead.wrapping_add(end.prefetch.step);
+                for m in 0..M {
+                    let values = D::spread(rows[m].add(4 * k));
+                    for n in 0..N {
+                        sums[m][n] = sums[m][n].dot(values, weights[n]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the residual, applies the activation and writes.
+#[inline(always)]
+unsafe fn finish<D: FloatDot, const M: usize, const N: usize>(
+    tile: &ReducedTile,
+    sums: [[D; N]; M],
+) {
+    let (end, form, lanes) = (&tile.end, Bf16, D::Float::LANES);
+    // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
+    unsafe {
+        let mut values = [[D::Float::splat(0.0); N]; M];
+        for m in 0..M {
+            for n in 0..N {
+                let mut value = sums[m][n].float();
+                let whole = n + 1 < N || end.last == lanes;
+                if !end.residual.is_null() {
+                    let from = end.residual.add(m * end.residual_stride + n * lanes);
+                    value = value.add(match whole {
+                        true => D::Float::load(from),
+                        false => D::Float::load_part(from, end.last),
+                    });
+                }
+                if !tile.residual.is_null() {
+                    let at = m * tile.residual_stride + n * lanes;
+                    let from = tile.residual.add(at * D::BYTES);
+                    value = value.add(match whole {
+                        true => form.load(from),
+                        false => form.load_part(from, end.last),
+                    });
+                }
+                values[m][n] = activated(value, end.activation);
+            }
+        }
+        for m in 0..M {
+            for n in 0..N {
+                let whole = n + 1 < N || end.last == lanes;
+                if !end.out.is_null() {
+                    let to = end.out.add(m * end.out_stride + n * lanes);
+                    match whole {
+                        true => values[m][n].store(to),
+                        false => values[m][n].store_part(to, end.last),
+                    }
+                }
+                if !tile.out.is_null() {
+                    let to = tile.out.add((m * tile.out_stride + n * lanes) * D::BYTES);
+                    match whole {
+                        true => form.store(values[m][n], to),
+                        false => form.store_part(values[m][n], to, end.last),
+                    }
+                }
+            }
+        }
+    }
+}
