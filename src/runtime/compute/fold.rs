@@ -1,5 +1,6 @@
 //! Folds batch norms into weights, and lays these out as the kernels read them.
 
+use std::borrow::Cow;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -149,6 +150,7 @@ fn weighted(
 ) -> Result<StepWeights, ComputeError> {
     let raw = graph.filters_of(node, weights);
     let bias = graph.values_of(node, "bias", weights);
+    let bias = corrected(&bias, step.method.correction());
     let scale = scale(
         &step.placed.fused,
         step.placed.output.channels,
@@ -170,6 +172,15 @@ fn weighted(
         candle: None,
         bias: padded(folded_bias(&step.placed.fused, &bias, norm.as_ref())),
     })
+}
+
+/// Returns a bias with a correction added to it.
+fn corrected<'a>(bias: &'a [f32], correction: Option<&'a [f32]>) -> Cow<'a, [f32]> {
+    match correction {
+        None => bias.into(),
+        Some(correction) if bias.is_empty() => correction.into(),
+        Some(correction) => bias.iter().zip(correction).map(|(b, c)| b + c).collect(),
+    }
 }
 
 /// Returns the factor of each output channel's weights, or `None` if all are 1.

@@ -1,12 +1,16 @@
 //! How each value of a network lies in the arena: as floats, as numbers of fewer bits, or both.
 //!
-//! Products of reduced precision read reduced numbers and take them, or floats, as the sum that is
-//! added; all other steps read floats. Whoever makes a value writes each form that is read.
+//! Products of reduced precision read reduced numbers; steps that go from pixel to pixel read what is
+//! there, and all others floats. Whoever makes a value writes each form that is read.
 
 use super::buffers::{TensorView, ValueBuffers, ValuePlace};
+use super::calibration::Calibration;
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use super::kernels::{KernelTarget, reads_reduced, writes_reduced};
+use super::kernels::{KernelTarget, is_pixelwise, suits_reduced, writes_reduced};
+use super::precision::CpuPrecision;
 use super::reduced::ReducedNumbers;
+use super::value_numbers::value_numbers;
+use crate::network::Graph;
 
 /// The forms that a value lies in.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,39 +42,66 @@ struct Wanted {
     reduced: bool,
 }
 
-/// Returns the forms of all values; `entry` is the step that reads samples channels-first.
-pub(super) fn value_forms(
-    buffers: &ValueBuffers,
-    steps: &[FusedStep],
-    (answer, entry): (ValueId, Option<usize>),
-    target: KernelTarget,
-) -> Vec<ValueForm> {
-    let mut forms = vec![ValueForm::FLOATS; buffers.count()];
-    let Some(numbers) = target.reduced_numbers() else {
-        return forms;
-    };
-    let mut wanted = vec![Wanted::default(); buffers.count()];
-    wanted[answer].floats = true;
-    // Backwards, so that all who read a value are known when the step comes that makes it.
-    for (at, step) in steps.iter().enumerate().rev() {
-        let step = StepOfValues {
-            step,
-            buffers,
+/// The forms of all values, and how steps read them.
+pub(super) struct ValueForms {
+    pub values: Vec<ValueForm>,
+    /// Whether each step is a product of reduced numbers.
+    pub reads_reduced: Vec<bool>,
+}
+
+/// What forms are chosen by.
+#[derive(Clone, Copy)]
+pub(super) struct FormChoice<'a> {
+    pub graph: &'a Graph,
+    pub target: KernelTarget,
+    pub calibration: Option<&'a Calibration>,
+    /// The step that reads samples channels-first.
+    pub entry: Option<usize>,
+}
+
+impl ValueForms {
+    /// Chooses the forms of the values of `steps`.
+    pub(super) fn new(buffers: &ValueBuffers, steps: &[FusedStep], choice: FormChoice<'_>) -> Self {
+        let FormChoice {
+            graph,
             target,
-            is_entry: entry == Some(at),
+            calibration,
+            ..
+        } = choice;
+        let numbers = value_numbers(buffers.count(), steps, target.precision, calibration);
+        let mut forms = ValueForms {
+            values: vec![ValueForm::FLOATS; buffers.count()],
+            reads_reduced: vec![false; steps.len()],
         };
-        let made = step.made(wanted[step.step.output], numbers);
-        forms[step.step.output] = made;
-        step.want(made, &mut wanted);
+        if numbers.iter().all(Option::is_none) {
+            return forms;
+        }
+        let mut wanted = vec![Wanted::default(); buffers.count()];
+        wanted[graph.nodes().len()].floats = true;
+        // Backwards, so that all who read a value are known when the step comes that makes it.
+        for (at, step) in steps.iter().enumerate().rev() {
+            let step = StepOfValues {
+                step,
+                buffers,
+                numbers: &numbers,
+                choice,
+                is_entry: choice.entry == Some(at),
+            };
+            let made = step.made(wanted[step.step.output]);
+            forms.values[step.step.output] = made;
+            forms.reads_reduced[at] = step.reads_reduced();
+            step.want(made, &mut wanted);
+        }
+        forms
     }
-    forms
 }
 
 /// A step among the values that it reads and makes.
 struct StepOfValues<'a> {
     step: &'a FusedStep,
     buffers: &'a ValueBuffers,
-    target: KernelTarget,
+    numbers: &'a [Option<ReducedNumbers>],
+    choice: FormChoice<'a>,
     is_entry: bool,
 }
 
@@ -87,30 +118,59 @@ impl StepOfValues<'_> {
         (self.view(self.step.inputs[0]), self.view(self.step.output))
     }
 
+    /// Whether it is a product of the reduced numbers of what it reads.
     fn reads_reduced(&self) -> bool {
+        let Some(numbers) = self.numbers[self.step.inputs[0]].filter(|_| !self.is_entry) else {
+            return false;
+        };
         let (input, output) = self.views();
-        !self.is_entry && reads_reduced(self.step, input, output, self.target)
+        self.may_reduce(numbers)
+            && suits_reduced(self.step, (input, numbers), output, self.choice.target)
+    }
+
+    /// Whether weights may be reduced as values are: that was asked for, or they lose nothing.
+    fn may_reduce(&self, numbers: ReducedNumbers) -> bool {
+        let FormChoice {
+            graph,
+            target,
+            calibration,
+            ..
+        } = self.choice;
+        let Some(node) = self.step.weights else {
+            return false;
+        };
+        let is_asked = target.precision == CpuPrecision::Int8
+            && calibration.is_some_and(|known| !known.keeps(node));
+        numbers == ReducedNumbers::Bf16 || is_asked || graph.has_stepped_weights(node)
     }
 
     /// Whether it writes reduced numbers without floats.
     fn writes_reduced(&self) -> bool {
-        if self.passes_on() {
-            return self.step.inputs.iter().all(|&input| input != 0);
+        if self.step.kernel == StepKernel::Concat {
+            return self.passes_on();
         }
         let (input, output) = self.views();
-        writes_reduced(self.step, input, output, (self.target, self.is_entry))
+        self.passes_on()
+            || self.reads_reduced()
+            || writes_reduced(self.step, input, output, (self.choice.target, self.is_entry))
     }
 
     /// Whether its answer lies as its inputs do: joined, or where its input is.
     fn passes_on(&self) -> bool {
-        self.step.kernel == StepKernel::Concat || self.buffers.is_free(self.step)
+        let made = self.numbers[self.step.output];
+        let alike = |&input: &ValueId| input != 0 && self.numbers[input] == made;
+        let joins = self.step.kernel == StepKernel::Concat;
+        (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
     }
 
     /// Returns the forms of the value that it makes.
-    fn made(&self, wanted: Wanted, numbers: ReducedNumbers) -> ValueForm {
+    fn made(&self, wanted: Wanted) -> ValueForm {
+        let Some(numbers) = self.numbers[self.step.output] else {
+            return ValueForm::FLOATS;
+        };
         let view = self.view(self.step.output);
-        let is_whole = view.channels.is_multiple_of(numbers.group())
-            && view.pitch.is_multiple_of(numbers.group());
+        let whole = |count: usize| count.is_multiple_of(numbers.group());
+        let is_whole = whole(view.channels) && whole(view.pitch);
         let is_reduced = is_whole && (wanted.reduced || !wanted.floats && self.writes_reduced());
         ValueForm {
             float: wanted.floats || !is_reduced || !self.writes_reduced(),
@@ -120,13 +180,14 @@ impl StepOfValues<'_> {
 
     /// Notes how it reads its inputs, once it is known how its answer lies.
     fn want(&self, made: ValueForm, wanted: &mut [Wanted]) {
-        let reads = match (self.passes_on(), self.reads_reduced()) {
-            (true, _) => Wanted {
+        let reduced = self.reads_reduced();
+        let reads = match self.passes_on() {
+            true => Wanted {
                 floats: made.float,
                 reduced: made.reduced.is_some(),
             },
-            (false, reduced) => Wanted {
-                floats: !reduced,
+            false => Wanted {
+                floats: !reduced && !is_pixelwise(self.step),
                 reduced,
             },
         };
@@ -134,8 +195,9 @@ impl StepOfValues<'_> {
             wanted[input].floats |= reads.floats;
             wanted[input].reduced |= reads.reduced;
         }
-        // Products of reduced precision add what is there.
-        if let Some(residual) = self.step.residual.filter(|_| !self.reads_reduced()) {
+        // These add what is there.
+        let adds_any = reduced || is_pixelwise(self.step);
+        if let Some(residual) = self.step.residual.filter(|_| !adds_any) {
             wanted[residual].floats = true;
         }
     }

@@ -30,6 +30,7 @@ pub mod reference;
 mod shared;
 mod team;
 mod tensors;
+mod value_numbers;
 mod varying;
 
 use thiserror::Error;

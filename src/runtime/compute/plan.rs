@@ -7,13 +7,18 @@
 //! values that a step writes are still in cache when the next one reads them; later steps take
 //! all samples together, so that weights are read once for all of them.
 
-use super::buffers::{Slots, TensorView, ValueBuffers};
-use super::forms::value_forms;
+use std::sync::Arc;
+
+use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
+use super::calibration::Calibration;
+use super::forms::{FormChoice, ValueForms};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
+    StepReads,
 };
 use super::shared::twins;
+use super::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::{Graph, Shape};
 
 /// The plan of one network, independent of the batch.
@@ -36,15 +41,34 @@ pub(super) struct ArenaPlan {
 impl ArenaPlan {
     /// Plans `graph` for kernels.
     pub(super) fn new(graph: &Graph, target: KernelTarget) -> Self {
+        Self::calibrated(graph, target, None)
+    }
+
+    /// Plans `graph` for kernels, by what is known of the ranges of its values.
+    pub(super) fn calibrated(
+        graph: &Graph,
+        target: KernelTarget,
+        calibration: Option<&Calibration>,
+    ) -> Self {
+        let target = match calibration {
+            Some(_) => target.calibrated(),
+            None => target,
+        };
         let mut steps = fuse(graph);
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &steps);
         let chunks = Chunks::new(graph, &buffers, &steps);
-        let forms = value_forms(&buffers, &steps, (answer, entry), target);
-        let slots = Slots::of_forms((&buffers, &forms), &steps, answer, chunks.cut);
+        let choice = FormChoice {
+            graph,
+            target,
+            calibration,
+            entry,
+        };
+        let forms = ValueForms::new(&buffers, &steps, choice);
+        let slots = Slots::of_forms((&buffers, &forms.values), &steps, answer, chunks.cut);
         let view = |value: ValueId| buffers.view(&slots, value);
-        let reduced = |value: ValueId| buffers.reduced_view(&slots, value, forms[value]);
+        let reduced = |value: ValueId| buffers.reduced_view(&slots, value, forms.values[value]);
         let planned: Vec<PlannedStep> = steps
             .iter()
             .enumerate()
@@ -59,10 +83,20 @@ impl ArenaPlan {
                     inputs: fused.inputs.iter().map(|&v| reduced(v)).collect(),
                     residual: fused.residual.and_then(reduced),
                     output: reduced(fused.output),
+                    correction: calibration
+                        .zip(fused.weights)
+                        .and_then(|(known, node)| known.correction(node))
+                        .map(Arc::from),
                 };
+                let reads = match (entry == Some(at), forms.reads_reduced[at]) {
+                    (true, _) => StepReads::Entry,
+                    (false, true) => StepReads::Reduced,
+                    (false, false) => StepReads::Floats,
+                };
+                let fused = &rounded_by_its_numbers(fused, output, operands.output);
                 let given = (inputs.as_slice(), &operands);
                 PlannedStep {
-                    method: StepMethod::new(fused, given, output, entry == Some(at), target),
+                    method: StepMethod::new(fused, given, output, reads, target),
                     placed: PlacedStep {
                         fused: fused.clone(),
                         residual: fused.residual.map(view),
@@ -151,6 +185,22 @@ impl ArenaPlan {
         steps
             .filter(|(_, twin)| twin.is_none())
             .map(|(step, _)| step)
+    }
+}
+
+/// Returns the step without the function that rounds its answer, where it only writes reduced numbers
+/// that are those of the function.
+fn rounded_by_its_numbers(
+    fused: &FusedStep,
+    output: TensorView,
+    reduced: Option<ReducedView>,
+) -> FusedStep {
+    let numbers = reduced.map(|view| view.numbers);
+    let own = ByteNumbers::of(fused.activation).map(ReducedNumbers::Bytes);
+    let rounds = output.place == ValuePlace::Nowhere && own.is_some() && own == numbers;
+    FusedStep {
+        activation: fused.activation.filter(|_| !rounds),
+        ..fused.clone()
     }
 }
 

@@ -217,6 +217,24 @@ impl<'a> InputPixels<'a> {
     }
 }
 
+impl<'a> InputPixels<'a> {
+    /// Returns the pixels from pixel `first` on.
+    pub(crate) fn behind(self, first: usize) -> Self {
+        let data = &self.data[first * self.view.pitch..];
+        InputPixels { data, ..self }
+    }
+
+    /// Returns the pixels of a view whose channels lie one pixel behind the other.
+    pub(crate) fn dense_rows(data: &'a [f32], view: TensorView) -> Self {
+        let view = TensorView {
+            first: 0,
+            pitch: view.channels,
+            ..view
+        };
+        InputPixels { view, data }
+    }
+}
+
 impl InputPixels<'_> {
     /// Returns the values of `samples` samples, one after another.
     pub(crate) fn dense(&self, samples: usize) -> Vec<f32> {
@@ -263,6 +281,16 @@ impl<'a> OutputPixels<'a> {
 }
 
 impl OutputPixels<'_> {
+    /// Returns the same pixels, counted from the first of them.
+    pub(crate) fn from_its_first(self) -> Self {
+        let before = self.pixels.start * self.view.pitch;
+        OutputPixels {
+            start: self.start.wrapping_add(before),
+            pixels: 0..self.pixels.len(),
+            ..self
+        }
+    }
+
     /// Returns the channels of pixel `pixel`, one of [`OutputPixels::pixels`].
     #[inline(always)]
     pub(crate) fn row(&mut self, pixel: usize) -> &mut [f32] {

@@ -38,6 +38,7 @@ mod memory;
 mod narrow;
 mod norms;
 mod panels;
+mod pass;
 mod quantized;
 mod reduced;
 mod resample;
@@ -60,6 +61,9 @@ pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
-pub(in crate::compute) use step::{PlannedStep, StepMethod, reads_reduced, writes_reduced};
+pub(in crate::compute) use pass::is_pixelwise;
+pub(in crate::compute) use step::{
+    PlannedStep, StepMethod, StepReads, suits_reduced, writes_reduced,
+};
 pub(in crate::compute) use target::KernelTarget;
 pub(in crate::compute) use task::{Call, PlacedStep, ReducedOperands, Scratch, StepWeights};

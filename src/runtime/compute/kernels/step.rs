@@ -1,24 +1,23 @@
 //! Planned steps: their operands, and the methods that compute them.
 
-use std::ops::Range;
-
-use super::activations::{RowActivation, TileRows};
 use super::convolution::Convolution;
-use super::memory::{InputPixels, OutputPixels};
 use super::panels::Filters;
 use super::quantized::Quantized;
-use super::reduced::{self, ReducedProduct, TileOutputs};
+use super::pass;
+use super::reduced::{self, ReducedKernel, ReducedProduct};
 use super::target::KernelTarget;
 use super::task::{
     self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split, StepWeights,
 };
 use super::tensors::TensorMethod;
-use super::vector::{self, Vector, Vectorised};
 use super::winograd::Winograd;
-use super::{channels, elementwise, norms, resample};
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
+
+/// The least floats of a task that writes reduced numbers.
+const GRAIN: usize = 8 * 1024;
 
 /// A placed step with the method that computes it.
 #[derive(Clone, Debug)]
@@ -55,60 +54,69 @@ fn convolution(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
     }
 }
 
-/// Whether a step that does not read samples channels-first is a product over reduced numbers. Where
-/// these are widened to be multiplied, Winograd's algorithm is faster in float32.
-pub(in crate::compute) fn reads_reduced(
+/// Whether a weighted step is expected to be faster as a product of reduced numbers.
+pub(in crate::compute) fn suits_reduced(
     fused: &FusedStep,
-    input: TensorView,
+    (input, numbers): (TensorView, ReducedNumbers),
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
-    let (Some(kernel), Some(numbers)) = (target.halves, target.reduced_numbers()) else {
-        return false;
-    };
     convolution(fused, output).is_some_and(|conv| {
+        let kernel = ReducedKernel::of(target.family, numbers);
+        let outruns = || kernel.outruns_winograd();
         let is_faster =
-            kernel.is_native() || Winograd::new(conv, input, output, target.shape).is_none();
+            outruns() || Winograd::new(conv, input, output, target.shape).is_none();
         reduced::suits(conv, input, numbers.group()) && is_faster
     })
 }
 
-/// Whether a step writes reduced numbers by itself, so that floats need not be there; `entry` says
-/// that it reads samples channels-first.
+/// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
+/// be there; `entry` says that it reads samples channels-first.
 pub(in crate::compute) fn writes_reduced(
     fused: &FusedStep,
     input: TensorView,
     output: TensorView,
     (target, entry): (KernelTarget, bool),
 ) -> bool {
+    let quantized =
+        |conv| !entry && Quantized::new(conv, input, output, target).is_some();
     match (fused.kernel, convolution(fused, output)) {
-        (StepKernel::Tensor(_), _) => false,
+        (StepKernel::Tensor(_) | StepKernel::Concat, _) => false,
         (_, Some(conv)) => {
             entry
-                || reads_reduced(fused, input, output, target)
-                || Winograd::new(conv, input, output, target.shape).is_none()
+                || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
         }
         _ => true,
     }
 }
 
+/// How a step reads its first input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::compute) enum StepReads {
+    /// Floats.
+    Floats,
+    /// Samples channels-first.
+    Entry,
+    /// The reduced numbers of a product.
+    Reduced,
+}
+
 impl StepMethod {
-    /// Chooses the method for a step; `entry` says that the input is channels-first.
+    /// Chooses the method for a step.
     pub(crate) fn new(
         fused: &FusedStep,
         (inputs, reduced): (&[TensorView], &ReducedOperands),
         output: TensorView,
-        entry: bool,
+        reads: StepReads,
         target: KernelTarget,
     ) -> Self {
-        let (input, shape) = (inputs[0], target.shape);
+        let (input, shape, entry) = (inputs[0], target.shape, reads == StepReads::Entry);
         let first = reduced.inputs.first().copied().flatten();
-        let half = target.halves.zip(first).filter(|_| !entry);
-        if let Some((kernel, input)) = half
-            && reads_reduced(fused, input.view, output, target)
+        if let Some(input) = first.filter(|_| reads == StepReads::Reduced)
             && let Some(conv) = convolution(fused, output)
         {
-            let product = ReducedProduct::new(conv, input, output, kernel);
+            let product = ReducedProduct::new(conv, input, output, target.family);
+            let product = product.corrected(reduced.correction.clone());
             return StepMethod::Reduced(Box::new(match fused.kernel {
                 StepKernel::Linear => product.of_tokens(),
                 _ => product,
@@ -149,7 +157,7 @@ impl StepMethod {
             StepMethod::Convolution(c) => c.name(),
             StepMethod::Winograd(_) => "winograd",
             StepMethod::Quantized(_) => "int8",
-            StepMethod::Reduced(_) => "bf16",
+            StepMethod::Reduced(r) => r.kernel().name(),
             StepMethod::Tensor(t) => t.name(),
             StepMethod::Candle => "candle",
         }
@@ -187,6 +195,14 @@ impl StepMethod {
             StepMethod::Quantized(q) => Some(q.conv),
             StepMethod::Reduced(r) => Some(r.conv),
             StepMethod::Winograd(w) => Some(w.conv),
+        }
+    }
+
+    /// What is added to the bias of each output channel, before a norm is folded into it.
+    pub(crate) fn correction(&self) -> Option<&[f32]> {
+        match self {
+            StepMethod::Reduced(r) => r.correction(),
+            _ => None,
         }
     }
 
@@ -234,7 +250,7 @@ impl PlannedStep {
     /// Divides the pixels whose reduced numbers are written.
     fn reduced_pixels(&self, samples: usize, threads: usize) -> Split {
         let to = self.placed.output;
-        Split::new(samples * to.pixels(), REDUCED / to.channels.max(1), threads)
+        Split::new(samples * to.pixels(), GRAIN / to.channels.max(1), threads)
     }
 
     fn own_phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
@@ -260,11 +276,11 @@ impl PlannedStep {
             StepMethod::Reduced(r) => r.scratch(samples),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
             StepMethod::Tensor(t) => t.scratch(),
-            StepMethod::Simple if !self.placed.has_floats() => Scratch {
-                own: chunk(&self.placed) * self.placed.output.channels,
+            StepMethod::Simple => Scratch {
+                own: pass::scratch(&self.placed),
                 ..Scratch::default()
             },
-            StepMethod::Simple | StepMethod::Candle => Scratch::default(),
+            StepMethod::Candle => Scratch::default(),
         }
     }
 
@@ -286,110 +302,12 @@ impl PlannedStep {
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Quantized(q) => q.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
-                StepMethod::Simple => simple(call, task),
+                StepMethod::Simple => pass::run(call, task),
                 StepMethod::Tensor(t) => t.run(call, phase, task),
                 StepMethod::Candle => candle(call),
             }
         }
     }
-}
-
-/// The least floats of a task that writes reduced numbers.
-const REDUCED: usize = 8 * 1024;
-
-/// Returns the pixels whose floats are reduced at a time, so that they stay in the nearest cache.
-fn chunk(step: &PlacedStep) -> usize {
-    (REDUCED / 2 / step.output.channels.max(1)).max(1)
-}
-
-/// Steps that go through their output pixel by pixel.
-///
-/// # Safety
-/// As for [`PlannedStep::run`].
-unsafe fn simple(call: &Call<'_>, task: usize) {
-    let step = call.step;
-    let pixels = task::pixels(step, call.samples, call.threads).range(task);
-    // SAFETY: tasks have disjoint pixels.
-    unsafe {
-        let outputs = TileOutputs::of(call, pixels.clone());
-        match outputs.reduced() {
-            None => pass(call, call.memory.part(step.output, pixels)),
-            Some(_) if step.fused.kernel == StepKernel::Concat => joined(call, &outputs, pixels),
-            Some(_) => {
-                let each = chunk(step);
-                for first in pixels.clone().step_by(each) {
-                    reduced_pass(call, &outputs, first..pixels.end.min(first + each));
-                }
-            }
-        }
-    }
-}
-
-/// Computes pixels and writes them as reduced numbers, and as floats where these are kept.
-///
-/// # Safety
-/// As for [`PlannedStep::run`]; the task alone writes these pixels.
-unsafe fn reduced_pass(call: &Call<'_>, outputs: &TileOutputs<'_>, pixels: Range<usize>) {
-    let step = call.step;
-    // SAFETY: each thread has scratch of its own; the rest is handed on.
-    unsafe {
-        if !outputs.is_reduced_alone() {
-            pass(call, call.memory.part(step.output, pixels.clone()));
-            return reduced::reduce_pixels(call, pixels);
-        }
-        let scratch = call.memory.floats_mut(call.memory.own(call.thread));
-        let rows = TileRows {
-            start: scratch.as_mut_ptr(),
-            stride: step.output.channels,
-            rows: pixels.len(),
-            columns: step.output.channels,
-        };
-        let first = pixels.start;
-        pass(call, OutputPixels::dense(scratch, step.output, pixels));
-        outputs.reduce((first, 0), rows);
-    }
-}
-
-/// Joins values, as floats and as reduced numbers.
-///
-/// # Safety
-/// As for [`reduced_pass`].
-unsafe fn joined(call: &Call<'_>, outputs: &TileOutputs<'_>, pixels: Range<usize>) {
-    let step = call.step;
-    // SAFETY: handed on.
-    unsafe {
-        if !outputs.is_reduced_alone() {
-            pass(call, call.memory.part(step.output, pixels.clone()));
-        }
-        match step.reduced.inputs.iter().all(Option::is_some) {
-            true => reduced::join(call, pixels),
-            false => reduced::reduce_pixels(call, pixels),
-        }
-    }
-}
-
-/// Computes the pixels of `out`.
-///
-/// # Safety
-/// As for [`PlannedStep::run`].
-unsafe fn pass(call: &Call<'_>, out: OutputPixels<'_>) {
-    let step = call.step;
-    let source = |view: TensorView| {
-        // SAFETY: a step never reads the slot that it writes.
-        unsafe { call.memory.source(view) }
-    };
-    let inputs: Vec<InputPixels<'_>> = step.inputs.iter().map(|&v| source(v)).collect();
-    let pass = Pass {
-        step,
-        // SAFETY: the family is available.
-        rows: unsafe { RowActivation::new(call.family, step.fused.activation) },
-        weights: call.weights,
-        inputs: &inputs,
-        residual: step.residual.map(source),
-        out,
-    };
-    // SAFETY: the family is available, and the pass asks for nothing else.
-    unsafe { vector::dispatch(call.family, pass) }
 }
 
 /// A step that Candle runs, for all samples together. Where that fails, on an index outside of
@@ -419,81 +337,6 @@ unsafe fn candle(call: &Call<'_>) {
         match values {
             Some(values) => row.copy_from_slice(values),
             None => row.fill(f32::NAN),
-        }
-    }
-}
-
-/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise them for
-/// the family's instructions.
-struct Pass<'a> {
-    step: &'a PlacedStep,
-    rows: Option<RowActivation>,
-    weights: &'a StepWeights,
-    inputs: &'a [InputPixels<'a>],
-    residual: Option<InputPixels<'a>>,
-    out: OutputPixels<'a>,
-}
-
-impl Vectorised for Pass<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
-        let Pass {
-            step,
-            rows,
-            weights,
-            inputs,
-            residual,
-            mut out,
-        } = self;
-        let end = elementwise::Epilogue {
-            residual,
-            activation: step.fused.activation,
-            rows,
-        };
-        let (input, to) = (inputs[0], step.output);
-        match step.fused.kernel {
-            StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
-            StepKernel::ScaleShift => {
-                // SAFETY: the family's instructions are enabled here.
-                unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };
-            }
-            StepKernel::Copy | StepKernel::Channels(_) => {
-                // SAFETY: as above.
-                unsafe { elementwise::copy::<V>(input, &end, &mut out) };
-            }
-            StepKernel::Paired(pairing) => {
-                // SAFETY: as above.
-                unsafe { channels::paired::<V>(pairing, inputs, to, &end, &mut out) };
-            }
-            StepKernel::ChannelShuffle(groups) => channels::shuffle(groups, input, &mut out),
-            StepKernel::LocalResponseNorm(norm) => norms::response_norm(norm, input, &mut out),
-            StepKernel::LayerNorm(eps) => {
-                // SAFETY: as above.
-                unsafe { norms::layer_norm::<V>(eps, weights, input, &end, &mut out) };
-            }
-            StepKernel::Enter => elementwise::enter(input, &mut out),
-            StepKernel::Flatten => elementwise::flatten(input, &mut out),
-            StepKernel::Softmax => {
-                // SAFETY: as above.
-                unsafe { norms::softmax::<V>(input, &mut out) };
-            }
-            StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
-            StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
-            StepKernel::AvgPool(pool) => {
-                // SAFETY: as above.
-                unsafe { resample::average_pool::<V>(pool, input, to, &mut out) };
-            }
-            StepKernel::GlobalAvgPool => {
-                // SAFETY: as above.
-                unsafe { resample::global_pool::<V>(input, &mut out) };
-            }
-            StepKernel::AdaptiveAvgPool => {
-                // SAFETY: as above.
-                unsafe { resample::adaptive_pool::<V>(input, to, &mut out) };
-            }
-            StepKernel::Upscale => resample::bilinear(input, to, &mut out),
         }
     }
 }

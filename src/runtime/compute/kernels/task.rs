@@ -1,6 +1,7 @@
 //! Tasks of steps: the operands, weights and memory of one, and how work is divided into them.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::buffer::Buffer;
@@ -26,6 +27,8 @@ pub(in crate::compute) struct ReducedOperands {
     pub inputs: Vec<Option<ReducedView>>,
     pub residual: Option<ReducedView>,
     pub output: Option<ReducedView>,
+    /// What is added to the bias of each output channel where a product reads reduced numbers.
+    pub correction: Option<Arc<[f32]>>,
 }
 
 impl PlacedStep {

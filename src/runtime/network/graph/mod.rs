@@ -2,6 +2,8 @@
 
 mod builder;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 pub use self::builder::{GraphBuilder, Norm};
@@ -61,6 +63,10 @@ pub struct Graph {
     nodes: Vec<Node>,
     /// The tensors in a sample and in an answer; `None` where each is a single one.
     signature: Option<Signature>,
+    /// The nodes whose weights are whole multiples of a step in each output channel, 127 at most, as
+    /// a quantiser left them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    stepped: BTreeSet<usize>,
 }
 
 impl Graph {
@@ -116,6 +122,17 @@ impl Graph {
             signature: Some(signature),
             ..self
         })
+    }
+
+    /// Whether the weights of a node are whole multiples of a step in each output channel, 127 at
+    /// most, as a quantiser left them.
+    pub fn has_stepped_weights(&self, node: usize) -> bool {
+        self.stepped.contains(&node)
+    }
+
+    /// Returns the network with this said of the weights of these nodes.
+    pub(crate) fn with_stepped_weights(self, stepped: BTreeSet<usize>) -> Graph {
+        Graph { stepped, ..self }
     }
 
     /// Returns the network with other specifications of its inputs, which differ in the ids that

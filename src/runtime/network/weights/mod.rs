@@ -11,6 +11,7 @@ mod notes;
 mod operands;
 mod shrunk;
 mod source;
+mod step;
 mod synthetic;
 mod tensors;
 
@@ -34,6 +35,7 @@ pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
 pub(crate) use source::Map;
+pub(crate) use step::weight_step;
 pub use synthetic::{Filling, fillings};
 
 /// The values of every parameter of one network, in float32, row-major.

@@ -10,8 +10,11 @@ use crate::compute::family::Family;
 pub(in crate::compute) enum DotKernel {
     /// AVX-512 with VNNI: 64 products an instruction.
     Vnni,
-    /// AVX2: products of bytes are added in pairs of 16 bits, and these in pairs of 32.
+    /// AVX2: products of bytes are added in pairs of 16 bits, and these in pairs of 32. Exact for
+    /// values up to 127.
     Avx2,
+    /// AVX2: bytes are widened to 16 bits. Exact for all.
+    Avx2Wide,
     /// No particular instructions.
     Plain,
 }
@@ -27,12 +30,22 @@ impl DotKernel {
         }
     }
 
+    /// Returns the fastest kernel that is exact for values up to `most`.
+    pub(crate) fn up_to(family: Family, most: f32) -> Self {
+        match DotKernel::of(family) {
+            DotKernel::Avx2 if most > 127.0 => DotKernel::Avx2Wide,
+            kernel => kernel,
+        }
+    }
+
     /// Returns the shape of tiles: sums take the registers that those of floats take.
     pub(crate) fn shape(self) -> TileShape {
         match self {
             DotKernel::Vnni => TileShape::of(Family::Avx512),
             // Pairs of products and a vector of ones take registers, too.
             DotKernel::Avx2 => TileShape::of(Family::Avx2).with_rows(2, 5),
+            // Each group of values and of weights takes two.
+            DotKernel::Avx2Wide => TileShape::of(Family::Avx2).with_rows(2, 4),
             DotKernel::Plain => TileShape::of(Family::Plain),
         }
     }
@@ -190,6 +203,59 @@ pub(in super::super) mod x86 {
         unsafe fn less(self, times: i32, other: Self) -> Self {
             let product = _mm256_mullo_epi32(_mm256_set1_epi32(times), other.0);
             Avx2Dot(_mm256_sub_epi32(self.0, product))
+        }
+        #[inline(always)]
+        unsafe fn float(self) -> Avx2 {
+            Avx2(_mm256_cvtepi32_ps(self.0))
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    pub(in super::super::super) struct Avx2WideDot(__m256i);
+
+    /// Returns the numbers at even places and those at odd ones, of 16 bits each.
+    #[inline(always)]
+    unsafe fn widened(bytes: __m256i) -> [__m256i; 2] {
+        let even = _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(bytes));
+        [even, _mm256_srai_epi16::<8>(bytes)]
+    }
+
+    impl DotVector for Avx2WideDot {
+        const BYTES: usize = 1;
+        type Float = Avx2;
+        type Group = [__m256i; 2];
+
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            Avx2WideDot(_mm256_setzero_si256())
+        }
+        #[inline(always)]
+        unsafe fn weights(from: *const f32) -> [__m256i; 2] {
+            widened(_mm256_loadu_si256(from.cast()))
+        }
+        #[inline(always)]
+        unsafe fn spread(from: *const u8) -> [__m256i; 2] {
+            let bytes = _mm256_set1_epi32(from.cast::<i32>().read_unaligned());
+            let even = _mm256_and_si256(bytes, _mm256_set1_epi16(0xff));
+            [even, _mm256_srli_epi16::<8>(bytes)]
+        }
+        #[inline(always)]
+        unsafe fn dot(self, values: [__m256i; 2], weights: [__m256i; 2]) -> Self {
+            let even = _mm256_madd_epi16(values[0], weights[0]);
+            let odd = _mm256_madd_epi16(values[1], weights[1]);
+            Avx2WideDot(_mm256_add_epi32(self.0, _mm256_add_epi32(even, odd)))
+        }
+    }
+
+    impl WholeDot for Avx2WideDot {
+        #[inline(always)]
+        unsafe fn load(from: *const i32) -> Self {
+            Avx2WideDot(_mm256_loadu_si256(from.cast()))
+        }
+        #[inline(always)]
+        unsafe fn less(self, times: i32, other: Self) -> Self {
+            let product = _mm256_mullo_epi32(_mm256_set1_epi32(times), other.0);
+            Avx2WideDot(_mm256_sub_epi32(self.0, product))
         }
         #[inline(always)]
         unsafe fn float(self) -> Avx2 {

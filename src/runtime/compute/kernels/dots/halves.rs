@@ -100,7 +100,7 @@ impl<V: Vector> FloatDot for WidenedDot<V> {
         self.0
     }
     #[inline(always)]
-    unsafe fn of(floats: V) -> Self {
+    fn of(floats: V) -> Self {
         WidenedDot(floats)
     }
 }
@@ -150,7 +150,7 @@ pub(in super::super) mod native {
             Avx512(self.0)
         }
         #[inline(always)]
-        unsafe fn of(floats: Avx512) -> Self {
+        fn of(floats: Avx512) -> Self {
             Bf16Dot(floats.0)
         }
     }

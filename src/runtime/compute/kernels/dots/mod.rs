@@ -36,7 +36,7 @@ pub(super) trait DotVector: Copy {
     /// The same group of values in every lane.
     unsafe fn spread(from: *const u8) -> Self::Group;
     /// `self` and, in each lane, the products of a group of values with a group of weights. Bytes
-    /// are values from 0 to 127 and weights from -127 to 127.
+    /// are values from 0 to what the kernel is exact for, and weights from -127 to 127.
     unsafe fn dot(self, values: Self::Group, weights: Self::Group) -> Self;
 }
 
@@ -61,5 +61,5 @@ pub(super) trait FloatDot: DotVector {
     /// The sums as floats.
     unsafe fn float(self) -> Self::Float;
     /// Floats as sums.
-    unsafe fn of(floats: Self::Float) -> Self;
+    fn of(floats: Self::Float) -> Self;
 }

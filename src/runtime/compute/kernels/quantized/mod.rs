@@ -9,7 +9,7 @@
 mod regions;
 mod tile;
 mod values;
-mod weights;
+pub(super) mod weights;
 
 use std::ops::Range;
 

@@ -2,18 +2,20 @@
 
 use super::super::panels::{Filters, Panels, READ};
 use super::values::rounded;
+use crate::compute::reduced::ByteNumbers;
+use crate::network::weight_step;
 
 /// The largest weight; as its negative is the least, there is no zero point.
 const MOST: f32 = 127.0;
 
 /// Returns the floats that the weights take: panels, then a scale and a sum for each column.
-pub(super) fn floats(panels: Panels) -> usize {
+pub(in super::super) fn floats(panels: Panels) -> usize {
     panels.floats() + 2 * panels.padded_columns()
 }
 
 /// Lays weights out; `packed` has [`floats`] zeros. A line of the panels is four inputs at a
 /// position of the kernel, whose inputs are filled up to whole lines.
-pub(super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
+pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
     let (lines, columns) = packed.split_at_mut(panels.floats());
     let (scales, sums) = columns.split_at_mut(panels.padded_columns());
     let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
@@ -42,14 +44,33 @@ pub(super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
 }
 
 /// Returns a scale for each column, and the sums of weights as bits, of packed weights.
-pub(super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i32]) {
+pub(in super::super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i32]) {
     let (scales, sums) = packed[panels.floats()..].split_at(panels.padded_columns());
     (scales, bytemuck::cast_slice(sums))
 }
 
+/// Makes the scales those of products with values by `numbers`, and the sums what a sum of products
+/// begins with, so that zero points are taken away.
+pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &mut [f32]) {
+    let (scales, sums) = packed[panels.floats()..].split_at_mut(panels.padded_columns());
+    for scale in scales {
+        *scale *= numbers.scale;
+    }
+    let zero_point = numbers.zero_point as i32;
+    for sum in bytemuck::cast_slice_mut::<f32, i32>(sums) {
+        *sum = (-zero_point).wrapping_mul(*sum);
+    }
+}
+
 /// Returns the scale of an output channel's weights, which have a factor; NaN if one is not
-/// finite.
+/// finite. Weights that already are whole multiples of a step keep it.
 fn scale(raw: &[f32], factor: f32) -> f32 {
+    if let Some(step) = weight_step(raw) {
+        let scale = (step * factor).abs();
+        if scale.is_normal() && scale.recip().is_normal() {
+            return scale;
+        }
+    }
     let most = raw.iter().fold(0.0f32, |most, weight| {
         let size = (factor * weight).abs();
         // NaN stays NaN.

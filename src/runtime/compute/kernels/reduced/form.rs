@@ -1,6 +1,7 @@
 //! Reduced numbers, from floats and to floats.
 
 use super::super::vector::Vector;
+use crate::compute::reduced::ReducedNumbers;
 
 /// Numbers of fewer bits.
 ///
@@ -56,5 +57,55 @@ impl ReducedForm for Bf16 {
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
         // SAFETY: handed on.
         unsafe { values.store_bf16(to.cast()) }
+    }
+}
+
+/// Bytes, with what they need to become floats and to be made of floats.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes {
+    scale: f32,
+    inverse: f32,
+    zero_point: i32,
+    most: i32,
+}
+
+impl Bytes {
+    /// Returns the form of these numbers; that of none stands for zeros.
+    pub(super) fn of(numbers: Option<ReducedNumbers>) -> Self {
+        match numbers {
+            Some(ReducedNumbers::Bytes(numbers)) => Bytes {
+                scale: numbers.scale,
+                inverse: 1.0 / numbers.scale,
+                zero_point: numbers.zero_point as i32,
+                most: numbers.most as i32,
+            },
+            _ => Bytes {
+                scale: 0.0,
+                inverse: 0.0,
+                zero_point: 0,
+                most: 0,
+            },
+        }
+    }
+}
+
+impl ReducedForm for Bytes {
+    const BYTES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn load<V: Vector>(self, from: *const u8) -> V {
+        // SAFETY: handed on.
+        unsafe {
+            let whole = V::load_bytes(from).sub(V::splat(self.zero_point as f32));
+            whole.mul(V::splat(self.scale))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
+        // SAFETY: handed on.
+        unsafe {
+            let steps = values.mul(V::splat(self.inverse));
+            steps.store_bytes(self.zero_point, self.most, to);
+        }
     }
 }

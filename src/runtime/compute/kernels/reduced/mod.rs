@@ -1,25 +1,33 @@
-//! Products whose values and weights are reduced numbers, read where they lie: brain floats.
+//! Products whose values and weights are reduced numbers, read where they lie: brain floats, or bytes
+//! by scales that are known beforehand.
 //!
-//! Sums are float32, and so are bias, activation and, where a reader needs them, answers. An answer
-//! that further such products read is rounded once, as it is written.
+//! Sums are float32, or whole numbers of 32 bits; bias, activation and, where a reader needs them,
+//! answers are float32. An answer that further such products read is rounded once, as it is written.
 
 mod form;
+mod kernel;
 mod rows;
+mod sums;
 mod tile;
 mod weights;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::activations::{RowActivation, TileRows};
 use super::convolution::reads::Reads;
-use super::dots::HalfKernel;
 use super::memory::InputPixels;
 use super::panels::{Filters, Panels, even_tiles};
+use super::quantized::weights as byte_weights;
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
 use super::tile::{Prefetch, Tile};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
+use crate::compute::family::Family;
+use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
-pub(super) use rows::{MOST_TILE, TileOutputs, join, reduce_pixels};
+use form::Bytes;
+pub(in crate::compute) use kernel::ReducedKernel;
+pub(super) use rows::{MOST_TILE, TileOutputs, expand, join, reduce_pixels};
 use tile::{ReducedTile, reduced_fn};
 
 /// A convolution or a fully connected layer with its operands and the layout of its weights.
@@ -31,7 +39,9 @@ pub(in crate::compute) struct ReducedProduct {
     reads: Reads,
     /// Weights; a line is a group of each column.
     panels: Panels,
-    kernel: HalfKernel,
+    kernel: ReducedKernel,
+    /// What is added to the bias of each output channel, before a norm is folded into it.
+    correction: Option<Arc<[f32]>>,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
 }
@@ -39,11 +49,15 @@ pub(in crate::compute) struct ReducedProduct {
 /// Steps of fewer input channels stay in float32: first layers, which are prepared.
 const LEAST_CHANNELS: usize = 16;
 
+/// The most products of a sum of bytes that 32 bits hold.
+const MOST_PRODUCTS: usize = 1 << 16;
+
 /// Whether a convolution over an input that lies anywhere can be a product of groups of numbers.
 pub(super) fn suits(conv: Conv2d, input: TensorView, group: usize) -> bool {
     let whole = |count: usize| count.is_multiple_of(group);
     conv.groups == 1
         && input.channels >= LEAST_CHANNELS
+        && conv.kernel.area() * input.channels <= MOST_PRODUCTS
         && whole(input.channels)
         && whole(input.pitch)
         && input.place != ValuePlace::Input
@@ -55,8 +69,9 @@ impl ReducedProduct {
         conv: Conv2d,
         input: ReducedView,
         output: TensorView,
-        kernel: HalfKernel,
+        family: Family,
     ) -> Self {
+        let kernel = ReducedKernel::of(family, input.numbers);
         let reads = Reads::new(conv, input.view, output, false);
         ReducedProduct {
             conv,
@@ -69,8 +84,24 @@ impl ReducedProduct {
             },
             reads,
             kernel,
+            correction: None,
             tokens: false,
         }
+    }
+
+    /// Returns the same with numbers that are added to the bias.
+    pub(crate) fn corrected(self, correction: Option<Arc<[f32]>>) -> Self {
+        ReducedProduct { correction, ..self }
+    }
+
+    /// Returns what is added to the bias of each output channel, before a norm is folded into it.
+    pub(crate) fn correction(&self) -> Option<&[f32]> {
+        self.correction.as_deref()
+    }
+
+    /// Returns the kernel that multiplies.
+    pub(crate) fn kernel(&self) -> ReducedKernel {
+        self.kernel
     }
 
     /// Returns the same for rows of tokens.
@@ -82,17 +113,27 @@ impl ReducedProduct {
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
-        self.panels.floats()
+        match self.input.numbers {
+            ReducedNumbers::Bf16 => self.panels.floats(),
+            ReducedNumbers::Bytes(_) => byte_weights::floats(self.panels),
+        }
     }
 
-    /// Whether weights are laid out as those of another product.
+    /// Whether weights are laid out as those of another product, and biases are corrected alike.
     pub(crate) fn packs_as(&self, other: &ReducedProduct) -> bool {
-        (self.conv, self.panels) == (other.conv, other.panels)
+        let of = |p: &ReducedProduct| (p.conv, p.panels, p.input.numbers);
+        of(self) == of(other) && self.correction == other.correction
     }
 
     /// Lays weights out; `packed` has [`ReducedProduct::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        weights::pack(filters, self.panels, packed);
+        match self.input.numbers {
+            ReducedNumbers::Bf16 => weights::pack(filters, self.panels, packed),
+            ReducedNumbers::Bytes(numbers) => {
+                byte_weights::pack(filters, self.panels, packed);
+                byte_weights::combine(numbers, self.panels, packed);
+            }
+        }
     }
 
     /// Returns the floats of zeros that replace a tap outside of the image.
@@ -204,6 +245,14 @@ impl ReducedProduct {
         let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
         let reduced = block.outputs.reduced();
         let (residual, reduced_residual) = block.residual.at(pixel, first);
+        let packed = call.weights.packed.values();
+        let (scales, starts) = match self.input.numbers {
+            ReducedNumbers::Bf16 => (std::ptr::null(), std::ptr::null()),
+            ReducedNumbers::Bytes(_) => {
+                let (scales, starts) = byte_weights::columns(self.panels, packed);
+                (scales[first..].as_ptr(), starts[first..].as_ptr())
+            }
+        };
         let (out, out_stride) = block
             .outputs
             .floats((pixel, first), (std::ptr::null_mut(), 0));
@@ -213,13 +262,17 @@ impl ReducedProduct {
             residual_stride: reduced_residual.1,
             out: reduced.map_or(std::ptr::null_mut(), |out| out.ptr(pixel, first)),
             out_stride: reduced.map_or(0, |out| out.of.view.pitch),
+            scales,
+            starts,
+            added: Bytes::of(block.residual.numbers()),
+            written: Bytes::of(reduced.map(|out| out.of.numbers)),
             end: Tile {
                 base: std::ptr::null(),
                 rows: call.offsets[row..].as_ptr(),
                 rows_stride: block.rows.len(),
                 taps: self.reads.taps,
                 depth: self.reads.depth / self.input.numbers.group(),
-                panel: call.weights.packed.values()[panel.at..].as_ptr(),
+                panel: packed[panel.at..].as_ptr(),
                 prefetch: Prefetch::NOTHING,
                 bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
                 residual: residual.0,
@@ -242,6 +295,14 @@ enum Residual<'a> {
 }
 
 impl Residual<'_> {
+    /// Returns the reduced numbers, or `None` where there are none.
+    fn numbers(&self) -> Option<ReducedNumbers> {
+        match self {
+            Residual::Reduced(from) => Some(from.of.numbers),
+            Residual::Floats(_) | Residual::Nothing => None,
+        }
+    }
+
     /// Returns the addresses of floats and of reduced numbers, one of them at most, and the lengths
     /// from one row to the next.
     fn at(&self, pixel: usize, first: usize) -> ((*const f32, usize), (*const u8, usize)) {

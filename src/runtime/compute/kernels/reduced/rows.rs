@@ -6,7 +6,8 @@ use super::super::activations::TileRows;
 use super::super::memory::{OutputPixels, ReducedPixels};
 use super::super::task::Call;
 use super::super::vector::{Vector, Vectorised, dispatch};
-use super::form::{Bf16, ReducedForm};
+use super::form::{Bf16, Bytes, ReducedForm};
+use crate::compute::buffers::ReducedView;
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
 
@@ -28,6 +29,7 @@ impl Vectorised for ReduceRows {
         unsafe {
             match self.numbers {
                 ReducedNumbers::Bf16 => self.each::<V, Bf16>(Bf16),
+                numbers => self.each::<V, Bytes>(Bytes::of(Some(numbers))),
             }
         }
     }
@@ -173,4 +175,70 @@ pub(in super::super) unsafe fn join(call: &Call<'_>, pixels: Range<usize>) {
         }
         first += channels;
     }
+}
+
+/// Reads reduced numbers as rows of floats, one behind the other.
+struct ExpandRows<'a> {
+    from: ReducedPixels<'a>,
+    pixels: Range<usize>,
+    to: &'a mut [f32],
+}
+
+impl Vectorised for ExpandRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: the pixels exist.
+        unsafe {
+            match self.from.of.numbers {
+                ReducedNumbers::Bf16 => self.each::<V, Bf16>(Bf16),
+                numbers => self.each::<V, Bytes>(Bytes::of(Some(numbers))),
+            }
+        }
+    }
+}
+
+impl ExpandRows<'_> {
+    /// # Safety
+    /// The processor has the family's instructions, and the pixels exist.
+    #[inline(always)]
+    unsafe fn each<V: Vector, F: ReducedForm>(self, form: F) {
+        let channels = self.from.of.view.channels;
+        for (pixel, row) in self.pixels.zip(self.to.chunks_exact_mut(channels.max(1))) {
+            let (from, to) = (self.from.ptr(pixel, 0), row.as_mut_ptr());
+            let mut at = 0;
+            // SAFETY: handed on; the row has as many floats.
+            unsafe {
+                while at + V::LANES <= channels {
+                    form.load::<V>(from.add(at * F::BYTES)).store(to.add(at));
+                    at += V::LANES;
+                }
+                if at < channels {
+                    let left = channels - at;
+                    let values = form.load_part::<V>(from.add(at * F::BYTES), left);
+                    values.store_part(to.add(at), left);
+                }
+            }
+        }
+    }
+}
+
+/// Writes the floats that reduced numbers of pixels stand for, one pixel behind the other.
+///
+/// # Safety
+/// Nothing writes these numbers meanwhile.
+pub(in super::super) unsafe fn expand(
+    call: &Call<'_>,
+    from: ReducedView,
+    pixels: Range<usize>,
+    to: &mut [f32],
+) {
+    let work = ExpandRows {
+        from: call.memory.reduced(from),
+        pixels,
+        to,
+    };
+    // SAFETY: the call's family is available; nothing writes the pixels.
+    unsafe { dispatch(call.family, work) }
 }

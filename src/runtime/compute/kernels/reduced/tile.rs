@@ -1,9 +1,12 @@
-//! The inner loop of products of brain floats: a few rows times a panel, summed in float32.
+//! The inner loop of products of reduced numbers: a few rows times a panel, summed in float32 or in
+//! whole numbers of 32 bits.
 
-use super::super::dots::{DotVector, FloatDot, HalfKernel, WidenedDot};
-use super::super::tile::{Tile, activated, prefetch_rows, start};
+use super::super::dots::{DotKernel, DotVector, HalfKernel, PlainDot, WidenedDot};
+use super::super::tile::{Tile, activated, prefetch_rows};
 use super::super::vector::{Plain, Vector};
-use super::form::{Bf16, ReducedForm};
+use super::form::{Bytes, ReducedForm};
+use super::sums::ReducedSums;
+use super::ReducedKernel;
 use crate::compute::family::Family;
 
 /// One tile of a product of reduced precision.
@@ -17,6 +20,12 @@ pub(super) struct ReducedTile {
     /// Where reduced numbers go, or null.
     pub out: *mut u8,
     pub out_stride: usize,
+    /// Of bytes, the scale of each column's sums, and what these begin with.
+    pub scales: *const f32,
+    pub starts: *const i32,
+    /// Of bytes, the numbers that are added and those that are written.
+    pub added: Bytes,
+    pub written: Bytes,
     /// Weights, bias, and the floats that are added and written, each null if there are none. A float
     /// of its panel is a group of weights of a column, and its depth counts these; its base is not
     /// used.
@@ -32,18 +41,26 @@ pub(super) struct ReducedTile {
 pub(super) type ReducedTileFn = unsafe fn(&ReducedTile);
 
 /// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
-/// [`HalfKernel::shape`].
-pub(super) fn reduced_fn(kernel: HalfKernel, vectors: usize, rows: usize) -> ReducedTileFn {
+/// [`ReducedKernel::shape`].
+pub(super) fn reduced_fn(kernel: ReducedKernel, vectors: usize, rows: usize) -> ReducedTileFn {
+    use ReducedKernel::{Bytes, Halves};
     match kernel {
         #[cfg(target_arch = "x86_64")]
-        HalfKernel::Native => x86::native(vectors, rows),
+        Halves(HalfKernel::Native) => x86::native(vectors, rows),
         #[cfg(target_arch = "x86_64")]
-        HalfKernel::Widened(Family::Avx512) => x86::avx512(vectors, rows),
+        Halves(HalfKernel::Widened(Family::Avx512)) => x86::avx512(vectors, rows),
         #[cfg(target_arch = "x86_64")]
-        HalfKernel::Widened(Family::Avx2) => x86::avx2(vectors, rows),
+        Halves(HalfKernel::Widened(Family::Avx2)) => x86::avx2(vectors, rows),
         #[cfg(target_arch = "aarch64")]
-        HalfKernel::Widened(Family::Neon) => arm::neon(vectors, rows),
-        _ => plain(vectors, rows),
+        Halves(HalfKernel::Widened(Family::Neon)) => arm::neon(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        Bytes(DotKernel::Vnni) => x86::vnni(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        Bytes(DotKernel::Avx2) => x86::avx2_bytes(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        Bytes(DotKernel::Avx2Wide) => x86::avx2_wide(vectors, rows),
+        Halves(_) => plain::<WidenedDot<Plain>>(vectors, rows),
+        Bytes(_) => plain::<PlainDot>(vectors, rows),
     }
 }
 
@@ -57,16 +74,25 @@ macro_rules! instances {
     };
 }
 
-fn plain(vectors: usize, rows: usize) -> ReducedTileFn {
-    unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
-        // SAFETY: as `ReducedTileFn` says.
-        unsafe { run::<WidenedDot<Plain>, M, N>(tile) }
+fn plain<D: ReducedSums>(vectors: usize, rows: usize) -> ReducedTileFn {
+    match (vectors, rows) {
+        (1, 1) => run::<D, 1, 1>,
+        (1, 2) => run::<D, 2, 1>,
+        (1, 3) => run::<D, 3, 1>,
+        (1, 4) => run::<D, 4, 1>,
+        (1, 5) => run::<D, 5, 1>,
+        (1, 6) => run::<D, 6, 1>,
+        (2, 1) => run::<D, 1, 2>,
+        (2, 2) => run::<D, 2, 2>,
+        (2, 3) => run::<D, 3, 2>,
+        (2, 4) => run::<D, 4, 2>,
+        (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
     }
-    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
     use super::super::super::dots::{WidenedDot, native::Bf16Dot};
     use super::super::super::vector::{Avx2, Avx512};
     use super::{ReducedTile, ReducedTileFn, run};
@@ -105,6 +131,37 @@ mod x86 {
         }
         instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
     }
+
+    pub(super) fn vnni(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<VnniDot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx2_bytes(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<Avx2Dot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
+    }
+
+    pub(super) fn avx2_wide(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<Avx2WideDot, M, N>(tile) }
+        }
+        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
+    }
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -128,14 +185,14 @@ mod arm {
 }
 
 #[inline(always)]
-unsafe fn run<D: FloatDot, const M: usize, const N: usize>(tile: &ReducedTile) {
+unsafe fn run<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile) {
     // SAFETY: as `ReducedTileFn` says.
     unsafe {
-        let bias = start::<D::Float, M, N>(&tile.end);
         let mut sums = [[D::zero(); N]; M];
-        for m in 0..M {
-            for n in 0..N {
-                sums[m][n] = D::of(bias[m][n]);
+        for n in 0..N {
+            let begin = D::begin(tile, n * D::Float::LANES);
+            for row in &mut sums {
+                row[n] = begin;
             }
         }
         prefetch::<D, M, N>(tile);
@@ -146,26 +203,26 @@ unsafe fn run<D: FloatDot, const M: usize, const N: usize>(tile: &ReducedTile) {
 
 /// Brings the rows that are written and added into cache.
 #[inline(always)]
-unsafe fn prefetch<D: FloatDot, const M: usize, const N: usize>(tile: &ReducedTile) {
+unsafe fn prefetch<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile) {
     let end = &tile.end;
     if end.prefetch.step == 0 {
         return;
     }
-    // Two numbers take a float.
-    let halves = |at: *const u8| at.cast::<f32>();
+    let floats = |at: *const u8| at.cast::<f32>();
+    let each = 4 / D::BYTES;
     // SAFETY: nothing is read.
     unsafe {
         if !end.out.is_null() {
             prefetch_rows::<D::Float, M, N>(end.out, end.out_stride);
         }
         if !tile.out.is_null() {
-            prefetch_rows::<D::Float, M, N>(halves(tile.out), tile.out_stride / 2);
+            prefetch_rows::<D::Float, M, N>(floats(tile.out), tile.out_stride / each);
         }
         if !end.residual.is_null() {
             prefetch_rows::<D::Float, M, N>(end.residual, end.residual_stride);
         }
         if !tile.residual.is_null() {
-            prefetch_rows::<D::Float, M, N>(halves(tile.residual), tile.residual_stride / 2);
+            prefetch_rows::<D::Float, M, N>(floats(tile.residual), tile.residual_stride / each);
         }
     }
 }
@@ -208,17 +265,18 @@ unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(
 
 /// Adds the residual, applies the activation and writes.
 #[inline(always)]
-unsafe fn finish<D: FloatDot, const M: usize, const N: usize>(
+unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
     tile: &ReducedTile,
     sums: [[D; N]; M],
 ) {
-    let (end, form, lanes) = (&tile.end, Bf16, D::Float::LANES);
+    let (end, lanes) = (&tile.end, D::Float::LANES);
+    let (added, written) = (D::form(tile.added), D::form(tile.written));
     // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
     unsafe {
         let mut values = [[D::Float::splat(0.0); N]; M];
         for m in 0..M {
             for n in 0..N {
-                let mut value = sums[m][n].float();
+                let mut value = sums[m][n].end(tile, n * lanes);
                 let whole = n + 1 < N || end.last == lanes;
                 if !end.residual.is_null() {
                     let from = end.residual.add(m * end.residual_stride + n * lanes);
@@ -231,8 +289,8 @@ unsafe fn finish<D: FloatDot, const M: usize, const N: usize>(
                     let at = m * tile.residual_stride + n * lanes;
                     let from = tile.residual.add(at * D::BYTES);
                     value = value.add(match whole {
-                        true => form.load(from),
-                        false => form.load_part(from, end.last),
+                        true => added.load(from),
+                        false => added.load_part(from, end.last),
                     });
                 }
                 values[m][n] = activated(value, end.activation);
@@ -251,8 +309,8 @@ unsafe fn finish<D: FloatDot, const M: usize, const N: usize>(
                 if !tile.out.is_null() {
                     let to = tile.out.add((m * tile.out_stride + n * lanes) * D::BYTES);
                     match whole {
-                        true => form.store(values[m][n], to),
-                        false => form.store_part(values[m][n], to, end.last),
+                        true => written.store(values[m][n], to),
+                        false => written.store_part(values[m][n], to, end.last),
                     }
                 }
             }

@@ -191,8 +191,11 @@ impl Vector for Avx2 {
         ))))
     }
     #[inline(always)]
-    unsafe fn store_bytes(self, to: *mut u8) {
-        let whole = _mm256_cvtps_epi32(_mm256_min_ps(self.0, _mm256_set1_ps(255.0)));
+    unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8) {
+        // What is beyond 32 bits would become the least number.
+        let bounded = _mm256_min_ps(self.0, _mm256_set1_ps(255.0));
+        let whole = _mm256_add_epi32(_mm256_cvtps_epi32(bounded), _mm256_set1_epi32(zero_point));
+        let whole = _mm256_min_epi32(whole, _mm256_set1_epi32(most));
         let pairs = _mm256_packus_epi32(whole, whole);
         let words = _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b1000>(pairs));
         _mm_storel_epi64(to.cast(), _mm_packus_epi16(words, words));

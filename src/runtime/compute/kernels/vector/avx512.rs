@@ -158,8 +158,11 @@ impl Vector for Avx512 {
         Avx512(_mm512_cvtepi32_ps(bytes))
     }
     #[inline(always)]
-    unsafe fn store_bytes(self, to: *mut u8) {
-        let whole = _mm512_cvtps_epi32(_mm512_min_ps(self.0, _mm512_set1_ps(255.0)));
+    unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8) {
+        // What is beyond 32 bits would become the least number.
+        let bounded = _mm512_min_ps(self.0, _mm512_set1_ps(255.0));
+        let whole = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(zero_point));
+        let whole = _mm512_min_epi32(whole, _mm512_set1_epi32(most));
         let bytes = _mm512_max_epi32(whole, _mm512_setzero_si512());
         _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(bytes));
     }

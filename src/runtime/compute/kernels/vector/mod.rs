@@ -78,9 +78,9 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn store_bf16(self, to: *mut u16);
     /// As many bytes.
     unsafe fn load_bytes(from: *const u8) -> Self;
-    /// The nearest bytes, half to even: 0 of what is lower, 255 of what is higher, one of the two of
-    /// NaN.
-    unsafe fn store_bytes(self, to: *mut u8);
+    /// The nearest whole numbers, half to even, each with `zero_point` added, as bytes from 0 to `most`;
+    /// one of these two of NaN.
+    unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8);
     /// Brings the line of memory at an address into the first-level cache, where there is an
     /// instruction for it. Any address will do: nothing is read.
     #[inline(always)]

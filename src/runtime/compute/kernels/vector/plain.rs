@@ -148,9 +148,12 @@ impl Vector for Plain {
         Plain(bytes.map(f32::from))
     }
     #[inline(always)]
-    unsafe fn store_bytes(self, to: *mut u8) {
+    unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8) {
         let lanes: [f32; 4] = self.0;
-        to.cast::<[u8; 4]>()
-            .write_unaligned(lanes.map(|lane| lane.round_ties_even() as u8));
+        let byte = |lane: f32| {
+            let whole = lane.round_ties_even() as i32;
+            whole.saturating_add(zero_point).clamp(0, most) as u8
+        };
+        to.cast::<[u8; 4]>().write_unaligned(lanes.map(byte));
     }
 }

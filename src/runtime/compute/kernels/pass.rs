@@ -1,0 +1,275 @@
+//! Steps that pass over the pixels of their output, whatever their kernel.
+//!
+//! Reduced numbers are written, and where a step goes from pixel to pixel also read, by way of floats:
+//! of some pixels at a time, so that these stay in the nearest cache.
+
+use std::ops::Range;
+
+use super::activations::{RowActivation, TileRows};
+use super::memory::{InputPixels, OutputPixels};
+use super::reduced::{self, TileOutputs};
+use super::task::{self, Call, PlacedStep, StepWeights};
+use super::vector::{self, Vector, Vectorised};
+use super::{channels, elementwise, norms, resample};
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
+use crate::compute::fuse::{FusedStep, StepKernel};
+
+/// The most floats of an operand that are there for reduced numbers at a time.
+const CHUNK: usize = 2 * 1024;
+
+/// Whether a step computes each pixel from the same pixel of its inputs, floats or reduced numbers.
+pub(in crate::compute) fn is_pixelwise(step: &FusedStep) -> bool {
+    matches!(step.kernel, StepKernel::Copy | StepKernel::ScaleShift)
+}
+
+/// Returns the pixels that are computed at a time.
+fn chunk(step: &PlacedStep) -> usize {
+    (CHUNK / step.output.channels.max(1)).max(1)
+}
+
+/// Returns the reduced numbers that are read for want of floats: the input's and the residual's.
+fn read(step: &PlacedStep) -> [Option<ReducedView>; 2] {
+    let first = step.reduced.inputs.first().copied().flatten();
+    let lies_nowhere = |view: Option<&TensorView>| view.map(|v| v.place) == Some(ValuePlace::Nowhere);
+    [
+        first.filter(|_| is_pixelwise(&step.fused) && lies_nowhere(step.inputs.first())),
+        step.reduced.residual.filter(|_| lies_nowhere(step.residual.as_ref())),
+    ]
+}
+
+/// Returns the floats of scratch that a thread needs.
+pub(super) fn scratch(step: &PlacedStep) -> usize {
+    let reads = read(step).into_iter().flatten().count();
+    (reads + usize::from(!step.has_floats())) * chunk(step) * step.output.channels
+}
+
+/// Computes the pixels of one task.
+///
+/// # Safety
+/// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
+    let step = call.step;
+    let pixels = task::pixels(step, call.samples, call.threads).range(task);
+    let is_of_floats = step.reduced.output.is_none() && read(step) == [None; 2];
+    // SAFETY: tasks have disjoint pixels.
+    unsafe {
+        if is_of_floats {
+            let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
+            let residual = step.residual.map(|view| call.memory.source(view));
+            let out = call.memory.part(step.output, pixels);
+            return pass(call, (&inputs.collect::<Vec<_>>(), residual), out);
+        }
+        if step.fused.kernel == StepKernel::Concat {
+            return joined(call, pixels);
+        }
+        for first in pixels.clone().step_by(chunk(step)) {
+            let pixels = first..pixels.end.min(first + chunk(step));
+            match is_pixelwise(&step.fused) {
+                true => pixelwise(call, pixels),
+                false => windowed(call, pixels),
+            }
+        }
+    }
+}
+
+/// Computes pixels of floats, and writes them as reduced numbers, too.
+///
+/// # Safety
+/// As for [`run`]; the task alone writes these pixels.
+unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
+    let step = call.step;
+    // SAFETY: each thread has scratch of its own; a step never reads the slot that it writes.
+    unsafe {
+        let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
+        let residual = step.residual.map(|view| call.memory.source(view));
+        let operands = (&*inputs.collect::<Vec<_>>(), residual);
+        let outputs = TileOutputs::of(call, pixels.clone());
+        if !outputs.is_reduced_alone() {
+            pass(call, operands, call.memory.part(step.output, pixels.clone()));
+            return reduced::reduce_pixels(call, pixels);
+        }
+        let scratch = call.memory.floats_mut(call.memory.own(call.thread));
+        let (rows, first) = (dense_rows(scratch, step, pixels.len()), pixels.start);
+        pass(call, operands, OutputPixels::dense(scratch, step.output, pixels));
+        outputs.reduce((first, 0), rows);
+    }
+}
+
+/// Returns rows of floats, one behind the other.
+fn dense_rows(floats: &mut [f32], step: &PlacedStep, rows: usize) -> TileRows {
+    TileRows {
+        start: floats.as_mut_ptr(),
+        stride: step.output.channels,
+        rows,
+        columns: step.output.channels,
+    }
+}
+
+/// Computes pixels from the same pixels of the inputs. They are counted from the first of these.
+///
+/// # Safety
+/// As for [`windowed`].
+unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
+    let step = call.step;
+    // SAFETY: each thread has scratch of its own; a step never reads the slot that it writes.
+    unsafe {
+        let each = chunk(step) * step.output.channels;
+        let scratch = call.memory.floats_mut(call.memory.own(call.thread));
+        let mut parts = scratch.chunks_exact_mut(each.max(1));
+        let [input, residual] = read(step);
+        let mut operand = |view: TensorView, numbers: Option<ReducedView>| match numbers {
+            None => call.memory.source(view).behind(pixels.start),
+            Some(numbers) => {
+                let to = parts.next().unwrap_or_default();
+                reduced::expand(call, numbers, pixels.clone(), to);
+                InputPixels::dense_rows(to, view)
+            }
+        };
+        let operands = (
+            &[operand(step.inputs[0], input)][..],
+            step.residual.map(|view| operand(view, residual)),
+        );
+        let outputs = TileOutputs::of(call, pixels.clone());
+        let (count, first) = (pixels.len(), pixels.start);
+        let rows = match outputs.is_reduced_alone() {
+            true => {
+                let to = parts.next().unwrap_or_default();
+                let rows = dense_rows(to, step, count);
+                pass(call, operands, OutputPixels::dense(to, step.output, 0..count));
+                rows
+            }
+            false => {
+                let out = call.memory.part(step.output, pixels);
+                let rows = TileRows {
+                    start: out.ptr(first),
+                    stride: out.pitch(),
+                    rows: count,
+                    columns: step.output.channels,
+                };
+                pass(call, operands, out.from_its_first());
+                rows
+            }
+        };
+        outputs.reduce((first, 0), rows);
+    }
+}
+
+/// Joins values, as floats and as reduced numbers.
+///
+/// # Safety
+/// As for [`windowed`].
+unsafe fn joined(call: &Call<'_>, pixels: Range<usize>) {
+    let step = call.step;
+    // SAFETY: handed on.
+    unsafe {
+        if step.has_floats() {
+            let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
+            let out = call.memory.part(step.output, pixels.clone());
+            pass(call, (&inputs.collect::<Vec<_>>(), None), out);
+        }
+        let numbers = step.reduced.output.map(|view| view.numbers);
+        let mut inputs = step.reduced.inputs.iter();
+        match inputs.all(|input| input.map(|view| view.numbers) == numbers) {
+            true => reduced::join(call, pixels),
+            false => reduced::reduce_pixels(call, pixels),
+        }
+    }
+}
+
+/// Computes the pixels of `out` from inputs and what is added.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn pass(
+    call: &Call<'_>,
+    (inputs, residual): (&[InputPixels<'_>], Option<InputPixels<'_>>),
+    out: OutputPixels<'_>,
+) {
+    let step = call.step;
+    let pass = Pass {
+        step,
+        // SAFETY: the family is available.
+        rows: unsafe { RowActivation::new(call.family, step.fused.activation) },
+        weights: call.weights,
+        inputs,
+        residual,
+        out,
+    };
+    // SAFETY: the family is available, and the pass asks for nothing else.
+    unsafe { vector::dispatch(call.family, pass) }
+}
+
+/// A pass over pixels. Its loops are plain; the dispatch lets the compiler vectorise them for
+/// the family's instructions.
+struct Pass<'a> {
+    step: &'a PlacedStep,
+    rows: Option<RowActivation>,
+    weights: &'a StepWeights,
+    inputs: &'a [InputPixels<'a>],
+    residual: Option<InputPixels<'a>>,
+    out: OutputPixels<'a>,
+}
+
+impl Vectorised for Pass<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Pass {
+            step,
+            rows,
+            weights,
+            inputs,
+            residual,
+            mut out,
+        } = self;
+        let end = elementwise::Epilogue {
+            residual,
+            activation: step.fused.activation,
+            rows,
+        };
+        let (input, to) = (inputs[0], step.output);
+        match step.fused.kernel {
+            StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
+            StepKernel::ScaleShift => {
+                // SAFETY: the family's instructions are enabled here.
+                unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };
+            }
+            StepKernel::Copy | StepKernel::Channels(_) => {
+                // SAFETY: as above.
+                unsafe { elementwise::copy::<V>(input, &end, &mut out) };
+            }
+            StepKernel::Paired(pairing) => {
+                // SAFETY: as above.
+                unsafe { channels::paired::<V>(pairing, inputs, to, &end, &mut out) };
+            }
+            StepKernel::ChannelShuffle(groups) => channels::shuffle(groups, input, &mut out),
+            StepKernel::LocalResponseNorm(norm) => norms::response_norm(norm, input, &mut out),
+            StepKernel::LayerNorm(eps) => {
+                // SAFETY: as above.
+                unsafe { norms::layer_norm::<V>(eps, weights, input, &end, &mut out) };
+            }
+            StepKernel::Enter => elementwise::enter(input, &mut out),
+            StepKernel::Flatten => elementwise::flatten(input, &mut out),
+            StepKernel::Softmax => {
+                // SAFETY: as above.
+                unsafe { norms::softmax::<V>(input, &mut out) };
+            }
+            StepKernel::Concat => elementwise::concat(inputs, to, &mut out),
+            StepKernel::MaxPool(pool) => resample::max_pool(pool, input, to, &mut out),
+            StepKernel::AvgPool(pool) => {
+                // SAFETY: as above.
+                unsafe { resample::average_pool::<V>(pool, input, to, &mut out) };
+            }
+            StepKernel::GlobalAvgPool => {
+                // SAFETY: as above.
+                unsafe { resample::global_pool::<V>(input, &mut out) };
+            }
+            StepKernel::AdaptiveAvgPool => {
+                // SAFETY: as above.
+                unsafe { resample::adaptive_pool::<V>(input, to, &mut out) };
+            }
+            StepKernel::Upscale => resample::bilinear(input, to, &mut out),
+        }
+    }
+}
