@@ -4,17 +4,33 @@
 //! Everything refers to the nodes of a [`Graph`]: value 0 is the input, node `i` makes value
 //! `i + 1`.
 
+mod calibrate;
+mod compare;
 mod digest;
+mod entropy;
+mod error;
+mod fake;
+mod histogram;
+mod kept;
 mod method;
+mod observe;
+mod observer;
 mod range;
+mod rows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::network::{Graph, Op};
 
+pub use calibrate::{CalibratedNetwork, CalibrationOptions, LayerCost, calibrate};
+pub use compare::SignalAndNoise;
 pub use digest::NetworkDigest;
+pub use error::CalibrationError;
+pub use kept::{KeptLayers, MOST_COST};
 pub use method::{Percentile, PercentileError, RangeMethod};
+pub use observer::{NotFiniteNumber, RangeObserver};
 pub use range::{MOST_BYTE, ValueRange, ValueRangeError};
+pub use rows::CalibrationRows;
 
 /// The facts about a network's values that computing it in bytes needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,9 +61,10 @@ impl Calibration {
         }
     }
 
-    /// Returns the same with these nodes in float32, and no others.
+    /// Returns the same with these nodes in float32, and no others. Their biases are not corrected.
     #[must_use]
-    pub fn keeping(self, kept: BTreeSet<usize>) -> Self {
+    pub fn keeping(mut self, kept: BTreeSet<usize>) -> Self {
+        self.corrections.retain(|node, _| !kept.contains(node));
         Calibration { kept, ..self }
     }
 
