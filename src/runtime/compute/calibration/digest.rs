@@ -44,6 +44,7 @@ fn add_weights(hash: &mut Sha256, graph: &Graph, weights: &Weights) {
             hash.update(&bytes);
         }
     }
+    weights.release();
 }
 
 /// Values that are hashed at once.

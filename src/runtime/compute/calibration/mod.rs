@@ -10,6 +10,7 @@ mod digest;
 mod entropy;
 mod error;
 mod fake;
+mod file;
 mod histogram;
 mod kept;
 mod method;
@@ -26,6 +27,7 @@ pub use calibrate::{CalibratedNetwork, CalibrationOptions, LayerCost, calibrate}
 pub use compare::SignalAndNoise;
 pub use digest::NetworkDigest;
 pub use error::CalibrationError;
+pub use file::CalibrationFileError;
 pub use kept::{KeptLayers, MOST_COST};
 pub use method::{Percentile, PercentileError, RangeMethod};
 pub use observer::{NotFiniteNumber, RangeObserver};
