@@ -69,6 +69,7 @@ impl Member {
             by_length,
             weights: Arc::new(weights),
             precision: MemberPrecision::default(),
+            calibration: None,
             outputs: OutputKind::Values,
             vote_weight: Some(VoteWeight::default()),
             temperature: Temperature::ONE,

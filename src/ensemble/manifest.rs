@@ -135,6 +135,8 @@ pub(super) struct MemberTable {
     pub input: Option<MemberInput>,
     /// The numbers that it is computed in: a [`super::MemberPrecision`].
     pub precision: Option<Spanned<String>>,
+    /// The file of the calibration by which processors compute it in bytes.
+    pub calibration: Option<Spanned<String>>,
     /// As a rule logits, values for an ensemble of values, or boxes.
     pub outputs: Option<Spanned<MemberOutputs>>,
     /// The vote weight; with 0 the member runs and does not vote.

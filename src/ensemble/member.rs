@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::compute::calibration::Calibration;
 use crate::compute::{ComputeError, CpuKernels, Family, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
@@ -25,6 +26,8 @@ pub struct Member {
     pub input: Input,
     /// The numbers that it is computed in.
     pub precision: MemberPrecision,
+    /// The ranges of its values, where its manifest names them.
+    pub(super) calibration: Option<Arc<Calibration>>,
     /// The kind of numbers that the network returns.
     pub outputs: OutputKind,
     /// Its weight in `weighted-average`; `None` for a member that does not vote at first.
@@ -41,6 +44,7 @@ impl Member {
             && Arc::ptr_eq(&self.weights, &other.weights)
             && self.outputs == other.outputs
             && self.precision == other.precision
+            && self.calibration == other.calibration
     }
 
     /// Returns the kernels that processors compute its network by.
@@ -49,6 +53,12 @@ impl Member {
             family: Family::best(),
             precision: self.precision.cores,
         }
+    }
+
+    /// Returns the calibration by which processors compute its network in bytes, or `None` where
+    /// they find ranges as values come.
+    pub fn calibration(&self) -> Option<&Arc<Calibration>> {
+        self.calibration.as_ref()
     }
 
     /// Returns the number of numbers that its network returns for a sample.

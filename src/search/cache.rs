@@ -61,6 +61,9 @@ impl CacheKey {
                 "{} {:?} {:?} {:?} {:?}",
                 member.name, member.graph, member.input, member.outputs, member.precision
             ));
+            if let Some(calibration) = member.calibration() {
+                add(format!("{calibration:?}"));
+            }
         }
         let weights = ensemble.members.iter().map(|m| &m.weights);
         for weights in weights {

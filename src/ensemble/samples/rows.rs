@@ -182,6 +182,11 @@ impl Samples {
         self.width
     }
 
+    /// Whether the samples are made up, and say nothing of those that are served.
+    pub fn are_made_up(&self) -> bool {
+        matches!(self.source, SampleSource::MadeUp)
+    }
+
     /// Returns the bytes of memory that the values take.
     pub fn bytes(&self) -> usize {
         let of_floats = |values: &Vec<f32>| size_of_val(&values[..]);

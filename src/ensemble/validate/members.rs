@@ -12,6 +12,7 @@ use crate::ensemble::{AnswerKind, Member, OutputKind, VoteWeight};
 use crate::network::{Graph, Naming, Pattern, Shape, Weights, WeightsError};
 
 use super::boxes;
+use super::calibration;
 use super::defaults::MemberDefaults;
 use super::input::{self, SampleInput};
 use super::networks::MemberNetwork;
@@ -86,6 +87,7 @@ fn build_member(
     };
     let shapes = [input.shape, sample.input.shape];
     let outputs = outputs(source, table, answers, (&graph, shapes))?;
+    let calibration = calibration::read(source, table, (&graph, &weights))?;
     Ok(Member {
         name: table.name.clone(),
         graph: Arc::new(graph),
@@ -93,6 +95,7 @@ fn build_member(
         weights: Arc::new(weights),
         input,
         precision: of_all.precision(source, table)?,
+        calibration,
         temperature: temperature(source, table, outputs, of_all.temperature)?,
         outputs,
         vote_weight: vote_weight(source, table)?,
@@ -130,11 +133,13 @@ fn build_model(
             return Err(source.wrong(written.span().start, why));
         }
     };
+    let calibration = calibration::read(source, table, (&network.graph, &weights))?;
     let member = Member::of_model(table.name.clone(), network.graph, None, weights);
     let at = table.network.span().start;
     let named = |why| source.wrong(at, format!("network of `{}`: {why}", table.name));
     let member = Member {
         precision: of_all.precision(source, table)?,
+        calibration,
         ..member.map_err(named)?
     };
     Ok((Arc::new(member), signature))

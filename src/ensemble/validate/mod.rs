@@ -2,6 +2,7 @@
 
 mod answers;
 mod boxes;
+mod calibration;
 mod defaults;
 mod images;
 mod input;

@@ -4,6 +4,7 @@
 //! member share. A [`Predictor`] holds the arena that each worker needs for itself.
 
 mod buffers;
+pub mod calibration;
 mod candle_node;
 mod constants;
 mod costs;

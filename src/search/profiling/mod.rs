@@ -277,6 +277,9 @@ fn cpu_key(member: &Member, lengths: &[f32], threads: usize, partitions: usize) 
         "{threads} threads, {partitions} partitions, {}",
         member.precision.cores
     ));
+    if let Some(calibration) = member.calibration() {
+        hash.update(format!("{calibration:?}"));
+    }
     lengths.iter().for_each(|l| hash.update(l.to_le_bytes()));
     hash.update(format!("{:?} {:?}", member.graph, member.outputs));
     hex(hash)

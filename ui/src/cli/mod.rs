@@ -29,6 +29,7 @@ mod pick;
 mod picture;
 mod plan;
 mod predict;
+mod quantize;
 mod report;
 mod serve;
 mod signals;
@@ -59,6 +60,7 @@ use pick::PickArgs;
 use picture::PictureArgs;
 use plan::PlanArgs;
 use predict::PredictArgs;
+use quantize::QuantizeArgs;
 use report::ReportArgs;
 use serve::{AttachArgs, ServeArgs, StopArgs};
 use start::{DemoArgs, ReplayArgs};
@@ -113,6 +115,11 @@ enum CliCommand {
     /// pipeline
     #[command(after_help = "Example:\n  divisi accuracy digits")]
     Accuracy(AccuracyArgs),
+    /// Find the ranges by which networks are computed in int8, from samples, and write them to files
+    #[command(
+        after_help = "Example:\n  divisi quantize mine/ --calibration train.csv\n  divisi quantize model.onnx --calibration images/ --method entropy\n\nA member of an ensemble that is computed in int8 names its file by `calibration` in the\nmanifest; without a file, ranges are found as values come."
+    )]
+    Quantize(QuantizeArgs),
     /// Find an allocation matrix
     #[command(
         after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
@@ -228,6 +235,7 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Convert(a)) => convert::run(a),
         Some(CliCommand::Predict(a)) => predict::run(a),
         Some(CliCommand::Accuracy(a)) => accuracy::run(a),
+        Some(CliCommand::Quantize(a)) => quantize::run(a),
         Some(CliCommand::Allocate(a)) => allocate::run(a),
         Some(CliCommand::Bench(a)) => bench::run(a),
         Some(CliCommand::Devices(a)) => devices::run(a),

@@ -219,19 +219,27 @@ impl OpenedEnsemble {
 
     /// Reads samples of the ensemble's shape, and their targets if `files` names them.
     pub(crate) fn read_samples(&self, path: &Path, files: &SampleFiles) -> Result<Samples> {
-        let of_ensemble = self.ensemble.sample_form();
-        let form = SampleForm {
-            layout: files.layout.unwrap_or(of_ensemble.layout),
-            ..of_ensemble
-        };
-        let samples = Samples::read(path, &form);
-        let samples = samples.with_context(|| path.display().to_string())?;
-        let Some(path) = &files.labels else {
-            return Ok(samples);
-        };
-        let targeted = samples.targeted_by_file(path, &form);
-        targeted.with_context(|| path.display().to_string())
+        read_samples(path, files, self.ensemble.sample_form())
     }
+}
+
+/// Reads samples of a form, and their targets if `files` names them.
+pub(super) fn read_samples(
+    path: &Path,
+    files: &SampleFiles,
+    form: SampleForm<'_>,
+) -> Result<Samples> {
+    let form = SampleForm {
+        layout: files.layout.unwrap_or(form.layout),
+        ..form
+    };
+    let samples = Samples::read(path, &form);
+    let samples = samples.with_context(|| path.display().to_string())?;
+    let Some(path) = &files.labels else {
+        return Ok(samples);
+    };
+    let targeted = samples.targeted_by_file(path, &form);
+    targeted.with_context(|| path.display().to_string())
 }
 
 macro_rules! embedded {

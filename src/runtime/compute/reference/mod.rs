@@ -93,16 +93,46 @@ impl ParameterSource for Fixed<'_> {
 /// # Errors
 /// A tensor operation fails.
 pub fn run(graph: &Graph, source: &mut dyn ParameterSource, samples: &Tensor) -> Result<Tensor> {
-    let batch = samples.dim(0)?;
-    let mut dims = vec![batch];
+    walk(graph, samples, |index, inputs, shapes| {
+        apply(&graph.nodes()[index], source, inputs, shapes)
+    })
+}
+
+/// Computes the nodes of `graph` one after another by `compute`, which takes the number of a node,
+/// what it reads and the shapes of that, and sees every value so. A value is dropped after its last
+/// reader. Returns answers as `[batch, values]`.
+///
+/// # Errors
+/// As for `compute`, or a tensor operation fails.
+pub(super) fn walk<E: From<candle_core::Error>>(
+    graph: &Graph,
+    samples: &Tensor,
+    mut compute: impl FnMut(usize, &[&Tensor], &[Shape]) -> std::result::Result<Tensor, E>,
+) -> std::result::Result<Tensor, E> {
+    let mut dims = vec![samples.dim(0)?];
     dims.extend(Vec::<usize>::from(graph.input()));
-    let mut values = vec![samples.reshape(dims)?];
-    for node in graph.nodes() {
-        let inputs: Vec<&Tensor> = node.inputs.iter().map(|i| &values[i.index()]).collect();
+    let mut answer = samples.reshape(dims)?;
+    let last_readers = last_readers(graph);
+    let mut values = BTreeMap::from([(0, answer.clone())]);
+    for (index, node) in graph.nodes().iter().enumerate() {
+        let read = node.inputs.iter().map(|i| &values[&i.index()]);
         let shapes: Vec<Shape> = node.inputs.iter().map(|&i| graph.shape(i)).collect();
-        values.push(apply(node, source, &inputs, &shapes)?);
+        answer = compute(index, &read.collect::<Vec<_>>(), &shapes)?;
+        values.retain(|value, _| last_readers[*value] > index);
+        values.insert(index + 1, answer.clone());
     }
-    values[graph.nodes().len()].flatten_from(1)
+    Ok(answer.flatten_from(1)?)
+}
+
+/// Returns the number of the last node that reads each value, or 0 where none does.
+fn last_readers(graph: &Graph) -> Vec<usize> {
+    let mut last = vec![0; graph.nodes().len() + 1];
+    for (index, node) in graph.nodes().iter().enumerate() {
+        node.inputs
+            .iter()
+            .for_each(|read| last[read.index()] = index);
+    }
+    last
 }
 
 /// Returns the answer of one node. Images are `[batch, channels, height, width]`, others

@@ -146,7 +146,8 @@ fn unknown(name: &str) -> anyhow::Error {
     )
 }
 
-fn layers(path: &Path, shape: Shape) -> Result<Graph> {
+/// Reads a file of layers for samples of `shape`.
+pub(in crate::cli) fn layers(path: &Path, shape: Shape) -> Result<Graph> {
     let file = path.display();
     let text = reading::text(path).with_context(|| format!("reading {file}"))?;
     let wrong = |offset: usize, why: String| {

@@ -2,7 +2,7 @@
 
 mod answers;
 mod bench;
-mod chosen;
+pub(super) mod chosen;
 mod plan;
 mod run;
 mod samples;

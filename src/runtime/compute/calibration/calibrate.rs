@@ -1,0 +1,148 @@
+//! Calibrates a network: ranges, then corrections of biases, then the layers to keep.
+
+use std::collections::BTreeSet;
+
+use super::compare::{SignalAndNoise, beside_exact};
+use super::error::CalibrationError;
+use super::kept::{KeptLayers, MOST_COST, ends};
+use super::method::RangeMethod;
+use super::observe::{corrections, ranges};
+use super::rows::CalibrationRows;
+use super::{Calibration, NetworkDigest};
+use crate::network::{Graph, Weights};
+
+/// How a network is calibrated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CalibrationOptions {
+    /// How ranges are chosen.
+    pub method: RangeMethod,
+    /// The layers that stay in float32.
+    pub kept: KeptLayers,
+}
+
+/// A calibration, and what was measured for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CalibratedNetwork {
+    /// The calibration.
+    pub calibration: Calibration,
+    /// What computing each layer in bytes costs that might have been kept.
+    pub costs: Vec<LayerCost>,
+}
+
+/// The cost of computing a layer in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerCost {
+    /// The node.
+    pub node: usize,
+    /// The share of the whole error that goes where the layer stays in float32; negative where the
+    /// error grows.
+    pub share: f64,
+}
+
+/// Samples by which layers to keep are chosen.
+const TRIAL_ROWS: usize = 128;
+
+/// Calibrates a network by samples; `done` is told what is under way, and how many samples of it are
+/// done.
+///
+/// # Errors
+/// As [`CalibrationError`] lists.
+pub fn calibrate(
+    (graph, weights): (&Graph, &Weights),
+    rows: CalibrationRows<'_>,
+    options: &CalibrationOptions,
+    done: &mut dyn FnMut(&'static str, usize),
+) -> Result<CalibratedNetwork, CalibrationError> {
+    let network = (graph, weights);
+    check(graph, rows)?;
+    let named = options.kept.named(graph)?;
+    let found = ranges(network, rows, options.method, &mut |n| done("observed", n))?;
+    let digest = NetworkDigest::of(graph, weights);
+    let plain = Calibration::of_ranges(digest, (options.method, rows.count()), found);
+    let plain = plain.keeping(named);
+    let all = corrections(network, rows, &plain, &mut |n| done("corrected", n))?;
+    let corrected = plain.clone().corrected(all);
+    let candidates = match options.kept {
+        KeptLayers::Auto => ends(graph)?.into_iter().collect(),
+        KeptLayers::Named(_) => BTreeSet::new(),
+    };
+    let candidates: Vec<usize> = candidates
+        .into_iter()
+        .filter(|&node| corrected.quantises(graph, node))
+        .collect();
+    choose(network, rows, &plain, &corrected, &candidates)
+}
+
+fn check(graph: &Graph, rows: CalibrationRows<'_>) -> Result<(), CalibrationError> {
+    if rows.count() == 0 {
+        return Err(CalibrationError::NoRows);
+    }
+    if graph.lengths().is_some() {
+        return Err(CalibrationError::Lengths);
+    }
+    ends(graph).map(|_| ())
+}
+
+/// Leaves the corrections out if they enlarge the error, and keeps those candidates whose cost is
+/// too large.
+fn choose(
+    network: (&Graph, &Weights),
+    rows: CalibrationRows<'_>,
+    plain: &Calibration,
+    corrected: &Calibration,
+    candidates: &[usize],
+) -> Result<CalibratedNetwork, CalibrationError> {
+    let errors = errors(network, rows, &[plain, corrected])?;
+    let base = match errors[1] <= errors[0] {
+        true => corrected,
+        false => plain,
+    };
+    let whole = errors[0].min(errors[1]);
+    let keeping = |node: &usize| {
+        let kept = base.kept().chain([*node]).collect();
+        base.clone().keeping(kept)
+    };
+    let trials: Vec<Calibration> = candidates.iter().map(keeping).collect();
+    let noises = self::errors(network, rows, &trials.iter().collect::<Vec<_>>())?;
+    let costs = candidates.iter().zip(noises).map(|(&node, noise)| {
+        let share = if whole > 0.0 {
+            1.0 - noise / whole
+        } else {
+            0.0
+        };
+        LayerCost { node, share }
+    });
+    let costs: Vec<LayerCost> = costs.collect();
+    let dear = costs.iter().filter(|cost| cost.share > MOST_COST);
+    let kept = base.kept().chain(dear.map(|cost| cost.node)).collect();
+    Ok(CalibratedNetwork {
+        calibration: base.clone().keeping(kept),
+        costs,
+    })
+}
+
+/// Returns the error of the answers by each calibration, as a sum of squares over samples from all
+/// over the rows.
+fn errors(
+    network: (&Graph, &Weights),
+    rows: CalibrationRows<'_>,
+    calibrations: &[&Calibration],
+) -> Result<Vec<f64>, CalibrationError> {
+    let mut sums = vec![SignalAndNoise::default(); calibrations.len()];
+    if calibrations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let step = rows.count().div_ceil(TRIAL_ROWS);
+    let pieces = rows.pieces(network.0).step_by(step);
+    beside_exact(
+        network,
+        calibrations,
+        rows,
+        pieces,
+        &mut |_, exact, found| {
+            let all = sums.iter_mut().zip(found);
+            all.for_each(|(sum, found)| sum.add(exact, found));
+        },
+    )?;
+    Ok(sums.iter().map(|sum| sum.noise).collect())
+}

@@ -1,0 +1,86 @@
+//! The range in which bytes keep most of a distribution: Migacz, "8-bit inference with TensorRT"
+//! (GPU Technology Conference 2017), slides 24 to 39, for numbers of both signs.
+
+use super::histogram::NumberHistogram;
+use super::range::ValueRange;
+
+/// Numbers that bytes stand for.
+const LEVELS: usize = 128;
+
+/// Returns the range whose numbers, each taken to the middle of one of 128 levels, have the least
+/// divergence from all numbers, those beyond its ends taken to these.
+///
+/// Ends lie as many bins away from 0 on both sides, or where the numbers end. Zeros do not count,
+/// since every range holds them exactly.
+pub(super) fn least_divergence(numbers: &NumberHistogram) -> Option<ValueRange> {
+    let sides = numbers.sides();
+    let used = sides[0].len().max(sides[1].len());
+    let mut least = (f64::INFINITY, sides.map(<[u64]>::len));
+    let mut scratch = Window::default();
+    for bins in (1..=used).rev() {
+        let held = sides.map(|side| bins.min(side.len()));
+        if held[0] + held[1] < LEVELS {
+            break;
+        }
+        let divergence = scratch.fill(sides, held).divergence();
+        // Of equal ones the widest, which is met first.
+        if divergence < least.0 {
+            least = (divergence, held);
+        }
+    }
+    numbers.range(least.1)
+}
+
+/// The bins of a range, from the least numbers to the greatest.
+#[derive(Default)]
+struct Window {
+    counts: Vec<u64>,
+    /// Numbers below and above the range.
+    beyond: [u64; 2],
+}
+
+impl Window {
+    fn fill(&mut self, sides: [&[u64]; 2], held: [usize; 2]) -> &Self {
+        self.counts.clear();
+        let [below, above] = [0, 1].map(|side| sides[side].split_at(held[side]));
+        self.counts.extend(below.0.iter().rev());
+        self.counts.extend(above.0);
+        self.beyond = [below.1.iter().sum(), above.1.iter().sum()];
+        self
+    }
+
+    /// Returns the Kullback–Leibler divergence of the numbers in levels from all numbers; infinite
+    /// where numbers beyond an end would be taken to an empty bin.
+    fn divergence(&self) -> f64 {
+        let inside: u64 = self.counts.iter().sum();
+        let all = inside + self.beyond[0] + self.beyond[1];
+        let mut divergence = 0.0;
+        for level in 0..LEVELS {
+            let edge = |level: usize| level * self.counts.len() / LEVELS;
+            let bins = edge(level)..edge(level + 1);
+            let (mut count, mut filled) = (0, 0);
+            for &bin in &self.counts[bins.clone()] {
+                count += bin;
+                filled += u64::from(bin > 0);
+            }
+            let kept = count as f64 / filled as f64 / inside as f64;
+            for at in bins {
+                let numbers = self.counts[at] + self.beyond_at(at);
+                if self.counts[at] > 0 {
+                    let share = numbers as f64 / all as f64;
+                    divergence += share * (share / kept).ln();
+                } else if numbers > 0 {
+                    return f64::INFINITY;
+                }
+            }
+        }
+        divergence
+    }
+
+    /// Returns the numbers beyond the range that are taken to a bin at its end.
+    fn beyond_at(&self, bin: usize) -> u64 {
+        let first = if bin == 0 { self.beyond[0] } else { 0 };
+        let is_last = bin + 1 == self.counts.len();
+        first + if is_last { self.beyond[1] } else { 0 }
+    }
+}

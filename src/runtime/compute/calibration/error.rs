@@ -1,0 +1,42 @@
+//! Why a network could not be calibrated.
+
+use thiserror::Error;
+
+/// A network could not be calibrated.
+#[derive(Debug, Error)]
+pub enum CalibrationError {
+    /// There is no sample.
+    #[error("expected samples, found none")]
+    NoRows,
+    /// There is nothing to compute in bytes.
+    #[error("expected a convolution or a fully connected layer, found none")]
+    NoWeights,
+    /// Samples vary in length.
+    #[error("expected samples of one length; ranges for samples whose length varies are not found")]
+    Lengths,
+    /// A sample has a number that is not finite.
+    #[error("row {row}: expected finite numbers, found NaN or an infinity at position {at}")]
+    Sample {
+        /// The row, from 0.
+        row: usize,
+        /// The position in it, from 0.
+        at: usize,
+    },
+    /// The answer to a sample is not finite.
+    #[error("row {row}: expected a finite answer, found NaN or an infinity at position {at}")]
+    Answer {
+        /// The row, from 0.
+        row: usize,
+        /// The position in the answer, from 0.
+        at: usize,
+    },
+    /// A layer that should be kept in float32 has no weights, or is not there.
+    #[error("expected the name of a convolution or a fully connected layer, found `{name}`")]
+    Kept {
+        /// The name.
+        name: String,
+    },
+    /// An operation on Candle's tensors failed.
+    #[error("tensor operation: {0}")]
+    Tensor(#[from] candle_core::Error),
+}

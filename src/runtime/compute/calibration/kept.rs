@@ -1,0 +1,76 @@
+//! The layers that stay in float32.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use super::error::CalibrationError;
+use super::is_weighted;
+use crate::network::Graph;
+
+/// A choice of layers that stay in float32.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KeptLayers {
+    /// The first and the last one with weights, each if computing it in bytes costs more than a
+    /// share of the error of all.
+    #[default]
+    Auto,
+    /// These: names of layers, where `first` and `last` stand for the first and the last one with
+    /// weights.
+    Named(Vec<String>),
+}
+
+/// The share of the whole error that a layer may cost before it is kept in float32.
+pub const MOST_COST: f64 = 0.25;
+
+impl KeptLayers {
+    /// Returns the choice of no layer.
+    pub const fn none() -> Self {
+        KeptLayers::Named(Vec::new())
+    }
+
+    /// Returns the nodes that are named; none where the choice is by measurement.
+    ///
+    /// # Errors
+    /// A name is that of no layer with weights.
+    pub(super) fn named(&self, graph: &Graph) -> Result<BTreeSet<usize>, CalibrationError> {
+        let KeptLayers::Named(names) = self else {
+            return Ok(BTreeSet::new());
+        };
+        let found = names.iter().map(|name| {
+            let [first, last] = ends(graph)?;
+            let mut nodes = graph.nodes().iter();
+            let node = match name.as_str() {
+                "first" => Some(first),
+                "last" => Some(last),
+                name => nodes.position(|node| node.name == name),
+            };
+            let node = node.filter(|&node| is_weighted(graph, node));
+            node.ok_or_else(|| CalibrationError::Kept { name: name.clone() })
+        });
+        found.collect()
+    }
+}
+
+impl FromStr for KeptLayers {
+    type Err = Infallible;
+
+    /// Reads `auto`, `none`, or names between commas.
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "auto" => KeptLayers::Auto,
+            "none" => KeptLayers::none(),
+            names => KeptLayers::Named(names.split(',').map(|n| n.trim().to_owned()).collect()),
+        })
+    }
+}
+
+/// Returns the first and the last node with weights.
+///
+/// # Errors
+/// No node has weights.
+pub(super) fn ends(graph: &Graph) -> Result<[usize; 2], CalibrationError> {
+    let mut weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
+    let first = weighted.next().ok_or(CalibrationError::NoWeights)?;
+    Ok([first, weighted.next_back().unwrap_or(first)])
+}

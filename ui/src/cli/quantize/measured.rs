@@ -1,0 +1,78 @@
+//! The answers of a member in bytes, beside those in float32.
+
+use anyhow::Result;
+use divisi::compute::calibration::{CalibratedNetwork, SignalAndNoise, is_weighted};
+use divisi::ensemble::{MeasureTally, Quality, label_of};
+
+use super::has_targets;
+use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
+
+/// A member that was calibrated, and how it answers then.
+pub(super) struct MeasuredMember {
+    pub name: String,
+    pub calibrated: CalibratedNetwork,
+    /// The names of the layers with weights, and whether each is computed in bytes.
+    pub layers: Vec<(String, bool)>,
+    /// What computing layers in bytes costs that might have been kept, as shares of the error.
+    pub costs: Vec<(String, f64)>,
+    pub signal: SignalAndNoise,
+    /// The share of samples whose class is the same, where answers are classes.
+    pub agreement: Option<f64>,
+    /// The measures in float32 and in bytes, where samples have targets.
+    pub qualities: [Vec<Quality>; 2],
+}
+
+impl MeasuredMember {
+    pub(super) fn of(
+        model: &QuantizedModel,
+        member: &QuantizedMember,
+        rows: &SpreadRows<'_>,
+        calibrated: CalibratedNetwork,
+    ) -> Result<Self> {
+        let mut signal = SignalAndNoise::default();
+        let mut same = 0;
+        let tally = MeasureTally::named(model.answers, model.answer_names.as_deref());
+        let mut tallies = [tally.clone(), tally];
+        let width = member.graph.output().elements();
+        let read = |range| rows.read(range);
+        let network = (member.graph.as_ref(), member.weights.as_ref());
+        let of_rows = rows.calibration(&read);
+        calibrated
+            .calibration
+            .compare(network, of_rows, &mut |piece, exact, found| {
+                signal.add(exact, found);
+                let pairs = exact.chunks_exact(width).zip(found.chunks_exact(width));
+                for (index, (exact, found)) in piece.zip(pairs) {
+                    let answers = [exact, found].map(|row| model.own.of(member.index, row));
+                    same += usize::from(label_of(&answers[0]) == label_of(&answers[1]));
+                    if let Some(targets) = rows.samples().targets() {
+                        let target = targets.of(rows.row(index));
+                        let each = tallies.iter_mut().zip(&answers);
+                        each.for_each(|(tally, answer)| tally.add(answer, target));
+                    }
+                }
+            })?;
+        let graph = &member.graph;
+        let name = |node: usize| graph.nodes()[node].name.clone();
+        let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
+        let calibration = &calibrated.calibration;
+        let layers = weighted.map(|node| (name(node), calibration.quantises(graph, node)));
+        let costs = calibrated
+            .costs
+            .iter()
+            .map(|cost| (name(cost.node), cost.share));
+        let is_of_classes = model.answers.is_of_classes();
+        Ok(MeasuredMember {
+            name: member.name.clone(),
+            layers: layers.collect(),
+            costs: costs.collect(),
+            signal,
+            agreement: is_of_classes.then(|| same as f64 / rows.count() as f64),
+            qualities: match has_targets(rows.samples()) {
+                true => tallies.map(|tally| tally.qualities()),
+                false => [Vec::new(), Vec::new()],
+            },
+            calibrated,
+        })
+    }
+}

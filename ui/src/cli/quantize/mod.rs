@@ -1,0 +1,196 @@
+//! `divisi quantize`: the ranges by which networks are computed in bytes, found from samples and
+//! written to files that manifests name.
+
+mod measured;
+mod model;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use divisi::compute::calibration::{
+    CalibrationError, CalibrationOptions, KeptLayers, Percentile, RangeMethod, calibrate,
+};
+use divisi::ensemble::Samples;
+use divisi::network::Shape;
+
+use super::args::{OutputFormat, SampleFiles, at_least_one, parse_shape};
+use super::output::{OutputFile, ProgressLine, print, print_json};
+use measured::MeasuredMember;
+use model::{QuantizedMember, QuantizedModel, SpreadRows};
+use report::QuantizeReport;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct QuantizeArgs {
+    /// An ensemble's folder or manifest, an .onnx file, a built-in ensemble; or, with --weights, a
+    /// .toml file of layers
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// Samples such as those that will be served, in any form that `divisi predict` reads, of a few
+    /// hundred rows; with labels or other targets the measures of both precisions are printed
+    /// (default: the manifest's calibration samples)
+    #[arg(long = "calibration", value_name = "FILE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    files: SampleFiles,
+    /// How the range of a value is chosen: from its least number to its greatest, without the
+    /// outermost numbers, or so that bytes keep most of its distribution
+    #[arg(long, value_enum, default_value_t)]
+    method: NamedMethod,
+    /// The share of numbers in a range, in percent, for --method percentile (default: 99.99)
+    #[arg(long, value_name = "P", value_parser = parse_percentile)]
+    percentile: Option<Percentile>,
+    /// The most samples that are looked at, spread evenly over the file
+    #[arg(long, default_value_t = 256, value_name = "N", value_parser = at_least_one)]
+    rows: usize,
+    /// Layers that stay in float32: auto (the first and the last one with weights, each if it costs
+    /// more than a quarter of the error), none, or names split by commas, where `first` and `last`
+    /// stand for these
+    #[arg(long, default_value = "auto", value_name = "LAYERS")]
+    keep: KeptLayers,
+    /// The member to calibrate alone (default: all)
+    #[arg(long, value_name = "NAME")]
+    member: Option<String>,
+    /// The file of weights of a .toml file of layers
+    #[arg(long, value_name = "FILE", conflicts_with = "member")]
+    weights: Option<PathBuf>,
+    /// A sample of an .onnx file alone that leaves dimensions open, or of a file of layers:
+    /// channels,height,width or features
+    #[arg(long, value_name = "SHAPE", value_parser = parse_shape)]
+    shape: Option<Shape>,
+    /// The file to write; of several members the folder of their files (default: NAME.int8.json
+    /// beside the model)
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+/// The name of a method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum NamedMethod {
+    #[default]
+    MinMax,
+    Percentile,
+    Entropy,
+}
+
+fn parse_percentile(text: &str) -> Result<Percentile, String> {
+    let wrong = || format!("expected a percentage above 50 and at most 100, found `{text}`");
+    let number = text.parse().map_err(|_| wrong())?;
+    Percentile::new(number).map_err(|why| why.to_string())
+}
+
+/// Fewer samples say too little of a network's values.
+const FEW: usize = 32;
+
+pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
+    let method = method(args)?;
+    let model = QuantizedModel::open(args)?;
+    let outputs = outputs(args, &model)?;
+    let samples = model.samples(args)?;
+    let options = CalibrationOptions {
+        method,
+        kept: args.keep.clone(),
+    };
+    let mut members = Vec::new();
+    for (member, (output, path)) in model.members.iter().zip(&outputs) {
+        let rows = SpreadRows::new(&samples, member, args.rows);
+        let measured = calibrated(&model, member, &rows, &options);
+        let measured = measured.with_context(|| format!("member `{}`", member.name))?;
+        output.write(&measured.calibrated.calibration.to_json(&member.graph))?;
+        members.push((measured, path.display().to_string()));
+    }
+    let rows = args.rows.min(samples.len());
+    let report = QuantizeReport::new(&model, method, rows, &members);
+    match args.format {
+        OutputFormat::Json => print_json(&report),
+        OutputFormat::Text => print(&report.text()),
+    }
+}
+
+fn method(args: &QuantizeArgs) -> Result<RangeMethod> {
+    Ok(match (args.method, args.percentile) {
+        (NamedMethod::Percentile, share) => RangeMethod::Percentile(share.unwrap_or_default()),
+        (_, Some(_)) => bail!("--percentile: belongs to `--method percentile`"),
+        (NamedMethod::MinMax, None) => RangeMethod::MinMax,
+        (NamedMethod::Entropy, None) => RangeMethod::Entropy,
+    })
+}
+
+/// Checks the files to write, one for each member.
+fn outputs(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Vec<(OutputFile, PathBuf)>> {
+    let folder = args.output.as_ref().filter(|path| path.is_dir());
+    if folder.is_none() && args.output.is_some() && model.members.len() > 1 {
+        bail!("--output: expected a folder that exists, since there are several members");
+    }
+    let paths = model.members.iter().map(|member| {
+        let name = format!("{}.int8.json", member.name);
+        match (&args.output, folder, &model.folder) {
+            (_, Some(folder), _) => Ok(folder.join(name)),
+            (Some(file), None, _) => Ok(file.clone()),
+            (None, None, Some(folder)) => Ok(folder.join(name)),
+            (None, None, None) => bail!("--output: expected, since the ensemble is built in"),
+        }
+    });
+    let checked = paths.map(|path| {
+        let path = path?;
+        if path.exists() && !args.force {
+            bail!("{}: exists; --force replaces it", path.display());
+        }
+        Ok((OutputFile::at(&path)?, path))
+    });
+    checked.collect()
+}
+
+/// Calibrates a member and measures what it then answers.
+fn calibrated(
+    model: &QuantizedModel,
+    member: &QuantizedMember,
+    rows: &SpreadRows<'_>,
+    options: &CalibrationOptions,
+) -> Result<MeasuredMember> {
+    let mut progress = ProgressLine::new();
+    let all = rows.count();
+    let read = |range| rows.read(range);
+    let of_rows = rows.calibration(&read);
+    let network = (member.graph.as_ref(), member.weights.as_ref());
+    let found = calibrate(network, of_rows, options, &mut |what, done| {
+        progress.say(|| format!("{}: {done} of {all} samples {what}", member.name));
+    });
+    let found = found.map_err(|why| rows.placed(why))?;
+    MeasuredMember::of(model, member, rows, found)
+}
+
+impl SpreadRows<'_> {
+    /// Returns an error with the row of the file in place of that of the samples looked at.
+    fn placed(&self, error: CalibrationError) -> CalibrationError {
+        match error {
+            CalibrationError::Sample { row, at } => CalibrationError::Sample {
+                row: self.row(row),
+                at,
+            },
+            CalibrationError::Answer { row, at } => CalibrationError::Answer {
+                row: self.row(row),
+                at,
+            },
+            other => other,
+        }
+    }
+}
+
+/// Returns a warning where there are few samples.
+fn few(samples: usize) -> Option<String> {
+    (samples < FEW).then(|| {
+        format!("{samples} samples are few: ranges may leave out values that will be served")
+    })
+}
+
+/// Whether samples have targets.
+fn has_targets(samples: &Samples) -> bool {
+    samples.targets().is_some()
+}

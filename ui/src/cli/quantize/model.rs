@@ -1,0 +1,206 @@
+//! The networks that are calibrated, and the samples that they see.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use divisi::compute::calibration::CalibrationRows;
+use divisi::device::MemberIndex;
+use divisi::ensemble::{
+    AnswerKind, AnswerWidth, Ensemble, Input, OutputKind, OwnAnswers, SampleForm, Samples,
+    Temperature,
+};
+use divisi::network::{Graph, Shape, Weights};
+
+use super::QuantizeArgs;
+use crate::cli::network::chosen::layers;
+use crate::cli::open::{files, read_samples};
+
+/// The networks of an ensemble, or one alone.
+pub(super) struct QuantizedModel {
+    pub name: String,
+    pub members: Vec<QuantizedMember>,
+    /// The folder of its files, unless it is built in.
+    pub folder: Option<PathBuf>,
+    pub answers: AnswerKind,
+    pub answer_names: Option<Vec<String>>,
+    pub own: OwnAnswers,
+    /// The ensemble, unless it is a file of layers.
+    ensemble: Option<Ensemble>,
+}
+
+/// A network that is calibrated.
+pub(super) struct QuantizedMember {
+    pub name: String,
+    pub graph: Arc<Graph>,
+    pub weights: Arc<Weights>,
+    /// Its number among all members.
+    pub index: MemberIndex,
+    /// The shape of samples, and what the network takes of them.
+    input: (Shape, Option<Input>),
+}
+
+impl QuantizedModel {
+    pub(super) fn open(args: &QuantizeArgs) -> Result<Self> {
+        match &args.weights {
+            Some(weights) => Self::of_layers(&args.model, weights, args.shape),
+            None => Self::of_ensemble(args),
+        }
+    }
+
+    fn of_ensemble(args: &QuantizeArgs) -> Result<Self> {
+        let mut files = files(&args.model)?;
+        if let Some(shape) = args.shape {
+            let shaped = files.shaped(shape);
+            files = shaped.context("--shape: expected an .onnx file alone, or --weights")?;
+        }
+        let ensemble = Ensemble::read(&files)?;
+        if ensemble.pipeline.is_some() {
+            bail!("the models of a pipeline take what its steps make, and no samples");
+        }
+        if ensemble.is_synthetic() {
+            bail!(
+                "ensemble `{}` has synthetic weights: ranges would mean nothing",
+                ensemble.name
+            );
+        }
+        let wanted =
+            |member: &QuantizedMember| args.member.as_ref().is_none_or(|name| member.name == *name);
+        let sample = ensemble.input.shape;
+        let members = MemberIndex::enumerate(&ensemble.members);
+        let members = members.map(|(index, member)| QuantizedMember {
+            name: member.name.clone(),
+            graph: Arc::clone(&member.graph),
+            weights: Arc::clone(&member.weights),
+            index,
+            input: (sample, Some(member.input.clone())),
+        });
+        let members: Vec<_> = members.filter(wanted).collect();
+        if members.is_empty() {
+            let names = ensemble.member_names().join(", ");
+            bail!("--member: expected one of {names}");
+        }
+        let path = files.path(files.manifest());
+        let folder = path.map(|path| path.parent().unwrap_or(Path::new("")).to_owned());
+        Ok(QuantizedModel {
+            name: ensemble.name.clone(),
+            members,
+            folder,
+            answers: ensemble.answers,
+            answer_names: ensemble.answer_names.clone(),
+            own: ensemble.own_answers(),
+            ensemble: Some(ensemble),
+        })
+    }
+
+    fn of_layers(path: &Path, weights: &Path, shape: Option<Shape>) -> Result<Self> {
+        let graph = layers(path, shape.unwrap_or(Shape::image(3, 224, 224)))?;
+        let weights = Weights::open(weights, &graph)
+            .with_context(|| format!("{}, weights of {}", weights.display(), path.display()))?;
+        let (answers, outputs) = answers(graph.output())?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let member = QuantizedMember {
+            name: name.clone().into_owned(),
+            weights: Arc::new(weights),
+            index: MemberIndex::new(0),
+            input: (graph.input(), None),
+            graph: Arc::new(graph),
+        };
+        Ok(QuantizedModel {
+            name: name.into_owned(),
+            members: vec![member],
+            folder: Some(path.parent().unwrap_or(Path::new("")).to_owned()),
+            answers,
+            answer_names: None,
+            own: OwnAnswers::new(answers, &[outputs], &[Temperature::ONE]),
+            ensemble: None,
+        })
+    }
+
+    /// Reads the samples that are named, or takes those of the manifest.
+    pub(super) fn samples(&self, args: &QuantizeArgs) -> Result<Arc<Samples>> {
+        let (named, files) = (&args.input, &args.files);
+        let samples = match (named, &self.ensemble) {
+            (Some(path), Some(ensemble)) => read_samples(path, files, ensemble.sample_form())?,
+            (Some(path), None) => {
+                let form = SampleForm::new(self.members[0].graph.input());
+                read_samples(path, files, form.answers(self.answers, None))?
+            }
+            (None, ensemble) => {
+                let samples = ensemble.as_ref().and_then(|e| e.calibration.clone());
+                let samples = samples.filter(|samples| !samples.are_made_up());
+                return samples.context("--calibration: expected a file of samples");
+            }
+        };
+        Ok(Arc::new(samples))
+    }
+}
+
+/// Returns the kind of answers of a network alone, and of its numbers.
+fn answers(output: Shape) -> Result<(AnswerKind, OutputKind)> {
+    let count = AnswerWidth::new(u32::try_from(output.elements())?)?;
+    Ok(match output {
+        Shape::Vector { features } if features > 1 => {
+            (AnswerKind::Classes { count }, OutputKind::Logits)
+        }
+        _ => {
+            let normalise = false;
+            (AnswerKind::Values { count, normalise }, OutputKind::Values)
+        }
+    })
+}
+
+/// Samples spread evenly over a file, as a member takes them.
+pub(super) struct SpreadRows<'a> {
+    samples: &'a Samples,
+    member: &'a QuantizedMember,
+    count: usize,
+}
+
+impl<'a> SpreadRows<'a> {
+    /// Takes at most `most` samples.
+    pub(super) fn new(samples: &'a Samples, member: &'a QuantizedMember, most: usize) -> Self {
+        SpreadRows {
+            samples,
+            member,
+            count: most.min(samples.len()),
+        }
+    }
+
+    pub(super) fn samples(&self) -> &'a Samples {
+        self.samples
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the row in the file of a sample.
+    pub(super) fn row(&self, index: usize) -> usize {
+        index * self.samples.len() / self.count
+    }
+
+    /// Returns samples as the network takes them.
+    pub(super) fn read(&self, range: Range<usize>) -> Vec<f32> {
+        let (sample, input) = &self.member.input;
+        let width = self.member.graph.input().elements();
+        let mut values = vec![0.0; range.len() * width];
+        for (index, to) in range.zip(values.chunks_exact_mut(width)) {
+            let row = self.samples.rows(self.row(index), 1);
+            match input {
+                Some(input) => input.convert(*sample, (&row[..]).into(), to),
+                None => to.copy_from_slice(&row),
+            }
+        }
+        values
+    }
+
+    /// Returns the samples for a calibration, by `read`.
+    pub(super) fn calibration<'b>(
+        &self,
+        read: &'b dyn Fn(Range<usize>) -> Vec<f32>,
+    ) -> CalibrationRows<'b> {
+        CalibrationRows::new(self.count, read)
+    }
+}

@@ -1,0 +1,158 @@
+//! The report of `divisi quantize`.
+
+use std::collections::BTreeMap;
+
+use divisi::compute::calibration::{MOST_COST, RangeMethod};
+use divisi::ensemble::Quality;
+use divisi::words::counted;
+use serde::Serialize;
+
+use super::few;
+use super::measured::MeasuredMember;
+use super::model::QuantizedModel;
+use crate::cli::output::columns;
+
+#[derive(Serialize)]
+pub(super) struct QuantizeReport {
+    model: String,
+    method: String,
+    samples: usize,
+    members: Vec<QuantizedRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+#[derive(Serialize)]
+struct QuantizedRow {
+    name: String,
+    /// The file that was written.
+    file: String,
+    /// The number of layers that are computed in bytes.
+    quantized: usize,
+    /// The layers with weights that stay in float32.
+    kept: Vec<String>,
+    /// The shares of the error that the first and the last layer cost in bytes, where that was
+    /// measured.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    costs: BTreeMap<String, f64>,
+    /// The ratio of the answers to their error in decibels; none without an error.
+    signal_to_noise_db: Option<f64>,
+    /// The share of samples whose class is the same as in float32, where answers are classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agreement: Option<f64>,
+    /// Measures in float32 and in bytes, where samples have targets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    f32: BTreeMap<&'static str, f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    int8: BTreeMap<&'static str, f64>,
+    #[serde(skip)]
+    qualities: [Vec<Quality>; 2],
+}
+
+impl QuantizeReport {
+    pub(super) fn new(
+        model: &QuantizedModel,
+        method: RangeMethod,
+        samples: usize,
+        members: &[(MeasuredMember, String)],
+    ) -> Self {
+        QuantizeReport {
+            model: model.name.clone(),
+            method: method.to_string(),
+            samples,
+            members: members
+                .iter()
+                .map(|(m, file)| QuantizedRow::of(m, file))
+                .collect(),
+            warning: few(samples),
+        }
+    }
+
+    /// Returns what a terminal shows.
+    pub(super) fn text(&self) -> String {
+        let samples = counted(self.samples, "sample");
+        let mut text = format!("{} · {samples} · ranges by {}\n\n", self.model, self.method);
+        let head = [
+            "",
+            "int8",
+            "f32",
+            "signal/noise",
+            "same class",
+            "measures f32",
+            "int8",
+        ];
+        let rows = self.members.iter().map(QuantizedRow::cells);
+        let table: Vec<_> = std::iter::once(head.map(str::to_owned))
+            .chain(rows)
+            .collect();
+        text += &columns(&table);
+        for member in &self.members {
+            text += &member.remarks();
+        }
+        text += "\n";
+        for member in &self.members {
+            text += &format!("{} written\n", member.file);
+        }
+        text += "a member names its file by `calibration` in the manifest\n";
+        text.extend(self.warning.iter().map(|warning| format!("{warning}\n")));
+        text
+    }
+}
+
+impl QuantizedRow {
+    fn of(measured: &MeasuredMember, file: &str) -> Self {
+        let figures = |qualities: &[Quality]| {
+            let each = qualities.iter().map(|q| (q.measure.key(), q.value));
+            each.collect::<BTreeMap<_, _>>()
+        };
+        let [exact, found] = &measured.qualities;
+        let kept = measured.layers.iter().filter(|(_, quantized)| !quantized);
+        let kept: Vec<String> = kept.map(|(name, _)| name.clone()).collect();
+        QuantizedRow {
+            name: measured.name.clone(),
+            file: file.to_owned(),
+            quantized: measured.layers.len() - kept.len(),
+            kept,
+            costs: measured.costs.iter().cloned().collect(),
+            signal_to_noise_db: measured.signal.decibels(),
+            agreement: measured.agreement,
+            f32: figures(exact),
+            int8: figures(found),
+            qualities: measured.qualities.clone(),
+        }
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let ratio = self.signal_to_noise_db;
+        let none = || "–".to_owned();
+        let measures = |qualities: &[Quality]| {
+            let each = qualities
+                .iter()
+                .map(|q| format!("{} {}", q.measure.name(), q.text()));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let [exact, found] = &self.qualities;
+        [
+            self.name.clone(),
+            self.quantized.to_string(),
+            self.kept.len().to_string(),
+            ratio.map_or_else(|| "exact".to_owned(), |ratio| format!("{ratio:.1} dB")),
+            self.agreement
+                .map_or_else(none, |share| format!("{:.2} %", 100.0 * share)),
+            measures(exact),
+            measures(found),
+        ]
+    }
+
+    /// Returns lines about the layers that stay in float32.
+    fn remarks(&self) -> String {
+        let lines = self.kept.iter().map(|layer| {
+            let cost = self.costs.get(layer).filter(|cost| **cost > MOST_COST);
+            let why =
+                cost.map(|cost| format!(": in int8 it costs {:.0} % of the error", 100.0 * cost));
+            let why = why.unwrap_or_default();
+            format!("\n{}: `{layer}` stays in float32{why}\n", self.name)
+        });
+        lines.collect()
+    }
+}
