@@ -152,15 +152,29 @@ impl StepOfValues<'_> {
         let (input, output) = self.views();
         self.passes_on()
             || self.reads_reduced()
-            || writes_reduced(self.step, input, output, (self.choice.target, self.is_entry))
+            || writes_reduced(
+                self.step,
+                input,
+                output,
+                (self.choice.target, self.is_entry),
+            )
     }
 
     /// Whether its answer lies as its inputs do: joined, or where its input is.
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
-        let alike = |&input: &ValueId| input != 0 && self.numbers[input] == made;
+        let alike = |&input: &ValueId| {
+            input != 0 && self.numbers[input] == made && made.is_none_or(|n| self.is_whole(input, n))
+        };
         let joins = self.step.kernel == StepKernel::Concat;
         (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
+    }
+
+    /// Whether the pixels of a value are whole groups of numbers.
+    fn is_whole(&self, value: ValueId, numbers: ReducedNumbers) -> bool {
+        let view = self.view(value);
+        let whole = |count: usize| count.is_multiple_of(numbers.group());
+        whole(view.channels) && whole(view.pitch)
     }
 
     /// Returns the forms of the value that it makes.
@@ -168,9 +182,7 @@ impl StepOfValues<'_> {
         let Some(numbers) = self.numbers[self.step.output] else {
             return ValueForm::FLOATS;
         };
-        let view = self.view(self.step.output);
-        let whole = |count: usize| count.is_multiple_of(numbers.group());
-        let is_whole = whole(view.channels) && whole(view.pitch);
+        let is_whole = self.is_whole(self.step.output, numbers);
         let is_reduced = is_whole && (wanted.reduced || !wanted.floats && self.writes_reduced());
         ValueForm {
             float: wanted.floats || !is_reduced || !self.writes_reduced(),

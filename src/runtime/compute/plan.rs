@@ -17,8 +17,8 @@ use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
     StepReads,
 };
-use super::shared::twins;
 use super::reduced::{ByteNumbers, ReducedNumbers};
+use super::shared::twins;
 use crate::network::{Graph, Shape};
 
 /// The plan of one network, independent of the batch.

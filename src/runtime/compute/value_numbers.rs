@@ -35,7 +35,11 @@ pub(super) fn value_numbers(
         }
     }
     // What is joined lies as one value: backwards, so that what is joined twice does, too.
-    for step in steps.iter().rev().filter(|s| answers_values_of_its_inputs(s)) {
+    for step in steps
+        .iter()
+        .rev()
+        .filter(|s| answers_values_of_its_inputs(s))
+    {
         for &input in step.inputs.iter().filter(|&&input| input != 0) {
             if !fixed[input] && !fixed[step.output] && step.kernel == StepKernel::Concat {
                 numbers[input] = numbers[step.output];

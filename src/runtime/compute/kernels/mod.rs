@@ -60,8 +60,8 @@ pub(in crate::compute) use buffer::{Buffer, LINE};
 pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
 pub(in crate::compute) use panels::Filters;
-pub use resample::resize_planes;
 pub(in crate::compute) use pass::is_pixelwise;
+pub use resample::resize_planes;
 pub(in crate::compute) use step::{
     PlannedStep, StepMethod, StepReads, suits_reduced, writes_reduced,
 };

@@ -30,10 +30,13 @@ fn chunk(step: &PlacedStep) -> usize {
 /// Returns the reduced numbers that are read for want of floats: the input's and the residual's.
 fn read(step: &PlacedStep) -> [Option<ReducedView>; 2] {
     let first = step.reduced.inputs.first().copied().flatten();
-    let lies_nowhere = |view: Option<&TensorView>| view.map(|v| v.place) == Some(ValuePlace::Nowhere);
+    let lies_nowhere =
+        |view: Option<&TensorView>| view.map(|v| v.place) == Some(ValuePlace::Nowhere);
     [
         first.filter(|_| is_pixelwise(&step.fused) && lies_nowhere(step.inputs.first())),
-        step.reduced.residual.filter(|_| lies_nowhere(step.residual.as_ref())),
+        step.reduced
+            .residual
+            .filter(|_| lies_nowhere(step.residual.as_ref())),
     ]
 }
 
@@ -85,12 +88,20 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
         let operands = (&*inputs.collect::<Vec<_>>(), residual);
         let outputs = TileOutputs::of(call, pixels.clone());
         if !outputs.is_reduced_alone() {
-            pass(call, operands, call.memory.part(step.output, pixels.clone()));
+            pass(
+                call,
+                operands,
+                call.memory.part(step.output, pixels.clone()),
+            );
             return reduced::reduce_pixels(call, pixels);
         }
         let scratch = call.memory.floats_mut(call.memory.own(call.thread));
         let (rows, first) = (dense_rows(scratch, step, pixels.len()), pixels.start);
-        pass(call, operands, OutputPixels::dense(scratch, step.output, pixels));
+        pass(
+            call,
+            operands,
+            OutputPixels::dense(scratch, step.output, pixels),
+        );
         outputs.reduce((first, 0), rows);
     }
 }
@@ -135,7 +146,11 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
             true => {
                 let to = parts.next().unwrap_or_default();
                 let rows = dense_rows(to, step, count);
-                pass(call, operands, OutputPixels::dense(to, step.output, 0..count));
+                pass(
+                    call,
+                    operands,
+                    OutputPixels::dense(to, step.output, 0..count),
+                );
                 rows
             }
             false => {

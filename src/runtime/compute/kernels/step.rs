@@ -2,13 +2,11 @@
 
 use super::convolution::Convolution;
 use super::panels::Filters;
-use super::quantized::Quantized;
 use super::pass;
+use super::quantized::Quantized;
 use super::reduced::{self, ReducedKernel, ReducedProduct};
 use super::target::KernelTarget;
-use super::task::{
-    self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split, StepWeights,
-};
+use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
 use super::tensors::TensorMethod;
 use super::winograd::Winograd;
 use crate::compute::buffers::TensorView;
@@ -64,8 +62,7 @@ pub(in crate::compute) fn suits_reduced(
     convolution(fused, output).is_some_and(|conv| {
         let kernel = ReducedKernel::of(target.family, numbers);
         let outruns = || kernel.outruns_winograd();
-        let is_faster =
-            outruns() || Winograd::new(conv, input, output, target.shape).is_none();
+        let is_faster = outruns() || Winograd::new(conv, input, output, target.shape).is_none();
         reduced::suits(conv, input, numbers.group()) && is_faster
     })
 }
@@ -78,13 +75,11 @@ pub(in crate::compute) fn writes_reduced(
     output: TensorView,
     (target, entry): (KernelTarget, bool),
 ) -> bool {
-    let quantized =
-        |conv| !entry && Quantized::new(conv, input, output, target).is_some();
+    let quantized = |conv| !entry && Quantized::new(conv, input, output, target).is_some();
     match (fused.kernel, convolution(fused, output)) {
         (StepKernel::Tensor(_) | StepKernel::Concat, _) => false,
         (_, Some(conv)) => {
-            entry
-                || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
+            entry || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
         }
         _ => true,
     }

@@ -1,6 +1,6 @@
 //! The builder of graphs: it checks each layer as it is added.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Graph, Node, NodeId};
 use crate::network::activation::Activation;
@@ -70,6 +70,7 @@ impl GraphBuilder {
                 input,
                 nodes: Vec::new(),
                 signature: None,
+                stepped: BTreeSet::new(),
             },
             names: HashMap::new(),
         }

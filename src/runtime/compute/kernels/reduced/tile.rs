@@ -4,9 +4,9 @@
 use super::super::dots::{DotKernel, DotVector, HalfKernel, PlainDot, WidenedDot};
 use super::super::tile::{Tile, activated, prefetch_rows};
 use super::super::vector::{Plain, Vector};
+use super::ReducedKernel;
 use super::form::{Bytes, ReducedForm};
 use super::sums::ReducedSums;
-use super::ReducedKernel;
 use crate::compute::family::Family;
 
 /// One tile of a product of reduced precision.
