@@ -18,6 +18,12 @@ def without_avx512(contestants: list[str]) -> list[str]:
     return [name for name in contestants if name in TOLD or not has]
 
 
+def told_nothing(environment: dict[str, str]) -> dict[str, str]:
+    """An environment in which a contestant may use all that the processor has."""
+    names = {name for variables in TOLD.values() for name in variables}
+    return {name: value for name, value in environment.items() if name not in names}
+
+
 def said() -> str:
     """What contestants were told, for the page; nothing where that is nothing."""
     told = {name: value for variables in TOLD.values() for name, value in variables.items()}
@@ -35,3 +41,9 @@ def cpuinfo(field: str) -> str | None:
 
 def flags() -> set[str]:
     return set((cpuinfo("flags") or cpuinfo("Features") or "").split())
+
+
+def used(kernels: str | None) -> set[str]:
+    """The processor's instructions that `kernels` leave."""
+    left_out = ("avx512", "amx") if kernels else ()
+    return {flag for flag in flags() if not flag.startswith(left_out)}
