@@ -10,8 +10,12 @@ from onnx import numpy_helper
 # The largest difference of two answers over the largest absolute value of them; in bf16 of an
 # answer from ONNX Runtime's in float32.
 TOLERANCES = {"f32": 1e-4, "bf16": 3e-2}
-# Our answers in int8 from ONNX Runtime's to the same file, in steps of the answers' integers.
+# The most steps of the answers' integers that ours are from ONNX Runtime's to the same int8 file,
+# or so many times OpenVINO's: each rounds in its own places, and networks spread that differently.
+# Without VNNI its sums of pairs of products overflow, so there is a most.
 STEPS = 4.0
+TIMES = 1.5
+MOST_STEPS = 20.0
 
 
 @dataclass
@@ -76,10 +80,16 @@ def share(worst: float, precision: str) -> Apart:
 def in_steps(answers: dict[str, np.ndarray], reference: np.ndarray, scale: float) -> Apart:
     """int8: each answer from ONNX Runtime's to the same file; only ours has a tolerance."""
     each = {name: Steps.of(answer, reference, scale) for name, answer in answers.items() if name != "ort"}
-    own = each.get("ours")
     said = [f"{name} {s.most:.1f}, {s.equal} of {s.rows}" for name, s in each.items()]
-    worst = own.most if own else 0.0
-    return Apart(worst, worst <= STEPS, "; ".join(said) or "0")
+    worst = each["ours"].most if "ours" in each else 0.0
+    return Apart(worst, worst <= tolerance(each), "; ".join(said) or "0")
+
+
+def tolerance(each: dict[str, Steps]) -> float:
+    """The most steps that our answers may be off beside the others'."""
+    theirs = each["openvino"].most if "openvino" in each else 0.0
+    # Differences of float32 are no whole steps.
+    return max(STEPS, min(TIMES * theirs, MOST_STEPS)) + 0.01
 
 
 def step(path: Path, reference: np.ndarray) -> float:

@@ -17,7 +17,7 @@ FLAGS = [
 PACKAGES = ["onnxruntime", "openvino", "onnx", "numpy", "torch", "torchvision", "transformers"]
 
 
-def describe(cores: list[int]) -> dict[str, str]:
+def describe(cores: list[int], kernels: str | None) -> dict[str, str]:
     """Names and values, in the order in which they are shown."""
     facts = {
         "processor": instructions.cpuinfo("model name") or platform.processor() or platform.machine(),
@@ -28,7 +28,7 @@ def describe(cores: list[int]) -> dict[str, str]:
         "caches": caches(cores[0]),
         "vector instructions": " ".join(flag for flag in FLAGS if flag in instructions.flags()) or "?",
         "for int8 and bf16": precision.told(),
-        "used of these": instructions.said(),
+        "used of these": instructions.said(kernels),
         "memory": f"{memory_gib():.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "versions": ", ".join(versions()),

@@ -27,8 +27,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--parts", type=among(PARTS), help=f"of {', '.join(PARTS)} (all that the precision has)")
     add("--inputs", type=int, default=1000, help="samples of the part agreement (1000)")
     add("--cores", type=numbers, help="where contestants run, the first for one thread")
-    add("--kernels", choices=["avx2"],
-        help="without AVX-512 on a machine that has it; who cannot be held to it stays out")
+    add("--kernels", choices=list(instructions.ONEDNN),
+        help="without AVX-512 on a machine that has it, and without or with its products of "
+        "bytes for vectors of 256 bits; who cannot be held to it stays out")
     add("--urgent", action="store_true",
         help="contestants go before every other program of the machine (root only)")
     add("--divisi", type=Path, metavar="PATH", help="the command, instead of building it")
@@ -39,7 +40,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     asked = parser.parse_args(arguments)
     check(asked)
     if asked.kernels:
-        asked.contestants = instructions.without_avx512(asked.contestants)
+        asked.contestants = instructions.without_avx512(asked.contestants, asked.kernels)
     if asked.quick:
         asked.rounds, asked.seconds = min(asked.rounds, 2), min(asked.seconds, 0.1)
     return asked

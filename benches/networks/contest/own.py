@@ -29,7 +29,7 @@ class Own:
 
 def measure(bench: Bench, files: Files, threads: int, kernels: str | None) -> Own:
     cores = bench.cores[:threads]
-    environment = dict(os.environ) | (instructions.TOLD["ours"] if kernels else {})
+    environment = dict(os.environ) | (instructions.DIVISI if kernels else {})
     load = files.of_load(OWN_BATCH, cores, choose=False)
     ways = questions(files)
     with ExitStack() as stack:
@@ -68,5 +68,5 @@ def kernels(bench: Bench) -> list[str | None]:
     has_more = any(flag.startswith("avx512") for flag in instructions.flags())
     avx2 = has_more and instructions.used("avx2").intersection(needs)
     if bench.asked.kernels:
-        return ["avx2"]
+        return [bench.asked.kernels]
     return [None, "avx2"] if avx2 else [None]

@@ -32,7 +32,8 @@ the largest absolute logit; {answers.TOLERANCES['bf16']:g} is the most.
 All read the same int8 file, which ONNX Runtime's tools made of the float32 network; what it
 leaves in float32 all compute in float32. `differ` has for each the largest difference from ONNX
 Runtime's answer, in steps of the answers' integers, and how many rows have the same arg-max;
-ours may be {answers.STEPS:g} steps off.
+ours may be {answers.STEPS:g} steps off, or {answers.TIMES:g} times as many as OpenVINO's
+up to {answers.MOST_STEPS:g}.
 """,
 }
 
@@ -50,8 +51,8 @@ def write(bench: Bench, results: Results, path: Path) -> None:
 
 
 def facts(bench: Bench) -> str:
-    rows = machine.describe(bench.cores[: max(bench.asked.threads)]).items()
     asked = bench.asked
+    rows = machine.describe(bench.cores[: max(asked.threads)], asked.kernels).items()
     lines = ["## The machine", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in rows]
     lines.append(f"| rounds | {asked.rounds}, turns of {asked.seconds:g} s or three batches |")

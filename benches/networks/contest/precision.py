@@ -22,6 +22,8 @@ class Precision:
     def require(self, kernels: str | None) -> None:
         """Ends the program where the processor, or the kernels asked for, lack what it needs."""
         found = instructions.used(kernels)
+        if kernels == "avx2-vnni" and "avx_vnni" not in found:
+            raise SystemExit("--kernels avx2-vnni: this processor has no avx_vnni")
         if self.needs and not found.intersection(self.needs):
             of = f"--kernels {kernels}" if kernels else "this processor"
             raise SystemExit(f"--precision {self.name}: expected one of {', '.join(self.needs)}, "

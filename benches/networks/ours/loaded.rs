@@ -64,7 +64,11 @@ impl Loaded {
     pub fn take(&mut self, input: &Path) -> Result<()> {
         let (taken, expected) = (rows(input)?, self.input.dims());
         if taken.dims() != expected {
-            bail!("{}: expected {expected:?}, found {:?}", input.display(), taken.dims());
+            bail!(
+                "{}: expected {expected:?}, found {:?}",
+                input.display(),
+                taken.dims()
+            );
         }
         self.input = taken;
         Ok(())
@@ -134,6 +138,8 @@ fn lowered(load: &Load, kernels: CpuKernels) -> Result<(Graph, Lowered)> {
         }
     };
     let lowered = Lowered::with(&graph, &weights, kernels)?;
-    weights.check().with_context(|| file.display().to_string())?;
+    weights
+        .check()
+        .with_context(|| file.display().to_string())?;
     Ok((graph, lowered))
 }
