@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from contest import catalogue, load, memory, options, page, partitions, report, speed
+from contest import agreement, catalogue, load, memory, options, own, page, partitions, report, speed
 from contest.bench import Bench
 from contest.child import Gone
 from contest.prepare import Files, prepare
@@ -15,15 +15,16 @@ from contest.speed import Setting
 def main() -> int:
     asked = options.parse(sys.argv[1:])
     bench = Bench.of(asked)
-    results = Results()
-    parts = {"speed": speeds, "memory": memories, "load": loads, "partitions": pairs}
+    results = Results(asked.precision)
+    parts = {"speed": speeds, "memory": memories, "load": loads, "partitions": pairs, "own": owns,
+             "agreement": agreements}
     try:
         for part in asked.parts:
             parts[part](bench, results)
     except KeyboardInterrupt:
         results.failures.append("interrupted: the rest was not measured")
     show(results)
-    path = asked.page or (page.PAGE if whole(asked) and not results.failures else None)
+    path = asked.page or (page.usual(asked.precision) if whole(asked) and not results.failures else None)
     if path:
         page.write(bench, results, path)
     return 1 if results.disagreeing or results.failures else 0
@@ -51,8 +52,8 @@ def attempt(results: Results, what: str, measure: Callable, into: list) -> None:
 def speeds(bench: Bench, results: Results) -> None:
     asked = bench.asked
     settings = [Setting(threads, batch) for threads in asked.threads for batch in asked.batches]
-    for network in catalogue.named(asked.networks):
-        files = prepare(network, bench.divisi)
+    for network in catalogue.named(asked.networks, asked.precision):
+        files = prepare(network, bench.divisi, asked.precision)
         for setting in settings:
             measure = partial(told, bench, files, setting)
             attempt(results, f"speed: {network.name}, {setting}", measure, results.speeds)
@@ -65,15 +66,15 @@ def told(bench: Bench, files: Files, setting: Setting) -> speed.Speed:
 
 
 def memories(bench: Bench, results: Results) -> None:
-    for network in catalogue.named(bench.asked.networks):
-        files = prepare(network, bench.divisi)
+    for network in catalogue.named(bench.asked.networks, bench.asked.precision):
+        files = prepare(network, bench.divisi, bench.asked.precision)
         measure = partial(memory.measure, bench, files)
         attempt(results, f"memory: {network.name}", measure, results.memories)
 
 
 def loads(bench: Bench, results: Results) -> None:
     [network] = catalogue.named([catalogue.LOADED])
-    files = prepare(network, bench.divisi)
+    files = prepare(network, bench.divisi, bench.asked.precision)
     for threads in bench.asked.threads:
         measure = partial(load.measure, bench, files, threads)
         attempt(results, f"load: {network.name}, {Setting(threads, 1)}", measure, results.loads)
@@ -84,15 +85,35 @@ def pairs(bench: Bench, results: Results) -> None:
         results.failures.append("partitions: there is one core")
         return
     for names in catalogue.PAIRS:
-        files = tuple(prepare(network, bench.divisi) for network in catalogue.named(names))
+        files = tuple(prepare(network, bench.divisi, bench.asked.precision) for network in catalogue.named(names))
         measure = partial(partitions.measure, bench, files)
         attempt(results, f"partitions: {' and '.join(names)}", measure, results.pairs)
 
 
+def owns(bench: Bench, results: Results) -> None:
+    if "ours" not in bench.asked.contestants:
+        return
+    [network] = catalogue.named([catalogue.OWN])
+    files = prepare(network, bench.divisi, bench.asked.precision)
+    for kernels in own.kernels(bench):
+        for threads in bench.asked.threads:
+            measure = partial(own.measure, bench, files, threads, kernels)
+            what = f"own: {network.name}, {Setting(threads, catalogue.OWN_BATCH)}, {kernels or 'all'} kernels"
+            attempt(results, what, measure, results.owns)
+
+
+def agreements(bench: Bench, results: Results) -> None:
+    asked = bench.asked
+    for network in catalogue.named(asked.networks, asked.precision):
+        files = prepare(network, bench.divisi, asked.precision)
+        measure = partial(agreement.measure, bench, files, asked.inputs)
+        attempt(results, f"agreement: {network.name}", measure, results.agreements)
+
+
 def whole(asked) -> bool:
     """Whether everything was asked for that the page is to show."""
-    usual = options.parse([])
-    names = ("networks", "threads", "batches", "contestants", "parts", "kernels", "quick")
+    usual = options.parse(["--precision", asked.precision])
+    names = ("networks", "threads", "batches", "contestants", "parts", "kernels", "inputs", "quick")
     return all(getattr(asked, name) == getattr(usual, name) for name in names)
 
 

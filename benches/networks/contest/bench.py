@@ -25,5 +25,5 @@ class Bench:
         ours = environment.ours(asked.ours) if "ours" in asked.contestants else None
         return cls(asked, cores, environment.divisi(asked.divisi), ours)
 
-    def child(self, name: str, cores: list[int]) -> Child:
-        return Child(name, command(name, self.ours), cores, self.asked.urgent)
+    def child(self, name: str, cores: list[int], environment: dict | None = None) -> Child:
+        return Child(name, command(name, self.ours), cores, self.asked.urgent, environment)

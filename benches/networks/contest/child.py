@@ -21,7 +21,7 @@ class Gone(Exception):
 class Child:
     """One contestant on its cores. It runs only while it is asked something."""
 
-    def __init__(self, name: str, command: list, cores: list[int], urgent: bool):
+    def __init__(self, name: str, command: list, cores: list[int], urgent: bool, environment: dict | None = None):
         self.name = name
 
         def start() -> None:
@@ -31,12 +31,23 @@ class Child:
                 go_first()
 
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, preexec_fn=start)
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, preexec_fn=start, env=environment
+        )
 
     def ask(self, what: str, **more) -> dict:
         """Sends a question and waits for the answer."""
         self.send(what, **more)
         return self.receive()
+
+    def try_load(self, question: dict) -> dict | None:
+        """Loads a network; nothing where another's process ends of it. Ours must not."""
+        try:
+            return self.ask("load", **question)
+        except Gone:
+            if self.name == "ours":
+                raise
+            return None
 
     def send(self, what: str, **more) -> None:
         # Threads that spin after their work must not take cores from whose turn it is.

@@ -11,15 +11,12 @@ ROOT = HERE.parent.parent
 TARGET = ROOT / "target" / "networks"
 
 
-def python(contestants: list[str]) -> Path:
-    """The interpreter of an environment that has what `requirements.txt` pins."""
+def python(wanted: list[str]) -> Path:
+    """The interpreter of an environment that has what the files `wanted` pin."""
     folder = TARGET / "venv"
     interpreter = folder / "bin" / "python"
     if not interpreter.exists():
         venv.create(folder, with_pip=True)
-    wanted = ["requirements.txt"]
-    if "torch" in contestants:
-        wanted.append("requirements-torch.txt")
     for name in wanted:
         install(interpreter, HERE / name, folder / name)
     return interpreter

@@ -3,26 +3,32 @@
 import os
 from pathlib import Path
 
-# How each contestant is told to do without AVX-512. ONNX Runtime cannot be told.
-TOLD = {
-    "ours": {"DIVISI_KERNELS": "avx2"},
-    "openvino": {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2"},
-}
+# Instructions that contestants may be held to, as oneDNN calls them for OpenVINO.
+ONEDNN = {"avx2": "AVX2", "avx2-vnni": "AVX2_VNNI"}
+ONEDNN_VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+# Of these kernels Divisi has one family, which uses products of bytes where there are any.
+DIVISI = {"DIVISI_KERNELS": "avx2"}
 
 
-def without_avx512(contestants: list[str]) -> list[str]:
-    """Tells all who can be told; the others stay only where the processor has none of it."""
-    for variables in TOLD.values():
-        os.environ.update(variables)
-    has = any(flag.startswith("avx512") for flag in flags())
-    return [name for name in contestants if name in TOLD or not has]
+def without_avx512(contestants: list[str], kernels: str) -> list[str]:
+    """Tells all who can be told; ONNX Runtime stays only where the processor has no more."""
+    os.environ.update(DIVISI | dict.fromkeys(ONEDNN_VARIABLES, ONEDNN[kernels]))
+    has_more = flags() != used(kernels)
+    return [name for name in contestants if name != "ort" or not has_more]
 
 
-def said() -> str:
+def told_nothing(environment: dict[str, str]) -> dict[str, str]:
+    """An environment in which a contestant may use all that the processor has."""
+    names = {*DIVISI, *ONEDNN_VARIABLES}
+    return {name: value for name, value in environment.items() if name not in names}
+
+
+def said(kernels: str | None) -> str:
     """What contestants were told, for the page; nothing where that is nothing."""
-    told = {name: value for variables in TOLD.values() for name, value in variables.items()}
-    there = [f"`{name}={value}`" for name, value in told.items() if os.environ.get(name) == value]
-    return f"avx2 without avx512 ({', '.join(there)})" if there else ""
+    if kernels is None:
+        return ""
+    told = [f"`{name}={os.environ[name]}`" for name in (*DIVISI, *ONEDNN_VARIABLES)]
+    return f"{kernels} without avx512 ({', '.join(told)})"
 
 
 def cpuinfo(field: str) -> str | None:
@@ -35,3 +41,9 @@ def cpuinfo(field: str) -> str | None:
 
 def flags() -> set[str]:
     return set((cpuinfo("flags") or cpuinfo("Features") or "").split())
+
+
+def used(kernels: str | None) -> set[str]:
+    """The processor's instructions that `kernels` leave, all of them where none are named."""
+    left_out = {None: (), "avx2": ("avx512", "amx", "avx_vnni"), "avx2-vnni": ("avx512", "amx")}
+    return {flag for flag in flags() if not flag.startswith(left_out[kernels])}

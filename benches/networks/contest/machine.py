@@ -6,7 +6,7 @@ from datetime import date
 from importlib import metadata
 from pathlib import Path
 
-from contest import instructions
+from contest import instructions, precision
 from contest.environment import ROOT
 
 # The instruction sets that kernels of the contestants differ by, as Linux calls them.
@@ -14,10 +14,10 @@ FLAGS = [
     "avx", "avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl",
     "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "asimd", "bf16", "sve",
 ]
-PACKAGES = ["onnxruntime", "openvino", "onnx", "numpy", "torch"]
+PACKAGES = ["onnxruntime", "openvino", "onnx", "numpy", "torch", "torchvision", "transformers"]
 
 
-def describe(cores: list[int]) -> dict[str, str]:
+def describe(cores: list[int], kernels: str | None) -> dict[str, str]:
     """Names and values, in the order in which they are shown."""
     facts = {
         "processor": instructions.cpuinfo("model name") or platform.processor() or platform.machine(),
@@ -27,7 +27,8 @@ def describe(cores: list[int]) -> dict[str, str]:
         "cores used": ", ".join(map(str, cores)),
         "caches": caches(cores[0]),
         "vector instructions": " ".join(flag for flag in FLAGS if flag in instructions.flags()) or "?",
-        "used of these": instructions.said(),
+        "for int8 and bf16": precision.told(),
+        "used of these": instructions.said(kernels),
         "memory": f"{memory_gib():.0f} GiB",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
         "versions": ", ".join(versions()),

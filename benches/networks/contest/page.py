@@ -3,12 +3,11 @@
 import tomllib
 from pathlib import Path
 
-from contest import machine, report
+from contest import answers, machine, precision, report
 from contest.bench import Bench
 from contest.environment import HERE
 from contest.results import Results
 
-PAGE = HERE / "RESULTS.md"
 CAUSES = HERE / "causes.toml"
 
 INTRODUCTION = """\
@@ -17,21 +16,43 @@ INTRODUCTION = """\
 Written by `benches/networks/run`; `README.md` says how it measures. Times are medians of
 one batch in milliseconds. A ratio is our speed over the faster of ONNX Runtime and
 OpenVINO, the median of the rounds' ratios; beside it the least and the most of them.
+"""
+
+SAID = {
+    "f32": """\
 `differ` is the largest difference between any two contestants' answers over the largest
 absolute logit.
-"""
+""",
+    "bf16": f"""\
+Divisi and OpenVINO compute in bf16. ONNX Runtime has no products of bf16 on x86: its float32
+stands in. `differ` is the largest difference of an answer from ONNX Runtime's in float32, over
+the largest absolute logit; {answers.TOLERANCES['bf16']:g} is the most.
+""",
+    "int8": f"""\
+All read the same int8 file, which ONNX Runtime's tools made of the float32 network; what it
+leaves in float32 all compute in float32. `differ` has for each the largest difference from ONNX
+Runtime's answer, in steps of the answers' integers, and how many rows have the same arg-max;
+ours may be {answers.STEPS:g} steps off, or {answers.TIMES:g} times as many as OpenVINO's
+up to {answers.MOST_STEPS:g}.
+""",
+}
+
+
+def usual(name: str) -> Path:
+    """The page of a precision."""
+    return HERE / precision.ALL[name].page
 
 
 def write(bench: Bench, results: Results, path: Path) -> None:
-    parts = [INTRODUCTION, facts(bench)]
+    parts = [INTRODUCTION + SAID[results.precision], facts(bench)]
     parts += [table.markdown() for table in report.tables(results)]
     parts += [variants(results), below(results)]
     path.write_text("\n".join(part for part in parts if part).rstrip() + "\n")
 
 
 def facts(bench: Bench) -> str:
-    rows = machine.describe(bench.cores[: max(bench.asked.threads)]).items()
     asked = bench.asked
+    rows = machine.describe(bench.cores[: max(asked.threads)], asked.kernels).items()
     lines = ["## The machine", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {value} |" for name, value in rows]
     lines.append(f"| rounds | {asked.rounds}, turns of {asked.seconds:g} s or three batches |")

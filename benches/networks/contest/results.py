@@ -1,11 +1,14 @@
 """Everything that was measured, and what of it is below its bar."""
 
 from dataclasses import dataclass, field
-from math import exp, log
+from statistics import geometric_mean
 
-from contest import catalogue
+from contest import answers, catalogue
+from contest.agreement import Agreement
+from contest.catalogue import Network
 from contest.load import Load
 from contest.memory import Memory
+from contest.own import Own
 from contest.partitions import Pair
 from contest.speed import Setting, Speed
 
@@ -20,10 +23,13 @@ class Miss:
 
 @dataclass
 class Results:
+    precision: str
     speeds: list[Speed] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
     loads: list[Load] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    owns: list[Own] = field(default_factory=list)
+    agreements: list[Agreement] = field(default_factory=list)
     # What could not be measured, and why.
     failures: list[str] = field(default_factory=list)
 
@@ -32,8 +38,8 @@ class Results:
         return list(dict.fromkeys(speed.setting for speed in self.speeds))
 
     def geomean(self, setting: Setting | None = None) -> float | None:
-        """Of IMN12's ratios, in one setting or all."""
-        members = {network.name for network in catalogue.imn12()}
+        """Of the ratios of networks that the precision is judged by, in one setting or all."""
+        members = {network.name for network in catalogue.named(None, self.precision)}
         ratios = [
             speed.ratio
             for speed in self.speeds
@@ -41,27 +47,34 @@ class Results:
             and speed.ratio is not None
             and setting in (None, speed.setting)
         ]
-        return exp(sum(map(log, ratios)) / len(ratios)) if ratios else None
+        return geometric_mean(ratios) if ratios else None
+
+    def ratios(self, network: Network) -> list[float]:
+        """A network's in all settings."""
+        return [s.ratio for s in self.speeds if s.network == network and s.ratio is not None]
 
     @property
     def disagreeing(self) -> list[Speed]:
-        return [speed for speed in self.speeds if not speed.agrees]
+        return [speed for speed in self.speeds if not speed.apart.agrees]
 
     def misses(self) -> list[Miss]:
-        return [*self.slow(), *self.large(), *self.late(), *self.disturbed()]
+        misses = [*self.slow(), *self.large(), *self.late(), *self.disturbed(), *self.astray()]
+        if self.precision == "f32":
+            return misses
+        return [Miss(f"{self.precision}-{miss.key}", miss.what) for miss in misses]
 
     def slow(self) -> list[Miss]:
         misses = []
         geomean = self.geomean()
         if geomean is not None and geomean < catalogue.GEOMEAN_BAR:
-            misses.append(Miss("geomean", f"IMN12's geometric mean {geomean:.2f}"))
+            misses.append(Miss("geomean", f"geometric mean {geomean:.2f}, bar {catalogue.GEOMEAN_BAR}"))
         for speed in self.speeds:
             name, setting = speed.network.name, speed.setting
             key = f"{name}-{setting.threads}-{setting.batch}"
-            if not speed.agrees:
-                misses.append(Miss(key, f"{name}, {setting}: answers differ by {speed.difference:.1e}"))
-            if speed.ratio is not None and speed.ratio < speed.network.bar:
-                what = f"{name}, {setting}: speed {speed.ratio:.3f}, bar {speed.network.bar}"
+            if not speed.apart.agrees:
+                misses.append(Miss(key, f"{name}, {setting}: answers differ: {speed.apart.said}"))
+            if speed.ratio is not None and speed.ratio < speed.bar:
+                what = f"{name}, {setting}: speed {speed.ratio:.3f}, bar {speed.bar}"
                 misses.append(Miss(key, what))
         return misses
 
@@ -94,3 +107,12 @@ class Results:
                     what = f"{name} beside {other}: {kept:.3f} of its speed alone"
                     misses.append(Miss(f"{name}-beside-{other}", f"{what}, bar {catalogue.PARTITION_BAR}"))
         return misses
+
+    def astray(self) -> list[Miss]:
+        """Networks whose answers to many samples are further off than those before timing may be."""
+        return [
+            Miss(f"{a.network.name}-agreement", f"{a.network.name}: {a.steps['ours'].most:.1f} steps "
+                 f"from ONNX Runtime's answers, bar {answers.tolerance(a.steps):.0f}")
+            for a in self.agreements
+            if "ours" in a.steps and not a.steps["ours"].most <= answers.tolerance(a.steps)
+        ]

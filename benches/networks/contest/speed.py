@@ -1,11 +1,14 @@
 """Speed: contestants take turns, so that what the machine does meanwhile meets all alike."""
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
+from contest import answers, instructions
+from contest.answers import Apart
 from contest.bench import Bench
 from contest.catalogue import Network
 from contest.child import Child
@@ -13,8 +16,6 @@ from contest.prepare import Files
 
 # Of one turn; fewer have no median worth the name.
 LEAST_BATCHES = 3
-# The largest difference of two answers over the largest absolute value of them.
-TOLERANCE = 1e-4
 RIVALS = ("ort", "openvino")
 
 
@@ -30,18 +31,15 @@ class Setting:
 
 @dataclass
 class Speed:
-    """Seconds a batch of each contestant, by round and within it, and how answers differ."""
+    """Seconds a batch of each contestant, by round and within it, how answers differ, and the
+    ratio that is to be reached."""
 
     network: Network
     setting: Setting
     variants: dict[str, str]
     rounds: dict[str, list[list[float]]]
-    difference: float
-
-    @property
-    def agrees(self) -> bool:
-        # Also false for what is not a number.
-        return self.difference <= TOLERANCE
+    apart: Apart
+    bar: float
 
     def seconds(self, name: str) -> float:
         """The median of all batches of all rounds."""
@@ -74,14 +72,15 @@ def measure(bench: Bench, files: Files, setting: Setting) -> Speed:
     names = bench.asked.contestants
     cores = bench.cores[: setting.threads]
     with ExitStack() as stack:
-        children = [stack.enter_context(bench.child(name, cores)) for name in names]
-        variants = {}
-        for child in children:
-            load = files.of_load(setting.batch, cores, choose=not bench.asked.quick)
-            variants[child.name] = child.ask("load", **load)["variant"]
-        difference = disagreement(children, files)
+        load = files.of_load(setting.batch, cores, choose=not bench.asked.quick)
+        started = [stack.enter_context(bench.child(name, cores)) for name in names]
+        loaded = {child: child.try_load(load) for child in started}
+        children = [child for child in started if loaded[child]]
+        variants = {child.name: loaded[child]["variant"] for child in children}
+        apart = compare(bench, children, files, setting.batch)
         rounds = alternate(children, bench.asked.rounds, bench.asked.seconds)
-    return Speed(files.network, setting, variants, rounds, difference)
+    bar = files.network.bar(files.precision)
+    return Speed(files.network, setting, variants, rounds, apart, bar)
 
 
 def alternate(children: list[Child], rounds: int, seconds: float) -> dict[str, list[list[float]]]:
@@ -94,13 +93,27 @@ def alternate(children: list[Child], rounds: int, seconds: float) -> dict[str, l
     return times
 
 
-def disagreement(children: list[Child], files: Files) -> float:
-    """The largest difference of any two answers, over the largest absolute logit."""
-    answers = []
-    for child in children:
-        path = files.answer(child.name)
-        child.ask("answer", output=path)
-        answers.append(np.load(path))
-    stacked = np.stack(answers)
-    spread = stacked.max(axis=0) - stacked.min(axis=0)
-    return float(spread.max() / np.abs(stacked).max())
+def compare(bench: Bench, children: list[Child], files: Files, batch: int) -> Apart:
+    """How far the answers to the same input are apart."""
+    given = {child.name: answer(child, files) for child in children}
+    if files.precision == "f32":
+        return answers.among(given)
+    reference = given["ort"] if "ort" in given else reference_answer(bench, files, batch)
+    if files.precision == "bf16":
+        return answers.from_float32(given, reference)
+    scale = answers.step(files.quantised, reference)
+    return answers.in_steps(given, reference, scale)
+
+
+def answer(child: Child, files: Files) -> np.ndarray:
+    path = files.answer(child.name)
+    child.ask("answer", output=path)
+    return np.load(path)
+
+
+def reference_answer(bench: Bench, files: Files, batch: int) -> np.ndarray:
+    """ONNX Runtime's, where it takes no part itself: by all instructions of the processor."""
+    environment = instructions.told_nothing(dict(os.environ))
+    with bench.child("ort", bench.cores, environment) as child:
+        child.ask("load", **files.of_load(batch, bench.cores, choose=False))
+        return answer(child, files)

@@ -12,6 +12,8 @@ pub enum Ask {
     Describe(Describe),
     /// Read a network and answer its input once; another one is loaded beside it.
     Load(Load),
+    /// Read another input of as many samples for the first network.
+    Take { input: PathBuf },
     /// Answer the input of the first network again and again.
     Run(Turn),
     /// Let networks run at once, each on its own core.
@@ -40,12 +42,28 @@ pub struct Load {
     pub network: String,
     /// Shape of a sample: channels, height, width, or tokens and features.
     pub shape: Vec<usize>,
+    /// The origin of the layers and the weights.
+    pub source: Source,
+    /// The numbers of products: `f32`, `bf16` or `int8`.
+    pub precision: String,
     /// Safetensors.
     pub weights: PathBuf,
+    /// The same network as an ONNX file.
+    pub model: PathBuf,
     /// Float32 npy, `[batch, …]`.
     pub input: PathBuf,
     /// One thread a core.
     pub cores: Vec<usize>,
+}
+
+/// The origin of a network.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// A builder's layers, and safetensors.
+    Builder,
+    /// An ONNX file.
+    File,
 }
 
 /// Which networks run at once, and how long.

@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use candle_core::{DType, Device, Tensor};
-use divisi::compute::{CpuPredictor, Lowered, Predictor, footprint};
+use divisi::compute::{CpuKernels, CpuPredictor, Family, FootprintModel, Lowered, Predictor};
 use divisi::device::{pin_current_thread, thread_pool};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::{Graph, Shape, Weights};
+use divisi::onnx::OnnxModel;
 
-use crate::ask::{Describe, Load};
+use crate::ask::{Describe, Load, Source};
 use crate::encoder;
 
 const CLASSES: usize = 1000;
@@ -37,16 +38,18 @@ impl Loaded {
     }
 
     fn read(load: &Load) -> Result<Self> {
-        let graph = graph(load)?;
-        let network = Arc::new(lowered(&graph, &load.weights)?);
-        let rows = Tensor::read_npy(&load.input)?;
-        let input = rows.flatten_from(1)?;
+        let kernels = CpuKernels {
+            family: Family::best(),
+            precision: load.precision.parse()?,
+        };
+        let (graph, network) = lowered(load, kernels)?;
+        let input = rows(&load.input)?;
         let batch = input.dim(0)?;
-        let plan = footprint(&graph, batch, load.cores.len());
+        let plan = FootprintModel::of_kernels(&graph, kernels).at(batch, load.cores.len());
         let output = Tensor::zeros((batch, network.outputs()), DType::F32, &Device::Cpu)?;
         Ok(Loaded {
-            variant: network.family().to_string(),
-            predictor: CpuPredictor::new(network, batch, thread_pool(&load.cores)?)?,
+            variant: kernels.to_string(),
+            predictor: CpuPredictor::new(Arc::new(network), batch, thread_pool(&load.cores)?)?,
             input,
             output,
             core: match load.cores[..] {
@@ -55,6 +58,20 @@ impl Loaded {
             },
             planned: plan.weight_bytes + plan.activation_bytes,
         })
+    }
+
+    /// Replaces the input by another of as many samples.
+    pub fn take(&mut self, input: &Path) -> Result<()> {
+        let (taken, expected) = (rows(input)?, self.input.dims());
+        if taken.dims() != expected {
+            bail!(
+                "{}: expected {expected:?}, found {:?}",
+                input.display(),
+                taken.dims()
+            );
+        }
+        self.input = taken;
+        Ok(())
     }
 
     /// Answers the input.
@@ -100,10 +117,29 @@ fn graph(load: &Load) -> Result<Graph> {
     Ok(Builder::Published(network).build(sample, CLASSES)?)
 }
 
-fn lowered(graph: &Graph, weights: &Path) -> Result<Lowered> {
-    let file = || weights.display().to_string();
-    let weights = Weights::open(weights, graph).with_context(file)?;
-    let lowered = Lowered::new(graph, &weights)?;
-    weights.check().with_context(file)?;
-    Ok(lowered)
+/// Returns the samples of a file, one a row.
+fn rows(path: &Path) -> Result<Tensor> {
+    Ok(Tensor::read_npy(path)?.flatten_from(1)?)
+}
+
+/// Returns the network as it is described, and ready to run.
+fn lowered(load: &Load, kernels: CpuKernels) -> Result<(Graph, Lowered)> {
+    let (graph, weights, file) = match load.source {
+        Source::Builder => {
+            let graph = graph(load)?;
+            let weights = Weights::open(&load.weights, &graph);
+            let weights = weights.with_context(|| load.weights.display().to_string())?;
+            (graph, weights, &load.weights)
+        }
+        Source::File => {
+            let network = OnnxModel::open(&load.model).and_then(|model| model.network(None));
+            let network = network.with_context(|| load.model.display().to_string())?;
+            (network.graph, network.weights, &load.model)
+        }
+    };
+    let lowered = Lowered::with(&graph, &weights, kernels)?;
+    weights
+        .check()
+        .with_context(|| file.display().to_string())?;
+    Ok((graph, lowered))
 }

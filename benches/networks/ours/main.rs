@@ -43,6 +43,10 @@ fn answer(networks: &mut Vec<Loaded>, ask: Ask) -> Result<Value> {
             loaded::describe(&wanted)?;
             Ok(json!({}))
         }
+        Ask::Take { input } => {
+            first(networks)?.take(&input)?;
+            Ok(json!({}))
+        }
         Ask::Run(turn) => Ok(json!({ "batches": turn::alone(first(networks)?, turn)? })),
         Ask::Beside(beside) => Ok(json!({ "batches": turn::beside(networks, &beside)? })),
         Ask::Answer { output } => {

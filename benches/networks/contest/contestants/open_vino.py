@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU in float32."""
+"""OpenVINO on the CPU, in the precision asked for: its default here would be bfloat16."""
 
 import sys
 from functools import partial
@@ -13,34 +13,39 @@ import openvino as ov  # noqa: E402
 from openvino import properties  # noqa: E402
 from openvino.properties import hint  # noqa: E402
 
-from contest.contestants.protocol import Variant  # noqa: E402
+from contest.contestants.protocol import Variant, by_input  # noqa: E402
+
+
+# A quantised file says which of its products are of int8; the others are float32.
+PRECISIONS = {"f32": ov.Type.f32, "bf16": ov.Type.bf16}
 
 
 def variants(ask: dict, samples: np.ndarray) -> list:
     """One stream on all threads; a stream a thread, where the batch can be shared out."""
     threads, batch = ask["threads"], len(samples)
-    makers = [partial(whole, ask["model"], samples, threads)]
+    makers = [partial(whole, ask, samples)]
     if threads > 1 and batch % threads == 0:
-        makers.append(partial(shared, ask["model"], samples, threads))
+        makers.append(partial(shared, ask, samples))
     return makers
 
 
-def whole(model: str, samples: np.ndarray, threads: int) -> Variant:
-    compiled = compile_for(model, len(samples), threads, hint.PerformanceMode.LATENCY, 1)
+def whole(ask: dict, samples: np.ndarray) -> Variant:
+    compiled = compile_for(ask, len(samples), hint.PerformanceMode.LATENCY, 1)
     request = requested(compiled, samples)
 
     def run() -> np.ndarray:
         request.infer()
         return answer(request)
 
-    return Variant("one stream", run)
+    return Variant("one stream", run, partial(put, request))
 
 
-def shared(model: str, samples: np.ndarray, threads: int) -> Variant:
+def shared(ask: dict, samples: np.ndarray) -> Variant:
+    threads = ask["threads"]
     parts = np.split(samples, threads)
     mode = hint.PerformanceMode.THROUGHPUT
-    compiled = compile_for(model, len(parts[0]), threads, mode, threads)
-    requests = [requested(compiled, np.ascontiguousarray(part)) for part in parts]
+    compiled = compile_for(ask, len(parts[0]), mode, threads)
+    requests = [requested(compiled, part) for part in parts]
 
     def run() -> np.ndarray:
         for request in requests:
@@ -49,18 +54,23 @@ def shared(model: str, samples: np.ndarray, threads: int) -> Variant:
             request.wait()
         return np.concatenate([answer(request) for request in requests])
 
-    return Variant("a stream a thread", run)
+    def take(samples: np.ndarray) -> None:
+        for request, part in zip(requests, np.split(samples, threads)):
+            put(request, part)
+
+    return Variant("a stream a thread", run, take)
 
 
-def compile_for(model: str, batch: int, threads: int, mode, streams: int) -> ov.CompiledModel:
+def compile_for(ask: dict, batch: int, mode, streams: int) -> ov.CompiledModel:
     core = ov.Core()
-    network = core.read_model(model)
-    network.reshape([batch, *(side.get_length() for side in network.input(0).partial_shape[1:])])
+    network = core.read_model(ask["model"])
+    shapes = {side.any_name: [batch, *(d.get_length() for d in side.partial_shape[1:])] for side in network.inputs}
+    network.reshape(shapes)
     options = {
-        hint.inference_precision: ov.Type.f32,
+        hint.inference_precision: PRECISIONS[ask["precision"]],
         hint.performance_mode: mode,
         properties.num_streams: streams,
-        properties.inference_num_threads: threads,
+        properties.inference_num_threads: ask["threads"],
         # The whole process already is on its cores.
         hint.enable_cpu_pinning: False,
     }
@@ -69,9 +79,15 @@ def compile_for(model: str, batch: int, threads: int, mode, streams: int) -> ov.
 
 def requested(compiled: ov.CompiledModel, samples: np.ndarray) -> ov.InferRequest:
     request = compiled.create_infer_request()
-    # A copy: OpenVINO does not keep NumPy's memory alive.
-    request.set_input_tensor(ov.Tensor(samples))
+    put(request, samples)
     return request
+
+
+def put(request: ov.InferRequest, samples: np.ndarray) -> None:
+    names = [side.any_name for side in request.model_inputs]
+    for name, values in by_input(names, samples).items():
+        # A copy: OpenVINO does not keep NumPy's memory alive.
+        request.set_tensor(name, ov.Tensor(np.ascontiguousarray(values)))
 
 
 def answer(request: ov.InferRequest) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 A question is one line of JSON on standard input, its answer one line on standard output:
 
-- `{"ask": "load", "model", "graph", "weights", "input", "threads", "choose"}` reads the
-  network and answers the input once; `{"variant": name}`
+- `{"ask": "load", "model", "graph", "weights", "source", "precision", "input", "threads",
+  "choose"}` reads the network and answers the input once; `{"variant": name}`. `precision` is
+  that of products where the file does not say it
+- `{"ask": "take", "input"}` reads another input of as many samples; `{}`
 - `{"ask": "run", "seconds", "least"}` answers the input again and again, for that long and
   at least that often; `{"batches": [seconds of each]}`
 - `{"ask": "answer", "output"}` writes the answer as npy; `{}`
@@ -32,6 +34,14 @@ class Variant:
 
     name: str
     run: Callable[[], np.ndarray]
+    take: Callable[[np.ndarray], None] | None = None
+
+
+def by_input(names: list[str], samples: np.ndarray) -> dict[str, np.ndarray]:
+    """Samples by the network's inputs: several are of integers, one after another in a sample."""
+    if len(names) == 1:
+        return {names[0]: samples}
+    return {name: np.ascontiguousarray(samples[:, at], np.int64) for at, name in enumerate(names)}
 
 
 def own_stdout() -> TextIO:
@@ -52,6 +62,9 @@ def serve(module: ModuleType, answers: TextIO) -> None:
                 answer = {"variant": variant.name}
             case "run":
                 answer = {"batches": run(variant, ask["seconds"], ask["least"])}
+            case "take":
+                variant.take(np.load(ask["input"]))
+                answer = {}
             case "answer":
                 np.save(ask["output"], variant.run())
                 answer = {}
