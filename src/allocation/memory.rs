@@ -78,7 +78,7 @@ impl Footprints {
     /// Plans the memory of every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
-            let kernels = FootprintModel::of_kernels(&member.graph, member.kernels());
+            let kernels = FootprintModel::of_kernels(&member.graph, member.lowering());
             let simulated = FootprintModel::of_accelerator(&member.graph);
             let on_gpus = member.precision.on_gpus(ensemble.precision);
             let gpu = FootprintModel::of_gpu(&member.graph, on_gpus);

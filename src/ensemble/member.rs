@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::compute::calibration::Calibration;
-use crate::compute::{ComputeError, CpuKernels, Family, check_padding};
+use crate::compute::{ComputeError, CpuKernels, CpuLowering, Family, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
@@ -52,6 +52,14 @@ impl Member {
         CpuKernels {
             family: Family::best(),
             precision: self.precision.cores,
+        }
+    }
+
+    /// Returns what processors lower its network by.
+    pub fn lowering(&self) -> CpuLowering<'_> {
+        CpuLowering {
+            kernels: self.kernels(),
+            calibration: self.calibration.as_deref(),
         }
     }
 

@@ -10,9 +10,8 @@
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
-use super::kernels::KernelTarget;
 use super::plan::{ArenaPlan, whole_arena};
-use super::precision::CpuKernels;
+use super::precision::CpuLowering;
 use super::tensors::TensorForm;
 use crate::device::simulated::OpWork;
 use crate::network::{Graph, TensorOp};
@@ -50,9 +49,9 @@ impl FootprintModel {
         Self::of_kernels(graph, Family::best())
     }
 
-    /// Plans `graph` for `kernels` of this processor.
-    pub fn of_kernels(graph: &Graph, kernels: impl Into<CpuKernels>) -> Self {
-        let plan = ArenaPlan::new(graph, KernelTarget::of(kernels.into().usable()));
+    /// Plans `graph` for kernels of this processor.
+    pub fn of_kernels<'a>(graph: &Graph, by: impl Into<CpuLowering<'a>>) -> Self {
+        let plan = by.into().plan(graph);
         FootprintModel {
             memory: MemoryModel::Kernels(Box::new(plan)),
             ends: ends(graph),

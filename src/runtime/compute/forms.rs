@@ -164,7 +164,9 @@ impl StepOfValues<'_> {
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
         let alike = |&input: &ValueId| {
-            input != 0 && self.numbers[input] == made && made.is_none_or(|n| self.is_whole(input, n))
+            input != 0
+                && self.numbers[input] == made
+                && made.is_none_or(|n| self.is_whole(input, n))
         };
         let joins = self.step.kernel == StepKernel::Concat;
         (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)

@@ -100,6 +100,13 @@ impl FusedStep {
         ) && self.activation.is_none()
     }
 
+    /// Whether the step's ReLU makes no difference to a function that follows it, since that makes 0 of
+    /// what is below 0, too.
+    fn is_rectified_by(&self, function: Option<Activation>) -> bool {
+        let from_zero = matches!(function, Some(Activation::FakeQuantise { least: 0.0, .. }));
+        from_zero && self.activation == Some(Activation::Relu)
+    }
+
     /// Whether weights can still be folded into the step, since nothing else is applied yet.
     fn takes_weights(&self) -> bool {
         self.residual.is_none() && self.activation.is_none()
@@ -165,8 +172,8 @@ impl<'a> Fusion<'a> {
                 (scales && step.takes_weights()).then(|| step.scale *= by)
             }),
             Op::Relu | Op::Relu6 | Op::Activation(_) => self.change(from, value, |step| {
-                step.takes_epilogue()
-                    .then(|| step.activation = node.op.activation())
+                let rounds = step.is_rectified_by(node.op.activation());
+                (step.takes_epilogue() || rounds).then(|| step.activation = node.op.activation())
             }),
             Op::Add if are_alike(self.graph, node) => self.absorb_sum(value, node),
             Op::Tensor(TensorOp::Binary { kind: Binary::Add }) if are_alike(self.graph, node) => {

@@ -10,12 +10,10 @@ use super::ComputeError;
 use super::buffers::ValuePlace;
 use super::family::Family;
 use super::fold::fold_all;
-use super::kernels::{
-    ArenaLayout, BatchMemory, Buffer, Call, KernelTarget, PlannedStep, StepWeights,
-};
+use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights};
 use super::misses::LookupMisses;
 use super::plan::ArenaPlan;
-use super::precision::CpuKernels;
+use super::precision::{CpuKernels, CpuLowering};
 use super::shared::{KnownWeights, with_twins};
 use super::team::PhaseBarrier;
 use crate::lock::lock;
@@ -54,17 +52,17 @@ impl Lowered {
         Self::with(graph, weights, Family::best())
     }
 
-    /// Lowers `graph` for `kernels` (a family alone is for float32), or for the plain ones if the
+    /// Lowers `graph` for kernels (a family alone is for float32), or for the plain ones if the
     /// processor lacks these.
     ///
     /// # Errors
     /// As for [`Lowered::new`].
-    pub fn with(
+    pub fn with<'a>(
         graph: &Graph,
         weights: &Weights,
-        kernels: impl Into<CpuKernels>,
+        by: impl Into<CpuLowering<'a>>,
     ) -> Result<Self, ComputeError> {
-        Self::sharing((graph, weights), kernels.into(), &KnownWeights::default())
+        Self::sharing((graph, weights), by.into(), &KnownWeights::default())
     }
 
     /// Lowers a network, whose steps share the folded weights that are known.
@@ -73,11 +71,10 @@ impl Lowered {
     /// As for [`Lowered::new`].
     pub(super) fn sharing(
         (graph, weights): (&Graph, &Weights),
-        kernels: CpuKernels,
+        by: CpuLowering<'_>,
         known: &KnownWeights<'_>,
     ) -> Result<Self, ComputeError> {
-        let kernels = kernels.usable();
-        let plan = ArenaPlan::new(graph, KernelTarget::of(kernels));
+        let (kernels, plan) = (by.kernels.usable(), by.plan(graph));
         let own: Vec<_> = plan.own_steps().collect();
         let own = fold_all(&own, |step| known.fold(graph, weights, step))?;
         let weights = with_twins(own, &plan.twins);
@@ -266,11 +263,13 @@ impl Arena {
         let together = network.plan().together(batch);
         let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
+        let mut buffer = Buffer::zeroed(layout.floats)?;
+        layout.fill_borders(0, buffer.values_mut());
         Ok(Arena {
             together,
             batch,
             threads,
-            buffer: Buffer::zeroed(layout.floats)?,
+            buffer,
             offsets: (0..threads).map(|_| offsets()).collect(),
             misses: LookupMisses::new(together),
             layout,
@@ -295,7 +294,8 @@ impl Arena {
             self.buffer = Buffer::zeroed(self.layout.floats)?;
         }
         // Another network may have had values where this one reads zeros.
-        self.buffer.values_mut()[..network.plan().zeros].fill(0.0);
+        let floats = self.buffer.values_mut();
+        self.layout.fill_borders(network.plan().zeros, floats);
         Ok(())
     }
 

@@ -46,7 +46,7 @@ pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use padding::check_padding;
 pub use planned::{PlannedCost, planned_steps};
-pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
+pub use precision::{CpuKernels, CpuLowering, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,

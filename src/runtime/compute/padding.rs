@@ -35,7 +35,7 @@ pub fn check_padding(
     let padded = Lowered::with(&graph, &held, Family::best())?;
     let known = KnownWeights::of(&graph, &held, &padded);
     let (short, weights) = made(trial.length)?;
-    let alone = Lowered::sharing((&short, &weights), padded.kernels(), &known)?;
+    let alone = Lowered::sharing((&short, &weights), padded.kernels().into(), &known)?;
     trial.check(&signature, &alone, &padded)
 }
 

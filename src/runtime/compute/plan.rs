@@ -7,6 +7,7 @@
 //! values that a step writes are still in cache when the next one reads them; later steps take
 //! all samples together, so that weights are read once for all of them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
@@ -36,14 +37,11 @@ pub(super) struct ArenaPlan {
     pub answer: TensorView,
     /// Floats of zeros that steps read for taps outside of an image.
     pub zeros: usize,
+    /// Floats of other bytes that stand for 0 there, by byte.
+    pub borders: BTreeMap<u8, usize>,
 }
 
 impl ArenaPlan {
-    /// Plans `graph` for kernels.
-    pub(super) fn new(graph: &Graph, target: KernelTarget) -> Self {
-        Self::calibrated(graph, target, None)
-    }
-
     /// Plans `graph` for kernels, by what is known of the ranges of its values.
     pub(super) fn calibrated(
         graph: &Graph,
@@ -108,6 +106,7 @@ impl ArenaPlan {
             })
             .collect();
         ArenaPlan {
+            borders: borders(&planned),
             zeros: planned.iter().map(|s| s.method.zeros()).max().unwrap_or(0),
             twins: twins(graph, &planned),
             steps: planned,
@@ -138,12 +137,17 @@ impl ArenaPlan {
         };
         // Zeros that stand for what lies outside of an image come first.
         take(self.zeros);
+        let borders = self.borders.iter();
+        let borders = borders
+            .map(|(&byte, &floats)| (byte, take(floats)))
+            .collect();
         let slots = (0..self.slots.len()).map(|s| take(self.slot_floats(s, batch)));
         let slots = slots.collect();
         let shared = take(scratch.shared);
         let own = (0..threads).map(|_| take(scratch.own)).collect();
         ArenaLayout {
             slots,
+            borders,
             early: self.early.clone(),
             shared,
             own,
@@ -186,6 +190,16 @@ impl ArenaPlan {
             .filter(|(_, twin)| twin.is_none())
             .map(|(step, _)| step)
     }
+}
+
+/// Returns the bytes other than zeros that stand for 0 outside of images, and the floats of each.
+fn borders(steps: &[PlannedStep]) -> BTreeMap<u8, usize> {
+    let mut borders = BTreeMap::new();
+    for (byte, floats) in steps.iter().filter_map(|step| step.method.border()) {
+        let most: &mut usize = borders.entry(byte).or_default();
+        *most = floats.max(*most);
+    }
+    borders
 }
 
 /// Returns the step without the function that rounds its answer, where it only writes reduced numbers

@@ -3,8 +3,8 @@
 use super::costs::step_work;
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel};
-use super::kernels::{KernelTarget, PlannedStep};
-use super::plan::ArenaPlan;
+use super::kernels::PlannedStep;
+use super::precision::CpuLowering;
 use crate::device::simulated::OpWork;
 use crate::network::Graph;
 
@@ -24,7 +24,7 @@ pub struct PlannedCost {
 /// Returns the steps of the plan of `graph` for the best kernels that this processor has. What is
 /// computed by views alone is no step.
 pub fn planned_steps(graph: &Graph) -> Vec<PlannedCost> {
-    let plan = ArenaPlan::new(graph, KernelTarget::of(Family::best().into()));
+    let plan = CpuLowering::from(Family::best()).plan(graph);
     plan.steps.iter().map(|step| summary(graph, step)).collect()
 }
 

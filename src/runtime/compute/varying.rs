@@ -139,7 +139,7 @@ impl VaryingNetwork {
             return Err(failed(length, reason.into()));
         }
         let known = KnownWeights::of(&self.graph, &self.weights, &self.largest);
-        Lowered::sharing((&graph, &weights), self.largest.kernels(), &known)
+        Lowered::sharing((&graph, &weights), self.largest.kernels().into(), &known)
     }
 
     /// Returns the costs of groups at a length that is lowered; those of others never pay.

@@ -162,7 +162,7 @@ impl<'a> PartialNetwork<'a> {
         let maps = self.model.map.iter().cloned().collect();
         let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
-            graph: graph.with_ids(&weights),
+            graph: graph.with_ids(&weights).with_steps_of(&weights),
             weights,
             inputs,
             outputs,

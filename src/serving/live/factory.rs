@@ -203,7 +203,7 @@ impl LoweredNetwork {
     fn new(member: &Member) -> Result<Self, BuildError> {
         let Some(by_length) = &member.by_length else {
             let lowered = lower_by(member, |graph, weights| {
-                Lowered::with(graph, weights, member.kernels())
+                Lowered::with(graph, weights, member.lowering())
             })?;
             return Ok(LoweredNetwork::One(Arc::new(lowered)));
         };

@@ -7,7 +7,7 @@ use divisi::compute::{CpuKernels, CpuPrecision, Family, Lowered};
 use divisi::network::{Conv2d, Graph, Op, Shape, Weights};
 use proptest::prelude::*;
 
-use super::{Net, answer, cases, input, lowered, rows};
+use super::{Net, TOLERANCE, answer, cases, difference, input, lowered, rows};
 use crate::compute::weights;
 
 pub(super) fn lowered_bf16(graph: &Graph, weights: &Weights, family: Family) -> Arc<Lowered> {
@@ -102,7 +102,9 @@ proptest! {
         for family in Family::available() {
             let expected = answer(&lowered(&graph, &weights, family), &x, threads);
             let found = answer(&lowered_bf16(&graph, &weights, family), &x, threads);
-            prop_assert_eq!(&expected, &found, "{}", family);
+            // Winograd's algorithm is off by a little; a number that was rounded would be by 2⁻⁹.
+            let off = difference(&expected, &found);
+            prop_assert!(off < TOLERANCE, "{family}: off by {off}");
         }
     }
 }
@@ -126,7 +128,7 @@ fn passing(channels: usize) -> (Graph, Weights) {
 fn a_value_that_is_kept_is_the_nearest_brain_float() {
     let (graph, weights) = passing(32);
     let many = (0..graph.input().elements() as u32).map(|at| {
-        let bits = 0x3f80_0000 + at * 0x2345_6789 % 0x0400_0000;
+        let bits = 0x3f80_0000 + at.wrapping_mul(0x2345_6789) % 0x0400_0000;
         // Some are in the middle between two.
         f32::from_bits(if at % 3 == 0 {
             bits & 0xffff_0000 | 0x8000

@@ -113,12 +113,14 @@ impl<'a> BatchMemory<'a> {
         range.start + before..range.end
     }
 
-    /// Returns the address of reduced numbers, and how many of them lie from there to the zeros, as
-    /// [`BatchMemory::base`].
+    /// Returns the address of reduced numbers, and how many of them lie from there to those that stand
+    /// for 0 outside of an image. That offset wraps around, as that of [`BatchMemory::base`].
     pub(crate) fn reduced_base(&self, of: ReducedView) -> (*const u8, usize) {
         let start = self.reduced_range(of).start;
-        let numbers = 4 / of.numbers.bytes() * start;
-        (self.ptr(start).cast(), numbers.wrapping_neg())
+        let each = 4 / of.numbers.bytes();
+        let border = self.layout.border(of.numbers.zero_point());
+        let offset = (each * border).wrapping_sub(each * start);
+        (self.ptr(start).cast(), offset)
     }
 
     /// Returns the pixels of reduced numbers, of which each task writes its own.
@@ -398,6 +400,8 @@ impl<'a> OutputFloats<'a> {
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct ArenaLayout {
     pub slots: Vec<Range<usize>>,
+    /// Where bytes lie that stand for 0 outside of an image, other than zeros, and which.
+    pub borders: Vec<(u8, Range<usize>)>,
     /// Whether each slot is used anew by each chunk.
     pub early: Vec<bool>,
     /// Scratch of all threads together.
@@ -411,6 +415,22 @@ pub(in crate::compute) struct ArenaLayout {
 }
 
 impl ArenaLayout {
+    /// Returns where what lies outside of an image begins, for numbers whose 0 has these bits.
+    fn border(&self, zero_point: u8) -> usize {
+        let mut borders = self.borders.iter();
+        let found = borders.find(|(byte, _)| *byte == zero_point);
+        // The allocation begins with zeros.
+        found.map_or(0, |(_, floats)| floats.start)
+    }
+
+    /// Writes what lies outside of images, of which `zeros` floats are zeros.
+    pub(crate) fn fill_borders(&self, zeros: usize, floats: &mut [f32]) {
+        floats[..zeros].fill(0.0);
+        for (byte, range) in &self.borders {
+            floats[range.clone()].fill(f32::from_bits(u32::from_ne_bytes([*byte; 4])));
+        }
+    }
+
     /// Returns the bytes of the allocation and of the offsets.
     pub(crate) fn bytes(&self) -> u64 {
         let offsets = self.own.len() * self.offsets * size_of::<usize>();

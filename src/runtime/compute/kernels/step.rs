@@ -60,10 +60,9 @@ pub(in crate::compute) fn suits_reduced(
     target: KernelTarget,
 ) -> bool {
     convolution(fused, output).is_some_and(|conv| {
-        let kernel = ReducedKernel::of(target.family, numbers);
-        let outruns = || kernel.outruns_winograd();
-        let is_faster = outruns() || Winograd::new(conv, input, output, target.shape).is_none();
-        reduced::suits(conv, input, numbers.group()) && is_faster
+        let times = ReducedKernel::of(target.family, numbers).speed();
+        reduced::suits(conv, input, numbers.group())
+            && !Winograd::is_faster(conv, (input, output), target.shape, times)
     })
 }
 
@@ -212,11 +211,22 @@ impl StepMethod {
         }
     }
 
+    /// Bytes other than zeros that the method reads for taps outside of an image, and floats of them.
+    pub(crate) fn border(&self) -> Option<(u8, usize)> {
+        match self {
+            StepMethod::Reduced(r) => Some(r.border()).filter(|(byte, _)| *byte != 0),
+            _ => None,
+        }
+    }
+
     /// Floats of zeros that the method reads for taps outside of an image.
     pub(crate) fn zeros(&self) -> usize {
         match self {
             StepMethod::Convolution(c) => c.zeros(),
-            StepMethod::Reduced(r) => r.zeros(),
+            StepMethod::Reduced(r) => match r.border() {
+                (0, floats) => floats,
+                _ => 0,
+            },
             _ => 0,
         }
     }

@@ -12,6 +12,7 @@ mod operands;
 mod shrunk;
 mod source;
 mod step;
+mod stepped;
 mod synthetic;
 mod tensors;
 

@@ -136,9 +136,10 @@ impl ReducedProduct {
         }
     }
 
-    /// Returns the floats of zeros that replace a tap outside of the image.
-    pub(crate) fn zeros(&self) -> usize {
-        self.reads.depth / self.input.numbers.group()
+    /// Returns the bits of 0, and how many floats of them replace a tap outside of the image.
+    pub(crate) fn border(&self) -> (u8, usize) {
+        let floats = self.reads.depth / self.input.numbers.group();
+        (self.input.numbers.zero_point(), floats)
     }
 
     /// Returns the floats of input that a further row brings into cache.

@@ -129,7 +129,7 @@ pub(super) fn sides(
     input: TensorView,
     output: TensorView,
     shape: TileShape,
-) -> Option<[TileAxis; 2]> {
+) -> Option<([TileAxis; 2], f64)> {
     let Sides { height, width } = conv.kernel;
     // There are transforms for square kernels and for lines.
     let known = height == width || height == 1 || width == 1;
@@ -147,12 +147,12 @@ pub(super) fn sides(
     let both = rows.flat_map(|rows| TileAxis::all(conv.kernel.width).map(move |c| [rows, c]));
     let costs = both.map(|sides| (job.cost(sides), sides));
     let (cost, sides) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    (cost < WORTH * job.direct()).then_some(sides)
+    Some((sides, job.direct() / cost)).filter(|(_, times)| *times > WORTH)
 }
 
-/// The share of the direct algorithm's time below which the algorithm is used, since its
-/// weights are larger.
-const WORTH: f64 = 0.85;
+/// How many times as fast as the direct algorithm it has to be to be used, since its weights are
+/// larger.
+const WORTH: f64 = 1.0 / 0.85;
 
 /// The batch sizes that a choice considers.
 const BATCHES: [f64; 2] = [1.0, 8.0];

@@ -53,7 +53,7 @@ impl Winograd {
         output: TensorView,
         shape: TileShape,
     ) -> Option<Self> {
-        let sides = grid::sides(conv, input, output, shape)?;
+        let (sides, _) = grid::sides(conv, input, output, shape)?;
         let padding = [conv.padding.height, conv.padding.width];
         Some(Winograd {
             conv,
@@ -66,6 +66,16 @@ impl Winograd {
                 shape,
             },
         })
+    }
+
+    /// Whether the algorithm is expected to be more than `times` as fast as the direct one.
+    pub(crate) fn is_faster(
+        conv: Conv2d,
+        (input, output): (TensorView, TensorView),
+        shape: TileShape,
+        times: f64,
+    ) -> bool {
+        grid::sides(conv, input, output, shape).is_some_and(|(_, faster)| faster > times)
     }
 
     /// Returns the floats of the transformed weights; their signs follow them.

@@ -1,0 +1,44 @@
+//! Layers whose weights a quantiser left as whole multiples of a step.
+
+use std::collections::BTreeSet;
+
+use super::step::weight_step;
+use super::Weights;
+use crate::network::activation::Activation;
+use crate::network::graph::Graph;
+use crate::network::op::Op;
+
+/// Output channels whose weights are looked at together.
+const CHANNELS: usize = 64;
+
+impl Graph {
+    /// Returns the network with it said which layers have weights that are whole multiples of a step in
+    /// each output channel, if the network rounds values: without these it makes no difference.
+    pub(crate) fn with_steps_of(self, weights: &Weights) -> Graph {
+        let rounds = |op: &Op| matches!(op, Op::Activation(Activation::FakeQuantise { .. }));
+        if !self.nodes().iter().any(|node| rounds(&node.op)) {
+            return self;
+        }
+        let stepped: BTreeSet<usize> = (0..self.nodes().len())
+            .filter(|&node| self.is_stepped(node, weights))
+            .collect();
+        self.with_stepped_weights(stepped)
+    }
+
+    fn is_stepped(&self, node: usize, weights: &Weights) -> bool {
+        let channels = match self.nodes()[node].op {
+            Op::Conv2d(conv) => conv.channels,
+            Op::Linear { .. } => self.nodes()[node].shape.channels(),
+            _ => return false,
+        };
+        let filters = self.filters_of(node, weights);
+        let each = filters.len() / channels.max(1);
+        let mut some = (0..channels).step_by(CHANNELS);
+        each > 0
+            && some.all(|first| {
+                let last = channels.min(first + CHANNELS);
+                let rows = filters.of(first..last, each);
+                rows.chunks_exact(each).all(|row| weight_step(row).is_some())
+            })
+    }
+}
