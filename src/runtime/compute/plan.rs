@@ -65,7 +65,10 @@ impl ArenaPlan {
         };
         let forms = ValueForms::new(&buffers, &steps, choice);
         let slots = Slots::of_forms((&buffers, &forms.values), &steps, answer, chunks.cut);
-        let view = |value: ValueId| buffers.view(&slots, value);
+        let view = |value: ValueId| match forms.values[value].float {
+            true => buffers.view(&slots, value),
+            false => buffers.placed(value, ValuePlace::Nowhere),
+        };
         let reduced = |value: ValueId| buffers.reduced_view(&slots, value, forms.values[value]);
         let planned: Vec<PlannedStep> = steps
             .iter()
