@@ -13,6 +13,7 @@ mod nonfinite_tensors;
 mod quantized;
 mod reduced;
 mod shared;
+mod stepped;
 mod tensors;
 mod views;
 mod winograd;

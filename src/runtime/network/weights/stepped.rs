@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::step::weight_step;
 use super::Weights;
+use super::step::weight_step;
 use crate::network::activation::Activation;
 use crate::network::graph::Graph;
 use crate::network::op::Op;
@@ -14,7 +14,7 @@ const CHANNELS: usize = 64;
 impl Graph {
     /// Returns the network with it said which layers have weights that are whole multiples of a step in
     /// each output channel, if the network rounds values: without these it makes no difference.
-    pub(crate) fn with_steps_of(self, weights: &Weights) -> Graph {
+    pub fn with_steps_of(self, weights: &Weights) -> Graph {
         let rounds = |op: &Op| matches!(op, Op::Activation(Activation::FakeQuantise { .. }));
         if !self.nodes().iter().any(|node| rounds(&node.op)) {
             return self;
@@ -38,7 +38,8 @@ impl Graph {
             && some.all(|first| {
                 let last = channels.min(first + CHANNELS);
                 let rows = filters.of(first..last, each);
-                rows.chunks_exact(each).all(|row| weight_step(row).is_some())
+                rows.chunks_exact(each)
+                    .all(|row| weight_step(row).is_some())
             })
     }
 }

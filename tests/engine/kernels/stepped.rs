@@ -1,0 +1,154 @@
+//! Networks that a quantiser made: values that are rounded to 256 numbers and weights that are whole
+//! multiples of a step are multiplied as bytes, and answer as the floats that these stand for.
+
+use divisi::compute::{Family, planned_steps};
+use divisi::network::{Activation, Conv2d, Graph, Op, Pool, Shape, Weights};
+use proptest::prelude::*;
+
+use super::{Net, TOLERANCE, answer, cases, difference, input, lowered, plain, rows, values};
+use crate::compute::weights;
+
+/// The integers that bytes from 0 to 255 stand for, whose 0 is this one.
+fn rounding(zero_point: u8) -> Op {
+    let least = -f32::from(zero_point);
+    Op::Activation(Activation::FakeQuantise {
+        scale: 1.0,
+        least,
+        most: least + 255.0,
+    })
+}
+
+/// A convolution between two values that are rounded.
+#[derive(Clone, Debug)]
+struct Case {
+    conv: Conv2d,
+    input: Shape,
+    zero_points: [u8; 2],
+    residual: bool,
+    relu: bool,
+    pool: bool,
+    join: bool,
+}
+
+impl Case {
+    /// Returns the network, or `None` if windows do not fit its images.
+    fn graph(&self) -> Option<Graph> {
+        let [first, second] = self.zero_points.map(rounding);
+        let mut net = Net::new(self.input).then(first);
+        let read = net.0.last();
+        let mut made = net.try_add(Op::Conv2d(self.conv), &[read])?;
+        if self.residual {
+            made = net.try_add(Op::Add, &[made, read])?;
+        }
+        if self.relu {
+            made = net.try_add(Op::Relu, &[made])?;
+        }
+        made = net.try_add(second, &[made])?;
+        if self.pool {
+            let pool = Pool {
+                padding: 1,
+                ..Pool::new(3, 2)
+            };
+            made = net.try_add(Op::MaxPool(pool), &[made])?;
+        }
+        if self.join {
+            let other = net.try_add(Op::Conv2d(Conv2d::new(24, 1)), &[made])?;
+            let other = net.try_add(second, &[other])?;
+            made = net.try_add(Op::Concat, &[made, other])?;
+        }
+        net.try_add(Op::Conv2d(Conv2d::new(20, 1)), &[made])?;
+        Some(net.build())
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let kernel = prop_oneof![
+        2 => Just((1, 1)),
+        2 => Just((3, 3)),
+        1 => (1usize..4, 1usize..4),
+    ];
+    let step = || prop::sample::select(vec![1usize, 1, 2]);
+    let zero = || prop::sample::select(vec![0u8, 0, 1, 128, 254, 255]);
+    let sizes = (4usize..18, kernel, step(), step(), (0usize..3, 0usize..3));
+    let image = (1usize..8, 1usize..8, 4usize..20);
+    let ends = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (sizes, image, [zero(), zero()], any::<bool>(), ends).prop_map(
+        |((channels, kernel, stride, dilation, padding), image, zero_points, bias, ends)| Case {
+            conv: Conv2d {
+                stride,
+                dilation,
+                bias,
+                ..Conv2d::new(4 * channels, kernel).padded(padding)
+            },
+            input: Shape::image(4 * image.2, image.0, image.1),
+            zero_points,
+            residual: ends.0,
+            relu: ends.1,
+            pool: ends.2,
+            join: ends.3,
+        },
+    )
+}
+
+/// Returns whole weights from -2 to 2, of which each has one that is 127 where `wide`.
+fn whole(graph: &Graph, wide: bool) -> Weights {
+    let known = weights(graph);
+    let each = known.iter().map(|(name, values)| {
+        let small = |(at, v): (usize, &f32)| match wide && name.ends_with("weight") && at % 7 == 0 {
+            true => 127.0,
+            false => (v * 1e4).round() % 3.0,
+        };
+        (
+            name.to_owned(),
+            values.iter().enumerate().map(small).collect(),
+        )
+    });
+    Weights::from_values(each.collect(), graph).expect("same shapes")
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn bytes_answer_as_the_whole_numbers_that_they_are(
+        case in case(), wide: bool, batch in 1usize..4, threads in 0usize..3,
+    ) {
+        let Some(graph) = case.graph() else { return Ok(()) };
+        let weights = whole(&graph, wide);
+        let graph = graph.with_steps_of(&weights);
+        // Also what is beyond the ends, where values saturate.
+        let scaled = values(&input(&graph, batch)).into_iter().map(|v| v * 300.0);
+        let x = rows(scaled.collect(), batch);
+        let expected = plain(&graph, &weights, &x);
+        for family in Family::available() {
+            let found = answer(&lowered(&graph, &weights, family), &x, threads);
+            let off = difference(&expected, &found);
+            prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+        }
+    }
+}
+
+/// Returns how many steps of a network multiply bytes.
+fn of_bytes(graph: &Graph) -> usize {
+    let steps = planned_steps(graph);
+    steps.iter().filter(|s| s.method == "int8, static").count()
+}
+
+#[test]
+fn layers_are_multiplied_as_bytes_where_nothing_is_lost() {
+    let case = Case {
+        conv: Conv2d::new(32, 1),
+        input: Shape::image(32, 4, 4),
+        zero_points: [0, 128],
+        residual: true,
+        relu: true,
+        pool: false,
+        join: false,
+    };
+    let graph = case.graph().expect("fits");
+    let (stepped, others) = (whole(&graph, true), weights(&graph));
+    // What nothing is known of, and weights between steps, are multiplied as floats.
+    assert_eq!(of_bytes(&graph), 0);
+    assert_eq!(of_bytes(&graph.clone().with_steps_of(&others)), 0);
+    assert_eq!(of_bytes(&graph.with_steps_of(&stepped)), 2);
+}
