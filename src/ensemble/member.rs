@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::compute::{ComputeError, CpuKernels, Family, check_padding};
+use crate::compute::{ComputeError, CpuKernels, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
@@ -37,18 +37,20 @@ impl Member {
     /// Whether `other` has the same network, with the same weights, computed and answered the same
     /// way.
     pub fn has_network_of(&self, other: &Member) -> bool {
+        self.has_weights_of(other) && self.precision == other.precision
+    }
+
+    /// Whether `other` has the same network, with the same weights and answered the same way, in
+    /// whatever numbers it is computed.
+    pub fn has_weights_of(&self, other: &Member) -> bool {
         Arc::ptr_eq(&self.graph, &other.graph)
             && Arc::ptr_eq(&self.weights, &other.weights)
             && self.outputs == other.outputs
-            && self.precision == other.precision
     }
 
     /// Returns the kernels that processors compute its network by.
     pub fn kernels(&self) -> CpuKernels {
-        CpuKernels {
-            family: Family::best(),
-            precision: self.precision.cores,
-        }
+        self.precision.kernels()
     }
 
     /// Returns the number of numbers that its network returns for a sample.

@@ -13,7 +13,7 @@ use crate::allocation::{
 };
 use crate::catalogue::Catalogue;
 use crate::device::{Devices, Ledger};
-use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
+use crate::ensemble::{BatchSize, Ensemble, MemberPrecision, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
@@ -84,12 +84,19 @@ pub enum EngineError {
     Segment(#[from] SegmentTooLarge),
 }
 
+/// The matrix that runs, with the numbers that each column is computed in and the memory that its
+/// workers book.
+pub(super) struct RunningColumns {
+    pub matrix: Matrix,
+    pub precisions: Vec<MemberPrecision>,
+    pub footprints: Arc<Footprints>,
+}
+
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
 /// lets it finish first.
 pub struct Engine {
     pub(super) state: Arc<EngineState>,
-    pub(super) matrix: Leaf<Matrix>,
-    pub(super) footprints: Footprints,
+    pub(super) columns: Leaf<RunningColumns>,
     pub(super) options: EngineOptions,
     /// Memory that others measure in.
     pub(super) reserve: Reserve,
@@ -126,9 +133,28 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
+        let precisions = catalogue.models().precisions();
+        Engine::start_in_precisions(catalogue, devices, (matrix, &precisions), factory, options)
+    }
+
+    /// The same with members computed in other numbers than their manifests say, one precision a
+    /// column.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_in_precisions(
+        catalogue: Arc<Catalogue>,
+        devices: Devices,
+        (matrix, precisions): (&Matrix, &[MemberPrecision]),
+        factory: Arc<dyn PredictorFactory>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
         let ensemble = Arc::clone(catalogue.models());
+        let precisions = precisions.iter().map(|p| p.resolved(ensemble.precision));
+        let precisions: Vec<MemberPrecision> = precisions.collect();
         let pools = PoolSize::of_entries(&catalogue, options.pool)?;
-        let footprints = Footprints::of(&ensemble, &devices).with_pools(&pools);
+        let computed = ensemble.in_precisions(&precisions);
+        let footprints = Footprints::of(&computed, &devices).with_pools(&pools);
         footprints.book(matrix, &devices)?;
         ensemble
             .policy
@@ -139,8 +165,11 @@ impl Engine {
         let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             state,
-            matrix: Leaf::new(matrix.clone()),
-            footprints,
+            columns: Leaf::new(RunningColumns {
+                matrix: matrix.clone(),
+                precisions,
+                footprints: Arc::new(footprints),
+            }),
             options,
             reserve: Reserve::default(),
             applying: Ranked::default(),
@@ -153,8 +182,9 @@ impl Engine {
     }
 
     fn start_workers(&self, matrix: &Matrix) -> Result<(), EngineError> {
+        let precisions = self.precisions();
         for (cell, size) in matrix.workers() {
-            let spec = self.new_spec(cell, size);
+            let spec = self.new_spec(cell, size, precisions[cell.member]);
             let built = self.state.build_worker(spec);
             built.map_err(|reason| EngineError::Worker {
                 member: self.state.ensemble.members[cell.member].name.clone(),
@@ -166,12 +196,18 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn new_spec(&self, cell: Cell, size: crate::ensemble::BatchSize) -> WorkerSpec {
+    pub(super) fn new_spec(
+        &self,
+        cell: Cell,
+        size: BatchSize,
+        precision: MemberPrecision,
+    ) -> WorkerSpec {
         WorkerSpec {
             id: self.state.core().new_worker(),
             device: cell.device,
             member: cell.member,
             size,
+            precision,
         }
     }
 
@@ -250,12 +286,26 @@ impl Engine {
 
     /// The matrix that runs.
     pub fn matrix(&self) -> Matrix {
-        self.matrix.lock().clone()
+        self.columns.lock().matrix.clone()
+    }
+
+    /// Returns the numbers that each member is computed in, one a column of the matrix.
+    pub fn precisions(&self) -> Vec<MemberPrecision> {
+        self.columns.lock().precisions.clone()
+    }
+
+    /// Returns everything that is served, with members computed in the numbers that they are now.
+    pub fn computed_catalogue(&self) -> Arc<Catalogue> {
+        let precisions = self.precisions();
+        match self.ensemble().precisions() == precisions {
+            true => Arc::clone(self.catalogue()),
+            false => Arc::new(self.catalogue().in_precisions(&precisions)),
+        }
     }
 
     /// Returns the memory that each worker books.
-    pub fn footprints(&self) -> &Footprints {
-        &self.footprints
+    pub fn footprints(&self) -> Arc<Footprints> {
+        Arc::clone(&self.columns.lock().footprints)
     }
 
     /// Returns the costs of batches on simulated devices.
@@ -265,7 +315,7 @@ impl Engine {
 
     /// The ledger of a matrix that fits.
     pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
-        self.footprints.book(matrix, &self.state.devices)
+        self.footprints().book(matrix, &self.state.devices)
     }
 
     /// Returns what there is to be seen of it.

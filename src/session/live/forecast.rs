@@ -11,8 +11,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::allocation::{Cell, Matrix};
-use crate::device::{DeviceIndex, Devices, MemberIndex};
+use crate::allocation::{Cell, Footprints, Matrix};
+use crate::catalogue::Catalogue;
+use crate::device::{DeviceIndex, MemberIndex};
+use crate::ensemble::MemberPrecision;
 use crate::metrics::stats::median;
 use crate::profile::{CellCost, Costs, Learnt};
 use crate::search::model::{Batching, ModelEvaluator, Rates};
@@ -32,6 +34,8 @@ pub(super) struct Forecast {
     learnt: Learnt,
     /// Batches, samples and seconds of each worker when it was last looked at.
     counted: HashMap<WorkerId, (u64, u64, f64)>,
+    /// The numbers that members are computed in now: costs of others say nothing of them.
+    precisions: Vec<MemberPrecision>,
     basis: Option<Basis>,
     looked: Option<Duration>,
     /// Of this basis, the one asked last at the end.
@@ -64,6 +68,7 @@ impl Conditions {
 /// Predicts for one way to form batches, under one set of conditions.
 struct Model {
     batching: Batching,
+    precisions: Vec<MemberPrecision>,
     conditions: Conditions,
     evaluator: ModelEvaluator,
     /// The matrices asked of last, with what was said.
@@ -92,14 +97,21 @@ struct Basis {
     costs: Costs,
     /// Where they come from, in words.
     source: String,
+    /// How many times as long batches take as profiles say.
+    pace: f64,
 }
 
 /// There is nothing to predict from yet.
 #[derive(Debug, Error)]
-#[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
-struct NoBasis {
-    member: String,
-    device: String,
+enum NoBasis {
+    #[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
+    Now { member: String, device: String },
+    #[error("not known: no profile of {member} in {precision} on {device} yet")]
+    Otherwise {
+        member: String,
+        precision: MemberPrecision,
+        device: String,
+    },
 }
 
 impl Forecast {
@@ -110,6 +122,7 @@ impl Forecast {
         cache: Option<Cache>,
     ) -> Self {
         Forecast {
+            precisions: engine.precisions(),
             engine,
             factory,
             cache,
@@ -124,13 +137,15 @@ impl Forecast {
     /// Takes in what workers did since the last look; where it was `disturbed`, by a
     /// search that measures, it only counts from there.
     pub(super) fn learn(&mut self, seen: &Observed, disturbed: bool) {
+        self.follow_precisions();
         let before = std::mem::take(&mut self.counted);
         for worker in &seen.workers {
             let now = (worker.batches, worker.samples, worker.seconds);
             self.counted.insert(worker.spec.id, now);
             let (batches, samples, seconds) =
                 before.get(&worker.spec.id).copied().unwrap_or_default();
-            let kind = self.kind(worker.spec.device);
+            let is_current = self.precisions[worker.spec.member] == worker.spec.precision;
+            let kind = self.kind(worker.spec.device).filter(|_| is_current);
             let new = now.0.saturating_sub(batches);
             if let (Some(kind), false, true) = (kind, disturbed, new > 0) {
                 let mean = |sum: f64| sum / new as f64;
@@ -140,6 +155,18 @@ impl Forecast {
                 self.learnt.see(member, kind, new, rows, took);
             }
         }
+    }
+
+    /// Forgets the costs of members that are computed in other numbers now.
+    fn follow_precisions(&mut self) {
+        let now = self.engine.precisions();
+        let both = MemberIndex::enumerate(self.precisions.iter().zip(&now));
+        for (member, _) in both.filter(|(_, (before, now))| before != now) {
+            self.learnt.forget(member);
+            self.basis = None;
+            self.models.clear();
+        }
+        self.precisions = now;
     }
 
     /// The first device that is like another; none of simulated ones, which have laws.
@@ -171,49 +198,110 @@ impl Forecast {
         staged: &Setup,
         conditions: &Conditions,
     ) -> Prediction {
+        self.follow_precisions();
         if let Err(why) = self.look() {
             return Prediction {
                 source: why.to_string(),
                 ..Prediction::default()
             };
         }
+        let source = self.basis.as_ref().map(|b| b.source.clone());
+        let source = source.unwrap_or_default();
+        let before = self.throughput(running, conditions).ok().flatten();
+        let (after, source) = match self.throughput(staged, conditions) {
+            Ok(after) => (after, source),
+            Err(why) => (None, why.to_string()),
+        };
         Prediction {
-            before: self.throughput(running, conditions),
-            after: self.throughput(staged, conditions),
-            source: self
-                .basis
-                .as_ref()
-                .map_or(String::new(), |b| b.source.clone()),
+            before,
+            after,
+            source,
         }
     }
 
-    fn throughput(&mut self, setup: &Setup, conditions: &Conditions) -> Option<f64> {
+    fn throughput(
+        &mut self,
+        setup: &Setup,
+        conditions: &Conditions,
+    ) -> Result<Option<f64>, NoBasis> {
         let batching = Batching::from(setup);
-        let same = |m: &Model| m.batching == batching && m.conditions == *conditions;
+        let same = |m: &Model| {
+            m.batching == batching
+                && m.precisions == setup.precisions
+                && m.conditions == *conditions
+        };
         let model = match self.models.iter().position(same) {
             Some(known) => self.models.remove(known),
-            None => self.model(setup, conditions)?,
+            None => match self.model(setup, conditions)? {
+                Some(model) => model,
+                None => return Ok(None),
+            },
         };
         if self.models.len() >= MOST_MODELS {
             self.models.remove(0);
         }
         self.models.push(model);
-        Some(self.models.last_mut()?.predict(&setup.matrix))
+        let model = self.models.last_mut();
+        Ok(model.map(|model| model.predict(&setup.matrix)))
     }
 
-    fn model(&self, setup: &Setup, conditions: &Conditions) -> Option<Model> {
+    fn model(&self, setup: &Setup, conditions: &Conditions) -> Result<Option<Model>, NoBasis> {
         let Conditions { slowdown, rows } = conditions;
         let (frame, batching) = (setup.matrix.frame(), Batching::from(setup));
-        let costs = &self.basis.as_ref()?.costs;
-        let devices = self.engine.devices();
+        let Some(basis) = &self.basis else {
+            return Ok(None);
+        };
+        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
+        let footprints = self.engine.footprints();
+        let footprints = footprints.in_precisions(ensemble, devices, &setup.precisions);
+        let costs = self.otherwise(basis, setup, &footprints)?;
+        let costs = costs.as_ref().unwrap_or(&basis.costs);
         let rates = Rates::slowed(frame, devices, costs, batching, slowdown).demanding(rows);
-        let footprints = self.engine.footprints().clone();
-        Some(Model {
+        Ok(Some(Model {
             batching,
+            precisions: setup.precisions.clone(),
             conditions: conditions.clone(),
             evaluator: ModelEvaluator::by(rates, devices, footprints),
             said: Vec::new(),
-        })
+        }))
+    }
+
+    /// Returns the costs of a setup in which members are computed in other numbers than now, from
+    /// the profiles of these alone, or `None` where no device computes any otherwise.
+    fn otherwise(
+        &self,
+        basis: &Basis,
+        setup: &Setup,
+        footprints: &Footprints,
+    ) -> Result<Option<Costs>, NoBasis> {
+        let (devices, of_all) = (self.engine.devices(), self.engine.ensemble().precision);
+        let both = MemberIndex::enumerate(self.precisions.iter().zip(&setup.precisions));
+        let changed: Vec<(MemberIndex, DeviceIndex)> = both
+            .flat_map(|(member, (now, then))| {
+                let others = devices.enumerate();
+                let others =
+                    others.filter(|(_, d)| !now.is_same_on(*then, &d.kind, of_all));
+                others.map(move |(device, _)| (member, device))
+            })
+            .collect();
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let catalogue = self.engine.catalogue().in_precisions(&setup.precisions);
+        let kept = self.kept(&catalogue, footprints);
+        let mut costs = basis.costs.clone();
+        for (member, device) in changed {
+            let CellCost::Measured(profile) = kept.cell(member, device) else {
+                return Err(NoBasis::Otherwise {
+                    member: self.engine.ensemble().members[member].name.clone(),
+                    precision: setup.precisions[member],
+                    device: devices.get(device).name.clone(),
+                });
+            };
+            let paced = profile.at_pace(basis.pace).map(Arc::new);
+            costs.set_measured(member, device, paced.unwrap_or_else(|_| Arc::clone(profile)));
+        }
+        Ok(Some(costs))
     }
 
     /// Takes a basis, or a better one than there is; why there is none.
@@ -247,9 +335,11 @@ impl Forecast {
                 grade: Grade::Laws,
                 costs: self.engine.costs().clone(),
                 source: "model: laws of the devices".into(),
+                pace: 1.0,
             });
         }
-        let mut costs = self.kept(devices);
+        let catalogue = self.engine.computed_catalogue();
+        let mut costs = self.kept(&catalogue, &self.engine.footprints());
         if costs.is_complete() {
             let pace = self.pace(&mut costs);
             return Ok(Basis {
@@ -265,6 +355,7 @@ impl Forecast {
                     ),
                     None => "model: profiles".into(),
                 },
+                pace: pace.unwrap_or(1.0),
                 costs,
             });
         }
@@ -273,22 +364,25 @@ impl Forecast {
             None => Ok(Basis {
                 grade: Grade::Seen,
                 source: format!("model: seen while serving until {} s", now.as_secs()),
+                pace: 1.0,
                 costs,
             }),
-            Some((member, device)) => Err(NoBasis {
+            Some((member, device)) => Err(NoBasis::Now {
                 member: self.engine.ensemble().members[member].name.clone(),
                 device: devices.get(device).name.clone(),
             }),
         }
     }
 
-    fn kept(&self, devices: &Devices) -> Costs {
+    /// Returns the costs of profiles that are kept of the members as the catalogue has them computed.
+    fn kept(&self, catalogue: &Catalogue, footprints: &Footprints) -> Costs {
+        let devices = self.engine.devices();
         let booked = self.engine.ledger(&self.engine.matrix()).ok();
         let beside = booked.map_or_else(|| devices.clone(), |booked| devices.beside(&booked));
         let profiler = Profiler {
-            catalogue: self.engine.catalogue(),
+            catalogue,
             devices: &beside,
-            footprints: self.engine.footprints(),
+            footprints,
             factory: self.factory.as_ref(),
             cache: self.cache.as_ref(),
             control: &Control::default(),
