@@ -78,7 +78,13 @@ pub(super) fn next(
         Some(setup) => setup.matrix.clone(),
         None => placed(running, catalogue, &lost, devices, &footprints)?,
     };
-    let beside = beside(running, (&matrix, &precisions), catalogue, &footprints, devices);
+    let beside = beside(
+        running,
+        (&matrix, &precisions),
+        catalogue,
+        &footprints,
+        devices,
+    );
     Ok(Placement {
         memory: memory(running, &matrix, beside.as_ref().ok(), &footprints, devices),
         not_beside: beside.err(),
@@ -191,7 +197,9 @@ fn beside(
             m.has_weights_of(&new.members[cell.member])
                 && precision.cores == precisions[cell.member].cores
         };
-        if old.members.iter().zip(&running).any(same) && !devices.get(cell.device).kind.is_accelerator() {
+        if old.members.iter().zip(&running).any(same)
+            && !devices.get(cell.device).kind.is_accelerator()
+        {
             booking.weight_bytes = 0;
         }
         // Columns of another matrix: no weights are shared by number.

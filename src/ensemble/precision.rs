@@ -6,10 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::compute::{CpuKernels, CpuPrecision, Family};
 use crate::compute::gpu::Precision;
+use crate::compute::{CpuKernels, CpuPrecision, Family};
 use crate::device::gpu::GpuInfo;
-use crate::device::{Computation, DeviceKind, MemberIndex};
+use crate::device::{Computation, DeviceKind, Devices, MemberIndex};
 
 /// The numbers that a member is computed in, by the kind of device. A device that does not
 /// multiply the numbers that were asked for takes more exact ones, never others.
@@ -105,6 +105,51 @@ impl MemberPrecision {
             true => running,
             false => self.or_gpus_of(running),
         }
+    }
+
+    /// Returns the name by which it is asked for; of `auto` also what this became on each kind of
+    /// these devices: `auto (bf16)`, or `auto (f32 on cpu:0, bf16 on cuda:0)`.
+    pub fn on_devices(self, devices: &Devices, of_all: Precision) -> String {
+        if !self.is_auto {
+            return self.to_string();
+        }
+        let mut found: Vec<(&str, &str)> = Vec::new();
+        for device in devices.iter() {
+            let numbers = match device.kind.computation() {
+                Computation::Kernels(_) => self.cores.name(),
+                Computation::Gpu(gpu) => self.on_gpu(gpu, of_all).name(),
+                Computation::Law(_) => continue,
+            };
+            if found.iter().all(|(known, _)| *known != numbers) {
+                found.push((numbers, &device.name));
+            }
+        }
+        let words = match &found[..] {
+            [] => return Self::AUTO.to_owned(),
+            [(numbers, _)] => (*numbers).to_owned(),
+            several => {
+                let each = several.iter();
+                let each = each.map(|(numbers, device)| format!("{numbers} on {device}"));
+                each.collect::<Vec<_>>().join(", ")
+            }
+        };
+        format!("{} ({words})", Self::AUTO)
+    }
+
+    /// Returns the name that follows by turns: of those that differ on the devices that there are.
+    #[must_use]
+    pub fn next(self, with_gpus: bool) -> Self {
+        let on_gpus_alone = |name: &str| name.parse::<CpuPrecision>().is_err();
+        let names =
+            Self::names().filter(|name| with_gpus || *name == Self::AUTO || !on_gpus_alone(name));
+        let names: Vec<&str> = names.collect();
+        let own = match self.is_auto {
+            true => Self::AUTO.to_owned(),
+            false => self.to_string(),
+        };
+        let at = names.iter().position(|name| *name == own);
+        let next = at.map_or(0, |at| (at + 1) % names.len());
+        names[next].parse().unwrap_or(self)
     }
 
     /// Returns both in words, at such length that they differ where they do.

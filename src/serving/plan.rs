@@ -224,7 +224,11 @@ fn reload(
     let is_rebuilt = |cell: Cell| {
         let (was, is) = (&basis.setup.precisions, &to.precisions);
         let (was, is) = (was[cell.member], is[cell.member]);
-        !was.is_same_on(is, &devices.get(cell.device).kind, limits.ensemble.precision)
+        !was.is_same_on(
+            is,
+            &devices.get(cell.device).kind,
+            limits.ensemble.precision,
+        )
     };
     let (old, new) = ((old, limits.footprints), (new, after));
     let lost = |cell: &Cell| basis.lost.contains(&cell.device);

@@ -171,7 +171,9 @@ fn on_gpu(
     largest: usize,
 ) -> Result<GpuRunner, BuildError> {
     let gpu = profiler.factory.gpu(info)?;
-    let program = profiler.factory.program(profiler.models().network(member), &gpu)?;
+    let program = profiler
+        .factory
+        .program(profiler.models().network(member), &gpu)?;
     let of = &profiler.models().members[member];
     let (inputs, width) = (of.graph.input().elements(), of.row_width());
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{
-    ComputeError, CpuKernels, CpuPrecision, CpuPredictor, FakePredictor, Lowered, Predictor, VaryingNetwork,
-    VaryingPredictor, check_padding,
+    ComputeError, CpuKernels, CpuPrecision, CpuPredictor, FakePredictor, Lowered, Predictor,
+    VaryingNetwork, VaryingPredictor, check_padding,
 };
 use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
@@ -286,8 +286,7 @@ impl Programs {
         let mut known = self.known.lock();
         known.retain(|k| k.program.strong_count() > 0);
         // A GPU that was opened again is another one.
-        let same =
-            |k: &&Known| (k.member, k.precision) == (member, precision) && is(&k.gpu, gpu);
+        let same = |k: &&Known| (k.member, k.precision) == (member, precision) && is(&k.gpu, gpu);
         if let Some(program) = known.iter().find(same).and_then(|k| k.program.upgrade()) {
             return Ok(program);
         }

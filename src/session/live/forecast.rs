@@ -106,7 +106,7 @@ struct Basis {
 enum NoBasis {
     #[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
     Now { member: String, device: String },
-    #[error("not known: no profile of {member} in {precision} on {device} yet")]
+    #[error("no profile of {member} in {precision} on {device} yet")]
     Otherwise {
         member: String,
         precision: MemberPrecision,
@@ -279,8 +279,7 @@ impl Forecast {
         let changed: Vec<(MemberIndex, DeviceIndex)> = both
             .flat_map(|(member, (now, then))| {
                 let others = devices.enumerate();
-                let others =
-                    others.filter(|(_, d)| !now.is_same_on(*then, &d.kind, of_all));
+                let others = others.filter(|(_, d)| !now.is_same_on(*then, &d.kind, of_all));
                 others.map(move |(device, _)| (member, device))
             })
             .collect();
@@ -299,7 +298,11 @@ impl Forecast {
                 });
             };
             let paced = profile.at_pace(basis.pace).map(Arc::new);
-            costs.set_measured(member, device, paced.unwrap_or_else(|_| Arc::clone(profile)));
+            costs.set_measured(
+                member,
+                device,
+                paced.unwrap_or_else(|_| Arc::clone(profile)),
+            );
         }
         Ok(Some(costs))
     }

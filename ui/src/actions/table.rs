@@ -98,6 +98,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::RAISE, |m| edit::cycle(m, 1).into()),
     screen_only(&c::LOWER, |m| edit::cycle(m, -1).into()),
     screen_only(&c::EMPTY, |m| edit::empty(m).into()),
+    both(&c::PRECISION, |m| edit::precision(m).into(), lines::precision),
     both(&c::UNSTAGE, |m| edit::unstage(m).into(), lines::unstage),
     screen_only(&c::RESTAGE, |m| edit::restage(m).into()),
     screen_only(&c::LEAVE, |m| edit::leave(m).into()),

@@ -1,0 +1,70 @@
+//! The row "in" under the matrix: the numbers that each member is computed in.
+
+use divisi::compute::CpuPrecision;
+use divisi::device::MemberIndex;
+use divisi::ensemble::MemberPrecision;
+use divisi::session::{MemberView, Snapshot};
+
+use super::geometry::MatrixColumns;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+
+/// Whether there is something to say: a member is computed in other numbers than usual, or is to be.
+pub(super) fn is_shown(model: &Model) -> bool {
+    let shown = &model.snapshot;
+    let mut members = MemberIndex::enumerate(&shown.members);
+    members.any(|(member, view)| {
+        unusual(view, shown).is_some() || staged(model, member, view).is_some()
+    })
+}
+
+/// Returns the numbers that a member is computed in, where others than usual were asked for.
+pub(super) fn unusual(member: &MemberView, shown: &Snapshot) -> Option<MemberPrecision> {
+    match shown.precision {
+        Some(of_gpus) => member.precision.beyond(of_gpus),
+        // Without GPUs nobody is computed in theirs.
+        None => {
+            let own = member.precision;
+            (own.is_auto || own.cores != CpuPrecision::F32).then_some(own)
+        }
+    }
+}
+
+/// Returns the numbers that are staged for a member, if they differ from those that run.
+fn staged(model: &Model, member: MemberIndex, view: &MemberView) -> Option<MemberPrecision> {
+    let staged = model.edit.as_ref()?.setup().precisions.get(member.get());
+    staged.copied().filter(|staged| *staged != view.precision)
+}
+
+/// Draws the row.
+pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+    inside.text(0, y, "in", Role::Dim);
+    for member in columns.members() {
+        let Some(view) = model.snapshot.member(member) else {
+            continue;
+        };
+        let (text, role) = match staged(model, member, view) {
+            Some(staged) => (format!("~{}", short(staged)), Role::Warn),
+            None => match unusual(view, &model.snapshot) {
+                Some(own) => (short(own), Role::Dim),
+                None => ("·".to_owned(), Role::Dim),
+            },
+        };
+        // Rather the name whole than its sign, where columns are narrow.
+        let room = columns.cell.saturating_sub(1);
+        let text = match format::width(&text) > room {
+            true => text.trim_start_matches('~').to_owned(),
+            false => text,
+        };
+        inside.text_right(columns.end(member) - 1, y, &text, role);
+    }
+}
+
+/// The name alone: what `auto` became is said of the entry under the cursor.
+fn short(precision: MemberPrecision) -> String {
+    match precision.is_auto {
+        true => MemberPrecision::AUTO.to_owned(),
+        false => precision.to_string(),
+    }
+}
