@@ -20,7 +20,7 @@ use anyhow::{Result, anyhow};
 use candle_core::Tensor;
 use common::Bed;
 use divisi::compute::{ComputeError, Predictor};
-use divisi::ensemble::{BatchSize, MemberNetwork};
+use divisi::ensemble::{BatchSize, ComputedMember};
 use divisi::metrics::stats::{median, quantile};
 use divisi::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
 use divisi::serving::{BuildError, PredictorFactory, Request};
@@ -198,7 +198,7 @@ struct StuckFactory {
 impl PredictorFactory for StuckFactory {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

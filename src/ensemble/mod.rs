@@ -67,7 +67,7 @@ pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
-pub use precision::{MemberNetwork, MemberPrecision, MemberPrecisionError};
+pub use precision::{ComputedMember, MemberPrecision, MemberPrecisionError};
 pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
@@ -163,8 +163,8 @@ impl Ensemble {
     }
 
     /// Returns the network of a member, computed as its manifest says.
-    pub fn network(&self, member: MemberIndex) -> MemberNetwork {
-        MemberNetwork {
+    pub fn network(&self, member: MemberIndex) -> ComputedMember {
+        ComputedMember {
             member,
             precision: self.members[member].precision,
         }

@@ -108,7 +108,7 @@ impl MemberPrecision {
     }
 
     /// Returns the name by which it is asked for; of `auto` also what this became on each kind of
-    /// these devices: `auto (bf16)`, or `auto (f32 on cpu:0, bf16 on cuda:0)`.
+    /// these devices: `auto (bf16)`, or `auto (bf16 on cuda:0, f32 on cpu:0)`.
     pub fn on_devices(self, devices: &Devices, of_all: Precision) -> String {
         if !self.is_auto {
             return self.to_string();
@@ -225,9 +225,9 @@ impl FromStr for MemberPrecision {
     }
 }
 
-/// The network of a member, computed in some numbers.
+/// A member that is computed in some numbers: which network a worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct MemberNetwork {
+pub struct ComputedMember {
     /// The member.
     pub member: MemberIndex,
     /// The numbers.

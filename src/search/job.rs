@@ -10,7 +10,7 @@ use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
 use crate::device::{Devices, Ledger, MemberIndex, NoRoom};
-use crate::ensemble::{BatchSize, Ensemble, MemberNetwork};
+use crate::ensemble::{BatchSize, ComputedMember, Ensemble};
 use crate::load::LoadSamples;
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
@@ -305,8 +305,8 @@ struct OneMember {
 
 impl OneMember {
     /// Returns the network among those of all members.
-    fn of_all(&self, network: MemberNetwork) -> MemberNetwork {
-        MemberNetwork {
+    fn of_all(&self, network: ComputedMember) -> ComputedMember {
+        ComputedMember {
             member: self.member,
             ..network
         }
@@ -316,7 +316,7 @@ impl OneMember {
 impl PredictorFactory for OneMember {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -329,7 +329,7 @@ impl PredictorFactory for OneMember {
 
     fn program(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         self.factory.program(self.of_all(network), gpu)

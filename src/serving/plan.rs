@@ -110,7 +110,7 @@ impl Plan {
     /// # Errors
     /// It cannot be applied.
     pub fn new(basis: PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Self, PlanError> {
-        let to = &resolved(to, limits)?;
+        let to = &resolved(&basis, to, limits)?;
         let footprints = limits.footprints;
         let (ensemble, devices) = (limits.ensemble, limits.devices);
         let after = footprints.in_precisions(ensemble, devices, &to.precisions);
@@ -193,8 +193,11 @@ impl Plan {
     }
 }
 
-/// Returns a setup with precisions as they are computed here.
-fn resolved(to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
+/// Returns a setup of the running frame with precisions as they are computed here.
+fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
+    if basis.setup.matrix.frame() != to.matrix.frame() {
+        return Err(PlanError::OtherFrame);
+    }
     let members = limits.ensemble.members.len();
     if to.precisions.len() != members {
         return Err(PlanError::Precisions {
@@ -217,9 +220,6 @@ fn reload(
     limits: &PlanLimits<'_>,
 ) -> Result<ReloadPlan, PlanError> {
     let (old, new) = (&basis.setup.matrix, &to.matrix);
-    if old.frame() != new.frame() {
-        return Err(PlanError::OtherFrame);
-    }
     let devices = limits.devices;
     let is_rebuilt = |cell: Cell| {
         let (was, is) = (&basis.setup.precisions, &to.precisions);

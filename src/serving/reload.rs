@@ -66,7 +66,7 @@ impl ReloadPlan {
         });
         let mut late = VecDeque::from(late);
         let mut early = Vec::new();
-        let beside = Beside {
+        let beside = OverlappingWorkers {
             devices,
             before,
             after,
@@ -114,14 +114,14 @@ impl ReloadPlan {
 }
 
 /// Old and new workers beside each other, for a moment.
-struct Beside<'a> {
+struct OverlappingWorkers<'a> {
     devices: &'a Devices,
     before: &'a Footprints,
     after: &'a Footprints,
     is_rebuilt: &'a dyn Fn(Cell) -> bool,
 }
 
-impl Beside<'_> {
+impl OverlappingWorkers<'_> {
     /// Whether the old workers but for `early` fit beside the new ones.
     fn fits(
         &self,

@@ -18,7 +18,7 @@ fn mixed(shown: &mut Snapshot) {
     shown.members[2].precision = precision("auto");
 }
 
-/// What it became does not depend on the processor that tests run on.
+/// The same screen on every processor: `auto` becomes what it multiplies natively.
 fn without_machine(text: &str) -> String {
     let native = precision("auto").to_string();
     text.replace(&native, "auto (NATIVE)")

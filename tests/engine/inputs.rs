@@ -7,7 +7,7 @@ use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    Affine, BatchSize, Ensemble, Files, Input, Member, MemberNetwork, NormalisationSteps,
+    Affine, BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps,
     PerChannel, SampleValues, Samples, Transforms,
 };
 use divisi::network::Shape;
@@ -122,7 +122,7 @@ struct Spy {
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

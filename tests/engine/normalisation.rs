@@ -6,7 +6,7 @@ use candle_core::{Device, Tensor};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    BatchSize, Ensemble, Files, Input, Member, MemberNetwork, NormalisationSteps, PerChannel,
+    BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel,
 };
 use divisi::network::Shape;
 use divisi::serving::{BuildError, PredictorFactory, Request};
@@ -150,7 +150,7 @@ struct Spy {
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

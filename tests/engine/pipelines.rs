@@ -10,7 +10,7 @@ use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
 use divisi::ensemble::{
-    AnswerKind, AnswerWidth, BatchSize, BoxCount, Ensemble, Files, MemberNetwork, PolicyKind,
+    AnswerKind, AnswerWidth, BatchSize, BoxCount, ComputedMember, Ensemble, Files, PolicyKind,
     Threshold,
 };
 use divisi::pipeline::StepCondition;
@@ -244,7 +244,7 @@ impl Predictor for Hangs {
 impl PredictorFactory for Hanging {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -373,7 +373,7 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
     impl PredictorFactory for Factory {
         fn build(
             &self,
-            network: MemberNetwork,
+            network: ComputedMember,
             size: BatchSize,
             pool: Option<Arc<ThreadPool>>,
         ) -> Result<Box<dyn Predictor>, BuildError> {

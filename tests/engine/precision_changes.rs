@@ -7,7 +7,7 @@ use std::thread;
 use divisi::allocation::{Cell, Footprints, Matrix, WorkerChange};
 use divisi::compute::{FakePredictor, Predictor};
 use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, MemberNetwork, MemberPrecision};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, MemberPrecision};
 use divisi::serving::{
     ApplyStep, BuildError, Engine, EngineOptions, NetworkFactory, PlanError, PredictorFactory,
     Request, SettingChange, Setup,
@@ -43,7 +43,7 @@ fn a_precision_is_applied_and_undone_while_requests_are_answered() {
     let engine = Arc::new(start(&ensemble, networks(&ensemble)));
     let row = ensemble.calibration.as_deref().expect("digits").rows(0, 1);
     let old = engine.setup();
-    let new = first_in(&old, "int8");
+    let new = old.with_precision(MemberIndex::new(4), precision("int8"));
     let before = answer(&engine, &row);
     let over = Arc::new(AtomicBool::new(false));
     let asking = {
@@ -56,8 +56,15 @@ fn a_precision_is_applied_and_undone_while_requests_are_answered() {
             seen
         })
     };
+    let changes = || engine.settings().answer_changes();
+    let known = changes();
     let plan = engine.apply_setup(&new, &mut |_| {}).expect("applies");
     assert_eq!(engine.setup(), *plan.to());
+    assert_eq!(
+        changes(),
+        known + 2,
+        "answers of before and meanwhile are not kept"
+    );
     let after = answer(&engine, &row);
     engine.apply_setup(&old, &mut |_| {}).expect("comes back");
     assert_eq!(engine.setup(), old);
@@ -119,9 +126,16 @@ fn the_ledger_books_what_the_member_takes_in_its_new_numbers() {
     assert_eq!(plan.memory()[0], (before, after));
     assert_ne!(before, after);
     engine.apply(plan, &mut |_| {}).expect("applies");
+    let ledger = engine.ledger(&new.matrix).expect("runs");
+    assert_eq!(ledger.booked(device), after);
+    let cell = Cell {
+        device,
+        member: MemberIndex::new(0),
+    };
+    let size = BatchSize::new(8).expect("a size");
     assert_eq!(
-        engine.ledger(&new.matrix).expect("runs").booked(device) - before,
-        booked(&expected) - booked(&Footprints::of(&ensemble, engine.devices()))
+        engine.footprints().bytes(cell, size),
+        expected.bytes(cell, size)
     );
 }
 
@@ -220,7 +234,7 @@ fn a_network_is_lowered_once_for_each_precision_that_somebody_holds() {
     let factory = Arc::new(NetworkFactory::new(Arc::clone(&ensemble)));
     let engine = start(&ensemble, Arc::clone(&factory) as _);
     let held = |name: &str| {
-        let network = MemberNetwork {
+        let network = ComputedMember {
             member: MemberIndex::new(0),
             precision: precision(name),
         };
@@ -236,7 +250,7 @@ fn a_network_is_lowered_once_for_each_precision_that_somebody_holds() {
 /// built.
 #[derive(Default)]
 struct Restarts {
-    built: Mutex<Vec<MemberNetwork>>,
+    built: Mutex<Vec<ComputedMember>>,
     panics: Arc<AtomicBool>,
 }
 
@@ -245,7 +259,7 @@ struct Restarted(FakePredictor, Arc<AtomicBool>);
 impl PredictorFactory for Restarts {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -311,23 +325,4 @@ fn a_session_shows_applies_and_undoes_it_as_one_change() {
     assert!(said("f32 → int8"), "{:?}", seen.marks);
     session.command(Command::Undo).expect("one step");
     assert_eq!(settled(&mut session).setup(), old);
-}
-
-#[test]
-fn the_entry_of_a_cell_says_whose_weights_it_books() {
-    let ensemble = digits();
-    let engine = start(&ensemble, networks(&ensemble));
-    let cell = Cell {
-        device: DeviceIndex::new(0),
-        member: MemberIndex::new(1),
-    };
-    let size = BatchSize::new(8).expect("a size");
-    let before = engine.footprints().bytes(cell, size);
-    let new = first_in(&engine.setup(), "int8");
-    engine.apply_setup(&new, &mut |_| {}).expect("applies");
-    assert_eq!(
-        engine.footprints().bytes(cell, size),
-        before,
-        "another member"
-    );
 }

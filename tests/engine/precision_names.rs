@@ -106,7 +106,7 @@ fn auto_is_what_each_gpu_multiplies_natively() {
     let said = read("auto").on_devices(&devices, Precision::F32);
     match native {
         CpuPrecision::F32 => assert_eq!(said, "auto (f32)"),
-        other => assert_eq!(said, format!("auto ({other} on cpu:0, f32 on cuda:0)")),
+        other => assert_eq!(said, format!("auto (f32 on cuda:0, {other} on cpu:0)")),
     }
 }
 

@@ -9,7 +9,7 @@ use divisi::dataflow::{
     Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
 };
 use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, Ensemble, Files, MemberNetwork};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
 use divisi::metrics::LatencySplit;
 use divisi::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
 use rayon::ThreadPool;
@@ -74,7 +74,7 @@ struct Members([Answers; 3]);
 impl PredictorFactory for Members {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

@@ -9,7 +9,7 @@ use candle_core::Tensor;
 use divisi::allocation::{Cell, DoesNotFit, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberNetwork, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, ComputedMember, PolicyKind, Wait};
 use divisi::serving::{
     BuildError, DoorState, Engine, EngineError, EngineOptions, Failure, PredictorFactory, Refused,
     Request,
@@ -127,7 +127,7 @@ struct Puppet {
 impl PredictorFactory for Puppets {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

@@ -8,7 +8,7 @@ use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, MemberNetwork, PolicyKind, RuleKind, VoteWeight, Wait};
+use divisi::ensemble::{BatchSize, ComputedMember, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
@@ -31,7 +31,7 @@ struct Slow(FakePredictor, Duration);
 impl PredictorFactory for Moody {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

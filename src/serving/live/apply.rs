@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::allocation::{Cell, Matrix};
 use crate::device::DeviceIndex;
-use crate::ensemble::{Combination, MemberNetwork, MemberPrecision, PolicyKind};
+use crate::ensemble::{Combination, ComputedMember, MemberPrecision, PolicyKind};
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
@@ -17,8 +17,9 @@ use crate::serving::reload::{Reload, ReloadAction, ReloadEvent};
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::setup::{SettingChange, Setup};
 
+use super::columns::RunningColumns;
 use super::drivers::DeviceFault;
-use super::engine::{Engine, RunningColumns};
+use super::engine::Engine;
 use super::promise::Failure;
 
 /// Takes the steps of a change as they are made.
@@ -162,6 +163,7 @@ impl Engine {
     fn move_workers(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
         if !plan.reload().is_empty() {
             let _open = OpenDoor::hold(self);
+            let _told = Recomputed::begin(self, plan);
             self.reload(plan, watch)?;
         }
         *self.columns.lock() = RunningColumns {
@@ -175,7 +177,7 @@ impl Engine {
     fn reload(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
         let (before, after) = (&plan.from().precisions, &plan.to().precisions);
         // What drains early may share weights with what is then built.
-        let starts = plan.reload().starts.iter().map(|(cell, _)| MemberNetwork {
+        let starts = plan.reload().starts.iter().map(|(cell, _)| ComputedMember {
             member: cell.member,
             precision: after[cell.member],
         });
@@ -290,6 +292,33 @@ impl Engine {
             }
             thread::park_timeout(Duration::from_micros(200));
         }
+    }
+}
+
+/// Counts the beginning of a change of members' numbers and, when it is dropped, its end: between
+/// both requests are answered in either.
+struct Recomputed<'a>(&'a Engine);
+
+impl<'a> Recomputed<'a> {
+    /// Begins, if a plan changes any.
+    fn begin(engine: &'a Engine, plan: &Plan) -> Option<Self> {
+        let changes = plan.from().precisions != plan.to().precisions;
+        changes.then(|| {
+            let told = Recomputed(engine);
+            told.count();
+            told
+        })
+    }
+
+    fn count(&self) {
+        let changes = &self.0.state.counters.recomputed;
+        changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Recomputed<'_> {
+    fn drop(&mut self) {
+        self.count();
     }
 }
 

@@ -12,7 +12,7 @@ use crate::allocation::{
     Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
 };
 use crate::catalogue::Catalogue;
-use crate::device::{Devices, Ledger};
+use crate::device::Devices;
 use crate::ensemble::{BatchSize, Ensemble, MemberPrecision, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
@@ -20,6 +20,7 @@ use crate::serving::door::{DoorState, Refused};
 use crate::serving::drain::{DrainLimits, DrainWait, WorkLeft};
 use crate::serving::scheduler::WorkerSpec;
 
+use super::columns::RunningColumns;
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
 use super::locks::{ApplyingRank, Leaf};
@@ -82,14 +83,6 @@ pub enum EngineError {
     /// The pool cannot hold two segments.
     #[error(transparent)]
     Segment(#[from] SegmentTooLarge),
-}
-
-/// The matrix that runs, with the numbers that each column is computed in and the memory that its
-/// workers book.
-pub(super) struct RunningColumns {
-    pub matrix: Matrix,
-    pub precisions: Vec<MemberPrecision>,
-    pub footprints: Arc<Footprints>,
 }
 
 /// A running inference system. Dropping it stops it at once; [`Engine::shutdown`]
@@ -284,38 +277,9 @@ impl Engine {
         &self.state.devices
     }
 
-    /// The matrix that runs.
-    pub fn matrix(&self) -> Matrix {
-        self.columns.lock().matrix.clone()
-    }
-
-    /// Returns the numbers that each member is computed in, one a column of the matrix.
-    pub fn precisions(&self) -> Vec<MemberPrecision> {
-        self.columns.lock().precisions.clone()
-    }
-
-    /// Returns everything that is served, with members computed in the numbers that they are now.
-    pub fn computed_catalogue(&self) -> Arc<Catalogue> {
-        let precisions = self.precisions();
-        match self.ensemble().precisions() == precisions {
-            true => Arc::clone(self.catalogue()),
-            false => Arc::new(self.catalogue().in_precisions(&precisions)),
-        }
-    }
-
-    /// Returns the memory that each worker books.
-    pub fn footprints(&self) -> Arc<Footprints> {
-        Arc::clone(&self.columns.lock().footprints)
-    }
-
     /// Returns the costs of batches on simulated devices.
     pub fn costs(&self) -> &Costs {
         &self.state.costs
-    }
-
-    /// The ledger of a matrix that fits.
-    pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
-        self.footprints().book(matrix, &self.state.devices)
     }
 
     /// Returns what there is to be seen of it.

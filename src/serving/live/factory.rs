@@ -14,7 +14,7 @@ use crate::compute::{
 };
 use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
-use crate::ensemble::{BatchSize, Ensemble, Member, MemberNetwork, MemberPrecision, OutputKind};
+use crate::ensemble::{BatchSize, ComputedMember, Ensemble, Member, MemberPrecision, OutputKind};
 use crate::lock::Ranked;
 use crate::network::{Graph, GraphError, Weights, WeightsError};
 
@@ -67,14 +67,14 @@ pub trait PredictorFactory: Send + Sync {
     /// The device cannot hold it.
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
     /// Returns what the workers of a network share in host memory, if there is any: it stays as
     /// long as somebody holds this.
-    fn hold(&self, network: MemberNetwork) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn hold(&self, network: ComputedMember) -> Option<Arc<dyn Any + Send + Sync>> {
         let _ = network;
         None
     }
@@ -94,7 +94,7 @@ pub trait PredictorFactory: Send + Sync {
     /// The GPU cannot hold it.
     fn program(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         Err(BuildError::NoProgram {
@@ -144,8 +144,8 @@ impl NetworkFactory {
         }
     }
 
-    fn lowered(&self, network: MemberNetwork) -> Result<LoweredNetwork, BuildError> {
-        let MemberNetwork { member, precision } = network;
+    fn lowered(&self, network: ComputedMember) -> Result<LoweredNetwork, BuildError> {
+        let ComputedMember { member, precision } = network;
         let mut all = self.lowered.lock();
         if let Some(lowered) = held(&all[member], precision) {
             return Ok(lowered);
@@ -166,7 +166,7 @@ fn held(known: &LoweredMember, precision: MemberPrecision) -> Option<LoweredNetw
 impl PredictorFactory for NetworkFactory {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -178,7 +178,7 @@ impl PredictorFactory for NetworkFactory {
         })
     }
 
-    fn hold(&self, network: MemberNetwork) -> Option<Arc<dyn Any + Send + Sync>> {
+    fn hold(&self, network: ComputedMember) -> Option<Arc<dyn Any + Send + Sync>> {
         match held(&self.lowered.lock()[network.member], network.precision)? {
             LoweredNetwork::One(lowered) => Some(lowered),
             LoweredNetwork::Varying(lowered) => Some(lowered),
@@ -187,7 +187,7 @@ impl PredictorFactory for NetworkFactory {
 
     fn program(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         let column = &self.ensemble.members[network.member];
@@ -251,7 +251,7 @@ pub struct FakeFactory {
 impl PredictorFactory for FakeFactory {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

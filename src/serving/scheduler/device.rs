@@ -5,7 +5,7 @@ use std::ops;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
-use crate::ensemble::{BatchSize, MemberNetwork, MemberPrecision, PolicyKind};
+use crate::ensemble::{BatchSize, ComputedMember, MemberPrecision, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
 use crate::serving::policy::{Beside, Lanes, lane_sizes};
 use crate::serving::queue::{MemberQueue, StepFilter};
@@ -58,8 +58,8 @@ pub struct WorkerSpec {
 
 impl WorkerSpec {
     /// Returns the network that it runs.
-    pub fn network(&self) -> MemberNetwork {
-        MemberNetwork {
+    pub fn network(&self) -> ComputedMember {
+        ComputedMember {
             member: self.member,
             precision: self.precision,
         }

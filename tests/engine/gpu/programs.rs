@@ -8,7 +8,7 @@ use divisi::compute::gpu::{LaneProgram, Program};
 use divisi::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use divisi::device::MemberIndex;
 use divisi::device::gpu::{DeviceSlice, Gpu, GpuError, GpuInfo, Stream};
-use divisi::ensemble::{BatchSize, Ensemble, MemberNetwork};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble};
 use divisi::serving::{BuildError, NetworkFactory, PredictorFactory, Programs};
 use rayon::ThreadPool;
 
@@ -50,7 +50,7 @@ impl SoftFactory {
 impl PredictorFactory for SoftFactory {
     fn build(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -63,7 +63,7 @@ impl PredictorFactory for SoftFactory {
 
     fn program(
         &self,
-        network: MemberNetwork,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         let member = network.member;
@@ -87,7 +87,7 @@ impl PredictorFactory for SoftFactory {
 }
 
 struct SoftProgram {
-    network: MemberNetwork,
+    network: ComputedMember,
     gpu: Arc<dyn Gpu>,
     networks: Arc<NetworkFactory>,
     weights: DeviceSlice,

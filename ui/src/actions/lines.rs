@@ -1,11 +1,9 @@
 //! The actions of commands as lines: words in, lines out.
 
-use divisi::allocation::{Cell, InvalidMatrix, WorkerChange};
+use divisi::allocation::{Cell, InvalidMatrix};
 use divisi::deployment::{CatalogueChange, Handover};
 use divisi::ensemble::PolicyKind;
-use divisi::session::{
-    Command, EditPreview, Prediction, Session, Setup, Slowdown, Snapshot, Terms,
-};
+use divisi::session::{Command, Session, Setup, Slowdown, Snapshot, Terms};
 use thiserror::Error;
 
 use super::arguments::{
@@ -16,7 +14,7 @@ use super::stage;
 use super::staged::StagedLines;
 use crate::commands::{LINES, LineForm};
 use crate::config::nearest;
-use crate::text::{format, status as words};
+use crate::text::status as words;
 
 /// The state that lines act on: the session, and what earlier lines staged.
 pub(crate) struct LineFront<'a> {
@@ -24,7 +22,7 @@ pub(crate) struct LineFront<'a> {
     pub session: &'a mut dyn Session,
     /// The session's snapshot.
     pub shown: &'a Snapshot,
-    /// What is staged.
+    /// The changes that are staged.
     pub staged: &'a mut StagedLines,
     /// The terms of `apply probation`.
     pub terms: Terms,
@@ -119,7 +117,7 @@ impl<'a> LineWords<'a> {
         self.words.try_into().map_err(|_| self.wrong())
     }
 
-    fn none(&self) -> Result<(), LineError> {
+    pub(super) fn none(&self) -> Result<(), LineError> {
         self.exactly::<0>().map(drop)
     }
 
@@ -143,7 +141,7 @@ fn read<A: Argument>(word: &str, shown: &Snapshot) -> Result<A, LineError> {
     A::read(word, shown).map_err(LineError::Argument)
 }
 
-type Said = Result<Vec<String>, LineError>;
+pub(super) type Said = Result<Vec<String>, LineError>;
 
 impl LineFront<'_> {
     /// Asks the session.
@@ -154,7 +152,7 @@ impl LineFront<'_> {
     }
 
     /// Returns what is staged with the settings that run.
-    fn setup(&self) -> Result<Setup, LineError> {
+    pub(super) fn setup(&self) -> Result<Setup, LineError> {
         let staged = self.staged.over(self.shown.setup());
         staged.ok_or(LineError::NothingStaged)
     }
@@ -364,54 +362,4 @@ pub(super) fn max_inf(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let NamedDevice(device) = read(device, front.shown)?;
     let SampleBound(most) = read(samples, front.shown)?;
     front.send(Command::SetMaxInf(device, most))
-}
-
-pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    words.none()?;
-    let setup = front.setup()?;
-    let preview = front.session.preview(&setup);
-    let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
-    let mut lines: Vec<String> = changes(front.shown, &preview).collect();
-    if lines.is_empty() {
-        lines.push("nothing changes".into());
-    }
-    lines.extend(preview.settings.iter().cloned());
-    lines.extend(memory(front.shown, &preview));
-    let paused = preview.paused_members.iter();
-    lines.extend(paused.map(|m| format!("{m} waits for a moment")));
-    lines.extend(predicted(&preview.prediction));
-    Ok(lines)
-}
-
-fn predicted(said: &Prediction) -> Option<String> {
-    let before = said.before?;
-    let Some(after) = said.after else {
-        return Some(format!("no prediction: {}", said.source));
-    };
-    let gain = format::gain(before, after).unwrap_or_default();
-    let (before, after) = (before.round(), after.round());
-    Some(format!("predicted: {before} to {after} samples/s, {gain}"))
-}
-
-fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
-    let changed = preview.difference.changed();
-    changed.map(|entry| {
-        let place = words::cell(shown, entry.cell);
-        match entry.change {
-            WorkerChange::Keep(size) => format!("keep {place}, batch {size}"),
-            WorkerChange::Start(size) => format!("start {place}, batch {size}"),
-            WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
-            WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
-            WorkerChange::Rebuild(size) => format!("build {place} again, batch {size}"),
-        }
-    })
-}
-
-fn memory<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
-    let pairs = shown.devices.iter().zip(&preview.memory);
-    let differ = pairs.filter(|(_, (now, after))| now != after);
-    differ.map(|(device, (now, after))| {
-        let (now, after) = (format::bytes(*now), format::bytes(*after));
-        format!("{}: memory {now} to {after}", device.name)
-    })
 }

@@ -6,6 +6,7 @@
 //! [`mod@stage`].
 
 mod arguments;
+mod comparison;
 mod edit;
 mod follow_up;
 mod lines;

@@ -1,4 +1,4 @@
-//! What lines have staged so far, over the settings that run.
+//! The changes that lines have staged so far, over the settings that run.
 
 use divisi::allocation::{Cell, InvalidMatrix, Matrix};
 use divisi::device::MemberIndex;

@@ -175,7 +175,7 @@ pub struct LineAnswer {
     pub leave: bool,
 }
 
-/// What lines have staged so far, and what they may do.
+/// The changes that lines have staged so far, and what lines may do.
 #[derive(Debug)]
 pub struct LineDesk {
     read_only: bool,

@@ -1,34 +1,22 @@
 //! The row "in" under the matrix: the numbers that each member is computed in.
 
-use divisi::compute::CpuPrecision;
 use divisi::device::MemberIndex;
 use divisi::ensemble::MemberPrecision;
-use divisi::session::{MemberView, Snapshot};
+use divisi::session::MemberView;
 
 use super::geometry::MatrixColumns;
 use crate::look::{Painter, Role};
 use crate::model::Model;
 use crate::text::format;
+use crate::text::status::unusual_precision;
 
 /// Whether there is something to say: a member is computed in other numbers than usual, or is to be.
 pub(super) fn is_shown(model: &Model) -> bool {
     let shown = &model.snapshot;
     let mut members = MemberIndex::enumerate(&shown.members);
     members.any(|(member, view)| {
-        unusual(view, shown).is_some() || staged(model, member, view).is_some()
+        unusual_precision(view, shown).is_some() || staged(model, member, view).is_some()
     })
-}
-
-/// Returns the numbers that a member is computed in, where others than usual were asked for.
-pub(super) fn unusual(member: &MemberView, shown: &Snapshot) -> Option<MemberPrecision> {
-    match shown.precision {
-        Some(of_gpus) => member.precision.beyond(of_gpus),
-        // Without GPUs nobody is computed in theirs.
-        None => {
-            let own = member.precision;
-            (own.is_auto || own.cores != CpuPrecision::F32).then_some(own)
-        }
-    }
 }
 
 /// Returns the numbers that are staged for a member, if they differ from those that run.
@@ -46,7 +34,7 @@ pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Mat
         };
         let (text, role) = match staged(model, member, view) {
             Some(staged) => (format!("~{}", short(staged)), Role::Warn),
-            None => match unusual(view, &model.snapshot) {
+            None => match unusual_precision(view, &model.snapshot) {
                 Some(own) => (short(own), Role::Dim),
                 None => ("·".to_owned(), Role::Dim),
             },

@@ -197,7 +197,7 @@ fn entry_detail(model: &Model) -> String {
         return String::new();
     };
     let own = model.snapshot.member(cell.member);
-    let computed = own.and_then(|own| precisions::unusual(own, &model.snapshot));
+    let computed = own.and_then(|own| status::unusual_precision(own, &model.snapshot));
     let computed = computed.map_or(String::new(), |own| format!(" in {own}"));
     let slower = view.interfered.map(format::times);
     let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
