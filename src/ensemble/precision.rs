@@ -175,7 +175,7 @@ impl MemberPrecision {
         }
         let name = self.to_string();
         match (self.gpus, name.parse::<Self>()) {
-            (Some(gpus), Ok(named)) if named.gpus != self.gpus => format!("{}/{gpus}", self.cores),
+            (Some(gpus), Ok(named)) if named != self => format!("{}/{gpus}", self.cores),
             _ => name,
         }
     }
@@ -187,6 +187,10 @@ impl fmt::Display for MemberPrecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.cores, self.gpus) {
             (cores, _) if self.is_auto => write!(f, "{} ({cores})", Self::AUTO),
+            // The name alone would say it of processors too.
+            (cores @ CpuPrecision::F32, Some(gpus @ Precision::Bf16)) => {
+                write!(f, "{cores}/{gpus}")
+            }
             (CpuPrecision::F32, Some(gpus)) => write!(f, "{gpus}"),
             (cores, _) => write!(f, "{cores}"),
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::codes::Code;
+use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{
     AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
@@ -316,7 +317,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         flops: 1_000_000,
         parameters: 10_000,
         synthetic: false,
-        precision: MemberPrecision::default(),
+        precision: MemberPrecision::default().resolved(Precision::F32),
         queued,
         growth: 0.0,
         samples_per_s,

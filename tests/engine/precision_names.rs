@@ -23,6 +23,7 @@ fn a_precision_is_written_as_it_is_read() {
         "auto",
         "int8/f32",
         "int8/bf16",
+        "f32/bf16",
         "bf16/f32",
         "bf16/tf32",
     ] {

@@ -15,7 +15,7 @@ use crate::ensemble::MemberPrecision;
 use crate::profile::{Costs, Learnt};
 use crate::search::Cache;
 use crate::search::model::{Batching, ModelEvaluator, Rates};
-use crate::serving::{Engine, Observed, PredictorFactory, WorkerId};
+use crate::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
 use crate::session::{Prediction, Setup};
 
 use super::basis::{Basis, CostSources, Grade, NoBasis};
@@ -107,7 +107,7 @@ impl Forecast {
             self.counted.insert(worker.spec.id, now);
             let (batches, samples, seconds) =
                 before.get(&worker.spec.id).copied().unwrap_or_default();
-            let is_current = self.precisions[worker.spec.member] == worker.spec.precision;
+            let is_current = self.is_current(&worker.spec);
             let kind = self.sources.kind(worker.spec.device).filter(|_| is_current);
             let new = now.0.saturating_sub(batches);
             if let (Some(kind), false, true) = (kind, disturbed, new > 0) {
@@ -118,6 +118,14 @@ impl Forecast {
                 self.sources.learnt.see(member, kind, new, rows, took);
             }
         }
+    }
+
+    /// Whether a worker computes in the numbers of its member now: one that is about to leave may not.
+    fn is_current(&self, worker: &WorkerSpec) -> bool {
+        let of_all = self.engine.ensemble().precision;
+        let device = &self.engine.devices().get(worker.device).kind;
+        let now = self.precisions[worker.member];
+        now.is_same_on(worker.precision, device, of_all)
     }
 
     /// Forgets the costs of members that are computed in other numbers now.
