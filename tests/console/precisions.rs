@@ -36,10 +36,11 @@ fn members_in_other_numbers_than_usual_have_a_row() {
     bench.show(mixed);
     screen!("precisions_80x24", bench);
     // The whole screen has room for what there is to say of an entry.
-    bench.keys("1lz");
+    bench.keys("1z");
+    bench.press(KeyCode::Right);
     let text = bench.text();
     assert!(text.contains(" in int8 "), "{text}");
-    bench.keys("l");
+    bench.press(KeyCode::Right);
     let text = without_machine(&bench.text());
     assert!(text.contains(" in auto (NATIVE)"), "{text}");
 }
@@ -54,7 +55,7 @@ fn a_key_stages_the_next_precision_of_the_member() {
     let text = bench.text();
     for said in [
         "EDITING · 1 staged",
-        "precision of mlp: f32 → int8",
+        "f32→int8",
         "no prediction: no profile of mlp in int8 on cpu:0 yet",
     ] {
         assert!(text.contains(said), "{said}: {text}");

@@ -32,21 +32,24 @@ pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Mat
         let Some(view) = model.snapshot.member(member) else {
             continue;
         };
+        let room = columns.cell.saturating_sub(1);
         let (text, role) = match staged(model, member, view) {
-            Some(staged) => (format!("~{}", short(staged)), Role::Warn),
+            Some(staged) => (change(view.precision, staged, room), Role::Warn),
             None => match unusual_precision(view, &model.snapshot) {
                 Some(own) => (short(own), Role::Dim),
                 None => ("·".to_owned(), Role::Dim),
             },
         };
-        // Rather the name whole than its sign, where columns are narrow.
-        let room = columns.cell.saturating_sub(1);
-        let text = match format::width(&text) > room {
-            true => text.trim_start_matches('~').to_owned(),
-            false => text,
-        };
         inside.text_right(columns.end(member) - 1, y, &text, role);
     }
+}
+
+/// Returns both numbers, or as much as there is room for: the new ones with their sign, or alone.
+fn change(was: MemberPrecision, staged: MemberPrecision, room: u16) -> String {
+    let (was, new) = (short(was), short(staged));
+    let forms = [format!("{was}→{new}"), format!("~{new}")];
+    let mut fitting = forms.into_iter().filter(|text| format::width(text) <= room);
+    fitting.next().unwrap_or(new)
 }
 
 /// The name alone: what `auto` became is said of the entry under the cursor.

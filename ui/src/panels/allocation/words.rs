@@ -292,7 +292,8 @@ fn draw_staged(
         member_rows(inside, y, model, columns);
         y += 2;
     }
-    if own > 0 && inside.height().saturating_sub(y) > lines.len() as u16 {
+    // It says more of what is staged than the last of the lines.
+    if own > 0 && inside.height().saturating_sub(y) >= 3 {
         precisions::draw(inside, y, model, columns);
         y += 1;
     }
