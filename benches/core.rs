@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
 use divisi::metrics::stats::{median, quantile};
 use divisi::serving::{
     Arrival, Batch, Core, CoreConfig, Discipline, DoorState, Next, Stamps, WorkerSpec,
@@ -85,6 +85,7 @@ impl CoreBed {
                     device,
                     member,
                     size,
+                    precision: MemberPrecision::default(),
                 };
                 core.add_worker(Duration::ZERO, spec);
             }

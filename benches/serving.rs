@@ -104,7 +104,7 @@ fn bare_loop(bed: &Bed, matrix: &Matrix, samples: &Samples) -> Result<f64> {
             row.push(Worker {
                 member: cell.member,
                 size: size.get(),
-                predictor: factory.build(cell.member, size, None)?,
+                predictor: factory.build(bed.ensemble.network(cell.member), size, None)?,
                 input,
                 output: host_rows(size.get(), 10)?,
             });

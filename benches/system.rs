@@ -20,8 +20,7 @@ use anyhow::{Result, anyhow};
 use candle_core::Tensor;
 use common::Bed;
 use divisi::compute::{ComputeError, Predictor};
-use divisi::device::MemberIndex;
-use divisi::ensemble::BatchSize;
+use divisi::ensemble::{BatchSize, ComputedMember};
 use divisi::metrics::stats::{median, quantile};
 use divisi::metrics::{LatencySplit, LatencyTally, LogHistogram, SplitTally};
 use divisi::serving::{BuildError, PredictorFactory, Request};
@@ -199,13 +198,18 @@ struct StuckFactory {
 impl PredictorFactory for StuckFactory {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        match self.stuck.lock().unwrap().take_if(|_| member.get() == 2) {
+        match self
+            .stuck
+            .lock()
+            .unwrap()
+            .take_if(|_| network.member.get() == 2)
+        {
             Some(stuck) => Ok(Box::new(Stuck(stuck))),
-            None => self.inner.build(member, size, pool),
+            None => self.inner.build(network, size, pool),
         }
     }
 }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use divisi::allocation::{Frame, Matrix};
 use divisi::codes::Code;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{AnswerKind, AnswerWidth, BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::ensemble::{
+    AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
+};
 use divisi::serving::Flaws;
 use divisi::session::*;
 use divisi::trace::{Span, SpanKind, SpanRing};
@@ -192,7 +194,7 @@ fn shown() -> Snapshot {
         flops: 4_000_000_000,
         parameters: 25_000_000,
         synthetic: true,
-        precision: None,
+        precision: MemberPrecision::default(),
         queued: 12,
         growth: 0.0,
         samples_per_s: 4000.0,

@@ -74,7 +74,9 @@ fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
     let output = host_rows(ROWS, bed.ensemble.answer_width())?;
     let pool = thread_pool(&Host::discover().cores)?;
     let size = BatchSize::new(ROWS as u32).context("a batch size")?;
-    let mut predictor = bed.factory.build(MemberIndex::new(0), size, pool)?;
+    let mut predictor = bed
+        .factory
+        .build(bed.ensemble.network(MemberIndex::new(0)), size, pool)?;
     predictor.predict(ROWS, &input, &output)?;
     Ok(read_rows(&output, <[f32]>::to_vec)?)
 }

@@ -69,7 +69,9 @@ impl Bed {
     }
 
     pub fn program(&self, member: MemberIndex) -> Result<Arc<dyn Program>> {
-        Ok(self.factory.program(member, &self.gpu)?)
+        Ok(self
+            .factory
+            .program(self.ensemble.network(member), &self.gpu)?)
     }
 
     /// Values of a sample of `member`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{MemberPrecision, PolicyKind};
 use divisi::serving::{
     Batch, BatchId, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps, Transfer,
     Verdict, WorkerId, WorkerSpec,
@@ -115,6 +115,7 @@ impl World {
             device,
             member,
             size: size(&mut self.random),
+            precision: MemberPrecision::default(),
         };
         self.core.add_worker(self.now, spec);
         self.workers.push(spec);
@@ -197,6 +198,7 @@ impl World {
             device: batch.device,
             member: batch.member,
             size: batch.size,
+            precision: MemberPrecision::default(),
         };
         if verdict == Verdict::Restart {
             self.busy[batch.device] += 1;

@@ -22,7 +22,7 @@ use crate::words;
 use super::matrix::{Frame, InvalidMatrix, Matrix};
 
 /// The fields of a file of a whole setup beside the matrix (`session::SetupFile`).
-const SETUP_FIELDS: [&str; 3] = ["policy", "combination", "segment_size"];
+const SETUP_FIELDS: [&str; 4] = ["policy", "combination", "segment_size", "precisions"];
 
 /// Returns the message about a field that only whole setups have, if an error is about one.
 fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {

@@ -1,13 +1,16 @@
 //! The memory that the workers of a matrix and the sample pool book, and whether they fit.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::catalogue::Catalogue;
 use crate::compute::{Footprint, FootprintModel};
+use crate::device::gpu::GpuInfo;
 use crate::device::{
     Booking, Computation, DeviceKind, Devices, Ledger, NoRoom, SpaceId, format_bytes,
 };
-use crate::ensemble::{BatchSize, Ensemble, Member, PolicyKind};
+use crate::ensemble::{BatchSize, Ensemble, Member, MemberPrecision, PolicyKind};
 
 use super::matrix::{Cell, Matrix};
 use super::pool::{PoolBounds, PoolSize};
@@ -16,7 +19,7 @@ use super::pool::{PoolBounds, PoolSize};
 /// of the sample pool on the host.
 #[derive(Clone, Debug)]
 pub struct Footprints {
-    members: Vec<MemberFootprint>,
+    members: Vec<Arc<MemberFootprint>>,
     pool_bytes: u64,
 }
 
@@ -24,6 +27,7 @@ pub struct Footprints {
 struct MemberFootprint {
     name: String,
     flops: u64,
+    precision: MemberPrecision,
     /// Footprints by device and batch size.
     by_size: Vec<Vec<(BatchSize, Footprint)>>,
 }
@@ -74,35 +78,56 @@ fn pool_share(ensemble: &Ensemble, member: &Member, kind: &DeviceKind, size: Bat
     4 * (samples * member.input.shape.elements()) as u64
 }
 
+impl MemberFootprint {
+    /// Plans the memory of a member that is computed in `precision`.
+    fn of(
+        ensemble: &Ensemble,
+        member: &Member,
+        precision: MemberPrecision,
+        devices: &Devices,
+    ) -> Self {
+        let by = member.lowered_by(precision.kernels());
+        let kernels = FootprintModel::of_kernels(&member.graph, by);
+        let simulated = FootprintModel::of_accelerator(&member.graph);
+        let gpu = |info: &GpuInfo| {
+            let on_gpu = precision.on_gpu(info, ensemble.precision);
+            FootprintModel::of_gpu(&member.graph, on_gpu)
+        };
+        let on = |kind: &DeviceKind| {
+            let of_gpu;
+            let model = match kind.computation() {
+                Computation::Kernels(_) => &kernels,
+                Computation::Gpu(info) => {
+                    of_gpu = gpu(info);
+                    &of_gpu
+                }
+                Computation::Law(_) => &simulated,
+            };
+            let sizes = ensemble.batch_sizes.iter();
+            let plan = |size: BatchSize| {
+                let mut plan = model.at(size.get(), kind.threads());
+                let pool = pool_share(ensemble, member, kind, size);
+                let beside = kind.worker_bytes().saturating_add(pool);
+                plan.activation_bytes = plan.activation_bytes.saturating_add(beside);
+                plan
+            };
+            sizes.map(|size| (size, plan(size))).collect()
+        };
+        MemberFootprint {
+            name: member.name.clone(),
+            flops: member.graph.flops(),
+            precision,
+            by_size: devices.iter().map(|d| on(&d.kind)).collect(),
+        }
+    }
+}
+
 impl Footprints {
     /// Plans the memory of every member on every device at every allowed batch size.
     pub fn of(ensemble: &Ensemble, devices: &Devices) -> Self {
         let members = ensemble.members.iter().map(|member| {
-            let kernels = FootprintModel::of_kernels(&member.graph, member.lowering());
-            let simulated = FootprintModel::of_accelerator(&member.graph);
-            let on_gpus = member.precision.on_gpus(ensemble.precision);
-            let gpu = FootprintModel::of_gpu(&member.graph, on_gpus);
-            let on = |kind: &DeviceKind| {
-                let model = match kind.computation() {
-                    Computation::Kernels(_) => &kernels,
-                    Computation::Gpu(_) => &gpu,
-                    Computation::Law(_) => &simulated,
-                };
-                let sizes = ensemble.batch_sizes.iter();
-                let plan = |size: BatchSize| {
-                    let mut plan = model.at(size.get(), kind.threads());
-                    let pool = pool_share(ensemble, member, kind, size);
-                    let beside = kind.worker_bytes().saturating_add(pool);
-                    plan.activation_bytes = plan.activation_bytes.saturating_add(beside);
-                    plan
-                };
-                sizes.map(|size| (size, plan(size))).collect()
-            };
-            MemberFootprint {
-                name: member.name.clone(),
-                flops: member.graph.flops(),
-                by_size: devices.iter().map(|d| on(&d.kind)).collect(),
-            }
+            let planned = MemberFootprint::of(ensemble, member, member.precision, devices);
+            Arc::new(planned)
         });
         let pool = PoolSize::of(ensemble, PoolBounds::default());
         Footprints {
@@ -119,6 +144,32 @@ impl Footprints {
         match PoolSize::of_entries(catalogue, PoolBounds::default()) {
             Ok(pools) => alone.with_pools(&pools),
             Err(_) => alone,
+        }
+    }
+
+    /// Returns the same where members are computed in other numbers, one precision a member; those
+    /// of which it stays the same are not planned again.
+    #[must_use]
+    pub fn in_precisions(
+        &self,
+        ensemble: &Ensemble,
+        devices: &Devices,
+        precisions: &[MemberPrecision],
+    ) -> Self {
+        let each = self.members.iter().zip(&ensemble.members).zip(precisions);
+        let members = each.map(|((known, member), precision)| {
+            let is_same = |kind: &DeviceKind| {
+                let (known, of_all) = (known.precision, ensemble.precision);
+                known.is_same_on(*precision, kind, of_all)
+            };
+            match devices.iter().all(|device| is_same(&device.kind)) {
+                true => Arc::clone(known),
+                false => Arc::new(MemberFootprint::of(ensemble, member, *precision, devices)),
+            }
+        });
+        Footprints {
+            members: members.collect(),
+            pool_bytes: self.pool_bytes,
         }
     }
 

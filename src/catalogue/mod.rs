@@ -17,7 +17,7 @@ mod succession;
 use std::sync::Arc;
 
 use crate::device::MemberIndex;
-use crate::ensemble::{Ensemble, PolicyKind};
+use crate::ensemble::{Ensemble, MemberPrecision, PolicyKind};
 
 use columns::Columns;
 
@@ -130,6 +130,24 @@ impl Catalogue {
             queueing: None,
             ..ensemble
         })
+    }
+
+    /// Returns the same entries with the members of columns computed in other numbers, one precision
+    /// a column.
+    #[must_use]
+    pub fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
+        let mut same = self.clone();
+        same.models = Arc::new(self.models.in_precisions(precisions));
+        for entry in &mut same.entries {
+            let columns = entry.columns.iter();
+            let own = columns.filter_map(|at| precisions.get(at.get()).copied());
+            let own: Vec<MemberPrecision> = own.collect();
+            entry.new.ensemble = match self.single() {
+                Some(_) => Arc::clone(&same.models),
+                None => Arc::new(entry.new.ensemble.in_precisions(&own)),
+            };
+        }
+        same
     }
 
     fn with_ensembles(&self, change: impl Fn(Ensemble) -> Ensemble) -> Self {

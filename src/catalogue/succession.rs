@@ -1,7 +1,7 @@
 //! Columns of a catalogue that go on from those of the one before it.
 
 use crate::device::MemberIndex;
-use crate::ensemble::Member;
+use crate::ensemble::{Member, MemberPrecision};
 
 use super::{Catalogue, Version};
 
@@ -37,6 +37,24 @@ fn has_both(column: &OwnedColumn<'_>, before: &OwnedColumn<'_>) -> bool {
 }
 
 impl Catalogue {
+    /// Returns the numbers that each column is computed in where those of `before` are computed in
+    /// `running`: a column that goes on keeps what somebody chose for it in place of its manifest's.
+    pub fn precisions_after(
+        &self,
+        before: &Catalogue,
+        running: &[MemberPrecision],
+    ) -> Vec<MemberPrecision> {
+        let (own, manifest) = (self.models.precisions(), before.models.precisions());
+        let chosen = |column: MemberIndex| {
+            let (now, written) = (*running.get(column.get())?, *manifest.get(column.get())?);
+            (now != written).then_some(now)
+        };
+        let predecessors = self.predecessors(before).into_iter().zip(own);
+        predecessors
+            .map(|(from, own)| from.and_then(chosen).unwrap_or(own))
+            .collect()
+    }
+
     /// Returns for each column that of `before` that it goes on from: the one of its network, else that
     /// of its entry and its name there, else that of another version of its model. No two go on from
     /// one.

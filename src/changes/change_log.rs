@@ -287,6 +287,10 @@ fn marks(plan: &Plan, origin: &ChangeOrigin) -> Vec<(MarkKind, String)> {
                 let words = change.words(members).into_iter();
                 marks.extend(words.map(|said| (MarkKind::Combination, said)));
             }
+            SettingChange::Precision(..) => {
+                let words = change.words(members).into_iter();
+                marks.extend(words.map(|said| (MarkKind::Reload, said)));
+            }
             SettingChange::Segment(..) => {
                 let words = change.words(members).into_iter();
                 marks.extend(words.map(|said| (MarkKind::Policy, said)));

@@ -328,7 +328,7 @@ impl Driver {
     /// Where the workers of lost devices go.
     fn fallback(&self, running: &Matrix) -> Result<Matrix, NoFallback> {
         let (devices, lost) = (self.engine.devices(), self.engine.faults().lost());
-        let moved = evacuate(running, &lost, devices, self.engine.footprints());
+        let moved = evacuate(running, &lost, devices, &self.engine.footprints());
         moved.map_err(|error| NoFallback(error.to_string()))
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::allocation::Matrix;
 use crate::catalogue::Catalogue;
 use crate::device::Devices;
-use crate::ensemble::PolicyKind;
+use crate::ensemble::{MemberPrecision, PolicyKind};
 use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 
 use super::DeploymentError;
@@ -33,14 +33,14 @@ impl Generation {
         number: u64,
         catalogue: Arc<Catalogue>,
         devices: &Devices,
-        matrix: &Matrix,
+        columns: (&Matrix, &[MemberPrecision]),
         factory: Arc<NetworkFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
-        let engine = Engine::start_catalogue(
+        let engine = Engine::start_in_precisions(
             Arc::clone(&catalogue),
             devices.clone(),
-            matrix,
+            columns,
             Arc::<NetworkFactory>::clone(&factory),
             options,
         )?;
@@ -64,13 +64,14 @@ pub(super) fn start_after(
     (before, why): (&Generation, String),
     catalogue: Arc<Catalogue>,
     devices: &Devices,
-    (matrix, settings): (&Matrix, &StartSettings),
+    (matrix, precisions, settings): (&Matrix, &[MemberPrecision], &StartSettings),
     options: EngineOptions,
 ) -> Result<Generation, DeploymentError> {
     let models = Arc::clone(catalogue.models());
     let factory = Arc::new(NetworkFactory::after(&before.factory, models));
     let number = before.number + 1;
-    let next = Generation::start(number, catalogue, devices, matrix, factory, options)?;
+    let columns = (matrix, precisions);
+    let next = Generation::start(number, catalogue, devices, columns, factory, options)?;
     next.take_over(settings);
     Ok(Generation { why, ..next })
 }
@@ -93,7 +94,10 @@ impl Generation {
                 policy: *policy,
                 ..setup
             },
-            StartSettings::Again(before) => before.with_matrix(setup.matrix),
+            StartSettings::Again(before) => Setup {
+                precisions: setup.precisions,
+                ..before.with_matrix(setup.matrix)
+            },
         };
         // Those that do not suit the models are left: theirs hold.
         if let Ok(plan) = self.engine.plan(&wanted) {

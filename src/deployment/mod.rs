@@ -138,7 +138,9 @@ fn first(
             Some(matrix) => matrix,
             None => place::first(&catalogue, devices, options)?,
         };
-        let first = Generation::start(0, catalogue, devices, &matrix, factory, options)?;
+        let precisions = catalogue.models().precisions();
+        let columns = (&matrix, &precisions[..]);
+        let first = Generation::start(0, catalogue, devices, columns, factory, options)?;
         let cold = warmup::warm_up(&first, &[]);
         if cold.is_empty() {
             let entries = first.catalogue.entries().iter();

@@ -1,11 +1,13 @@
 //! Where models run: those that stay keep their places, a new version takes those of the old one.
 
+use std::sync::Arc;
+
 use crate::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
 use crate::catalogue::Catalogue;
 use crate::device::{Device, DeviceIndex, Devices, Ledger, MemberIndex};
-use crate::ensemble::BatchSize;
+use crate::ensemble::{BatchSize, Member, MemberPrecision};
 use crate::search::{complete, worst_fit};
-use crate::serving::EngineOptions;
+use crate::serving::{EngineOptions, Setup};
 
 use super::DeploymentError;
 use super::generation::Generation;
@@ -18,7 +20,8 @@ pub(super) fn first(
     devices: &Devices,
     options: EngineOptions,
 ) -> Result<Matrix, DeploymentError> {
-    let footprints = footprints(catalogue, devices, options)?;
+    let precisions = catalogue.models().precisions();
+    let footprints = footprints(catalogue, &precisions, devices, options)?;
     let frame = Frame::of(catalogue.models(), devices);
     let wished = wished(catalogue, &frame, devices, |_| true);
     let found = match wished.is_empty() {
@@ -34,6 +37,8 @@ pub(super) fn first(
 pub(super) struct Placement {
     /// The matrix.
     pub matrix: Matrix,
+    /// The numbers that each column is computed in.
+    pub precisions: Vec<MemberPrecision>,
     /// The device without room for both, if there is one.
     pub not_beside: Option<NoRoomBeside>,
     /// The memory of each device.
@@ -48,45 +53,55 @@ pub(super) struct NoRoomBeside {
     pub free: u64,
 }
 
-/// Returns where the catalogue that follows the running one runs; at the places of `wanted`, if there is
-/// one that still fits.
+/// Returns where the catalogue that follows the running one runs, and in which numbers; as in `wanted`,
+/// if that is there and still fits.
 ///
 /// # Errors
 /// It does not fit even alone.
 pub(super) fn next(
     running: &Generation,
     catalogue: &Catalogue,
-    wanted: Option<&Matrix>,
+    wanted: Option<&Setup>,
     devices: &Devices,
     options: EngineOptions,
 ) -> Result<Placement, DeploymentError> {
-    let footprints = footprints(catalogue, devices, options)?;
+    let is_again = |setup: &&Setup| *setup.matrix.frame() == Frame::of(catalogue.models(), devices);
+    let wanted = wanted.filter(is_again);
+    let precisions = match wanted {
+        Some(setup) => setup.precisions.clone(),
+        None => catalogue.precisions_after(&running.catalogue, &running.engine.precisions()),
+    };
+    let footprints = footprints(catalogue, &precisions, devices, options)?;
     let lost = running.engine.faults().lost();
-    let again = wanted.filter(|matrix| may_run(matrix, catalogue, &lost, devices, &footprints));
+    let again = wanted.filter(|setup| may_run(&setup.matrix, &lost, devices, &footprints));
     let matrix = match again {
-        Some(matrix) => matrix.clone(),
+        Some(setup) => setup.matrix.clone(),
         None => placed(running, catalogue, &lost, devices, &footprints)?,
     };
-    let beside = beside(running, &matrix, catalogue, &footprints, devices);
+    let beside = beside(
+        running,
+        (&matrix, &precisions),
+        catalogue,
+        &footprints,
+        devices,
+    );
     Ok(Placement {
         memory: memory(running, &matrix, beside.as_ref().ok(), &footprints, devices),
         not_beside: beside.err(),
         matrix,
+        precisions,
     })
 }
 
 /// Whether a matrix of the same models, which ran before, can run again.
 fn may_run(
     matrix: &Matrix,
-    catalogue: &Catalogue,
     lost: &[DeviceIndex],
     devices: &Devices,
     footprints: &Footprints,
 ) -> bool {
-    *matrix.frame() == Frame::of(catalogue.models(), devices)
-        && !matrix
-            .workers()
-            .any(|(cell, _)| lost.contains(&cell.device))
+    let mut workers = matrix.workers();
+    !workers.any(|(cell, _)| lost.contains(&cell.device))
         && footprints.book(matrix, devices).is_ok()
 }
 
@@ -146,18 +161,20 @@ fn memory(
 
 fn footprints(
     catalogue: &Catalogue,
+    precisions: &[MemberPrecision],
     devices: &Devices,
     options: EngineOptions,
 ) -> Result<Footprints, DeploymentError> {
     let pools = PoolSize::of_entries(catalogue, options.pool)?;
-    Ok(Footprints::of(catalogue.models(), devices).with_pools(&pools))
+    let computed = catalogue.models().in_precisions(precisions);
+    Ok(Footprints::of(&computed, devices).with_pools(&pools))
 }
 
 /// Returns the bookings of both engines together, which are there for a moment. Weights that both hold
 /// are there once.
 fn beside(
     running: &Generation,
-    matrix: &Matrix,
+    (matrix, precisions): (&Matrix, &[MemberPrecision]),
     catalogue: &Catalogue,
     footprints: &Footprints,
     devices: &Devices,
@@ -173,12 +190,16 @@ fn beside(
         })?;
     }
     let (old, new) = (running.catalogue.models(), catalogue.models());
+    let running = running.engine.precisions();
     for (cell, size) in matrix.workers() {
         let mut booking = footprints.booking(cell, size);
-        let same = |m: &std::sync::Arc<crate::ensemble::Member>| {
-            m.has_network_of(&new.members[cell.member])
+        let same = |(m, precision): (&Arc<Member>, &MemberPrecision)| {
+            m.has_weights_of(&new.members[cell.member])
+                && precision.cores == precisions[cell.member].cores
         };
-        if old.members.iter().any(same) && !devices.get(cell.device).kind.is_accelerator() {
+        if old.members.iter().zip(&running).any(same)
+            && !devices.get(cell.device).kind.is_accelerator()
+        {
             booking.weight_bytes = 0;
         }
         // Columns of another matrix: no weights are shared by number.

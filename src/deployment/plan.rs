@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::allocation::Matrix;
 use crate::catalogue::{Catalogue, NewEntry};
+use crate::ensemble::MemberPrecision;
 use crate::serving::Setup;
 
 use super::place::NoRoomBeside;
@@ -29,6 +30,8 @@ pub struct CataloguePlan {
 pub(super) struct NextCatalogue {
     pub catalogue: Arc<Catalogue>,
     pub matrix: Matrix,
+    /// The numbers that each column is computed in.
+    pub precisions: Vec<MemberPrecision>,
     /// The settings of then, where it was served before.
     pub settings: Option<Box<Setup>>,
     pub not_beside: Option<NoRoomBeside>,

@@ -145,7 +145,7 @@ impl Deployment {
             None => StartSettings::Policy(ran.policy),
         };
         let catalogue = Arc::clone(&next.catalogue);
-        let at = (&next.matrix, &settings);
+        let at = (&next.matrix, &next.precisions[..], &settings);
         start_after((before, why), catalogue, &self.devices, at, self.options)
     }
 
@@ -153,7 +153,7 @@ impl Deployment {
     fn start_again(&self, ended: &Generation, ran: Setup) -> Result<Generation, DeploymentError> {
         let catalogue = Arc::clone(&ended.catalogue);
         let settings = StartSettings::Again(Box::new(ran.clone()));
-        let at = (&ran.matrix, &settings);
+        let at = (&ran.matrix, &ran.precisions[..], &settings);
         let why = "the models of before came back".into();
         start_after((ended, why), catalogue, &self.devices, at, self.options)
     }

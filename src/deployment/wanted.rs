@@ -226,11 +226,12 @@ impl Deployment {
         setup: Option<Box<Setup>>,
     ) -> Result<NextCatalogue, DeploymentError> {
         let catalogue = Arc::new(Catalogue::new(&self.name, entries)?);
-        let matrix = setup.as_ref().map(|setup| &setup.matrix);
-        let placed = place::next(running, &catalogue, matrix, &self.devices, self.options);
+        let wanted = setup.as_deref();
+        let placed = place::next(running, &catalogue, wanted, &self.devices, self.options);
         let placement = placed.map_err(|error| self.or_without(running, &catalogue, error))?;
         let Placement {
             matrix,
+            precisions,
             not_beside,
             memory,
         } = placement;
@@ -243,6 +244,7 @@ impl Deployment {
         Ok(NextCatalogue {
             catalogue,
             matrix,
+            precisions,
             settings: setup,
             not_beside,
             preview,

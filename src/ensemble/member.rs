@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::compute::calibration::Calibration;
-use crate::compute::{ComputeError, CpuKernels, CpuLowering, Family, check_padding};
+use crate::compute::{ComputeError, CpuKernels, CpuLowering, check_padding};
 use crate::network::{Graph, NetworkByLength, Weights};
 
 use super::box_outputs::BoxOutputs;
@@ -40,25 +40,27 @@ impl Member {
     /// Whether `other` has the same network, with the same weights, computed and answered the same
     /// way.
     pub fn has_network_of(&self, other: &Member) -> bool {
+        self.has_weights_of(other) && self.precision == other.precision
+    }
+
+    /// Whether `other` has the same network, with the same weights and answered the same way, in
+    /// whatever numbers it is computed.
+    pub fn has_weights_of(&self, other: &Member) -> bool {
         Arc::ptr_eq(&self.graph, &other.graph)
             && Arc::ptr_eq(&self.weights, &other.weights)
             && self.outputs == other.outputs
-            && self.precision == other.precision
             && self.calibration == other.calibration
     }
 
     /// Returns the kernels that processors compute its network by.
     pub fn kernels(&self) -> CpuKernels {
-        CpuKernels {
-            family: Family::best(),
-            precision: self.precision.cores,
-        }
+        self.precision.kernels()
     }
 
-    /// Returns what processors lower its network by.
-    pub fn lowering(&self) -> CpuLowering<'_> {
+    /// Returns what processors lower its network by, for some kernels.
+    pub fn lowered_by(&self, kernels: CpuKernels) -> CpuLowering<'_> {
         CpuLowering {
-            kernels: self.kernels(),
+            kernels,
             calibration: self.calibration.as_deref(),
         }
     }

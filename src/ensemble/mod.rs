@@ -67,7 +67,7 @@ pub use measure_tally::{MeasureTally, is_right};
 pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
-pub use precision::{MemberPrecision, MemberPrecisionError};
+pub use precision::{ComputedMember, MemberPrecision, MemberPrecisionError};
 pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
@@ -140,6 +140,33 @@ impl Ensemble {
         self.precision = precision.on_gpus(self.precision);
         for member in &mut self.members {
             Arc::make_mut(member).precision = precision;
+        }
+    }
+
+    /// Returns the same with members computed in other numbers, one precision a member.
+    #[must_use]
+    pub fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
+        let mut changed = self.clone();
+        for (member, precision) in changed.members.iter_mut().zip(precisions) {
+            if member.precision != *precision {
+                Arc::make_mut(member).precision = *precision;
+            }
+        }
+        changed
+    }
+
+    /// Returns the numbers that its members are computed in on this machine.
+    pub fn precisions(&self) -> Vec<MemberPrecision> {
+        let members = self.members.iter();
+        let resolved = members.map(|member| member.precision.resolved(self.precision));
+        resolved.collect()
+    }
+
+    /// Returns the network of a member, computed as its manifest says.
+    pub fn network(&self, member: MemberIndex) -> ComputedMember {
+        ComputedMember {
+            member,
+            precision: self.members[member].precision,
         }
     }
 

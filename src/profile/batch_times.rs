@@ -107,6 +107,11 @@ struct BatchSums {
 }
 
 impl Learnt {
+    /// Forgets what was seen of a member: it is computed otherwise from now on.
+    pub fn forget(&mut self, member: MemberIndex) {
+        self.seen.retain(|(of, _), _| *of != member);
+    }
+
     /// Adds `batches` of `member` on a device of `kind` (a number that like devices share),
     /// with their mean rows and seconds.
     pub fn see(

@@ -10,7 +10,7 @@ use crate::compute::Predictor;
 use crate::compute::gpu::Program;
 use crate::device::gpu::{Gpu, GpuInfo};
 use crate::device::{Devices, Ledger, MemberIndex, NoRoom};
-use crate::ensemble::{BatchSize, Ensemble};
+use crate::ensemble::{BatchSize, ComputedMember, Ensemble};
 use crate::load::LoadSamples;
 use crate::profile::Costs;
 use crate::serving::{BuildError, PredictorFactory};
@@ -303,14 +303,24 @@ struct OneMember {
     factory: Arc<dyn PredictorFactory>,
 }
 
+impl OneMember {
+    /// Returns the network among those of all members.
+    fn of_all(&self, network: ComputedMember) -> ComputedMember {
+        ComputedMember {
+            member: self.member,
+            ..network
+        }
+    }
+}
+
 impl PredictorFactory for OneMember {
     fn build(
         &self,
-        _member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        self.factory.build(self.member, size, pool)
+        self.factory.build(self.of_all(network), size, pool)
     }
 
     fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
@@ -319,9 +329,9 @@ impl PredictorFactory for OneMember {
 
     fn program(
         &self,
-        _member: MemberIndex,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
-        self.factory.program(self.member, gpu)
+        self.factory.program(self.of_all(network), gpu)
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::allocation::{Cell, DoesNotFit, Footprints, Frame};
 use crate::codes::{Code, Coded};
-use crate::device::{DeviceIndex, Devices, MemberIndex};
+use crate::device::{DeviceIndex, Devices, Ledger, MemberIndex};
 use crate::ensemble::{BatchSize, CombinationError, Ensemble, PolicyError};
 
 use super::reload::{ReloadAction, ReloadPlan};
@@ -32,7 +32,7 @@ pub struct PlanLimits<'a> {
     pub ensemble: &'a Ensemble,
     /// The devices that serve it.
     pub devices: &'a Devices,
-    /// The memory that each worker books.
+    /// The memory that each worker books by the setup that runs.
     pub footprints: &'a Footprints,
     /// Samples that the pool holds.
     pub most_segment: usize,
@@ -59,6 +59,14 @@ pub enum PlanError {
     /// The combination does not suit the members.
     #[error("combination: {0}")]
     Combination(CombinationError),
+    /// There are not as many precisions as members.
+    #[error("precisions: expected {expected}, one for each member, found {found}")]
+    Precisions {
+        /// The number found.
+        found: usize,
+        /// The number of members.
+        expected: usize,
+    },
     /// The pool holds no segment of this size.
     #[error("segment size: expected 1 to {most} samples, what the pool holds; found {size}")]
     SegmentSize {
@@ -76,9 +84,10 @@ impl Coded for PlanError {
             PlanError::DeviceLost(_) => Code::DeviceLost,
             PlanError::DoesNotFit(_) => Code::DoesNotFit,
             PlanError::Lent(_) => Code::MemoryLent,
-            PlanError::Policy(_) | PlanError::Combination(_) | PlanError::SegmentSize { .. } => {
-                Code::SetupInvalid
-            }
+            PlanError::Policy(_)
+            | PlanError::Combination(_)
+            | PlanError::Precisions { .. }
+            | PlanError::SegmentSize { .. } => Code::SetupInvalid,
         }
     }
 }
@@ -90,6 +99,7 @@ pub struct Plan {
     basis: PlanBasis,
     to: Setup,
     reload: ReloadPlan,
+    footprints: Footprints,
     settings: Vec<SettingChange>,
     memory: Vec<(u64, u64)>,
 }
@@ -100,9 +110,14 @@ impl Plan {
     /// # Errors
     /// It cannot be applied.
     pub fn new(basis: PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Self, PlanError> {
-        let reload = reload(&basis, to, limits)?;
+        let to = &resolved(&basis, to, limits)?;
+        let footprints = limits.footprints;
+        let (ensemble, devices) = (limits.ensemble, limits.devices);
+        let after = footprints.in_precisions(ensemble, devices, &to.precisions);
+        let reload = reload(&basis, to, &after, limits)?;
         check_settings(to, limits)?;
-        let memory = memory(&basis.setup, to, limits)?;
+        let before = footprints.book(&basis.setup.matrix, devices)?;
+        let memory = memory(&before, &after.book(&to.matrix, devices)?, devices);
         let mut settings = SettingChange::between(&basis.setup, to);
         if basis.own_rule && basis.setup.combination == to.combination {
             // The setup's own rule takes the place of the caller's.
@@ -112,6 +127,7 @@ impl Plan {
             to: to.clone(),
             basis,
             reload,
+            footprints: after,
             settings,
             memory,
         })
@@ -143,6 +159,11 @@ impl Plan {
         &self.settings
     }
 
+    /// Returns the memory that each worker books once it is applied.
+    pub fn footprints(&self) -> &Footprints {
+        &self.footprints
+    }
+
     /// Returns the bytes booked in each device's memory, now and after.
     pub fn memory(&self) -> &[(u64, u64)] {
         &self.memory
@@ -172,22 +193,54 @@ impl Plan {
     }
 }
 
-fn reload(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<ReloadPlan, PlanError> {
-    let (old, new) = (&basis.setup.matrix, &to.matrix);
-    if old.frame() != new.frame() {
+/// Returns a setup of the running frame with precisions as they are computed here.
+fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Setup, PlanError> {
+    if basis.setup.matrix.frame() != to.matrix.frame() {
         return Err(PlanError::OtherFrame);
     }
-    let (devices, footprints) = (limits.devices, limits.footprints);
+    let members = limits.ensemble.members.len();
+    if to.precisions.len() != members {
+        return Err(PlanError::Precisions {
+            found: to.precisions.len(),
+            expected: members,
+        });
+    }
+    let of_all = limits.ensemble.precision;
+    let precisions = to.precisions.iter().map(|own| own.resolved(of_all));
+    Ok(Setup {
+        precisions: precisions.collect(),
+        ..to.clone()
+    })
+}
+
+fn reload(
+    basis: &PlanBasis,
+    to: &Setup,
+    after: &Footprints,
+    limits: &PlanLimits<'_>,
+) -> Result<ReloadPlan, PlanError> {
+    let (old, new) = (&basis.setup.matrix, &to.matrix);
+    let devices = limits.devices;
+    let is_rebuilt = |cell: Cell| {
+        let (was, is) = (&basis.setup.precisions, &to.precisions);
+        let (was, is) = (was[cell.member], is[cell.member]);
+        !was.is_same_on(
+            is,
+            &devices.get(cell.device).kind,
+            limits.ensemble.precision,
+        )
+    };
+    let (old, new) = ((old, limits.footprints), (new, after));
     let lost = |cell: &Cell| basis.lost.contains(&cell.device);
-    if let Some((cell, _)) = new.workers().find(|(cell, _)| lost(cell)) {
+    if let Some((cell, _)) = new.0.workers().find(|(cell, _)| lost(cell)) {
         return Err(PlanError::DeviceLost(devices.get(cell.device).name.clone()));
     }
     let mut plan = match &basis.left {
-        None => ReloadPlan::new(old, new, footprints, devices)?,
+        None => ReloadPlan::rebuilding(old, new, devices, is_rebuilt)?,
         Some(left) => {
             // What would not fit without the search either is reported as such.
-            footprints.book(new, devices)?;
-            ReloadPlan::new(old, new, footprints, left).map_err(PlanError::Lent)?
+            after.book(&to.matrix, devices)?;
+            ReloadPlan::rebuilding(old, new, left, is_rebuilt).map_err(PlanError::Lent)?
         }
     };
     plan.revive(&basis.retired);
@@ -206,13 +259,11 @@ fn check_settings(to: &Setup, limits: &PlanLimits<'_>) -> Result<(), PlanError> 
     }
 }
 
-fn memory(old: &Setup, new: &Setup, limits: &PlanLimits<'_>) -> Result<Vec<(u64, u64)>, PlanError> {
-    let book = |setup: &Setup| limits.footprints.book(&setup.matrix, limits.devices);
-    let (before, after) = (book(old)?, book(new)?);
-    let devices = limits.devices.indices();
-    Ok(devices
+fn memory(before: &Ledger, after: &Ledger, devices: &Devices) -> Vec<(u64, u64)> {
+    let devices = devices.indices();
+    devices
         .map(|d| (before.booked(d), after.booked(d)))
-        .collect())
+        .collect()
 }
 
 /// A step of a plan that is applied.

@@ -25,7 +25,7 @@ pub struct ReloadPlan {
 }
 
 impl ReloadPlan {
-    /// Plans the way from `old` to `new`.
+    /// Plans the way from `old` to `new` where members are computed as they are.
     ///
     /// # Errors
     /// `new` does not fit even alone.
@@ -35,8 +35,22 @@ impl ReloadPlan {
         footprints: &Footprints,
         devices: &Devices,
     ) -> Result<Self, DoesNotFit> {
-        footprints.book(new, devices)?;
-        let difference = Difference::between(old, new);
+        ReloadPlan::rebuilding((old, footprints), (new, footprints), devices, |_| false)
+    }
+
+    /// Plans the way from `old` to `new`, each with the memory of its workers; those at the places
+    /// that `is_rebuilt` says are built again, since their members are computed in other numbers.
+    ///
+    /// # Errors
+    /// As for [`ReloadPlan::new`].
+    pub fn rebuilding(
+        (old, before): (&Matrix, &Footprints),
+        (new, after): (&Matrix, &Footprints),
+        devices: &Devices,
+        is_rebuilt: impl Fn(Cell) -> bool,
+    ) -> Result<Self, DoesNotFit> {
+        after.book(new, devices)?;
+        let difference = Difference::between(old, new).rebuilding(&is_rebuilt);
         let changed: Vec<EntryChange> = difference.changed().copied().collect();
         let starts: Vec<_> = changed
             .iter()
@@ -48,11 +62,17 @@ impl ReloadPlan {
             .collect();
         // The largest go first: they make the most room, so the fewest have to.
         late.sort_by_key(|(cell, size)| {
-            std::cmp::Reverse(footprints.booking(*cell, *size).activation_bytes)
+            std::cmp::Reverse(before.booking(*cell, *size).activation_bytes)
         });
         let mut late = VecDeque::from(late);
         let mut early = Vec::new();
-        while !fits(old, &starts, &early, footprints, devices) {
+        let beside = OverlappingWorkers {
+            devices,
+            before,
+            after,
+            is_rebuilt: &is_rebuilt,
+        };
+        while !beside.fits(old, &starts, &early) {
             match late.pop_front() {
                 Some(stop) => early.push(stop),
                 None => break,
@@ -93,25 +113,38 @@ impl ReloadPlan {
     }
 }
 
-/// Whether the old workers but for `early` fit beside the new ones.
-fn fits(
-    old: &Matrix,
-    starts: &[(Cell, BatchSize)],
-    early: &[(Cell, BatchSize)],
-    footprints: &Footprints,
-    devices: &Devices,
-) -> bool {
-    let Ok(mut ledger) = footprints.ledger(devices) else {
-        return false;
-    };
-    old.workers()
-        .filter(|w| !early.contains(w))
-        .chain(starts.iter().copied())
-        .all(|(cell, size)| {
-            footprints
-                .book_one(&mut ledger, devices, cell, size)
-                .is_ok()
-        })
+/// Old and new workers beside each other, for a moment.
+struct OverlappingWorkers<'a> {
+    devices: &'a Devices,
+    before: &'a Footprints,
+    after: &'a Footprints,
+    is_rebuilt: &'a dyn Fn(Cell) -> bool,
+}
+
+impl OverlappingWorkers<'_> {
+    /// Whether the old workers but for `early` fit beside the new ones.
+    fn fits(
+        &self,
+        old: &Matrix,
+        starts: &[(Cell, BatchSize)],
+        early: &[(Cell, BatchSize)],
+    ) -> bool {
+        let Ok(mut ledger) = self.after.ledger(self.devices) else {
+            return false;
+        };
+        let members = old.frame().members.len();
+        let old = old.workers().filter(|w| !early.contains(w));
+        let old = old.map(|(cell, size)| self.before.booking(cell, size));
+        let new = starts.iter().map(|(cell, size)| {
+            let mut booking = self.after.booking(*cell, *size);
+            if (self.is_rebuilt)(*cell) {
+                // In other numbers it has other weights: it shares none with the old workers.
+                booking.member = MemberIndex::new(members + cell.member.get());
+            }
+            booking
+        });
+        old.chain(new).all(|booking| ledger.book(&booking).is_ok())
+    }
 }
 
 /// The next thing to be done for a reload.

@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use crate::allocation::Matrix;
 use crate::codes::{Code, Coded};
-use crate::ensemble::{Combination, CombinationError, PolicyError, PolicyKind};
+use crate::device::MemberIndex;
+use crate::ensemble::{Combination, CombinationError, MemberPrecision, PolicyError, PolicyKind};
 use crate::ranged::checked_when_read;
 
 /// How an ensemble is served.
@@ -21,6 +22,8 @@ pub struct Setup {
     pub combination: Combination,
     /// Samples in a segment at most, under `segment`.
     pub segment_size: usize,
+    /// The numbers that each member is computed in, one a column.
+    pub precisions: Vec<MemberPrecision>,
 }
 
 checked_when_read!(Setup);
@@ -40,6 +43,10 @@ impl Setup {
         policy.map_err(SetupError::Policy)?;
         let combination = self.combination.check(frame.members.len());
         combination.map_err(SetupError::Combination)?;
+        let (found, expected) = (self.precisions.len(), frame.members.len());
+        if found != expected {
+            return Err(SetupError::Precisions { found, expected });
+        }
         match self.segment_size {
             size if (1..=Self::MOST_SEGMENT).contains(&size) => Ok(()),
             size => Err(SetupError::SegmentSize { size }),
@@ -63,6 +70,16 @@ impl Setup {
             ..self.clone()
         }
     }
+
+    /// The same with another precision of a member; an unknown member changes nothing.
+    #[must_use]
+    pub fn with_precision(&self, member: MemberIndex, precision: MemberPrecision) -> Self {
+        let mut changed = self.clone();
+        if let Some(own) = changed.precisions.get_mut(member.get()) {
+            *own = precision.in_place_of(*own);
+        }
+        changed
+    }
 }
 
 /// Why the parts of a setup do not belong together.
@@ -74,6 +91,14 @@ pub enum SetupError {
     /// The combination does not suit the members.
     #[error("combination: {0}")]
     Combination(CombinationError),
+    /// There are not as many precisions as members.
+    #[error("precisions: expected {expected}, one for each member, found {found}")]
+    Precisions {
+        /// The number found.
+        found: usize,
+        /// The number of members.
+        expected: usize,
+    },
     /// No segment has this size.
     #[error("segment size: expected 1 to {most} samples, found {size}", most = Setup::MOST_SEGMENT)]
     SegmentSize {
@@ -97,6 +122,8 @@ pub enum SettingChange {
     Combination(Box<Combination>, Box<Combination>),
     /// Samples in a segment.
     Segment(usize, usize),
+    /// The numbers that a member is computed in.
+    Precision(MemberIndex, MemberPrecision, MemberPrecision),
 }
 
 impl SettingChange {
@@ -110,7 +137,15 @@ impl SettingChange {
             combination.then(|| Self::combination(old, new)),
             segment.then_some(Self::Segment(old.segment_size, new.segment_size)),
         ];
-        changes.into_iter().flatten().collect()
+        let changes = changes.into_iter().flatten();
+        changes.chain(Self::precisions(old, new)).collect()
+    }
+
+    fn precisions(old: &Setup, new: &Setup) -> impl Iterator<Item = Self> {
+        let both = old.precisions.iter().zip(&new.precisions);
+        MemberIndex::enumerate(both)
+            .filter(|(_, (old, new))| old != new)
+            .map(|(member, (old, new))| Self::Precision(member, *old, *new))
     }
 
     pub(super) fn combination(old: &Setup, new: &Setup) -> Self {
@@ -131,6 +166,11 @@ impl SettingChange {
             SettingChange::Policy(old, new) => vec![format!("policy: {old} → {new}")],
             SettingChange::Combination(old, new) => old.changes(new, members),
             SettingChange::Segment(old, new) => vec![format!("segment size: {old} → {new}")],
+            SettingChange::Precision(member, old, new) => {
+                let name = members.get(member.get()).map_or("?", String::as_str);
+                let (old, new) = old.told_apart(*new);
+                vec![format!("precision of {name}: {old} → {new}")]
+            }
         }
     }
 }

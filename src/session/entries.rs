@@ -115,8 +115,8 @@ pub struct MemberView {
     pub parameters: u64,
     /// Whether its weights are made up.
     pub synthetic: bool,
-    /// The numbers that it is computed in, if others than usual were asked for.
-    pub precision: Option<MemberPrecision>,
+    /// The numbers that it is computed in.
+    pub precision: MemberPrecision,
     /// Samples waiting in its queue.
     pub queued: usize,
     /// Samples a second that the queue grew by over the last seconds; below zero it

@@ -3,6 +3,7 @@
 //! ```toml
 //! policy = "opt-wait:5ms"
 //! segment_size = 128
+//! precisions = ["f32", "int8"]
 //! ensemble = "digits"
 //! devices = ["cpu:0"]
 //! members = ["mlp", "cnn-s"]
@@ -23,7 +24,8 @@ use thiserror::Error;
 
 use crate::allocation::{MatrixFile, MatrixFileError};
 use crate::ensemble::{
-    Combination, CombinationError, PolicyError, PolicyKind, RuleKind, Temperature,
+    Combination, CombinationError, MemberPrecision, MemberPrecisionError, PolicyError, PolicyKind,
+    RuleKind, Temperature,
 };
 use crate::ranged::OutOfRange;
 use crate::serving::Setup;
@@ -39,6 +41,8 @@ pub struct SetupFile {
     pub combination: Option<Combination>,
     /// Samples in a segment at most, if the file says so.
     pub segment_size: Option<usize>,
+    /// The numbers that each member is computed in, if the file says so.
+    pub precisions: Option<Vec<MemberPrecision>>,
 }
 
 /// The reasons why a file is no setup for this ensemble.
@@ -56,6 +60,22 @@ pub enum SetupFileError {
     /// A temperature of the combination is out of range.
     #[error("combination: temperatures: {0}")]
     Temperatures(OutOfRange),
+    /// A precision has a name that none has.
+    #[error("precisions: `{member}`: {why}")]
+    Precision {
+        /// The member's name.
+        member: String,
+        /// The reason.
+        why: MemberPrecisionError,
+    },
+    /// There are not as many precisions as members.
+    #[error("precisions: expected {expected}, one for each member, found {found}")]
+    Precisions {
+        /// The number found.
+        found: usize,
+        /// The number of members.
+        expected: usize,
+    },
     /// The segment size is out of range.
     #[error("segment_size: expected a whole number from 1 to {most}, found {found}", most = SetupFile::MOST_SEGMENT)]
     Segment {
@@ -73,6 +93,7 @@ struct Written {
     matrix: Vec<Vec<i64>>,
     policy: Option<String>,
     segment_size: Option<i64>,
+    precisions: Option<Vec<String>>,
     combination: Option<WrittenCombination>,
 }
 
@@ -96,6 +117,7 @@ impl SetupFile {
             policy: Some(setup.policy),
             combination: Some(setup.combination.clone()),
             segment_size: Some(setup.segment_size),
+            precisions: Some(setup.precisions.clone()),
         }
     }
 
@@ -107,12 +129,15 @@ impl SetupFile {
         let written: Written = toml::from_str(text).map_err(|e| MatrixFileError::of(&e, text))?;
         let segment = written.segment_size.map(segment_size).transpose()?;
         let policy = written.policy.map(|p| p.parse()).transpose();
+        let precisions = written.precisions.as_deref();
+        let precisions = precisions.map(|all| precisions_of(all, &written.members));
         let members = written.members.len();
         let combination = written.combination.map(|c| c.value(members)).transpose();
         Ok(SetupFile {
             policy: policy.map_err(SetupFileError::Policy)?,
             combination: combination?,
             segment_size: segment,
+            precisions: precisions.transpose()?,
             matrix: MatrixFile {
                 ensemble: written.ensemble,
                 devices: written.devices,
@@ -131,6 +156,10 @@ impl SetupFile {
         }
         if let Some(size) = self.segment_size {
             let _ = writeln!(text, "segment_size = {size}");
+        }
+        if let Some(precisions) = &self.precisions {
+            let written: Vec<String> = precisions.iter().map(|p| p.written()).collect();
+            let _ = writeln!(text, "precisions = {written:?}");
         }
         text.push_str(&self.matrix.to_text());
         if let Some(combination) = &self.combination {
@@ -166,8 +195,32 @@ impl SetupFile {
             policy,
             combination: combination.clone(),
             segment_size: self.segment_size.unwrap_or(running.segment_size),
+            precisions: match &self.precisions {
+                None => running.precisions.clone(),
+                Some(written) => {
+                    let both = written.iter().zip(&running.precisions);
+                    both.map(|(own, runs)| own.in_place_of(*runs)).collect()
+                }
+            },
         })
     }
+}
+
+fn precisions_of(
+    written: &[String],
+    members: &[String],
+) -> Result<Vec<MemberPrecision>, SetupFileError> {
+    let (found, expected) = (written.len(), members.len());
+    if found != expected {
+        return Err(SetupFileError::Precisions { found, expected });
+    }
+    let each = written.iter().zip(members);
+    let parsed = each.map(|(name, member)| {
+        let member = member.clone();
+        let wrong = |why| SetupFileError::Precision { member, why };
+        name.parse().map_err(wrong)
+    });
+    parsed.collect()
 }
 
 fn segment_size(found: i64) -> Result<usize, SetupFileError> {

@@ -127,6 +127,7 @@ impl Snapshot {
             policy: self.policy,
             combination: self.combination.clone(),
             segment_size: self.segment_size,
+            precisions: self.members.iter().map(|m| m.precision).collect(),
         }
     }
 

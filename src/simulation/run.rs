@@ -11,7 +11,7 @@ use crate::allocation::Cell;
 use crate::catalogue::{CatalogueEntry, Demand};
 use crate::dataflow::RowSet;
 use crate::device::DeviceIndex;
-use crate::ensemble::BatchSize;
+use crate::ensemble::{BatchSize, MemberPrecision};
 use crate::metrics::{Latency, SplitTally};
 use crate::profile::CellCost;
 use crate::serving::{
@@ -367,6 +367,8 @@ pub(super) fn add_worker(core: &mut Core<usize>, now: Duration, cell: Cell, size
         device: cell.device,
         member: cell.member,
         size,
+        // Batches take what their costs say, whatever they are computed in.
+        precision: MemberPrecision::default(),
     };
     core.add_worker(now, spec);
 }

@@ -7,8 +7,11 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use divisi::allocation::{Difference, Frame, Matrix};
 use divisi::codes::Code;
+use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{AnswerKind, AnswerWidth, BatchSizes, Combination, PolicyKind, RuleKind};
+use divisi::ensemble::{
+    AnswerKind, AnswerWidth, BatchSizes, Combination, MemberPrecision, PolicyKind, RuleKind,
+};
 use divisi::metrics::{Bucket, LatencySummary, SplitMeans};
 use divisi::search::{Doubt, EvaluatorKind, SearchProgress};
 use divisi::serving::{Flaws, GraphStep, GraphWork, StepGraph, StepStats};
@@ -71,17 +74,33 @@ impl Session for FakeSession {
 
     fn preview(&mut self, setup: &Setup) -> Result<EditPreview, Refusal> {
         let shown = self.desk.shown.lock().unwrap();
+        let was = shown.setup();
         Ok(EditPreview {
-            difference: Difference::between(&shown.matrix, &setup.matrix),
+            difference: Difference::between(&shown.matrix, &setup.matrix)
+                .rebuilding(|cell| was.precisions[cell.member] != setup.precisions[cell.member]),
             memory: memory(&shown.devices),
             paused_members: Vec::new(),
-            settings: settings(&shown.setup(), setup),
-            prediction: Prediction {
-                before: Some(4812.0),
-                after: Some(5210.0),
-                source: "by profiles".into(),
-            },
+            settings: settings(&was, setup),
+            prediction: prediction(&was, setup),
         })
+    }
+}
+
+/// By profiles, of which there are none in other numbers than those that run.
+fn prediction(now: &Setup, then: &Setup) -> Prediction {
+    let both = now.precisions.iter().zip(&then.precisions);
+    let changed = both.enumerate().find(|(_, (now, then))| now != then);
+    let (after, source) = match changed {
+        None => (Some(5210.0), "by profiles".into()),
+        Some((member, (_, then))) => {
+            let name = &now.matrix.frame().members[member];
+            (None, format!("no profile of {name} in {then} on cpu:0 yet"))
+        }
+    };
+    Prediction {
+        before: Some(4812.0),
+        after,
+        source,
     }
 }
 
@@ -94,9 +113,12 @@ fn settings(now: &Setup, then: &Setup) -> Vec<String> {
     let (rule, other) = (now.combination.rule, then.combination.rule);
     let combination = (now.combination != then.combination)
         .then(|| format!("combination: {} → {}", rule.name(), other.name()));
+    let precisions = SettingChange::between(now, then).into_iter();
+    let precisions = precisions.filter(|change| matches!(change, SettingChange::Precision(..)));
     [policy, segment, combination]
         .into_iter()
         .flatten()
+        .chain(precisions.flat_map(|change| change.words(&now.matrix.frame().members)))
         .collect()
 }
 
@@ -295,7 +317,7 @@ pub fn member(name: &str, queued: usize, samples_per_s: f64) -> MemberView {
         flops: 1_000_000,
         parameters: 10_000,
         synthetic: false,
-        precision: None,
+        precision: MemberPrecision::default().resolved(Precision::F32),
         queued,
         growth: 0.0,
         samples_per_s,

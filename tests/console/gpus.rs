@@ -41,6 +41,9 @@ fn on_gpu(shown: &mut Snapshot, gauges: Gauges) {
         .collect();
     shown.matrix = divisi::allocation::Matrix::from_rows(frame.into(), &rows).unwrap();
     shown.precision = Some(Precision::Bf16);
+    for member in &mut shown.members {
+        member.precision = "f32/bf16".parse().unwrap();
+    }
     shown.devices[0] = DeviceView {
         kind: "cuda".into(),
         memory_bytes: 76 << 30,

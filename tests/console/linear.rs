@@ -246,6 +246,38 @@ fn lines_stage_compare_and_apply() {
 }
 
 #[test]
+fn a_line_stages_the_precision_of_a_member() {
+    let (mut desk, mut session, bench) = desk(false);
+    let mut say = |line: &str| desk.line(line, &mut session).lines;
+    has(&say("precision mlp int8"), "staged: mlp in int8");
+    let compared = say("compare");
+    has(&compared, "build cpu:0 × mlp again, batch 16");
+    has(&compared, "precision of mlp: f32 → int8");
+    has(
+        &compared,
+        "no prediction: no profile of mlp in int8 on cpu:0 yet",
+    );
+    // Staged beside entries of the matrix; the last word of a member holds.
+    has(&say("set cpu:1 res-m 16"), "staged: ");
+    has(&say("precision mlp bf16"), "staged: mlp in bf16");
+    has(&say("apply"), "taken");
+    let bf16 = "bf16".parse().unwrap();
+    let expected = snapshot().setup().with_matrix(better());
+    let expected = expected.with_precision(MemberIndex::new(0), bf16);
+    assert_eq!(bench.sent(), [Command::Apply(Box::new(expected), None)]);
+    has(&say("apply"), "no: nothing is staged");
+    has(
+        &say("precision mlp int4"),
+        "or two such as int8/bf16, found `int4`",
+    );
+    has(&say("precision none int8"), "no member `none`");
+    has(
+        &say("precision mlp"),
+        "expected: precision MEMBER PRECISION",
+    );
+}
+
+#[test]
 fn lines_can_ask_for_what_keys_can() {
     let (mut desk, mut session, bench) = desk(false);
     bench.desk.shown.lock().unwrap().search = Some(search());

@@ -10,8 +10,8 @@ use std::time::Duration;
 use candle_core::Tensor;
 use divisi::allocation::{Frame, Matrix};
 use divisi::compute::{ComputeError, Predictor, read_rows, write_rows};
-use divisi::device::{Devices, Host, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
 use divisi::serving::{BuildError, Engine, EngineOptions, PipelineIndex, PredictorFactory};
 use divisi_door::InferenceServer;
 use rayon::ThreadPool;
@@ -49,7 +49,7 @@ impl Predictor for GatedNetwork {
 impl PredictorFactory for Gated {
     fn build(
         &self,
-        _: MemberIndex,
+        _: ComputedMember,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {

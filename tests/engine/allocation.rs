@@ -70,7 +70,8 @@ proptest! {
         let mut rows = vec![vec![None; old.frame().members.len()]; old.frame().devices.len()];
         for entry in Difference::between(&old, &new).entries {
             rows[entry.cell.device][entry.cell.member] = match entry.change {
-                WorkerChange::Keep(s) | WorkerChange::Start(s) | WorkerChange::Resize { to: s, .. } => Some(s),
+                WorkerChange::Keep(s) | WorkerChange::Start(s) | WorkerChange::Rebuild(s)
+                | WorkerChange::Resize { to: s, .. } => Some(s),
                 WorkerChange::Stop(_) => None,
             };
         }

@@ -41,6 +41,7 @@ impl Bed {
             policy: PolicyKind::NoWait,
             combination: self.ensemble.combination(),
             segment_size: 32,
+            precisions: self.ensemble.precisions(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
 use divisi::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, Next, PipelineIndex,
     Refused, RequestKey, Stamps, Transfer, Verdict, WorkerSpec,
@@ -37,6 +37,7 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
         device: DeviceIndex::new(device),
         member: MemberIndex::new(member),
         size: BatchSize::new(size).expect("a size"),
+        precision: MemberPrecision::default(),
     };
     core.add_worker(Duration::ZERO, spec);
     spec

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use divisi::dataflow::{Dataflow, DataflowError, FlowStep, RowJoin, RowSet, StepIndex, StepWork};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
 use divisi::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Finished, HostWork, Next,
     PipelineConfig, PipelineIndex, Stamps, StepStats, Transfer, WorkerSpec,
@@ -104,6 +104,7 @@ impl Drive {
                     device: DeviceIndex::new(device),
                     member: MemberIndex::new(member),
                     size: BatchSize::new(4).expect("a size"),
+                    precision: MemberPrecision::default(),
                 };
                 core.add_worker(Duration::ZERO, spec);
             }
@@ -550,6 +551,7 @@ fn two_pipelines_share_a_model_and_its_batches() {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(0),
         size: BatchSize::new(8).expect("a size"),
+        precision: MemberPrecision::default(),
     };
     core.add_worker(ms(0), spec);
     for pipeline in [1, 0] {

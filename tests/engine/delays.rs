@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi::catalogue::{Catalogue, Interface, NewEntry};
 use divisi::dataflow::{Dataflow, FlowStep, RowJoin, StepWork};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, Ensemble, MemberPolicy, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, Ensemble, MemberPolicy, MemberPrecision, PolicyKind, Wait};
 use divisi::serving::{
     Arrival, Core, CoreConfig, Discipline, DoorState, Next, PipelineConfig, PipelineIndex,
     WorkerSpec,
@@ -61,6 +61,7 @@ fn two_models_with(short: MemberPolicy) -> Core<()> {
             device: DeviceIndex::new(number),
             member: MemberIndex::new(number),
             size: BatchSize::new(8).expect("a size"),
+            precision: MemberPrecision::default(),
         };
         core.add_worker(ms(0), spec);
     }

@@ -468,6 +468,40 @@ fn models_that_stay_keep_their_places_and_batch_sizes() {
 }
 
 #[test]
+fn models_that_stay_keep_the_numbers_that_somebody_chose_for_them() {
+    let shelf = Arc::new(Shelf::default());
+    shelf.put("a", Ok(vec![entry("a", 1, &network("a", 3))]));
+    shelf.put("b", Ok(vec![entry("b", 1, &network("b", 5))]));
+    let deployment = start(&shelf, &["a"]).expect("starts");
+    let running = deployment.running();
+    let int8 = "int8".parse().expect("a precision");
+    let chosen = running
+        .engine
+        .setup()
+        .with_precision(MemberIndex::new(0), int8);
+    running
+        .engine
+        .apply_setup(&chosen, &mut |_| {})
+        .expect("applies");
+    let names = |deployment: &Deployment| {
+        let setup = deployment.running().engine.setup();
+        let columns = setup.matrix.frame().members.iter().zip(&setup.precisions);
+        let named = columns.map(|(name, precision)| format!("{name} {precision}"));
+        named.collect::<Vec<_>>()
+    };
+    // A new version of it goes on, what comes is computed as its manifest says.
+    shelf.put("a", Ok(vec![entry("a", 2, &network("a", 4))]));
+    deployment.load("b").expect("loads");
+    assert_eq!(names(&deployment), ["a int8", "b f32"]);
+    deployment.load("a").expect("loads");
+    assert_eq!(names(&deployment), ["a int8", "b f32"]);
+    assert_eq!(ask(&deployment, "a"), Some(4));
+    deployment.unload("a", false).expect("unloads");
+    deployment.load("a").expect("loads");
+    assert_eq!(names(&deployment), ["a f32", "b f32"], "it came anew");
+}
+
+#[test]
 fn no_request_is_lost_or_answered_by_another_model_through_many_changes() {
     let shelf = Arc::new(Shelf::default());
     let versions = [network("a", 3), network("a", 4)];

@@ -210,7 +210,8 @@ fn an_undo_brings_the_models_of_before_back_with_their_matrix_and_a_redo_takes_t
     let (cell, _) = setup.matrix.workers().next().expect("a worker");
     let largest = setup.matrix.frame().batch_sizes.largest();
     let tuned = setup.matrix.with(cell, Some(largest)).expect("a matrix");
-    let tuned = setup.with_matrix(tuned);
+    let int8 = "int8".parse().expect("a precision");
+    let tuned = setup.with_matrix(tuned).with_precision(cell.member, int8);
     running
         .engine
         .apply_setup(&tuned, &mut |_| {})
@@ -228,7 +229,7 @@ fn an_undo_brings_the_models_of_before_back_with_their_matrix_and_a_redo_takes_t
         (served(&deployment), ask(&deployment, "a")),
         (vec!["a 1".into()], 3)
     );
-    assert_eq!(deployment.running().engine.matrix(), tuned.matrix);
+    assert_eq!(deployment.running().engine.setup(), tuned);
     assert!(deployment.can_redo());
     apply(&deployment, CatalogueChange::Redo).expect("comes again");
     assert_eq!(

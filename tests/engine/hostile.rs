@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
-use divisi::ensemble::Wait;
+use divisi::ensemble::{MemberPrecision, Wait};
 use divisi::load::{LoadPattern, Rate};
 use divisi::serving::Request;
 use divisi::session::remote::{RemoteSession, stop};
@@ -56,6 +56,7 @@ struct AnySetup {
     /// Rule, weights, votes, temperatures.
     combination: (u8, Vec<f64>, Vec<bool>, Vec<f64>),
     segment_size: usize,
+    precisions: Vec<MemberPrecision>,
 }
 
 /// Time, p99, failures, accuracy.
@@ -118,6 +119,7 @@ fn any_setup(policy: AnyPolicy, weight: f64, voting: usize, segment_size: usize)
             vec![1.0; members],
         ),
         segment_size,
+        precisions: setup().precisions.clone(),
     }
 }
 

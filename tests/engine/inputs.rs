@@ -7,8 +7,8 @@ use divisi::allocation::{PoolBounds, SegmentTooLarge};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
-    Affine, BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel,
-    SampleValues, Samples, Transforms,
+    Affine, BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps,
+    PerChannel, SampleValues, Samples, Transforms,
 };
 use divisi::network::Shape;
 use divisi::serving::{BuildError, Engine, EngineError, EngineOptions, PredictorFactory, Request};
@@ -122,12 +122,15 @@ struct Spy {
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         let seen = Arc::clone(&self.seen);
-        Ok(Box::new(Spy { member, seen }))
+        Ok(Box::new(Spy {
+            member: network.member,
+            seen,
+        }))
     }
 }
 

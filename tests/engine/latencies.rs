@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
 use divisi::load::{Generator, LoadPattern};
 use divisi::metrics::{Bucket, Latency, LatencySummary, LatencyTally, LogHistogram, WINDOW, stats};
 use divisi::serving::{
@@ -151,6 +151,7 @@ fn core() -> Core<()> {
         device: DeviceIndex::new(0),
         member: MemberIndex::new(0),
         size: BatchSize::new(8).expect("a size"),
+        precision: MemberPrecision::default(),
     };
     core.add_worker(Duration::ZERO, spec);
     core

@@ -183,7 +183,7 @@ fn hidden(path: &Path) -> bool {
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
-    &["locks"],
+    &["columns", "locks"],
     &["samples"],
     &[
         "graph",
@@ -201,6 +201,7 @@ const LIVE: &[&[&str]] = &[
     &["host_steps"],
     &["host", "pending"],
     FACADE,
+    &["running"],
 ];
 
 /// The engine, in as many files as its views: no more than may form a circle.

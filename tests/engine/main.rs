@@ -72,6 +72,8 @@ mod plans;
 mod pool;
 mod pool_memory;
 mod precision;
+mod precision_changes;
+mod precision_names;
 mod promises;
 mod pytorch;
 mod queueing;

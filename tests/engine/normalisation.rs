@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use candle_core::{Device, Tensor};
 use divisi::compute::{ComputeError, FakePredictor, Predictor, read_rows, reference};
 use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel};
+use divisi::ensemble::{
+    BatchSize, ComputedMember, Ensemble, Files, Input, Member, NormalisationSteps, PerChannel,
+};
 use divisi::network::Shape;
 use divisi::serving::{BuildError, PredictorFactory, Request};
 use proptest::prelude::*;
@@ -148,7 +150,7 @@ struct Spy {
 impl PredictorFactory for Spies {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _: BatchSize,
         _: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -159,7 +161,7 @@ impl PredictorFactory for Spies {
             2
         };
         Ok(Box::new(Spy {
-            member,
+            member: network.member,
             classes,
             seen,
         }))

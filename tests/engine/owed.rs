@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind};
 use divisi::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, Next, RequestKey, Stamps,
     Verdict, WorkerSpec,
@@ -42,6 +42,7 @@ fn worker(core: &mut Core<u64>, device: usize, member: usize, size: u32) -> Work
         device: DeviceIndex::new(device),
         member: MemberIndex::new(member),
         size,
+        precision: MemberPrecision::default(),
     };
     core.add_worker(ms(0), spec);
     spec

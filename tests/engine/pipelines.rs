@@ -10,7 +10,8 @@ use divisi::compute::{Predictor, host_rows, read_rows, write_rows};
 use divisi::device::simulated::find_profile;
 use divisi::device::{Devices, MemberIndex};
 use divisi::ensemble::{
-    AnswerKind, AnswerWidth, BatchSize, BoxCount, Ensemble, Files, PolicyKind, Threshold,
+    AnswerKind, AnswerWidth, BatchSize, BoxCount, ComputedMember, Ensemble, Files, PolicyKind,
+    Threshold,
 };
 use divisi::pipeline::StepCondition;
 use divisi::profile::Costs;
@@ -65,7 +66,10 @@ impl Alone {
     fn new(ensemble: &Arc<Ensemble>) -> Self {
         let factory = networks(ensemble);
         let size = BatchSize::new(1).expect("a size");
-        let build = |member| factory.build(member, size, None).expect("builds");
+        let build = |member| {
+            let built = factory.build(ensemble.network(member), size, None);
+            built.expect("builds")
+        };
         let members = MemberIndex::all(ensemble.members.len());
         Alone(members.map(|m| (m, build(m))).collect())
     }
@@ -240,13 +244,13 @@ impl Predictor for Hangs {
 impl PredictorFactory for Hanging {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        match member == self.1 {
+        match network.member == self.1 {
             true => Ok(Box::new(Hangs)),
-            false => self.0.build(member, size, pool),
+            false => self.0.build(network, size, pool),
         }
     }
 }
@@ -369,13 +373,13 @@ fn a_model_that_answers_nan_fails_the_request_by_its_name() {
     impl PredictorFactory for Factory {
         fn build(
             &self,
-            member: MemberIndex,
+            network: ComputedMember,
             size: BatchSize,
             pool: Option<Arc<ThreadPool>>,
         ) -> Result<Box<dyn Predictor>, BuildError> {
-            match member.get() {
+            match network.member.get() {
                 0 => Ok(Box::new(Broken)),
-                _ => self.0.build(member, size, pool),
+                _ => self.0.build(network, size, pool),
             }
         }
     }

@@ -41,7 +41,7 @@ fn resized(setup: &Setup, size: u32) -> Setup {
 fn lose(engine: &Engine, device: usize) {
     let fallback = |matrix: &_| {
         let (lost, devices) = (engine.faults().lost(), engine.devices());
-        let moved = evacuate(matrix, &lost, devices, engine.footprints());
+        let moved = evacuate(matrix, &lost, devices, &engine.footprints());
         moved.map_err(|e| NoFallback(e.to_string()))
     };
     engine

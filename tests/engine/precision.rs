@@ -13,7 +13,11 @@ use crate::common::{digits, networks, start, two_devices};
 use crate::folder::Folder;
 
 fn of_cores(cores: CpuPrecision, gpus: Option<Precision>) -> MemberPrecision {
-    MemberPrecision { cores, gpus }
+    MemberPrecision {
+        cores,
+        gpus,
+        is_auto: false,
+    }
 }
 
 /// Reads an ensemble of two members, the second of which may have a precision of its own.
@@ -73,7 +77,7 @@ fn a_member_is_computed_in_its_own_numbers_else_in_those_of_all() {
 fn a_name_of_no_numbers_is_refused_with_its_place() {
     for (of_all, own, field) in [("int4", "", "precision"), ("", "INT8", "members.precision")] {
         let why = read(of_all, own).expect_err("no such numbers");
-        let expected = format!("{field}: expected f32, tf32, bf16, f16 or int8, found");
+        let expected = format!("{field}: expected f32, tf32, bf16, f16, int8 or auto");
         assert!(
             why.contains("ensemble.toml") && why.contains(&expected),
             "{why}"

@@ -119,7 +119,11 @@ fn weights_leave_host_memory_with_the_last_worker_there() {
     let held = |factory: &NetworkFactory| {
         let members = 0..ensemble.members.len();
         members
-            .filter(|m| factory.hold(MemberIndex::new(*m)).is_some())
+            .filter(|m| {
+                factory
+                    .hold(ensemble.network(MemberIndex::new(*m)))
+                    .is_some()
+            })
             .count()
     };
     let engine = start(&ensemble, Arc::clone(&factory) as _);

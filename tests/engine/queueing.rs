@@ -9,8 +9,8 @@ use std::time::Duration;
 use divisi::dataflow::Dataflow;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{
-    BatchSize, Ensemble, Files, PolicyKind, QueuePolicy, QueueTimeout, Queueing, QueueingError,
-    TimeoutAction, Wait,
+    BatchSize, Ensemble, Files, MemberPrecision, PolicyKind, QueuePolicy, QueueTimeout, Queueing,
+    QueueingError, TimeoutAction, Wait,
 };
 use divisi::serving::{
     Arrival, Batch, Beside, Core, CoreConfig, Discipline, DoorState, LevelStats, Next,
@@ -65,6 +65,7 @@ fn core(queueing: Queueing, discipline: Discipline, policy: PolicyKind, size: u3
         device: DEVICE,
         member: MemberIndex::new(0),
         size: BatchSize::new(size).expect("a size"),
+        precision: MemberPrecision::default(),
     };
     core.add_worker(Duration::ZERO, spec);
     core

@@ -9,7 +9,7 @@ use divisi::dataflow::{
     Dataflow, FlowStep, PartProgress, RowJoin, RowSet, StepIndex, StepReport, StepWork,
 };
 use divisi::device::MemberIndex;
-use divisi::ensemble::{BatchSize, Ensemble, Files};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble, Files};
 use divisi::metrics::LatencySplit;
 use divisi::serving::{BuildError, Engine, Failure, PredictorFactory, Request};
 use rayon::ThreadPool;
@@ -74,11 +74,11 @@ struct Members([Answers; 3]);
 impl PredictorFactory for Members {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        Ok(Box::new(self.0[member.get()]))
+        Ok(Box::new(self.0[network.member.get()]))
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use divisi::allocation::{Cell, Footprints, Matrix};
-use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::ensemble::BatchSize;
+use divisi::device::{DeviceIndex, Devices, Host, MemberIndex};
+use divisi::ensemble::{BatchSize, MemberPrecision};
 use divisi::serving::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
 use proptest::prelude::*;
 
@@ -92,6 +92,53 @@ proptest! {
         let wanted: Workers = if fails.is_some() { old.workers().collect() } else { new.workers().collect() };
         prop_assert_eq!(matches!(last, ReloadAction::Failed(_)), fails.is_some());
         prop_assert_eq!(end, wanted);
+    }
+
+    #[test]
+    fn members_in_other_numbers_are_built_again_and_always_fit(
+        a in rows(), b in rows(), megabytes in prop::sample::select(vec![8u64, 30, 60, 400]),
+        rebuilt in prop::collection::vec(any::<bool>(), 6),
+        fails in prop::option::of(0usize..8),
+    ) {
+        let ensemble = digits();
+        let devices = devices(megabytes << 20);
+        let frame = frame(&ensemble, &devices);
+        let names = rebuilt.iter().map(|rebuilt| if *rebuilt { "int8" } else { "f32" });
+        let precisions: Vec<MemberPrecision> = names.map(|n| n.parse().expect("a name")).collect();
+        let before = Footprints::of(&ensemble, &devices);
+        let after = before.in_precisions(&ensemble, &devices, &precisions);
+        let (Ok(old), Ok(new)) = (Matrix::from_rows(Arc::clone(&frame), &a), Matrix::from_rows(frame, &b)) else { return Ok(()) };
+        if before.book(&old, &devices).is_err() { return Ok(()) }
+        let is_rebuilt = |cell: Cell| rebuilt[cell.member.get()];
+        let plan = ReloadPlan::rebuilding((&old, &before), (&new, &after), &devices, is_rebuilt);
+        let Ok(plan) = plan else {
+            prop_assert!(after.book(&new, &devices).is_err());
+            return Ok(());
+        };
+        for (cell, size) in new.workers().filter(|(cell, _)| is_rebuilt(*cell)) {
+            prop_assert!(plan.starts.contains(&(cell, size)));
+        }
+        for worker in old.workers().filter(|(cell, _)| is_rebuilt(*cell)) {
+            prop_assert!(plan.early.contains(&worker) || plan.late.contains(&worker));
+        }
+        let fails = fails.filter(|n| *n < plan.starts.len());
+        let stopped: Workers = plan.early.iter().chain(&plan.late).copied().collect();
+        // Old and new workers of a member in other numbers share no weights.
+        let mut ledger = before.ledger(&devices).expect("room for the pool");
+        let stays = old.workers().filter(|worker| !plan.early.contains(worker));
+        for (cell, size) in stays {
+            prop_assert!(ledger.book(&before.booking(cell, size)).is_ok());
+        }
+        for (cell, size) in &plan.starts {
+            let mut booking = after.booking(*cell, *size);
+            if is_rebuilt(*cell) {
+                booking.member = MemberIndex::new(6 + cell.member.get());
+            }
+            let fits = ledger.book(&booking).is_ok();
+            prop_assert!(fits || stopped == plan.early.iter().copied().collect());
+        }
+        let (_, last) = carry_out(&old, plan, fails, |_| {});
+        prop_assert_eq!(matches!(last, ReloadAction::Failed(_)), fails.is_some());
     }
 
     #[test]

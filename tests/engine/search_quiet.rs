@@ -147,6 +147,26 @@ fn without_a_profile_a_prediction_says_why_there_is_none_and_serving_teaches_it(
     assert!(known.after.is_some_and(|s| s > 0.0) && known.before == known.after);
 }
 
+#[test]
+fn no_throughput_is_predicted_in_numbers_of_which_there_is_no_profile() {
+    let mut session = session();
+    served(&mut session);
+    let setup = session.snapshot().setup();
+    let staged = setup.with_precision(MemberIndex::new(0), "int8".parse().expect("a name"));
+    let said = wait_for(|| {
+        session.snapshot();
+        let prediction = session.preview(&staged).expect("fits").prediction;
+        match prediction.before {
+            Some(_) => Ok(prediction),
+            None => Err(prediction),
+        }
+    });
+    assert_eq!(said.after, None);
+    let member = &setup.matrix.frame().members[0];
+    let why = format!("no profile of {member} in int8 on ");
+    assert!(said.source.starts_with(&why), "{}", said.source);
+}
+
 /// From what was learnt meanwhile, the prediction would have been another one each second.
 #[test]
 fn a_matrix_has_one_prediction_in_a_session_that_says_what_it_rests_on() {

@@ -9,7 +9,7 @@ use candle_core::Tensor;
 use divisi::allocation::{Cell, DoesNotFit, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, ComputedMember, PolicyKind, Wait};
 use divisi::serving::{
     BuildError, DoorState, Engine, EngineError, EngineOptions, Failure, PredictorFactory, Refused,
     Request,
@@ -127,13 +127,14 @@ struct Puppet {
 impl PredictorFactory for Puppets {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
         if self.refuse.load(Ordering::Acquire) {
             return Err(BuildError::Other("told to refuse".into()));
         }
+        let member = network.member;
         Ok(Box::new(Puppet {
             fake: FakePredictor::new(member, 10),
             panics: (member == MemberIndex::new(0)).then(|| Arc::clone(&self.panics)),

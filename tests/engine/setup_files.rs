@@ -158,7 +158,10 @@ fn unusual() -> Setup {
     setup.combination.voting[2] = false;
     setup.combination.temperatures[3] = Temperature::new(1.5).expect("in range");
     setup.segment_size = 48;
+    let member = MemberIndex::new;
     setup
+        .with_precision(member(1), "int8/f32".parse().expect("a precision"))
+        .with_precision(member(2), "auto".parse().expect("a precision"))
 }
 
 #[test]
@@ -176,6 +179,16 @@ fn a_matrix_file_is_a_setup_file_that_says_less() {
     let text = MatrixFile::new("digits", &running.matrix).to_text();
     let file = SetupFile::parse(&text).expect("a matrix");
     assert_eq!(file.setup_for("digits", &running), Ok(running));
+}
+
+#[test]
+fn a_precision_in_a_file_leaves_gpus_theirs_where_it_says_nothing_of_them() {
+    let mut running = live().snapshot().setup();
+    running.precisions[1] = "tf32".parse().expect("a precision");
+    let text = SetupFile::new("digits", &unusual()).to_text();
+    let file = SetupFile::parse(&text.replace("int8/f32", "int8")).expect("a setup");
+    let read = file.setup_for("digits", &running).expect("it fits");
+    assert_eq!(read.precisions[1].written(), "int8/tf32");
 }
 
 #[test]
@@ -197,6 +210,17 @@ fn a_wrong_field_is_named() {
     };
     for (from, to, expected) in [
         ("opt-wait:2.5ms", "whenever", "policy: expected a policy"),
+        (
+            "\"int8/f32\"",
+            "\"int4\"",
+            "precisions: `cnn-s`: expected f32, tf32, bf16, f16, int8 or auto, or two such as \
+             int8/bf16, found `int4`",
+        ),
+        (
+            "\"int8/f32\", ",
+            "",
+            "precisions: expected 6, one for each member, found 5",
+        ),
         (
             "segment_size = 48",
             "segment_size = -1",

@@ -8,7 +8,7 @@ use candle_core::Tensor;
 use divisi::allocation::{Cell, Matrix};
 use divisi::compute::{ComputeError, FakePredictor, Predictor};
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, RuleKind, VoteWeight, Wait};
+use divisi::ensemble::{BatchSize, ComputedMember, PolicyKind, RuleKind, VoteWeight, Wait};
 use divisi::serving::{BuildError, Engine, PredictorFactory, Request};
 use divisi::session::{
     Command, LiveSession, LoadPattern, MarkKind, ProbationState, ReloadState, Session, Setup,
@@ -31,7 +31,7 @@ struct Slow(FakePredictor, Duration);
 impl PredictorFactory for Moody {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
@@ -39,7 +39,7 @@ impl PredictorFactory for Moody {
             return Err(BuildError::Other("told to refuse".into()));
         }
         let slow = Duration::from_millis(self.slow_ms.load(Ordering::Acquire));
-        Ok(Box::new(Slow(FakePredictor::new(member, 10), slow)))
+        Ok(Box::new(Slow(FakePredictor::new(network.member, 10), slow)))
     }
 }
 
@@ -83,6 +83,8 @@ fn other(setup: &Setup) -> Setup {
     let mut combination = setup.combination.clone();
     combination.rule = RuleKind::MajorityVote;
     combination.voting[1] = false;
+    let mut precisions = setup.precisions.clone();
+    precisions[0] = "int8/f32".parse().expect("a precision");
     Setup {
         matrix: resized(&setup.matrix, 64),
         policy: PolicyKind::Segment {
@@ -90,6 +92,7 @@ fn other(setup: &Setup) -> Setup {
         },
         combination,
         segment_size: 48,
+        precisions,
     }
 }
 

@@ -411,6 +411,9 @@ proptest! {
                 1 if !new.log.is_empty() => drop(new.log.remove(0)),
                 _ => new.log.truncate(usize::from(text)),
             }
+            let names = ["f32", "int8", "auto", "bf16", "int8/tf32"];
+            let precision = names[usize::from(text)].parse();
+            new.members[0].precision = precision.expect("a precision");
             new.counters.answered = answered;
             new.entries[entry].load = load;
             new.now += Duration::from_millis(1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind, Wait};
+use divisi::ensemble::{BatchSize, MemberPrecision, PolicyKind, Wait};
 use divisi::serving::{Arrival, Core, CoreConfig, Discipline, DoorState, Next, WorkerSpec};
 
 const DEVICES: usize = 8;
@@ -30,6 +30,7 @@ fn asleep(policy: PolicyKind) -> Core<()> {
             device,
             member: MemberIndex::new(0),
             size,
+            precision: MemberPrecision::default(),
         };
         core.add_worker(ms(0), spec);
         assert!(matches!(core.next(ms(0), device), Next::Sleep(None)));

@@ -112,7 +112,9 @@ fn predicted(
     row: &[f32],
 ) -> Vec<f32> {
     let size = BatchSize::new(1).expect("a size");
-    let mut predictor = factory.build(member, size, None).expect("builds");
+    let mut predictor = factory
+        .build(ensemble.network(member), size, None)
+        .expect("builds");
     let width = ensemble.members[member].row_width();
     let (from, to) = (host_rows(1, row.len()), host_rows(1, width));
     let (from, to) = (from.expect("memory"), to.expect("memory"));

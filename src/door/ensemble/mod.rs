@@ -357,7 +357,7 @@ impl ModelService for EnsembleService {
 
     fn epoch(&self) -> u64 {
         let served = self.0.served();
-        (served.generation << 32) + served.engine.settings().rule_changes()
+        (served.generation << 32) + served.engine.settings().answer_changes()
     }
 
     fn gauges(&self) -> Vec<Gauge> {

@@ -40,9 +40,6 @@ impl MemberDefaults {
         let own = parsed.map_err(|why| {
             source.wrong(written.span().start, format!("members.precision: {why}"))
         })?;
-        Ok(MemberPrecision {
-            gpus: own.gpus.or(self.precision.gpus),
-            ..own
-        })
+        Ok(own.or_gpus_of(self.precision))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::calibration::Calibration;
@@ -12,7 +13,8 @@ use super::plan::ArenaPlan;
 use crate::network::Graph;
 
 /// The numbers of products on processors. All else is float32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CpuPrecision {
     /// Float32.
     #[default]
@@ -38,6 +40,30 @@ impl CpuPrecision {
             CpuPrecision::Int8 => "int8",
         }
     }
+
+    /// Returns the numbers that this processor multiplies natively and fast: brain floats where it
+    /// has instructions for them, else float32.
+    pub fn native() -> Self {
+        match multiplies_brain_floats() {
+            true => CpuPrecision::Bf16,
+            false => CpuPrecision::F32,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn multiplies_brain_floats() -> bool {
+    std::arch::is_x86_feature_detected!("avx512bf16")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn multiplies_brain_floats() -> bool {
+    std::arch::is_aarch64_feature_detected!("bf16")
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn multiplies_brain_floats() -> bool {
+    false
 }
 
 impl fmt::Display for CpuPrecision {

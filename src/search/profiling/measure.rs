@@ -171,7 +171,9 @@ fn on_gpu(
     largest: usize,
 ) -> Result<GpuRunner, BuildError> {
     let gpu = profiler.factory.gpu(info)?;
-    let program = profiler.factory.program(member, &gpu)?;
+    let program = profiler
+        .factory
+        .program(profiler.models().network(member), &gpu)?;
     let of = &profiler.models().members[member];
     let (inputs, width) = (of.graph.input().elements(), of.row_width());
     let mut runner = GpuRunner::new(&gpu, program.as_ref(), largest, inputs, width)?;
@@ -214,7 +216,8 @@ impl Partition {
         let pool = thread_pool(cores)?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.models().batch_sizes.smallest());
-        let built = profiler.factory.build(member, size, pool);
+        let network = profiler.models().network(member);
+        let built = profiler.factory.build(network, size, pool);
         let of = &profiler.models().members[member];
         let inputs = of.graph.input().elements();
         let tensors = host_rows(largest, inputs).and_then(|input| {

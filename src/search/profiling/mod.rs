@@ -177,7 +177,7 @@ impl Profiler<'_> {
             Computation::Gpu(info) => gpu_key(
                 member,
                 info,
-                member.precision.on_gpus(self.models().precision),
+                member.precision.on_gpu(info, self.models().precision),
             ),
             // A law is not measured, so there is nothing to keep.
             Computation::Law(_) => return None,

@@ -37,6 +37,11 @@ impl<T: Clone> Core<T> {
         self.scheduler.staying()
     }
 
+    /// Returns what a worker is, or `None` if there is no such worker.
+    pub fn spec(&self, id: WorkerId) -> Option<WorkerSpec> {
+        self.scheduler.spec(id)
+    }
+
     /// A worker starts nothing new.
     pub fn drain_worker(&mut self, id: WorkerId) {
         self.scheduler.drain(id);

@@ -1,21 +1,23 @@
 //! Plans and applies setups, while serving goes on.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::allocation::{Cell, Matrix};
 use crate::device::DeviceIndex;
-use crate::ensemble::{BatchSize, Combination, PolicyKind};
+use crate::ensemble::{Combination, ComputedMember, MemberPrecision, PolicyKind};
 use crate::serving::batch::WorkerId;
 use crate::serving::events::EngineEvent;
 use crate::serving::plan::{
     ApplyError, ApplyStep, NoFallback, Plan, PlanBasis, PlanError, PlanLimits,
 };
-use crate::serving::reload::{Reload, ReloadAction, ReloadEvent, ReloadPlan};
+use crate::serving::reload::{Reload, ReloadAction, ReloadEvent};
 use crate::serving::scheduler::WorkerSpec;
 use crate::serving::setup::{SettingChange, Setup};
 
+use super::columns::RunningColumns;
 use super::drivers::DeviceFault;
 use super::engine::Engine;
 use super::promise::Failure;
@@ -27,11 +29,16 @@ impl Engine {
     /// Returns what runs.
     pub fn setup(&self) -> Setup {
         let settings = self.settings();
+        let (matrix, precisions) = {
+            let columns = self.columns.lock();
+            (columns.matrix.clone(), columns.precisions.clone())
+        };
         Setup {
-            matrix: self.matrix(),
+            matrix,
             policy: settings.policy(),
             combination: settings.combination(),
             segment_size: settings.segment_size(),
+            precisions,
         }
     }
 
@@ -44,7 +51,7 @@ impl Engine {
         let limits = PlanLimits {
             ensemble: &self.state.ensemble,
             devices: &self.state.devices,
-            footprints: &self.footprints,
+            footprints: &self.footprints(),
             most_segment: match self.catalogue().entries().is_empty() {
                 true => Setup::MOST_SEGMENT,
                 false => self.telemetry().capacity(),
@@ -137,6 +144,8 @@ impl Engine {
         match change {
             SettingChange::Policy(_, policy) => self.follow_policy(*policy),
             SettingChange::Combination(_, new) => self.state.combine_by(Combination::clone(new)),
+            // Workers compute so already.
+            SettingChange::Precision(..) => {}
             SettingChange::Segment(_, size) => {
                 self.state.core().set_segment(*size);
                 self.state.wake();
@@ -152,22 +161,30 @@ impl Engine {
     }
 
     fn move_workers(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
-        if plan.reload().is_empty() {
-            return Ok(());
+        if !plan.reload().is_empty() {
+            let _open = OpenDoor::hold(self);
+            let _told = Recomputed::begin(self, plan);
+            self.reload(plan, watch)?;
         }
-        let _open = OpenDoor::hold(self);
-        self.reload(plan.reload(), watch)?;
-        *self.matrix.lock() = plan.to().matrix.clone();
+        *self.columns.lock() = RunningColumns {
+            matrix: plan.to().matrix.clone(),
+            precisions: plan.to().precisions.clone(),
+            footprints: Arc::new(plan.footprints().clone()),
+        };
         Ok(())
     }
 
-    fn reload(&self, plan: &ReloadPlan, watch: Watch<'_>) -> Result<(), ApplyError> {
+    fn reload(&self, plan: &Plan, watch: Watch<'_>) -> Result<(), ApplyError> {
+        let (before, after) = (&plan.from().precisions, &plan.to().precisions);
         // What drains early may share weights with what is then built.
-        let starts = plan.starts.iter().map(|(cell, _)| cell.member);
+        let starts = plan.reload().starts.iter().map(|(cell, _)| ComputedMember {
+            member: cell.member,
+            precision: after[cell.member],
+        });
         let _kept: Vec<_> = starts
-            .filter_map(|member| self.state.networks.factory.hold(member))
+            .filter_map(|network| self.state.networks.factory.hold(network))
             .collect();
-        let mut reload = Reload::new(plan.clone());
+        let mut reload = Reload::new(plan.reload().clone());
         let mut built = Vec::new();
         let mut event = ReloadEvent::Start;
         loop {
@@ -178,15 +195,23 @@ impl Engine {
             event = match action {
                 ReloadAction::Done => return Ok(()),
                 ReloadAction::Failed(reason) => return Err(ApplyError::Worker(reason)),
-                action => self.act(action, &mut built),
+                action => self.act(action, (before, after), &mut built),
             };
         }
     }
 
-    fn act(&self, action: ReloadAction, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
+    fn act(
+        &self,
+        action: ReloadAction,
+        (before, after): (&[MemberPrecision], &[MemberPrecision]),
+        built: &mut Vec<WorkerSpec>,
+    ) -> ReloadEvent {
         match action {
             ReloadAction::Drain(cell) => self.drain(cell, built),
-            ReloadAction::Build(cell, size) => return self.build_new(cell, size, built),
+            ReloadAction::Build(cell, size) => {
+                let spec = self.new_spec(cell, size, after[cell.member]);
+                return self.build_new(spec, built);
+            }
             ReloadAction::Activate => self.activate(built),
             ReloadAction::Discard => {
                 for spec in built.drain(..) {
@@ -195,7 +220,8 @@ impl Engine {
             }
             ReloadAction::Restore(cell, size) => {
                 let mut restored = Vec::new();
-                let event = self.build_new(cell, size, &mut restored);
+                let spec = self.new_spec(cell, size, before[cell.member]);
+                let event = self.build_new(spec, &mut restored);
                 self.activate(&restored);
                 return event;
             }
@@ -204,11 +230,10 @@ impl Engine {
         ReloadEvent::Done
     }
 
-    fn build_new(&self, cell: Cell, size: BatchSize, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
+    fn build_new(&self, spec: WorkerSpec, built: &mut Vec<WorkerSpec>) -> ReloadEvent {
         if self.state.is_stopping() {
             return ReloadEvent::Failed("the system is stopping".into());
         }
-        let spec = self.new_spec(cell, size);
         match self.state.build_worker(spec) {
             Ok(()) => {
                 built.push(spec);
@@ -267,6 +292,33 @@ impl Engine {
             }
             thread::park_timeout(Duration::from_micros(200));
         }
+    }
+}
+
+/// Counts the beginning of a change of members' numbers and, when it is dropped, its end: between
+/// both requests are answered in either.
+struct Recomputed<'a>(&'a Engine);
+
+impl<'a> Recomputed<'a> {
+    /// Begins, if a plan changes any.
+    fn begin(engine: &'a Engine, plan: &Plan) -> Option<Self> {
+        let changes = plan.from().precisions != plan.to().precisions;
+        changes.then(|| {
+            let told = Recomputed(engine);
+            told.count();
+            told
+        })
+    }
+
+    fn count(&self) {
+        let changes = &self.0.state.counters.recomputed;
+        changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Drop for Recomputed<'_> {
+    fn drop(&mut self) {
+        self.count();
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct EngineCounters {
     pub restarts: AtomicU64,
     /// Plans of other setups.
     pub plans: AtomicU64,
+    /// Beginnings and ends of changes of the numbers that members are computed in.
+    pub recomputed: AtomicU64,
     /// Events that nobody has taken yet, with their times.
     pub events: Leaf<Vec<(Duration, EngineEvent)>>,
     pub checkpoints: Ranked<CheckpointsRank, Checkpoints>,
@@ -136,6 +138,7 @@ impl EngineCounters {
             failure: Leaf::default(),
             cancelled: AtomicU64::new(0),
             restarts: AtomicU64::new(0),
+            recomputed: AtomicU64::new(0),
             plans: AtomicU64::new(0),
             events: Leaf::default(),
             checkpoints: Ranked::default(),

@@ -12,14 +12,15 @@ use crate::allocation::{
     Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
 };
 use crate::catalogue::Catalogue;
-use crate::device::{Devices, Ledger};
-use crate::ensemble::{Ensemble, PolicyError, PolicyKind};
+use crate::device::Devices;
+use crate::ensemble::{BatchSize, Ensemble, MemberPrecision, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
 use crate::serving::door::{DoorState, Refused};
 use crate::serving::drain::{DrainLimits, DrainWait, WorkLeft};
 use crate::serving::scheduler::WorkerSpec;
 
+use super::columns::RunningColumns;
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
 use super::locks::{ApplyingRank, Leaf};
@@ -88,8 +89,7 @@ pub enum EngineError {
 /// lets it finish first.
 pub struct Engine {
     pub(super) state: Arc<EngineState>,
-    pub(super) matrix: Leaf<Matrix>,
-    pub(super) footprints: Footprints,
+    pub(super) columns: Leaf<RunningColumns>,
     pub(super) options: EngineOptions,
     /// Memory that others measure in.
     pub(super) reserve: Reserve,
@@ -126,9 +126,28 @@ impl Engine {
         factory: Arc<dyn PredictorFactory>,
         options: EngineOptions,
     ) -> Result<Self, EngineError> {
+        let precisions = catalogue.models().precisions();
+        Engine::start_in_precisions(catalogue, devices, (matrix, &precisions), factory, options)
+    }
+
+    /// The same with members computed in other numbers than their manifests say, one precision a
+    /// column.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_in_precisions(
+        catalogue: Arc<Catalogue>,
+        devices: Devices,
+        (matrix, precisions): (&Matrix, &[MemberPrecision]),
+        factory: Arc<dyn PredictorFactory>,
+        options: EngineOptions,
+    ) -> Result<Self, EngineError> {
         let ensemble = Arc::clone(catalogue.models());
+        let precisions = precisions.iter().map(|p| p.resolved(ensemble.precision));
+        let precisions: Vec<MemberPrecision> = precisions.collect();
         let pools = PoolSize::of_entries(&catalogue, options.pool)?;
-        let footprints = Footprints::of(&ensemble, &devices).with_pools(&pools);
+        let computed = ensemble.in_precisions(&precisions);
+        let footprints = Footprints::of(&computed, &devices).with_pools(&pools);
         footprints.book(matrix, &devices)?;
         ensemble
             .policy
@@ -139,8 +158,11 @@ impl Engine {
         let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             state,
-            matrix: Leaf::new(matrix.clone()),
-            footprints,
+            columns: Leaf::new(RunningColumns {
+                matrix: matrix.clone(),
+                precisions,
+                footprints: Arc::new(footprints),
+            }),
             options,
             reserve: Reserve::default(),
             applying: Ranked::default(),
@@ -153,8 +175,9 @@ impl Engine {
     }
 
     fn start_workers(&self, matrix: &Matrix) -> Result<(), EngineError> {
+        let precisions = self.precisions();
         for (cell, size) in matrix.workers() {
-            let spec = self.new_spec(cell, size);
+            let spec = self.new_spec(cell, size, precisions[cell.member]);
             let built = self.state.build_worker(spec);
             built.map_err(|reason| EngineError::Worker {
                 member: self.state.ensemble.members[cell.member].name.clone(),
@@ -166,12 +189,18 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn new_spec(&self, cell: Cell, size: crate::ensemble::BatchSize) -> WorkerSpec {
+    pub(super) fn new_spec(
+        &self,
+        cell: Cell,
+        size: BatchSize,
+        precision: MemberPrecision,
+    ) -> WorkerSpec {
         WorkerSpec {
             id: self.state.core().new_worker(),
             device: cell.device,
             member: cell.member,
             size,
+            precision,
         }
     }
 
@@ -248,24 +277,9 @@ impl Engine {
         &self.state.devices
     }
 
-    /// The matrix that runs.
-    pub fn matrix(&self) -> Matrix {
-        self.matrix.lock().clone()
-    }
-
-    /// Returns the memory that each worker books.
-    pub fn footprints(&self) -> &Footprints {
-        &self.footprints
-    }
-
     /// Returns the costs of batches on simulated devices.
     pub fn costs(&self) -> &Costs {
         &self.state.costs
-    }
-
-    /// The ledger of a matrix that fits.
-    pub fn ledger(&self, matrix: &Matrix) -> Result<Ledger, DoesNotFit> {
-        self.footprints.book(matrix, &self.state.devices)
     }
 
     /// Returns what there is to be seen of it.

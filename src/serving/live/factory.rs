@@ -9,12 +9,12 @@ use thiserror::Error;
 
 use crate::compute::gpu::{Precision, Program, lower};
 use crate::compute::{
-    ComputeError, CpuPredictor, FakePredictor, Lowered, Predictor, VaryingNetwork,
-    VaryingPredictor, check_padding,
+    ComputeError, CpuKernels, CpuPrecision, CpuPredictor, FakePredictor, Lowered, Predictor,
+    VaryingNetwork, VaryingPredictor, check_padding,
 };
 use crate::device::MemberIndex;
 use crate::device::gpu::{self, Gpu, GpuInfo};
-use crate::ensemble::{BatchSize, Ensemble, Member, OutputKind};
+use crate::ensemble::{BatchSize, ComputedMember, Ensemble, Member, MemberPrecision, OutputKind};
 use crate::lock::Ranked;
 use crate::network::{Graph, GraphError, Weights, WeightsError};
 
@@ -60,22 +60,22 @@ pub enum BuildError {
 
 /// Builds the predictor of one worker. Predictors answer rows as combination rules take them.
 pub trait PredictorFactory: Send + Sync {
-    /// A predictor of `member` for batches of up to `size`; `pool` has the device's
+    /// A predictor of a member for batches of up to `size`; `pool` has the device's
     /// threads where it has several.
     ///
     /// # Errors
     /// The device cannot hold it.
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError>;
 
-    /// Returns what the workers of `member` share in host memory, if there is any: it stays as
+    /// Returns what the workers of a network share in host memory, if there is any: it stays as
     /// long as somebody holds this.
-    fn hold(&self, member: MemberIndex) -> Option<Arc<dyn Any + Send + Sync>> {
-        let _ = member;
+    fn hold(&self, network: ComputedMember) -> Option<Arc<dyn Any + Send + Sync>> {
+        let _ = network;
         None
     }
 
@@ -87,36 +87,39 @@ pub trait PredictorFactory: Send + Sync {
         Ok(gpu::open(info.index).map_err(ComputeError::Gpu)?)
     }
 
-    /// The network of `member` on a GPU, with its weights: the same one for all who hold
+    /// The network of a member on a GPU, with its weights: the same one for all who hold
     /// it.
     ///
     /// # Errors
     /// The GPU cannot hold it.
     fn program(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         Err(BuildError::NoProgram {
-            member,
+            member: network.member,
             gpu: gpu.info().name.clone(),
         })
     }
 }
 
-/// The ensemble's own networks. A member is lowered once, at its first worker, and
-/// shared by all until its last one leaves: in host memory, and on each GPU.
+/// The ensemble's own networks. A member is lowered once for each precision, at its first worker,
+/// and shared by all until its last one leaves: in host memory, and on each GPU.
 pub struct NetworkFactory {
     ensemble: Arc<Ensemble>,
-    lowered: Ranked<NetworksRank, Vec<Option<WeakNetwork>>>,
+    lowered: Ranked<NetworksRank, Vec<LoweredMember>>,
     programs: Programs,
 }
+
+/// The networks of one member that somebody may hold, by the numbers of their products.
+type LoweredMember = Vec<(CpuPrecision, WeakNetwork)>;
 
 impl NetworkFactory {
     /// For the members of `ensemble`.
     pub fn new(ensemble: Arc<Ensemble>) -> Self {
         NetworkFactory {
-            lowered: Ranked::new(ensemble.members.iter().map(|_| None).collect()),
+            lowered: Ranked::new(ensemble.members.iter().map(|_| Vec::new()).collect()),
             ensemble,
             programs: Programs::default(),
         }
@@ -125,12 +128,12 @@ impl NetworkFactory {
     /// For the members of `ensemble`, some of which `before` may have lowered already: the same
     /// network with the same weights is there once.
     pub fn after(before: &NetworkFactory, ensemble: Arc<Ensemble>) -> Self {
-        let known: Vec<Option<WeakNetwork>> = {
+        let known: Vec<LoweredMember> = {
             let lowered = before.lowered.lock();
             let same = |member: &Arc<Member>| {
-                let mut others = before.ensemble.members.iter().zip(&lowered[..]);
-                let found = others.find(|(other, _)| other.has_network_of(member));
-                found.and_then(|(_, lowered)| lowered.clone())
+                let others = before.ensemble.members.iter().zip(&lowered[..]);
+                let same = others.filter(|(other, _)| other.has_weights_of(member));
+                same.flat_map(|(_, known)| known.clone()).collect()
             };
             ensemble.members.iter().map(same).collect()
         };
@@ -141,25 +144,33 @@ impl NetworkFactory {
         }
     }
 
-    fn lowered(&self, member: MemberIndex) -> Result<LoweredNetwork, BuildError> {
+    fn lowered(&self, network: ComputedMember) -> Result<LoweredNetwork, BuildError> {
+        let ComputedMember { member, precision } = network;
         let mut all = self.lowered.lock();
-        if let Some(lowered) = all[member].as_ref().and_then(WeakNetwork::upgrade) {
+        if let Some(lowered) = held(&all[member], precision) {
             return Ok(lowered);
         }
-        let lowered = LoweredNetwork::new(&self.ensemble.members[member])?;
-        all[member] = Some(lowered.downgrade());
+        let lowered = LoweredNetwork::new(&self.ensemble.members[member], precision.kernels())?;
+        all[member].retain(|(_, known)| known.upgrade().is_some());
+        all[member].push((precision.cores, lowered.downgrade()));
         Ok(lowered)
     }
+}
+
+/// Returns the network of a member in these numbers, if somebody holds it.
+fn held(known: &LoweredMember, precision: MemberPrecision) -> Option<LoweredNetwork> {
+    let mut same = known.iter().filter(|(cores, _)| *cores == precision.cores);
+    same.find_map(|(_, known)| known.upgrade())
 }
 
 impl PredictorFactory for NetworkFactory {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        Ok(match self.lowered(member)? {
+        Ok(match self.lowered(network)? {
             LoweredNetwork::One(lowered) => Box::new(CpuPredictor::new(lowered, size.get(), pool)?),
             LoweredNetwork::Varying(lowered) => {
                 Box::new(VaryingPredictor::new(lowered, size.get(), pool)?)
@@ -167,8 +178,8 @@ impl PredictorFactory for NetworkFactory {
         })
     }
 
-    fn hold(&self, member: MemberIndex) -> Option<Arc<dyn Any + Send + Sync>> {
-        match self.lowered.lock()[member].as_ref()?.upgrade()? {
+    fn hold(&self, network: ComputedMember) -> Option<Arc<dyn Any + Send + Sync>> {
+        match held(&self.lowered.lock()[network.member], network.precision)? {
             LoweredNetwork::One(lowered) => Some(lowered),
             LoweredNetwork::Varying(lowered) => Some(lowered),
         }
@@ -176,13 +187,14 @@ impl PredictorFactory for NetworkFactory {
 
     fn program(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
-        let column = &self.ensemble.members[member];
-        let precision = column.precision.on_gpus(self.ensemble.precision);
+        let column = &self.ensemble.members[network.member];
+        let of_all = self.ensemble.precision;
+        let precision = network.precision.on_gpu(gpu.info(), of_all);
         let lower = || lower_for_gpu(column, precision, gpu);
-        self.programs.get(member, gpu, lower)
+        self.programs.get((network.member, precision), gpu, lower)
     }
 }
 
@@ -200,16 +212,15 @@ enum WeakNetwork {
 }
 
 impl LoweredNetwork {
-    fn new(member: &Member) -> Result<Self, BuildError> {
+    fn new(member: &Member, kernels: CpuKernels) -> Result<Self, BuildError> {
         let Some(by_length) = &member.by_length else {
             let lowered = lower_by(member, |graph, weights| {
-                Lowered::with(graph, weights, member.lowering())
+                Lowered::with(graph, weights, member.lowered_by(kernels))
             })?;
             return Ok(LoweredNetwork::One(Arc::new(lowered)));
         };
         let (weights, by_length) = (Arc::clone(&member.weights), Arc::clone(by_length));
         let softmax = member.outputs == OutputKind::Logits;
-        let kernels = member.kernels();
         let lowered = VaryingNetwork::new(&member.graph, weights, by_length, softmax, kernels)?;
         Ok(LoweredNetwork::Varying(Arc::new(lowered)))
     }
@@ -240,11 +251,11 @@ pub struct FakeFactory {
 impl PredictorFactory for FakeFactory {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         _size: BatchSize,
         _pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        Ok(Box::new(FakePredictor::new(member, self.classes)))
+        Ok(Box::new(FakePredictor::new(network.member, self.classes)))
     }
 }
 
@@ -256,31 +267,33 @@ pub struct Programs {
 
 struct Known {
     member: MemberIndex,
+    precision: Precision,
     gpu: Weak<dyn Gpu>,
     program: Weak<dyn Program>,
 }
 
 impl Programs {
-    /// The one of `member` on `gpu`; where nobody holds it, `lower` makes it.
+    /// The one of `member` on `gpu` in these numbers; where nobody holds it, `lower` makes it.
     ///
     /// # Errors
     /// It could not be made.
     pub fn get(
         &self,
-        member: MemberIndex,
+        (member, precision): (MemberIndex, Precision),
         gpu: &Arc<dyn Gpu>,
         lower: impl FnOnce() -> Result<Arc<dyn Program>, BuildError>,
     ) -> Result<Arc<dyn Program>, BuildError> {
         let mut known = self.known.lock();
         known.retain(|k| k.program.strong_count() > 0);
         // A GPU that was opened again is another one.
-        let same = |k: &&Known| k.member == member && is(&k.gpu, gpu);
+        let same = |k: &&Known| (k.member, k.precision) == (member, precision) && is(&k.gpu, gpu);
         if let Some(program) = known.iter().find(same).and_then(|k| k.program.upgrade()) {
             return Ok(program);
         }
         let program = lower()?;
         known.push(Known {
             member,
+            precision,
             gpu: Arc::downgrade(gpu),
             program: Arc::downgrade(&program),
         });

@@ -133,17 +133,22 @@ impl DriverHost for EngineState {
         for placed in &batch.ranges {
             placed.payload.note_fault(&failure);
         }
-        let (verdict, requests) = self.core().panicked(self.now(), batch);
+        let (spec, (verdict, requests)) = {
+            let mut core = self.core();
+            (core.spec(batch.worker), core.panicked(self.now(), batch))
+        };
         // Others may need what it shared with them, and so may the one that takes its place.
-        let _kept = self.networks.factory.hold(batch.member);
+        let _kept = spec.and_then(|spec| self.networks.factory.hold(spec.network()));
         self.remove_worker(batch.device, batch.worker);
         self.deliver_failures(requests, &failure);
         // Others can be answered without, before their entry may be closed.
         self.run_host_steps();
-        let outcome = match verdict {
-            Verdict::Restart => restart(&self, batch, &text),
-            Verdict::Retire => WorkerOutcome::Retired,
-            Verdict::Gone => WorkerOutcome::Leaving,
+        let outcome = match (verdict, spec) {
+            (Verdict::Restart, Some(spec)) => restart(&self, spec, &text),
+            // It left meanwhile.
+            (Verdict::Restart, None) => WorkerOutcome::Leaving,
+            (Verdict::Retire, _) => WorkerOutcome::Retired,
+            (Verdict::Gone, _) => WorkerOutcome::Leaving,
         };
         self.emit(EngineEvent::WorkerFailed {
             worker: batch.worker,
@@ -206,13 +211,7 @@ fn tell_lacking(core: &mut Core<Payload>, lacking: &[(Range, RowSet)]) {
 }
 
 /// Builds a worker again under its own number, and returns what became of it.
-fn restart(state: &Arc<EngineState>, batch: &LiveBatch, text: &str) -> WorkerOutcome {
-    let spec = WorkerSpec {
-        id: batch.worker,
-        device: batch.device,
-        member: batch.member,
-        size: batch.size,
-    };
+fn restart(state: &Arc<EngineState>, spec: WorkerSpec, text: &str) -> WorkerOutcome {
     if let Err(reason) = state.build_worker(spec) {
         // Its other lanes may run batches still, where it has any.
         let stuck = state.core().remove_worker(state.now(), spec.id);

@@ -2,6 +2,7 @@
 
 mod answers;
 mod apply;
+mod columns;
 mod counters;
 mod drivers;
 mod engine;
@@ -17,6 +18,7 @@ mod promise;
 mod request;
 mod reserve;
 mod run_log;
+mod running;
 mod samples;
 mod served;
 mod state;

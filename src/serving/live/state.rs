@@ -261,11 +261,13 @@ impl<'a> EngineSettings<'a> {
         self.state.combination()
     }
 
-    /// Returns how often requests began to be combined in another way. Of two requests that are
-    /// let in between two calls that return the same, equal ones have equal answers.
-    pub fn rule_changes(&self) -> u64 {
+    /// Returns how often requests began to be combined in another way, or computed in other
+    /// numbers. Of two requests that are let in between two calls that return the same, equal ones
+    /// have equal answers, but for what is let in while members change their numbers.
+    pub fn answer_changes(&self) -> u64 {
         let entries = self.state.served.iter();
-        entries.map(|entry| entry.rule_changes()).sum()
+        let rules: u64 = entries.map(|entry| entry.rule_changes()).sum();
+        rules + self.state.counters.recomputed.load(Ordering::Acquire)
     }
 
     /// Combines requests that are let in from now on by a rule of the caller's own, until

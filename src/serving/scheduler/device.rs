@@ -5,7 +5,7 @@ use std::ops;
 use std::time::Duration;
 
 use crate::device::{DeviceIndex, DeviceKind, MemberIndex};
-use crate::ensemble::{BatchSize, PolicyKind};
+use crate::ensemble::{BatchSize, ComputedMember, MemberPrecision, PolicyKind};
 use crate::serving::batch::{BatchId, Range, WorkerId};
 use crate::serving::policy::{Beside, Lanes, lane_sizes};
 use crate::serving::queue::{MemberQueue, StepFilter};
@@ -41,7 +41,7 @@ impl Discipline {
     }
 }
 
-/// Which worker: its place in the matrix and its batch size.
+/// Which worker: its place in the matrix, its batch size and its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerSpec {
     /// Its number.
@@ -52,6 +52,18 @@ pub struct WorkerSpec {
     pub member: MemberIndex,
     /// Rows of its batches at most.
     pub size: BatchSize,
+    /// The numbers that its member is computed in.
+    pub precision: MemberPrecision,
+}
+
+impl WorkerSpec {
+    /// Returns the network that it runs.
+    pub fn network(&self) -> ComputedMember {
+        ComputedMember {
+            member: self.member,
+            precision: self.precision,
+        }
+    }
 }
 
 /// A batch that is over.

@@ -156,6 +156,11 @@ impl Scheduler {
         self.workers().filter(|w| !w.draining).map(|w| w.spec)
     }
 
+    /// Returns what a worker is, or `None` if there is no such worker.
+    pub fn spec(&self, id: WorkerId) -> Option<WorkerSpec> {
+        self.find(id).map(|worker| worker.spec)
+    }
+
     fn workers(&self) -> impl Iterator<Item = &ScheduledWorker> {
         self.rows.iter().flat_map(|r| &r.workers)
     }

@@ -128,7 +128,8 @@ impl EngineSession {
                 device: worker.spec.device,
                 member: worker.spec.member,
             };
-            let better = propose_move(matrix, costs, batching, &paces, footprints, &devices, cell)?;
+            let better =
+                propose_move(matrix, costs, batching, &paces, &footprints, &devices, cell)?;
             Some(Proposal {
                 cell,
                 slowdown: slowdown(worker),

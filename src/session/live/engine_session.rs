@@ -139,14 +139,14 @@ impl EngineSession {
     /// Returns what is asked: by the mix that was set, else as it was while serving, else of all entries
     /// alike; with the shares of rows that reached each step.
     fn demand(&self) -> Result<Demand, SessionRefusal> {
-        let (catalogue, telemetry) = (self.engine.catalogue(), self.engine.telemetry());
+        let (catalogue, telemetry) = (self.engine.computed_catalogue(), self.engine.telemetry());
         let mix = match &self.mix {
-            Some(mix) => mix.of(catalogue)?,
+            Some(mix) => mix.of(&catalogue)?,
             None => telemetry
                 .seen_mix()
                 .unwrap_or_else(|| Mix::even(catalogue.entries().len())),
         };
-        let demand = Demand::new(Arc::clone(catalogue), mix);
+        let demand = Demand::new(catalogue, mix);
         Ok(demand.with_steps(telemetry.step_shares()))
     }
 
@@ -354,7 +354,7 @@ impl Session for EngineSession {
             memory: plan.memory().to_vec(),
             paused_members: paused.map(|member| names[member].clone()).collect(),
             settings: plan.setting_words(),
-            prediction: self.forecast.predict(plan.from(), setup, &conditions),
+            prediction: self.forecast.predict(plan.from(), plan.to(), &conditions),
             difference: plan.reload().difference.clone(),
         })
     }

@@ -9,17 +9,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use crate::allocation::{Cell, Matrix};
-use crate::device::{DeviceIndex, Devices, MemberIndex};
-use crate::metrics::stats::median;
-use crate::profile::{CellCost, Costs, Learnt};
+use crate::allocation::Matrix;
+use crate::device::MemberIndex;
+use crate::ensemble::MemberPrecision;
+use crate::profile::{Costs, Learnt};
+use crate::search::Cache;
 use crate::search::model::{Batching, ModelEvaluator, Rates};
-use crate::search::profiling::Profiler;
-use crate::search::{Cache, Control};
-use crate::serving::{Engine, Observed, PredictorFactory, WorkerId};
+use crate::serving::{Engine, Observed, PredictorFactory, WorkerId, WorkerSpec};
 use crate::session::{Prediction, Setup};
+
+use super::basis::{Basis, CostSources, Grade, NoBasis};
 
 /// A better basis is looked for at most so often: profiles are files.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -27,11 +26,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Predicts throughputs for one engine.
 pub(super) struct Forecast {
     engine: Arc<Engine>,
-    factory: Arc<dyn PredictorFactory>,
-    cache: Option<Cache>,
-    learnt: Learnt,
+    sources: CostSources,
     /// Batches, samples and seconds of each worker when it was last looked at.
     counted: HashMap<WorkerId, (u64, u64, f64)>,
+    /// The numbers that members are computed in now: costs of others say nothing of them.
+    precisions: Vec<MemberPrecision>,
     basis: Option<Basis>,
     looked: Option<Duration>,
     /// Of this basis, the one asked last at the end.
@@ -64,6 +63,7 @@ impl Conditions {
 /// Predicts for one way to form batches, under one set of conditions.
 struct Model {
     batching: Batching,
+    precisions: Vec<MemberPrecision>,
     conditions: Conditions,
     evaluator: ModelEvaluator,
     /// The matrices asked of last, with what was said.
@@ -74,34 +74,6 @@ struct Model {
 const MOST_MODELS: usize = 4;
 const MOST_SAID: usize = 16;
 
-/// How good a basis is; a better one replaces it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Grade {
-    Seen,
-    Profiles,
-    Paced,
-    /// Of simulated devices: there is no better one.
-    Laws,
-}
-
-/// The batch costs that predictions rest on.
-struct Basis {
-    /// How good they are.
-    grade: Grade,
-    /// The costs of batches.
-    costs: Costs,
-    /// Where they come from, in words.
-    source: String,
-}
-
-/// There is nothing to predict from yet.
-#[derive(Debug, Error)]
-#[error("no profile of {member} on {device} yet: serve some load, or search with the model")]
-struct NoBasis {
-    member: String,
-    device: String,
-}
-
 impl Forecast {
     /// Nothing seen yet; profiles are read from `cache`.
     pub(super) fn new(
@@ -110,10 +82,14 @@ impl Forecast {
         cache: Option<Cache>,
     ) -> Self {
         Forecast {
+            precisions: engine.precisions(),
+            sources: CostSources {
+                engine: Arc::clone(&engine),
+                factory,
+                cache,
+                learnt: Learnt::default(),
+            },
             engine,
-            factory,
-            cache,
-            learnt: Learnt::default(),
             counted: HashMap::new(),
             basis: None,
             looked: None,
@@ -124,34 +100,44 @@ impl Forecast {
     /// Takes in what workers did since the last look; where it was `disturbed`, by a
     /// search that measures, it only counts from there.
     pub(super) fn learn(&mut self, seen: &Observed, disturbed: bool) {
+        self.follow_precisions();
         let before = std::mem::take(&mut self.counted);
         for worker in &seen.workers {
             let now = (worker.batches, worker.samples, worker.seconds);
             self.counted.insert(worker.spec.id, now);
             let (batches, samples, seconds) =
                 before.get(&worker.spec.id).copied().unwrap_or_default();
-            let kind = self.kind(worker.spec.device);
+            let is_current = self.is_current(&worker.spec);
+            let kind = self.sources.kind(worker.spec.device).filter(|_| is_current);
             let new = now.0.saturating_sub(batches);
             if let (Some(kind), false, true) = (kind, disturbed, new > 0) {
                 let mean = |sum: f64| sum / new as f64;
                 let rows = mean(now.1.saturating_sub(samples) as f64);
                 let took = mean(now.2 - seconds);
                 let member = worker.spec.member;
-                self.learnt.see(member, kind, new, rows, took);
+                self.sources.learnt.see(member, kind, new, rows, took);
             }
         }
     }
 
-    /// The first device that is like another; none of simulated ones, which have laws.
-    fn kind(&self, device: DeviceIndex) -> Option<DeviceIndex> {
-        let devices = self.engine.devices();
-        let facts = &devices.get(device).kind;
-        let real = self.engine.costs().law(device).is_none();
-        let like = || {
-            let mut all = devices.indices();
-            all.find(|d| devices.get(*d).kind.is_like(facts))
-        };
-        real.then(like).flatten()
+    /// Whether a worker computes in the numbers of its member now: one that is about to leave may not.
+    fn is_current(&self, worker: &WorkerSpec) -> bool {
+        let of_all = self.engine.ensemble().precision;
+        let device = &self.engine.devices().get(worker.device).kind;
+        let now = self.precisions[worker.member];
+        now.is_same_on(worker.precision, device, of_all)
+    }
+
+    /// Forgets the costs of members that are computed in other numbers now.
+    fn follow_precisions(&mut self) {
+        let now = self.engine.precisions();
+        let both = MemberIndex::enumerate(self.precisions.iter().zip(&now));
+        for (member, _) in both.filter(|(_, (before, now))| before != now) {
+            self.sources.learnt.forget(member);
+            self.basis = None;
+            self.models.clear();
+        }
+        self.precisions = now;
     }
 
     /// Returns the costs for a search that measures nothing: those that predictions rest on, or
@@ -161,7 +147,7 @@ impl Forecast {
             Ok(()) => self.basis.as_ref().map(|b| b.costs.clone()),
             Err(_) => None,
         };
-        Arc::new(costs.unwrap_or_else(|| self.seen(false)))
+        Arc::new(costs.unwrap_or_else(|| self.sources.seen(false)))
     }
 
     /// Returns the throughputs of `running` and of `staged`, in samples of what is asked.
@@ -171,49 +157,74 @@ impl Forecast {
         staged: &Setup,
         conditions: &Conditions,
     ) -> Prediction {
+        self.follow_precisions();
         if let Err(why) = self.look() {
             return Prediction {
                 source: why.to_string(),
                 ..Prediction::default()
             };
         }
+        let source = self.basis.as_ref().map(|b| b.source.clone());
+        let source = source.unwrap_or_default();
+        let before = self.throughput(running, conditions).ok().flatten();
+        let (after, source) = match self.throughput(staged, conditions) {
+            Ok(after) => (after, source),
+            Err(why) => (None, why.to_string()),
+        };
         Prediction {
-            before: self.throughput(running, conditions),
-            after: self.throughput(staged, conditions),
-            source: self
-                .basis
-                .as_ref()
-                .map_or(String::new(), |b| b.source.clone()),
+            before,
+            after,
+            source,
         }
     }
 
-    fn throughput(&mut self, setup: &Setup, conditions: &Conditions) -> Option<f64> {
+    fn throughput(
+        &mut self,
+        setup: &Setup,
+        conditions: &Conditions,
+    ) -> Result<Option<f64>, NoBasis> {
         let batching = Batching::from(setup);
-        let same = |m: &Model| m.batching == batching && m.conditions == *conditions;
+        let same = |m: &Model| {
+            m.batching == batching
+                && m.precisions == setup.precisions
+                && m.conditions == *conditions
+        };
         let model = match self.models.iter().position(same) {
             Some(known) => self.models.remove(known),
-            None => self.model(setup, conditions)?,
+            None => match self.model(setup, conditions)? {
+                Some(model) => model,
+                None => return Ok(None),
+            },
         };
         if self.models.len() >= MOST_MODELS {
             self.models.remove(0);
         }
         self.models.push(model);
-        Some(self.models.last_mut()?.predict(&setup.matrix))
+        let model = self.models.last_mut();
+        Ok(model.map(|model| model.predict(&setup.matrix)))
     }
 
-    fn model(&self, setup: &Setup, conditions: &Conditions) -> Option<Model> {
+    fn model(&self, setup: &Setup, conditions: &Conditions) -> Result<Option<Model>, NoBasis> {
         let Conditions { slowdown, rows } = conditions;
         let (frame, batching) = (setup.matrix.frame(), Batching::from(setup));
-        let costs = &self.basis.as_ref()?.costs;
-        let devices = self.engine.devices();
+        let Some(basis) = &self.basis else {
+            return Ok(None);
+        };
+        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
+        let footprints = self.engine.footprints();
+        let footprints = footprints.in_precisions(ensemble, devices, &setup.precisions);
+        let costs = self
+            .sources
+            .otherwise(basis, (&self.precisions, setup), &footprints)?;
+        let costs = costs.as_ref().unwrap_or(&basis.costs);
         let rates = Rates::slowed(frame, devices, costs, batching, slowdown).demanding(rows);
-        let footprints = self.engine.footprints().clone();
-        Some(Model {
+        Ok(Some(Model {
             batching,
+            precisions: setup.precisions.clone(),
             conditions: conditions.clone(),
             evaluator: ModelEvaluator::by(rates, devices, footprints),
             said: Vec::new(),
-        })
+        }))
     }
 
     /// Takes a basis, or a better one than there is; why there is none.
@@ -226,7 +237,7 @@ impl Forecast {
             return Ok(());
         }
         self.looked = Some(now);
-        match self.best_basis(now) {
+        match self.sources.best_basis(now) {
             Ok(new) => {
                 if grade.is_none_or(|grade| new.grade > grade) {
                     self.basis = Some(new);
@@ -237,120 +248,6 @@ impl Forecast {
             Err(_) if grade.is_some() => Ok(()),
             Err(why) => Err(why),
         }
-    }
-
-    /// The best basis that there is now, or what is missing.
-    fn best_basis(&self, now: Duration) -> Result<Basis, NoBasis> {
-        let devices = self.engine.devices();
-        if devices.all_simulated() {
-            return Ok(Basis {
-                grade: Grade::Laws,
-                costs: self.engine.costs().clone(),
-                source: "model: laws of the devices".into(),
-            });
-        }
-        let mut costs = self.kept(devices);
-        if costs.is_complete() {
-            let pace = self.pace(&mut costs);
-            return Ok(Basis {
-                grade: if pace.is_some() {
-                    Grade::Paced
-                } else {
-                    Grade::Profiles
-                },
-                source: match pace {
-                    Some(pace) => format!(
-                        "model: profiles × {pace:.2}, the pace of serving at {} s",
-                        now.as_secs()
-                    ),
-                    None => "model: profiles".into(),
-                },
-                costs,
-            });
-        }
-        costs.fill_from(&self.seen(true));
-        match costs.unknown() {
-            None => Ok(Basis {
-                grade: Grade::Seen,
-                source: format!("model: seen while serving until {} s", now.as_secs()),
-                costs,
-            }),
-            Some((member, device)) => Err(NoBasis {
-                member: self.engine.ensemble().members[member].name.clone(),
-                device: devices.get(device).name.clone(),
-            }),
-        }
-    }
-
-    fn kept(&self, devices: &Devices) -> Costs {
-        let booked = self.engine.ledger(&self.engine.matrix()).ok();
-        let beside = booked.map_or_else(|| devices.clone(), |booked| devices.beside(&booked));
-        let profiler = Profiler {
-            catalogue: self.engine.catalogue(),
-            devices: &beside,
-            footprints: self.engine.footprints(),
-            factory: self.factory.as_ref(),
-            cache: self.cache.as_ref(),
-            control: &Control::default(),
-        };
-        profiler.kept()
-    }
-
-    /// Profiles were measured some time ago, on a machine that may have been busier: what
-    /// serving shows says how long batches take now. How many times as long in the middle,
-    /// once that is known of every worker; else profiles stay as they are.
-    fn pace(&self, costs: &mut Costs) -> Option<f64> {
-        let measured = |cell: &Cell| match costs.cell(cell.member, cell.device) {
-            CellCost::Measured(profile) => Some(Arc::clone(profile)),
-            _ => None,
-        };
-        let matrix = self.engine.matrix();
-        let workers = matrix.workers().map(|(cell, _)| cell);
-        let real =
-            workers.filter_map(|cell| Some((cell, self.kind(cell.device)?, measured(&cell)?)));
-        let paces = real.map(|(cell, kind, profile)| self.learnt.pace(cell.member, kind, &profile));
-        let paces: Vec<f64> = paces.collect::<Option<_>>()?;
-        if paces.is_empty() {
-            return None;
-        }
-        let middle = median(&paces);
-        for device in self.engine.devices().indices() {
-            let Some(kind) = self.kind(device) else {
-                continue;
-            };
-            for member in MemberIndex::all(self.engine.ensemble().members.len()) {
-                let CellCost::Measured(profile) = costs.cell(member, device) else {
-                    continue;
-                };
-                // One that does not run there goes at the pace of those that do.
-                let pace = self.learnt.pace(member, kind, profile).unwrap_or(middle);
-                if let Ok(now) = profile.at_pace(pace) {
-                    costs.set_measured(member, device, Arc::new(now));
-                }
-            }
-        }
-        Some(middle)
-    }
-
-    /// Returns the batch costs seen while serving, and the laws of simulated devices. With
-    /// `settled`, costs that were seen too seldom are left out.
-    fn seen(&self, settled: bool) -> Costs {
-        let (ensemble, devices) = (self.engine.ensemble(), self.engine.devices());
-        let sizes: Vec<usize> = ensemble.batch_sizes.iter().map(|s| s.get()).collect();
-        let mut costs = Costs::of_laws(ensemble, devices);
-        for device in devices.indices() {
-            let Some(kind) = self.kind(device) else {
-                continue;
-            };
-            for member in MemberIndex::all(ensemble.members.len()) {
-                let enough = !settled || self.learnt.is_settled(member, kind);
-                let measured = self.learnt.measured(member, kind, &sizes);
-                if let Some(measured) = measured.filter(|_| enough) {
-                    costs.set_measured(member, device, Arc::new(measured));
-                }
-            }
-        }
-        costs
     }
 }
 

@@ -1,6 +1,7 @@
 //! A session with the engine in this process; where models are loaded and unloaded, with one engine
 //! after another.
 
+mod basis;
 mod devices;
 mod engine_session;
 mod forecast;

@@ -11,7 +11,7 @@ use crate::metrics::LatencyView;
 use crate::serving::{DeviceCapabilities, LogTarget, Observed, WorkerId, WorkerStats};
 use crate::session::{
     AnswerQuality, Audience, Counters, DeviceView, EntryView, LostRequests, MemberContribution,
-    MemberView, ReloadState, ReloadView, Snapshot, ThroughputView, Total,
+    MemberView, ReloadState, ReloadView, Setup, Snapshot, ThroughputView, Total,
 };
 
 use super::devices::INTERFERED;
@@ -23,7 +23,6 @@ pub(super) struct MemberFacts {
     flops: u64,
     parameters: u64,
     synthetic: bool,
-    precision: Option<MemberPrecision>,
 }
 
 pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
@@ -34,7 +33,6 @@ pub(super) fn member_facts(ensemble: &Ensemble) -> Vec<MemberFacts> {
             flops: member.graph.flops(),
             parameters: member.graph.parameter_count(),
             synthetic: member.weights.is_synthetic(),
-            precision: member.precision.beyond(ensemble.precision),
         })
         .collect()
 }
@@ -51,7 +49,9 @@ impl EngineSession {
         self.refresh_proposal(&seen);
         let disturbed = self.searches.is_measuring();
         self.forecast.learn(&seen, disturbed);
-        let matrix = self.engine.matrix();
+        let Setup {
+            matrix, precisions, ..
+        } = self.engine.setup();
         self.readings.refresh(&self.engine, seen.now);
         let lately = self.lately(&seen);
         Snapshot {
@@ -80,7 +80,7 @@ impl EngineSession {
             playback: None,
             recording: None,
             devices: self.devices(&seen, &matrix),
-            members: self.members(&seen),
+            members: self.members(&seen, &precisions),
             entries: self.entries(&seen, &matrix, told.reload.as_ref()),
             graphs: self.engine.telemetry().step_graphs(),
             latency: seen.latency.clone(),
@@ -157,7 +157,7 @@ impl EngineSession {
             .collect()
     }
 
-    fn members(&self, seen: &Observed) -> Vec<MemberView> {
+    fn members(&self, seen: &Observed, precisions: &[MemberPrecision]) -> Vec<MemberView> {
         let figures = self.engine.telemetry().member_figures();
         let all: f64 = seen.members.iter().map(|m| m.device_s).sum();
         let cost = |member: MemberIndex| seen.members[member].device_s / all.max(f64::MIN_POSITIVE);
@@ -168,7 +168,7 @@ impl EngineSession {
                 flops: facts.flops,
                 parameters: facts.parameters,
                 synthetic: facts.synthetic,
-                precision: facts.precision,
+                precision: precisions[member.get()],
                 queued: stats.queued,
                 growth: self.growth.of(member.get()),
                 series: stats.series.clone(),

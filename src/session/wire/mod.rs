@@ -133,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Who asks which model, and what was refused of each, is known since 11.
-            Format::Recording => 11,
+            // The precision of each member is a part of setups since 12.
+            Format::Recording => 12,
             // Likewise.
-            Format::Connection => 11,
+            Format::Connection => 12,
         }
     }
 

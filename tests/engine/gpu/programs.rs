@@ -8,7 +8,7 @@ use divisi::compute::gpu::{LaneProgram, Program};
 use divisi::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
 use divisi::device::MemberIndex;
 use divisi::device::gpu::{DeviceSlice, Gpu, GpuError, GpuInfo, Stream};
-use divisi::ensemble::{BatchSize, Ensemble};
+use divisi::ensemble::{BatchSize, ComputedMember, Ensemble};
 use divisi::serving::{BuildError, NetworkFactory, PredictorFactory, Programs};
 use rayon::ThreadPool;
 
@@ -50,11 +50,11 @@ impl SoftFactory {
 impl PredictorFactory for SoftFactory {
     fn build(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         size: BatchSize,
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Box<dyn Predictor>, BuildError> {
-        self.networks.build(member, size, pool)
+        self.networks.build(network, size, pool)
     }
 
     fn gpu(&self, info: &GpuInfo) -> Result<Arc<dyn Gpu>, BuildError> {
@@ -63,14 +63,18 @@ impl PredictorFactory for SoftFactory {
 
     fn program(
         &self,
-        member: MemberIndex,
+        network: ComputedMember,
         gpu: &Arc<dyn Gpu>,
     ) -> Result<Arc<dyn Program>, BuildError> {
-        self.programs.get(member, gpu, || {
+        let member = network.member;
+        let precision = network
+            .precision
+            .on_gpu(gpu.info(), self.ensemble.precision);
+        self.programs.get((member, precision), gpu, || {
             self.made.fetch_add(1, Ordering::AcqRel);
             let weights = gpu.allocate(WEIGHTS).map_err(ComputeError::Gpu)?;
             Ok(Arc::new(SoftProgram {
-                member,
+                network,
                 gpu: Arc::clone(gpu),
                 networks: Arc::clone(&self.networks),
                 weights: DeviceSlice::whole(weights),
@@ -83,7 +87,7 @@ impl PredictorFactory for SoftFactory {
 }
 
 struct SoftProgram {
-    member: MemberIndex,
+    network: ComputedMember,
     gpu: Arc<dyn Gpu>,
     networks: Arc<NetworkFactory>,
     weights: DeviceSlice,
@@ -95,7 +99,7 @@ struct SoftProgram {
 impl Program for SoftProgram {
     fn lane(&self, rows: usize) -> Result<Box<dyn LaneProgram>, ComputeError> {
         let size = BatchSize::new(rows as u32).expect("above 0");
-        let predictor = self.networks.build(self.member, size, None);
+        let predictor = self.networks.build(self.network, size, None);
         Ok(Box::new(SoftLane {
             stream: self.gpu.stream()?,
             answers: DeviceSlice::whole(self.gpu.allocate(rows * self.outputs * 4)?),
@@ -108,7 +112,7 @@ impl Program for SoftProgram {
             inputs: self.inputs,
             outputs: self.outputs,
             rows,
-            member: self.member,
+            member: self.network.member,
             trouble: Arc::clone(&self.trouble),
         }))
     }

@@ -201,7 +201,7 @@ fn a_gpu_that_works_is_not_lost_by_wish_and_a_lost_one_comes_back() {
     assert!(shown.devices[0].gpu.is_some());
     let footprints = engine.footprints();
     let frame = frame(&bed.ensemble, &bed.devices);
-    let back = worst_fit(&frame, &bed.devices, footprints).expect("fits");
+    let back = worst_fit(&frame, &bed.devices, &footprints).expect("fits");
     reload(&engine, &back).expect("reloads");
     assert_same(&rows(&engine, bed.samples()), &bed.reference());
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use divisi::catalogue::NamedMix;
 use divisi::device::{DeviceIndex, MemberIndex};
-use divisi::ensemble::{BatchSize, PolicyKind};
+use divisi::ensemble::{BatchSize, MemberPrecision, MemberPrecisionError, PolicyKind};
 use divisi::session::{LoadPattern, SearchOrder, Slowdown, Snapshot, Target};
 
 use crate::config::time;
@@ -93,6 +93,16 @@ impl Argument for WrittenEntry {
             format!("expected a size of 0, {}, found `{word}`", sizes.join(", "))
         };
         entry.map(WrittenEntry).ok_or_else(wrong)
+    }
+}
+
+/// The numbers that a member is computed in, by their name.
+pub(super) struct NamedPrecision(pub MemberPrecision);
+
+impl Argument for NamedPrecision {
+    fn read(word: &str, _: &Snapshot) -> Result<Self, String> {
+        let parsed = word.parse().map(NamedPrecision);
+        parsed.map_err(|wrong: MemberPrecisionError| wrong.to_string())
     }
 }
 

@@ -25,6 +25,15 @@ pub(super) fn cycle(model: &mut Model, step: isize) {
     }
 }
 
+/// Takes the next precision for the member at the cursor.
+pub(super) fn precision(model: &mut Model) {
+    let (member, with_gpus) = (model.cursor.member, model.snapshot.precision.is_some());
+    let running = model.snapshot.member(member).map(|view| view.precision);
+    if let (Some(edit), Some(running)) = (&mut model.edit, running) {
+        edit.next_precision(member, running, with_gpus);
+    }
+}
+
 /// Takes the worker at the cursor away.
 pub(super) fn empty(model: &mut Model) {
     if let Some(edit) = &mut model.edit {

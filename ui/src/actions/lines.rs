@@ -1,28 +1,29 @@
 //! The actions of commands as lines: words in, lines out.
 
-use divisi::allocation::{Cell, InvalidMatrix, Matrix, WorkerChange};
+use divisi::allocation::{Cell, InvalidMatrix};
 use divisi::deployment::{CatalogueChange, Handover};
 use divisi::ensemble::PolicyKind;
-use divisi::session::{Command, EditPreview, Session, Setup, Slowdown, Snapshot, Terms};
+use divisi::session::{Command, Session, Setup, Slowdown, Snapshot, Terms};
 use thiserror::Error;
 
 use super::arguments::{
-    self, Argument, LoadableModelName, NamedDevice, NamedMember, OnOff, RecordTo, SampleBound,
-    ServedModelName, WishedLoad, WishedMix, WrittenEntry,
+    self, Argument, LoadableModelName, NamedDevice, NamedMember, NamedPrecision, OnOff, RecordTo,
+    SampleBound, ServedModelName, WishedLoad, WishedMix, WrittenEntry,
 };
 use super::stage;
+use super::staged::StagedLines;
 use crate::commands::{LINES, LineForm};
 use crate::config::nearest;
-use crate::text::{format, status as words};
+use crate::text::status as words;
 
-/// The state that lines act on: the session, and the matrix staged by earlier lines.
+/// The state that lines act on: the session, and what earlier lines staged.
 pub(crate) struct LineFront<'a> {
     /// The session.
     pub session: &'a mut dyn Session,
     /// The session's snapshot.
     pub shown: &'a Snapshot,
-    /// The matrix that is staged.
-    pub staged: &'a mut Option<Matrix>,
+    /// The changes that are staged.
+    pub staged: &'a mut StagedLines,
     /// The terms of `apply probation`.
     pub terms: Terms,
     /// Nothing may be changed.
@@ -60,7 +61,7 @@ pub(crate) enum LineError {
     #[error(transparent)]
     Matrix(#[from] InvalidMatrix),
     /// There is nothing to compare or apply.
-    #[error("nothing is staged: set DEVICE MEMBER SIZE stages")]
+    #[error("nothing is staged: set DEVICE MEMBER SIZE stages, and precision MEMBER PRECISION")]
     NothingStaged,
     /// No search has found a matrix.
     #[error("no search has found a matrix yet")]
@@ -116,7 +117,7 @@ impl<'a> LineWords<'a> {
         self.words.try_into().map_err(|_| self.wrong())
     }
 
-    fn none(&self) -> Result<(), LineError> {
+    pub(super) fn none(&self) -> Result<(), LineError> {
         self.exactly::<0>().map(drop)
     }
 
@@ -140,7 +141,7 @@ fn read<A: Argument>(word: &str, shown: &Snapshot) -> Result<A, LineError> {
     A::read(word, shown).map_err(LineError::Argument)
 }
 
-type Said = Result<Vec<String>, LineError>;
+pub(super) type Said = Result<Vec<String>, LineError>;
 
 impl LineFront<'_> {
     /// Asks the session.
@@ -150,10 +151,10 @@ impl LineFront<'_> {
         Ok(vec!["taken".into()])
     }
 
-    /// Returns the staged matrix with the settings that run.
-    fn setup(&self) -> Result<Setup, LineError> {
-        let staged = self.staged.clone().ok_or(LineError::NothingStaged)?;
-        Ok(self.shown.setup().with_matrix(staged))
+    /// Returns what is staged with the settings that run.
+    pub(super) fn setup(&self) -> Result<Setup, LineError> {
+        let staged = self.staged.over(self.shown.setup());
+        staged.ok_or(LineError::NothingStaged)
     }
 }
 
@@ -190,8 +191,7 @@ pub(super) fn set(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let NamedMember(member) = read(member, shown)?;
     let WrittenEntry(size) = read(size, shown)?;
     let cell = Cell { device, member };
-    let staged = front.staged.as_ref().unwrap_or(&shown.matrix);
-    *front.staged = Some(staged.with(cell, size)?);
+    front.staged.set(&shown.matrix, cell, size)?;
     let size = size.map_or("no worker".into(), |s| format!("batches of {s}"));
     Ok(vec![format!(
         "staged: {}: {size}",
@@ -199,9 +199,17 @@ pub(super) fn set(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     )])
 }
 
+pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [name, precision] = words.exactly()?;
+    let NamedMember(member) = read(name, front.shown)?;
+    let NamedPrecision(precision) = read(precision, front.shown)?;
+    front.staged.compute_in(member, precision);
+    Ok(vec![format!("staged: {name} in {}", precision.written())])
+}
+
 pub(super) fn unstage(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     words.none()?;
-    *front.staged = None;
+    *front.staged = StagedLines::default();
     Ok(vec!["nothing is staged".into()])
 }
 
@@ -214,7 +222,7 @@ pub(super) fn apply(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let setup = front.setup()?;
     let said = front.send(stage::apply_setup(setup, terms))?;
     // Only what the session has taken is staged no longer.
-    *front.staged = None;
+    *front.staged = StagedLines::default();
     Ok(said)
 }
 
@@ -354,47 +362,4 @@ pub(super) fn max_inf(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let NamedDevice(device) = read(device, front.shown)?;
     let SampleBound(most) = read(samples, front.shown)?;
     front.send(Command::SetMaxInf(device, most))
-}
-
-pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
-    words.none()?;
-    let setup = front.setup()?;
-    let preview = front.session.preview(&setup);
-    let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
-    let mut lines: Vec<String> = changes(front.shown, &preview).collect();
-    if lines.is_empty() {
-        lines.push("nothing changes".into());
-    }
-    lines.extend(preview.settings.iter().cloned());
-    lines.extend(memory(front.shown, &preview));
-    let paused = preview.paused_members.iter();
-    lines.extend(paused.map(|m| format!("{m} waits for a moment")));
-    if let (Some(before), Some(after)) = (preview.prediction.before, preview.prediction.after) {
-        let gain = format::gain(before, after).unwrap_or_default();
-        let (before, after) = (before.round(), after.round());
-        lines.push(format!("predicted: {before} to {after} samples/s, {gain}"));
-    }
-    Ok(lines)
-}
-
-fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
-    let changed = preview.difference.changed();
-    changed.map(|entry| {
-        let place = words::cell(shown, entry.cell);
-        match entry.change {
-            WorkerChange::Keep(size) => format!("keep {place}, batch {size}"),
-            WorkerChange::Start(size) => format!("start {place}, batch {size}"),
-            WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
-            WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
-        }
-    })
-}
-
-fn memory<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
-    let pairs = shown.devices.iter().zip(&preview.memory);
-    let differ = pairs.filter(|(_, (now, after))| now != after);
-    differ.map(|(device, (now, after))| {
-        let (now, after) = (format::bytes(*now), format::bytes(*after));
-        format!("{}: memory {now} to {after}", device.name)
-    })
 }

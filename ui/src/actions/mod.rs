@@ -6,12 +6,14 @@
 //! [`mod@stage`].
 
 mod arguments;
+mod comparison;
 mod edit;
 mod follow_up;
 mod lines;
 mod panels;
 mod session;
 pub(crate) mod stage;
+mod staged;
 pub(crate) mod streams;
 mod table;
 
@@ -26,6 +28,7 @@ pub(crate) use lines::{LineError, LineFront};
 pub(crate) use panels::{configured, leave_alone, look_at, scroll};
 pub(crate) use session::{hung_up, quit};
 pub(crate) use stage::{ask, bring_back, stage};
+pub(crate) use staged::StagedLines;
 
 /// Does a command of the screen, or says why it cannot be done.
 pub(crate) fn run(model: &mut Model, binding: &Binding) -> FollowUp {

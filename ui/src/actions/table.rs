@@ -12,7 +12,7 @@ use divisi::session::Command;
 
 use super::follow_up::FollowUp;
 use super::lines::{self, LineError, LineFront, LineWords};
-use super::{edit, panels, session, stage, streams};
+use super::{comparison, edit, panels, session, stage, streams};
 use crate::commands as c;
 use crate::commands::{BINDINGS, CommandInfo, LINES};
 use crate::layout::Panel;
@@ -98,6 +98,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::RAISE, |m| edit::cycle(m, 1).into()),
     screen_only(&c::LOWER, |m| edit::cycle(m, -1).into()),
     screen_only(&c::EMPTY, |m| edit::empty(m).into()),
+    both(&c::PRECISION, |m| edit::precision(m).into(), lines::precision),
     both(&c::UNSTAGE, |m| edit::unstage(m).into(), lines::unstage),
     screen_only(&c::RESTAGE, |m| edit::restage(m).into()),
     screen_only(&c::LEAVE, |m| edit::leave(m).into()),
@@ -108,7 +109,7 @@ static ACTIONS: &[Action] = &[
     screen_only(&c::CLEAR_DEVICE, |m| edit::clear_device(m).into()),
     screen_only(&c::SAME_ROW, |m| edit::same_row(m).into()),
     screen_only(&c::SAME_COLUMN, |m| edit::same_column(m).into()),
-    both(&c::COMPARE, stage::compare, lines::compare),
+    both(&c::COMPARE, stage::compare, comparison::compare),
     both(&c::UNDO, |_| stage::undo(), |f, w| lines::plain(f, w, Command::Undo)),
     both(&c::REDO, |_| stage::redo(), |f, w| lines::plain(f, w, Command::Redo)),
     both(&c::KEEP, |_| stage::keep(), |f, w| lines::plain(f, w, Command::EndProbation(true))),

@@ -44,8 +44,8 @@ pub(crate) struct ServingTarget {
     /// sim:my_gpu.toml (default: the manifest's, else the GPUs and one partition a core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub devices: Vec<String>,
-    /// The numbers that members are computed in: f32, tf32, bf16 or f16 on GPUs, or int8 on
-    /// processors (default: the manifest's, else f32)
+    /// The numbers that members are computed in: f32, tf32, bf16 or f16 on GPUs, bf16 or int8 on
+    /// processors; auto: what each device multiplies natively (default: the manifest's, else f32)
     #[arg(long, value_name = "NAME", value_parser = parse_precision())]
     pub precision: Option<MemberPrecision>,
     /// Memory of the host that serving may take at most, such as 512MiB

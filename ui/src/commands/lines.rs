@@ -23,6 +23,7 @@ pub static LINES: &[LineForm] = &[
     line(&HELP, "", &["?"], "every command"),
     line(&STATUS, "", &[], "state, matrix, devices, members, latency"),
     line(&SET, "DEVICE MEMBER SIZE", &[], "stage a batch size; 0 takes the worker away"),
+    line(&PRECISION, "MEMBER PRECISION", &[], "stage the numbers that a member is computed in: f32, tf32, bf16, f16, int8 or auto"),
     line(&UNSTAGE, "", &[], "drop what is staged"),
     line(&COMPARE, "", &[], "what applying the staged changes would start, stop and book"),
     line(&APPLY, "[probation]", &["apply on"], "apply what is staged; on probation it goes back where it does worse"),

@@ -48,6 +48,8 @@ pub static CLEAR_DEVICE: CommandInfo = command("clear-device");
 pub static SAME_ROW: CommandInfo = command("same-row");
 /// Sets one batch size of a member.
 pub static SAME_COLUMN: CommandInfo = command("same-column");
+/// Changes the numbers that a member is computed in.
+pub static PRECISION: CommandInfo = command("precision").changing();
 /// Changes the batching policy.
 pub static POLICY: CommandInfo = command("policy").changing();
 /// Stages changes of the matrix.
@@ -267,6 +269,7 @@ pub static BINDINGS: &[Binding] = &[
     bind(&CLEAR_DEVICE, Scope::Edit, &[key('c')], "clear", "clear the device", "take all workers off this device; members with no other go where most memory is free"),
     bind(&SAME_ROW, Scope::Edit, &[key('R')], "", "same batch size on the device", "every worker of this device takes the batch size at the cursor"),
     bind(&SAME_COLUMN, Scope::Edit, &[key('C')], "", "same batch size of the member", "every worker of this member takes the batch size at the cursor"),
+    bind(&PRECISION, Scope::Edit, &[key('i')], "", "next precision of the member", "compute the member at the cursor in the next numbers; f32, bf16, int8, auto, with GPUs also tf32, f16"),
     bind(&POLICY, Scope::Edit, &[key('p')], "", "stage a batching policy", "the policy and its parameters, staged with the matrix"),
     bind(&EDIT, Scope::Main, &[key('e')], "edit", "edit the allocation", "stage changes of the matrix on a copy; nothing runs until applied"),
     bind(&UNDO, Scope::Main, &[key('u')], "undo", "undo the last change", "bring back what ran before, matrix and settings"),

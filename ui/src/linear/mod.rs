@@ -11,14 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use divisi::allocation::Matrix;
 use divisi::session::{Command, Session, Terms};
 use divisi::words::one_line;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::actions::{self, LineFront};
+use crate::actions::{self, LineFront, StagedLines};
 use crate::config::{HangUp, Settings};
 use crate::model::Options;
 
@@ -176,13 +175,13 @@ pub struct LineAnswer {
     pub leave: bool,
 }
 
-/// The matrix that lines have staged so far, and what lines may do.
+/// The changes that lines have staged so far, and what lines may do.
 #[derive(Debug)]
 pub struct LineDesk {
     read_only: bool,
     /// The terms of `apply probation`.
     terms: Terms,
-    staged: Option<Matrix>,
+    staged: StagedLines,
 }
 
 impl LineDesk {
@@ -191,7 +190,7 @@ impl LineDesk {
         LineDesk {
             read_only,
             terms,
-            staged: None,
+            staged: StagedLines::default(),
         }
     }
 

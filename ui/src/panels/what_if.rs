@@ -14,7 +14,7 @@ pub(crate) type StyledLine = Vec<(String, Role)>;
 /// Below this many columns lines say the same in fewer words.
 const NARROW: u16 = 60;
 
-/// Workers kept, started, stopped and resized.
+/// Workers kept, started, stopped, resized and built again.
 pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let of = |test: fn(&WorkerChange) -> bool| {
         let entries = preview.difference.entries.iter();
@@ -24,13 +24,19 @@ pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let started = of(|c| matches!(c, WorkerChange::Start(_)));
     let stopped = of(|c| matches!(c, WorkerChange::Stop(_)));
     let resized = of(|c| matches!(c, WorkerChange::Resize { .. }));
+    let rebuilt = of(|c| matches!(c, WorkerChange::Rebuild(_)));
     let text = match width < NARROW {
         true => format!("workers ={kept} +{started} −{stopped} ~{resized}"),
         false => format!(
             "workers  = {kept} kept   + {started} started   − {stopped} stopped   ~ {resized} resized"
         ),
     };
-    vec![(text, Role::Strong)]
+    let again = match (rebuilt, width < NARROW) {
+        (0, _) => String::new(),
+        (some, true) => format!(" ↻{some}"),
+        (some, false) => format!("   ↻ {some} built again"),
+    };
+    vec![(text + &again, Role::Strong)]
 }
 
 /// Samples a second before and after, and where that comes from or why it is not known.
@@ -93,6 +99,7 @@ pub(crate) fn change(entry: &EntryChange, matrix: &Matrix, width: u16) -> Styled
         WorkerChange::Resize { from, to } => {
             ("~", "resize", format!("batch {from} → {to}"), Role::Warn)
         }
+        WorkerChange::Rebuild(size) => ("↻", "again", format!("batch {size}"), Role::Warn),
     };
     let device = frame.device(entry.cell.device).unwrap_or("");
     let member = frame.member(entry.cell.member).unwrap_or("");
@@ -246,6 +253,7 @@ fn step(entry: &EntryChange, shown: &Snapshot) -> String {
         WorkerChange::Start(size) => format!("start {device} × {member} at {size}"),
         WorkerChange::Stop(_) => format!("stop {device} × {member}"),
         WorkerChange::Resize { from, to } => format!("{device} × {member} {from} → {to}"),
+        WorkerChange::Rebuild(size) => format!("build {device} × {member} again at {size}"),
     }
 }
 

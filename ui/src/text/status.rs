@@ -4,12 +4,15 @@
 use std::time::Duration;
 
 use divisi::allocation::Cell;
+use divisi::compute::CpuPrecision;
 use divisi::deployment::CataloguePreview;
 use divisi::device::DeviceIndex;
 use divisi::device::gpu::Gauges;
+use divisi::ensemble::MemberPrecision;
 use divisi::metrics::WINDOW;
 use divisi::session::{
-    DeviceView, GpuView, LoadView, ModelChangeView, ProbationState, SettingChange, Snapshot,
+    DeviceView, GpuView, LoadView, MemberView, ModelChangeView, ProbationState, SettingChange,
+    Snapshot,
 };
 
 use super::{Condition, Severity, checks, clients, format};
@@ -199,12 +202,24 @@ pub(crate) fn status(shown: &Snapshot) -> Vec<String> {
     }
     for member in &shown.members {
         let rate = member.samples_per_s.round().max(0.0) as u64;
+        let computed = unusual_precision(member, shown);
+        let computed = computed.map_or(String::new(), |own| format!(", in {own}"));
         lines.push(format!(
-            "{}: {rate} samples/s, {} wait",
+            "{}: {rate} samples/s, {} wait{computed}",
             member.name, member.queued
         ));
     }
     lines
+}
+
+/// Returns the numbers that a member is computed in, where others than usual were asked for.
+pub(crate) fn unusual_precision(member: &MemberView, shown: &Snapshot) -> Option<MemberPrecision> {
+    let own = member.precision;
+    match shown.precision {
+        Some(of_gpus) => own.beyond(of_gpus),
+        // Without GPUs nobody is computed in theirs.
+        None => (own.is_auto || own.cores != CpuPrecision::F32).then_some(own),
+    }
 }
 
 /// Later than this is worth saying.

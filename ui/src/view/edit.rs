@@ -1,7 +1,8 @@
 //! Staged changes of what serves: a copy, its history, and what is being typed.
 
 use divisi::allocation::{Cell, Matrix};
-use divisi::ensemble::BatchSize;
+use divisi::device::MemberIndex;
+use divisi::ensemble::{BatchSize, MemberPrecision};
 use divisi::session::{EditPreview, Refusal, Setup};
 
 /// A setup being edited. Only valid matrices are ever staged.
@@ -155,6 +156,27 @@ impl SetupEdit {
         let at = sizes.iter().position(|s| *s == current).unwrap_or(0) as isize;
         let next = (at + step).rem_euclid(sizes.len() as isize);
         self.set(cell, sizes[next as usize]);
+    }
+
+    /// Takes the next precision for a member; that which runs is `running` again.
+    pub fn next_precision(
+        &mut self,
+        member: MemberIndex,
+        running: MemberPrecision,
+        with_gpus: bool,
+    ) {
+        self.settle();
+        let Some(staged) = self.staged.precisions.get(member.get()) else {
+            return;
+        };
+        let next = staged.next(with_gpus);
+        let next = match next.written() == running.to_string() {
+            true => running,
+            false => next.in_place_of(running),
+        };
+        let mut setup = self.staged.clone();
+        setup.precisions[member.get()] = next;
+        self.step(setup, false);
     }
 
     /// One more digit at the cursor.

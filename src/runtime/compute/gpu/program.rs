@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::compute::ComputeError;
-use crate::device::gpu::{DeviceSlice, Stream};
+use crate::device::gpu::{DeviceSlice, GpuInfo, Stream};
 
 /// A member's network on one GPU. Its weights are there once, whatever the number of workers
 /// and lanes.
@@ -80,6 +80,15 @@ impl Precision {
         match self {
             Precision::F32 | Precision::Tf32 => 4,
             Precision::Bf16 | Precision::F16 => 2,
+        }
+    }
+
+    /// Returns the numbers that a GPU multiplies natively and fast: brain floats since compute
+    /// capability 8, else float32.
+    pub fn native(gpu: &GpuInfo) -> Self {
+        match gpu.capability {
+            (8.., _) => Precision::Bf16,
+            _ => Precision::F32,
         }
     }
 }

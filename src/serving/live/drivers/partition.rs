@@ -102,7 +102,7 @@ impl PartitionDriver {
 
     fn build_worker(&self, spec: WorkerSpec) -> Result<(), BuildError> {
         let ServedNetworks { ensemble, factory } = &self.networks;
-        let predictor = factory.build(spec.member, spec.size, self.pool.clone())?;
+        let predictor = factory.build(spec.network(), spec.size, self.pool.clone())?;
         let worker = CpuWorker::new(predictor, spec, ensemble)?;
         let worker = Arc::new(Ranked::new(worker));
         self.workers.write().insert(spec.id, worker);

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use divisi::allocation::{Cell, Footprints};
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Ensemble, MemberPrecision, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
@@ -138,7 +138,7 @@ struct MemberSummary {
     synthetic: bool,
     /// The numbers that it is computed in, if others than usual were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    precision: Option<MemberPrecision>,
+    precision: Option<String>,
     /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
@@ -240,7 +240,10 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 })
                 .collect(),
             synthetic: member.weights.is_synthetic(),
-            precision: member.precision.beyond(opened.ensemble.precision),
+            precision: member
+                .precision
+                .beyond(opened.ensemble.precision)
+                .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
             fits: opened
                 .devices
                 .indices()
@@ -339,7 +342,7 @@ fn members_table(report: &CheckReport) -> String {
         if member.synthetic {
             text += "  synthetic weights";
         }
-        if let Some(precision) = member.precision {
+        if let Some(precision) = &member.precision {
             text += &format!("  {precision}");
         }
     }

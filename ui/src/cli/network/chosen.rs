@@ -9,11 +9,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
-    ComputeError, CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
-    VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
+    ComputeError, CpuKernels, CpuPrecision, CpuPredictor, Family, Footprint, FootprintModel,
+    Lowered, Predictor, VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
+use divisi::ensemble::MemberPrecision;
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, NetworkByLength, Shape, Weights};
@@ -174,8 +175,8 @@ pub(crate) struct PlaceChoice {
     /// A GPU instead of cores, such as cuda:0
     #[arg(long, value_name = "NAME", conflicts_with_all = ["threads", "kernels"])]
     device: Option<String>,
-    /// In which numbers cores multiply: f32 or int8, or the GPU computes: f32, tf32, bf16 or
-    /// f16 (default: f32)
+    /// In which numbers cores multiply: f32, bf16 or int8, or the GPU computes: f32, tf32, bf16 or
+    /// f16; auto: what they multiply natively (default: f32)
     #[arg(long, value_name = "NAME", value_parser = parse_any_precision())]
     precision: Option<String>,
 }
@@ -198,7 +199,7 @@ impl NetworkPlace {
     /// Chooses the first cores, as many as asked for, or the GPU that is named.
     pub(crate) fn new(choice: &PlaceChoice) -> Result<Self> {
         match &choice.device {
-            Some(name) => gpu(name, precision(choice)?),
+            Some(name) => gpu(name, choice),
             None => cores(choice),
         }
     }
@@ -299,26 +300,31 @@ fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
     }
     let kernels = CpuKernels {
         family: Family::best(),
-        precision: precision(choice)?,
+        precision: precision(choice, CpuPrecision::native)?,
     };
     Ok(NetworkPlace::Cores(cores, kernels))
 }
 
 /// Returns the precision that was asked for, which depends on the place: cores and GPUs compute in
-/// others.
-fn precision<P: FromStr<Err: Display> + Default>(choice: &PlaceChoice) -> Result<P> {
+/// others, and multiply others natively.
+fn precision<P: FromStr<Err: Display> + Default>(
+    choice: &PlaceChoice,
+    native: impl FnOnce() -> P,
+) -> Result<P> {
     match &choice.precision {
         None => Ok(P::default()),
+        Some(name) if name == MemberPrecision::AUTO => Ok(native()),
         Some(name) => name.parse().map_err(|why| anyhow!("--precision: {why}")),
     }
 }
 
-fn gpu(name: &str, precision: Precision) -> Result<NetworkPlace> {
+fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
     let devices = Devices::named(&[name.to_owned()], &Host::discover())?;
     let gpus: Vec<_> = devices.iter().filter_map(|d| d.kind.gpu()).collect();
     let ([info], 1) = (gpus.as_slice(), devices.count()) else {
         bail!("--device: expected one GPU such as cuda:0, found `{name}`");
     };
+    let precision = precision(choice, || Precision::native(info))?;
     Ok(NetworkPlace::Gpu {
         name: devices.get(DeviceIndex::new(0)).name.clone(),
         gpu: open(info.index)?,

@@ -1,6 +1,7 @@
 //! The matrix: devices × members, with the load of each entry; also while it is edited.
 
 mod geometry;
+mod precisions;
 mod side;
 mod words;
 

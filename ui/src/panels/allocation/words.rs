@@ -8,6 +8,7 @@ use divisi::session::{
 };
 
 use super::geometry::MatrixColumns;
+use super::precisions;
 use crate::commands::APPLY_PROPOSAL;
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
@@ -35,8 +36,8 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
             growth(inside, y, model, columns);
             y += 1;
         }
-        if model.snapshot.members.iter().any(|m| m.precision.is_some()) {
-            member_row(inside, y, "in", model, columns, precision);
+        if precisions::is_shown(model) {
+            precisions::draw(inside, y, model, columns);
             y += 1;
         }
     }
@@ -74,13 +75,6 @@ fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixC
     member_row(inside, y + 1, "smp/s", model, columns, |m| {
         number(m.samples_per_s)
     });
-}
-
-/// The numbers that a member is computed in, where others than usual were asked for.
-fn precision(member: &MemberView) -> String {
-    member
-        .precision
-        .map_or_else(|| "·".into(), |p| p.to_string())
 }
 
 fn member_row(
@@ -202,6 +196,9 @@ fn entry_detail(model: &Model) -> String {
     let Some(view) = model.snapshot.entry(cell) else {
         return String::new();
     };
+    let own = model.snapshot.member(cell.member);
+    let computed = own.and_then(|own| status::unusual_precision(own, &model.snapshot));
+    let computed = computed.map_or(String::new(), |own| format!(" in {own}"));
     let slower = view.interfered.map(format::times);
     let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
     let restarts = match view.restarts {
@@ -209,7 +206,7 @@ fn entry_detail(model: &Model) -> String {
         n => format!(" · {n} restarts"),
     };
     format!(
-        "{device} × {member}: batch {size}{slower} · load {} · filled {} · {} wait · \
+        "{device} × {member}: batch {size}{computed}{slower} · load {} · filled {} · {} wait · \
          copies {} · {} batches{restarts}",
         format::percent(view.load).trim(),
         measured(view.fill, view),
@@ -290,9 +287,15 @@ fn draw_staged(
     let width = inside.width().saturating_sub(1);
     let lines = lines(model, edit, width);
     let room = inside.height().saturating_sub(y);
-    if room >= lines.len() as u16 + 2 {
+    let own = u16::from(precisions::is_shown(model));
+    if room >= lines.len() as u16 + own + 2 {
         member_rows(inside, y, model, columns);
         y += 2;
+    }
+    // It says more of what is staged than the last of the lines.
+    if own > 0 && inside.height().saturating_sub(y) >= 3 {
+        precisions::draw(inside, y, model, columns);
+        y += 1;
     }
     if inside.height().saturating_sub(y) > lines.len() as u16 {
         y += 1;

@@ -25,7 +25,7 @@ impl ServingGpu {
     /// The GPU cannot hold one of them; none is left then.
     pub(super) fn make_worker(&self, spec: WorkerSpec) -> Result<GpuWorker, BuildError> {
         let factory = &self.slot.networks.factory;
-        let program = factory.program(spec.member, &self.context.gpu)?;
+        let program = factory.program(spec.network(), &self.context.gpu)?;
         let worker = GpuWorker::new(spec, program);
         let sizes = lane_sizes(self.host.policy(), spec.size, true);
         if let Err(reason) = self.make_lanes(&worker, &sizes) {

@@ -1,0 +1,57 @@
+//! The comparison of what is staged with what runs, as lines.
+
+use divisi::allocation::WorkerChange;
+use divisi::session::{EditPreview, Prediction, Snapshot};
+
+use super::lines::{LineError, LineFront, LineWords, Said};
+use crate::text::{format, status as words};
+
+pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    let setup = front.setup()?;
+    let preview = front.session.preview(&setup);
+    let preview = preview.map_err(|refusal| LineError::Refused(refusal.to_string()))?;
+    let mut lines: Vec<String> = changes(front.shown, &preview).collect();
+    if lines.is_empty() {
+        lines.push("nothing changes".into());
+    }
+    lines.extend(preview.settings.iter().cloned());
+    lines.extend(memory(front.shown, &preview));
+    let paused = preview.paused_members.iter();
+    lines.extend(paused.map(|m| format!("{m} waits for a moment")));
+    lines.extend(predicted(&preview.prediction));
+    Ok(lines)
+}
+
+fn predicted(said: &Prediction) -> Option<String> {
+    let before = said.before?;
+    let Some(after) = said.after else {
+        return Some(format!("no prediction: {}", said.source));
+    };
+    let gain = format::gain(before, after).unwrap_or_default();
+    let (before, after) = (before.round(), after.round());
+    Some(format!("predicted: {before} to {after} samples/s, {gain}"))
+}
+
+fn changes<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
+    let changed = preview.difference.changed();
+    changed.map(|entry| {
+        let place = words::cell(shown, entry.cell);
+        match entry.change {
+            WorkerChange::Keep(size) => format!("keep {place}, batch {size}"),
+            WorkerChange::Start(size) => format!("start {place}, batch {size}"),
+            WorkerChange::Stop(size) => format!("stop {place}, batch {size}"),
+            WorkerChange::Resize { from, to } => format!("change {place}, batch {from} to {to}"),
+            WorkerChange::Rebuild(size) => format!("build {place} again, batch {size}"),
+        }
+    })
+}
+
+fn memory<'a>(shown: &'a Snapshot, preview: &'a EditPreview) -> impl Iterator<Item = String> + 'a {
+    let pairs = shown.devices.iter().zip(&preview.memory);
+    let differ = pairs.filter(|(_, (now, after))| now != after);
+    differ.map(|(device, (now, after))| {
+        let (now, after) = (format::bytes(*now), format::bytes(*after));
+        format!("{}: memory {now} to {after}", device.name)
+    })
+}

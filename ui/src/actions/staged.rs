@@ -1,0 +1,51 @@
+//! The changes that lines have staged so far, over the settings that run.
+
+use divisi::allocation::{Cell, InvalidMatrix, Matrix};
+use divisi::device::MemberIndex;
+use divisi::ensemble::{BatchSize, MemberPrecision};
+use divisi::session::Setup;
+
+/// A matrix and precisions that are not applied yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct StagedLines {
+    matrix: Option<Matrix>,
+    precisions: Vec<(MemberIndex, MemberPrecision)>,
+}
+
+impl StagedLines {
+    /// Stages an entry of the matrix.
+    ///
+    /// # Errors
+    /// The matrix would break a rule.
+    pub(crate) fn set(
+        &mut self,
+        running: &Matrix,
+        cell: Cell,
+        size: Option<BatchSize>,
+    ) -> Result<(), InvalidMatrix> {
+        let staged = self.matrix.as_ref().unwrap_or(running);
+        self.matrix = Some(staged.with(cell, size)?);
+        Ok(())
+    }
+
+    /// Stages the numbers that a member is computed in.
+    pub(crate) fn compute_in(&mut self, member: MemberIndex, precision: MemberPrecision) {
+        self.precisions.retain(|(staged, _)| *staged != member);
+        self.precisions.push((member, precision));
+    }
+
+    /// Returns what is staged with the settings that run, or `None` if nothing is staged.
+    pub(crate) fn over(&self, running: Setup) -> Option<Setup> {
+        if *self == StagedLines::default() {
+            return None;
+        }
+        let setup = match &self.matrix {
+            Some(matrix) => running.with_matrix(matrix.clone()),
+            None => running,
+        };
+        let staged = self.precisions.iter();
+        Some(staged.fold(setup, |setup, (member, precision)| {
+            setup.with_precision(*member, *precision)
+        }))
+    }
+}

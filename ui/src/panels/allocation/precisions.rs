@@ -1,0 +1,61 @@
+//! The row "in" under the matrix: the numbers that each member is computed in.
+
+use divisi::device::MemberIndex;
+use divisi::ensemble::MemberPrecision;
+use divisi::session::MemberView;
+
+use super::geometry::MatrixColumns;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+use crate::text::format;
+use crate::text::status::unusual_precision;
+
+/// Whether there is something to say: a member is computed in other numbers than usual, or is to be.
+pub(super) fn is_shown(model: &Model) -> bool {
+    let shown = &model.snapshot;
+    let mut members = MemberIndex::enumerate(&shown.members);
+    members.any(|(member, view)| {
+        unusual_precision(view, shown).is_some() || staged(model, member, view).is_some()
+    })
+}
+
+/// Returns the numbers that are staged for a member, if they differ from those that run.
+fn staged(model: &Model, member: MemberIndex, view: &MemberView) -> Option<MemberPrecision> {
+    let staged = model.edit.as_ref()?.setup().precisions.get(member.get());
+    staged.copied().filter(|staged| *staged != view.precision)
+}
+
+/// Draws the row.
+pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+    inside.text(0, y, "in", Role::Dim);
+    for member in columns.members() {
+        let Some(view) = model.snapshot.member(member) else {
+            continue;
+        };
+        let room = columns.cell.saturating_sub(1);
+        let (text, role) = match staged(model, member, view) {
+            Some(staged) => (change(view.precision, staged, room), Role::Warn),
+            None => match unusual_precision(view, &model.snapshot) {
+                Some(own) => (short(own), Role::Dim),
+                None => ("·".to_owned(), Role::Dim),
+            },
+        };
+        inside.text_right(columns.end(member) - 1, y, &text, role);
+    }
+}
+
+/// Returns both numbers, or as much as there is room for: the new ones with their sign, or alone.
+fn change(was: MemberPrecision, staged: MemberPrecision, room: u16) -> String {
+    let (was, new) = (short(was), short(staged));
+    let forms = [format!("{was}→{new}"), format!("~{new}")];
+    let mut fitting = forms.into_iter().filter(|text| format::width(text) <= room);
+    fitting.next().unwrap_or(new)
+}
+
+/// The name alone: what `auto` became is said of the entry under the cursor.
+fn short(precision: MemberPrecision) -> String {
+    match precision.is_auto {
+        true => MemberPrecision::AUTO.to_owned(),
+        false => precision.to_string(),
+    }
+}
