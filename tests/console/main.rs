@@ -58,6 +58,7 @@ mod npy;
 mod panels;
 mod paste;
 mod pipelines;
+mod quantize;
 mod reasons;
 mod repositories;
 mod rich;
