@@ -108,7 +108,13 @@ fn one_member_by_one_method_goes_to_one_file() {
     assert_eq!(code, Some(1));
     assert!(error.contains("exists; --force replaces it"), "{error}");
     let report = json(&by(&[
-        "--force", "--method", "entropy", "--keep", "first,fc", "--rows", "9",
+        "--force",
+        "--method",
+        "entropy",
+        "--keep",
+        "first,head",
+        "--rows",
+        "9",
     ]));
     assert_eq!(report["members"][0]["quantized"], 0);
     assert!(

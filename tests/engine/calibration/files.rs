@@ -1,6 +1,7 @@
 //! Calibrations in files: what is written is read, what is damaged is refused; members name them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use divisi::compute::calibration::{
     Calibration, CalibrationFileError, KeptLayers, NetworkDigest, Percentile, RangeMethod,
@@ -20,11 +21,14 @@ fn read(text: &str) -> Result<Calibration, CalibrationFileError> {
     Calibration::from_json(text, &graph, &weights(&graph))
 }
 
-fn written() -> String {
-    let graph = small();
-    calibrated(&graph, KeptLayers::none())
-        .calibration
-        .to_json(&graph)
+/// A whole file.
+fn written() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let graph = small();
+        let calibrated = calibrated(&graph, KeptLayers::none());
+        calibrated.calibration.to_json(&graph)
+    })
 }
 
 #[test]
@@ -42,7 +46,7 @@ fn what_was_written_is_read() {
 
 /// Damages a file by a change of its JSON.
 fn damaged(change: impl FnOnce(&mut Value)) -> String {
-    let mut file: Value = serde_json::from_str(&written()).expect("JSON");
+    let mut file: Value = serde_json::from_str(written()).expect("JSON");
     change(&mut file);
     file.to_string()
 }
@@ -110,7 +114,7 @@ fn what_is_damaged_is_refused_with_field_and_expectation() {
 fn a_calibration_of_other_weights_is_refused() {
     let graph = small();
     let other = Weights::synthetic(&graph, 3);
-    let why = Calibration::from_json(&written(), &graph, &other).expect_err("other weights");
+    let why = Calibration::from_json(written(), &graph, &other).expect_err("other weights");
     assert!(matches!(why, CalibrationFileError::Network { .. }));
     assert!(
         why.to_string()

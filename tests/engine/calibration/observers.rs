@@ -164,13 +164,8 @@ fn divergence(numbers: &[f32], width: f64, bins: [i64; 2]) -> f64 {
         }
     }
     let mut levels = vec![(0.0, 0.0); 128];
-    // The level whose first bin is the last at or before this one.
-    let level = |at: usize| {
-        (0..128)
-            .rev()
-            .find(|l| l * window / 128 <= at)
-            .expect("a level")
-    };
+    // The last level whose first bin, `level · window / 128`, is at or before this one.
+    let level = |at: usize| ((at + 1) * 128 - 1) / window;
     for (at, count) in inside.iter().enumerate().filter(|(_, count)| **count > 0.0) {
         levels[level(at)].0 += count;
         levels[level(at)].1 += 1.0;

@@ -4,7 +4,6 @@ use anyhow::Result;
 use divisi::compute::calibration::{CalibratedNetwork, SignalAndNoise, is_weighted};
 use divisi::ensemble::{MeasureTally, Quality, label_of};
 
-use super::has_targets;
 use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
 
 /// A member that was calibrated, and how it answers then.
@@ -68,9 +67,9 @@ impl MeasuredMember {
             costs: costs.collect(),
             signal,
             agreement: is_of_classes.then(|| same as f64 / rows.count() as f64),
-            qualities: match has_targets(rows.samples()) {
-                true => tallies.map(|tally| tally.qualities()),
-                false => [Vec::new(), Vec::new()],
+            qualities: match rows.samples().targets() {
+                Some(_) => tallies.map(|tally| tally.qualities()),
+                None => [Vec::new(), Vec::new()],
             },
             calibrated,
         })
