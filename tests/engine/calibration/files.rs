@@ -132,13 +132,13 @@ proptest! {
     #[test]
     fn any_calibration_comes_back_from_its_file(
         ranges in ranges(8),
-        percent in 50.1f64..100.0,
+        hundredths in 5001u32..10_000,
         kept in prop::collection::btree_set(prop::sample::select(vec![0usize, 4]), 0..3),
         bias in prop::collection::vec(any::<f32>().prop_filter("finite", |v| v.is_finite()), 4),
     ) {
         let graph = small();
         let weights = weights(&graph);
-        let method = RangeMethod::Percentile(Percentile::new(percent).expect("a share"));
+        let method = RangeMethod::Percentile(Percentile::new(f64::from(hundredths) / 100.0).expect("a share"));
         let network = NetworkDigest::of(&graph, &weights);
         let calibration = Calibration::of_ranges(network, (method, 9), ranges);
         let kept: BTreeSet<usize> = kept;

@@ -170,14 +170,16 @@ fn divergence(numbers: &[f32], width: f64, bins: [i64; 2]) -> f64 {
         levels[level(at)].0 += count;
         levels[level(at)].1 += 1.0;
     }
+    let is_empty = |at: usize| inside[at] == 0.0 && clipped[at] > 0.0;
+    let empty = f64::from(u8::from(is_empty(0)) + u8::from(is_empty(window - 1)));
     let (all, kept): (f64, f64) = (clipped.iter().sum(), inside.iter().sum());
     let each = clipped.iter().enumerate().filter(|(_, p)| **p > 0.0);
     each.map(|(at, p)| {
         let (count, filled) = levels[level(at)];
         let q = if inside[at] > 0.0 {
-            count / filled / kept
+            count / filled / kept * (1.0 - empty * 1e-4)
         } else {
-            0.0
+            1e-4
         };
         p / all * (p / all / q).ln()
     })

@@ -26,7 +26,7 @@ pub struct CalibrationOptions {
 pub struct CalibratedNetwork {
     /// The calibration.
     pub calibration: Calibration,
-    /// What computing each layer in bytes costs that might have been kept.
+    /// The cost of each layer in bytes that might have been kept.
     pub costs: Vec<LayerCost>,
 }
 

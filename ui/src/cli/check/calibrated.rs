@@ -8,7 +8,7 @@ use divisi::ensemble::Member;
 use divisi::words::counted;
 use serde::Serialize;
 
-/// What is known of a member's ranges in int8.
+/// The origin of a member's ranges in int8.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CalibratedSummary {

@@ -12,7 +12,7 @@ pub(super) struct MeasuredMember {
     pub calibrated: CalibratedNetwork,
     /// The names of the layers with weights, and whether each is computed in bytes.
     pub layers: Vec<(String, bool)>,
-    /// What computing layers in bytes costs that might have been kept, as shares of the error.
+    /// The cost of layers in bytes that might have been kept, as shares of the error.
     pub costs: Vec<(String, f64)>,
     pub signal: SignalAndNoise,
     /// The share of samples whose class is the same, where answers are classes.
