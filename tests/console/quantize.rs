@@ -92,37 +92,22 @@ fn one_member_by_one_method_goes_to_one_file() {
     let _ = fs::remove_file(&file);
     let to = file.to_str().expect("text");
     let one = ["quantize", "digits", "--member", "mlp", "--output", to];
-    let by = |more: &[&str]| [&one[..], &["--format", "json"], more].concat();
-    let report = json(&by(&[
-        "--method",
-        "percentile",
-        "--percentile",
-        "99.9",
-        "--rows",
-        "40",
-    ]));
+    let by = |more: &'static str| {
+        let more = more.split_whitespace();
+        let all = one.into_iter().chain(["--format", "json"]).chain(more);
+        all.collect::<Vec<_>>()
+    };
+    let report = json(&by("--method percentile --percentile 99.9 --rows 40"));
     assert_eq!(report["method"], "percentile 99.9");
     assert_eq!(report["samples"], 40);
     assert_eq!(report["members"].as_array().map(Vec::len), Some(1));
-    let (code, error) = fails(&by(&[]));
+    let (code, error) = fails(&by(""));
     assert_eq!(code, Some(1));
     assert!(error.contains("exists; --force replaces it"), "{error}");
-    let report = json(&by(&[
-        "--force",
-        "--method",
-        "entropy",
-        "--keep",
-        "first,head",
-        "--rows",
-        "9",
-    ]));
+    let report = json(&by("--force --method entropy --keep first,head --rows 9"));
     assert_eq!(report["members"][0]["quantized"], 0);
-    assert!(
-        report["warning"]
-            .as_str()
-            .expect("few")
-            .contains("9 samples are few")
-    );
+    let warning = report["warning"].as_str().expect("few");
+    assert!(warning.contains("9 samples are few"), "{warning}");
 }
 
 #[test]
