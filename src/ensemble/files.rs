@@ -119,6 +119,14 @@ impl Files {
         }
     }
 
+    /// Returns the folder of the files, or `None` if they are compiled into the program.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match self {
+            Files::Folder { folder, .. } | Files::Network { folder, .. } => Some(folder.clone()),
+            Files::Embedded { .. } => None,
+        }
+    }
+
     /// Reads one file.
     ///
     /// # Errors

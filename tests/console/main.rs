@@ -59,6 +59,7 @@ mod panels;
 mod paste;
 mod pipelines;
 mod precisions;
+mod quantize;
 mod reasons;
 mod repositories;
 mod rich;

@@ -12,6 +12,7 @@ mod allocation;
 #[path = "../support/answering.rs"]
 mod answering;
 mod answers;
+mod calibration;
 mod changes;
 mod codes;
 mod combination;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::compare::{SignalAndNoise, beside_exact};
+use super::digest::NetworkDigest;
 use super::error::CalibrationError;
-use super::kept::{KeptLayers, MOST_COST, ends};
+use super::kept::{KeptLayers, ends, most_cost};
 use super::method::RangeMethod;
 use super::observe::{corrections, ranges};
+use super::ranges::Calibration;
 use super::rows::CalibrationRows;
-use super::{Calibration, NetworkDigest};
 use crate::network::{Graph, Weights};
 
 /// How a network is calibrated.
@@ -25,7 +26,7 @@ pub struct CalibrationOptions {
 pub struct CalibratedNetwork {
     /// The calibration.
     pub calibration: Calibration,
-    /// What computing each layer in bytes costs that might have been kept.
+    /// The cost of each layer in bytes that might have been kept.
     pub costs: Vec<LayerCost>,
 }
 
@@ -113,7 +114,8 @@ fn choose(
         LayerCost { node, share }
     });
     let costs: Vec<LayerCost> = costs.collect();
-    let dear = costs.iter().filter(|cost| cost.share > MOST_COST);
+    let most = most_cost(network.0);
+    let dear = costs.iter().filter(|cost| cost.share > most);
     let kept = base.kept().chain(dear.map(|cost| cost.node)).collect();
     Ok(CalibratedNetwork {
         calibration: base.clone().keeping(kept),

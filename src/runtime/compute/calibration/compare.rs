@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::Calibration;
 use super::error::CalibrationError;
 use super::fake::{FakeQuantised, RoundedWeights};
+use super::ranges::Calibration;
 use super::rows::CalibrationRows;
 use crate::compute::reference;
 use crate::network::{Graph, Weights};

@@ -7,6 +7,9 @@ use super::range::ValueRange;
 /// Numbers that bytes stand for.
 const LEVELS: usize = 128;
 
+/// The share of an empty bin to which numbers are taken.
+const SMOOTHED: f64 = 1e-4;
+
 /// Returns the range whose numbers, each taken to the middle of one of 128 levels, have the least
 /// divergence from all numbers, those beyond its ends taken to these.
 ///
@@ -16,7 +19,7 @@ pub(super) fn least_divergence(numbers: &NumberHistogram) -> Option<ValueRange> 
     let sides = numbers.sides();
     let used = sides[0].len().max(sides[1].len());
     let mut least = (f64::INFINITY, sides.map(<[u64]>::len));
-    let mut scratch = Window::default();
+    let mut scratch = DistributionWindow::default();
     for bins in (1..=used).rev() {
         let held = sides.map(|side| bins.min(side.len()));
         if held[0] + held[1] < LEVELS {
@@ -33,13 +36,13 @@ pub(super) fn least_divergence(numbers: &NumberHistogram) -> Option<ValueRange> 
 
 /// The bins of a range, from the least numbers to the greatest.
 #[derive(Default)]
-struct Window {
+struct DistributionWindow {
     counts: Vec<u64>,
     /// Numbers below and above the range.
     beyond: [u64; 2],
 }
 
-impl Window {
+impl DistributionWindow {
     fn fill(&mut self, sides: [&[u64]; 2], held: [usize; 2]) -> &Self {
         self.counts.clear();
         let [below, above] = [0, 1].map(|side| sides[side].split_at(held[side]));
@@ -49,11 +52,15 @@ impl Window {
         self
     }
 
-    /// Returns the Kullback–Leibler divergence of the numbers in levels from all numbers; infinite
-    /// where numbers beyond an end would be taken to an empty bin.
+    /// Returns the Kullback–Leibler divergence of the numbers in levels from all numbers. Bins at the
+    /// ends that are empty but for numbers beyond have a small share of the levels' numbers, as in ONNX
+    /// Runtime, so that a lone number far away does not decide.
     fn divergence(&self) -> f64 {
         let inside: u64 = self.counts.iter().sum();
         let all = inside + self.beyond[0] + self.beyond[1];
+        let is_empty_end = |at: &usize| self.counts[*at] == 0 && self.beyond_at(*at) > 0;
+        let ends = [0, self.counts.len() - 1];
+        let smoothed = ends.iter().filter(|at| is_empty_end(at)).count() as f64 * SMOOTHED;
         let mut divergence = 0.0;
         for level in 0..LEVELS {
             let edge = |level: usize| level * self.counts.len() / LEVELS;
@@ -63,14 +70,13 @@ impl Window {
                 count += bin;
                 filled += u64::from(bin > 0);
             }
-            let kept = count as f64 / filled as f64 / inside as f64;
+            let kept = count as f64 / filled as f64 / inside as f64 * (1.0 - smoothed);
             for at in bins {
                 let numbers = self.counts[at] + self.beyond_at(at);
-                if self.counts[at] > 0 {
-                    let share = numbers as f64 / all as f64;
+                let share = numbers as f64 / all as f64;
+                let kept = if self.counts[at] > 0 { kept } else { SMOOTHED };
+                if numbers > 0 {
                     divergence += share * (share / kept).ln();
-                } else if numbers > 0 {
-                    return f64::INFINITY;
                 }
             }
         }

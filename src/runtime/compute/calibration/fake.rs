@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Result, Tensor};
 
-use super::Calibration;
 use super::range::{MOST_BYTE, ValueRange};
+use super::ranges::Calibration;
 use crate::compute::reference::{self, Fixed, ParameterSource, walk};
 use crate::network::{Graph, Shape, Weights};
 

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::digest::NetworkDigest;
 use super::digest::own_nodes;
 use super::method::RangeMethod;
 use super::range::{ValueRange, ValueRangeError};
-use super::{Calibration, NetworkDigest, is_weighted};
+use super::ranges::{Calibration, is_weighted};
 use crate::network::{Graph, Weights};
 
 /// The version of the format that is written and read.

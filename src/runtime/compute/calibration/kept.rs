@@ -5,14 +5,14 @@ use std::convert::Infallible;
 use std::str::FromStr;
 
 use super::error::CalibrationError;
-use super::is_weighted;
+use super::ranges::is_weighted;
 use crate::network::Graph;
 
 /// A choice of layers that stay in float32.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeptLayers {
-    /// The first and the last one with weights, each if computing it in bytes costs more than a
-    /// share of the error of all.
+    /// The first and the last one with weights, each if computing it in bytes costs more than
+    /// [`most_cost`] of the error of all.
     #[default]
     Auto,
     /// These: names of layers, where `first` and `last` stand for the first and the last one with
@@ -20,8 +20,15 @@ pub enum KeptLayers {
     Named(Vec<String>),
 }
 
-/// The share of the whole error that a layer may cost before it is kept in float32.
-pub const MOST_COST: f64 = 0.25;
+/// The least share of the whole error for which a layer is kept in float32.
+const LEAST: f64 = 0.25;
+
+/// Returns the share of the whole error that a layer may cost before it is kept in float32: a quarter,
+/// or twice what each of all layers with weights would cost if all cost as much.
+pub fn most_cost(graph: &Graph) -> f64 {
+    let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
+    LEAST.max(2.0 / weighted.count().max(1) as f64)
+}
 
 impl KeptLayers {
     /// Returns the choice of no layer.

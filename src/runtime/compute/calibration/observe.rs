@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 
-use super::Calibration;
 use super::error::CalibrationError;
 use super::fake::{RoundedWeights, channel_axis, rounded};
 use super::method::RangeMethod;
 use super::observer::RangeObserver;
 use super::range::ValueRange;
+use super::ranges::Calibration;
 use super::rows::{CalibrationRows, not_finite};
 use crate::compute::reference::{self, Fixed, walk};
 use crate::network::{Graph, Weights};

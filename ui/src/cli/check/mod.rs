@@ -1,9 +1,11 @@
 //! `divisi check`: validates an ensemble, a pipeline or a repository of models and describes it.
 
+mod calibrated;
 mod pipeline;
 mod repository;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use divisi::allocation::{Cell, Footprints};
@@ -19,8 +21,9 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
 use super::models::is_empty_folder;
-use super::open::{OpenedEnsemble, open};
+use super::open::{OpenedEnsemble, files_of, open};
 use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
+use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -139,6 +142,9 @@ struct MemberSummary {
     /// The numbers that it is computed in, if others than usual were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<String>,
+    /// The calibration by which processors compute it in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibratedSummary>,
     /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
@@ -148,6 +154,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     if Repository::is_at(path) || is_empty_folder(path) {
         return repository::run(&args.target, args.format);
     }
+    let folder = files_of(&args.target)?.folder();
     let opened = open(&args.target)?;
     for member in &opened.ensemble.members {
         let padded = member.check_padding();
@@ -170,7 +177,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         lengths: opened.ensemble.lengths.clone(),
         calibration: CalibrationSummary::of(&opened.ensemble),
         synthetic: opened.ensemble.is_synthetic(),
-        members: member_rows(&opened, &footprints),
+        members: member_rows(&opened, &footprints, folder.as_deref()),
         devices: device_rows(&opened.devices),
         precision: opened.precision(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
@@ -212,7 +219,11 @@ fn other_kinds(opened: &OpenedEnsemble) -> impl Iterator<Item = DeviceIndex> + '
     others.filter(move |d| is_first(*d))
 }
 
-fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSummary> {
+fn member_rows(
+    opened: &OpenedEnsemble,
+    footprints: &Footprints,
+    folder: Option<&Path>,
+) -> Vec<MemberSummary> {
     let sizes = &opened.ensemble.batch_sizes;
     let members = MemberIndex::enumerate(&opened.ensemble.members);
     let first = DeviceIndex::new(0);
@@ -244,6 +255,7 @@ fn member_rows(opened: &OpenedEnsemble, footprints: &Footprints) -> Vec<MemberSu
                 .precision
                 .beyond(opened.ensemble.precision)
                 .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
+            calibration: CalibratedSummary::of(member, folder),
             fits: opened
                 .devices
                 .indices()
@@ -369,6 +381,9 @@ fn remarks(report: &CheckReport) -> String {
     for member in &report.members {
         for note in &member.weights {
             text += &format!("\n{}: {note}", member.name);
+        }
+        if let Some(calibration) = &member.calibration {
+            text += &format!("\n{}: {calibration}", member.name);
         }
         let channels = &member.normalisation;
         if (2..=SHOWN).contains(&channels.len()) {

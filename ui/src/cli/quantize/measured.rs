@@ -4,7 +4,6 @@ use anyhow::Result;
 use divisi::compute::calibration::{CalibratedNetwork, SignalAndNoise, is_weighted};
 use divisi::ensemble::{MeasureTally, Quality, label_of};
 
-use super::has_targets;
 use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
 
 /// A member that was calibrated, and how it answers then.
@@ -13,7 +12,7 @@ pub(super) struct MeasuredMember {
     pub calibrated: CalibratedNetwork,
     /// The names of the layers with weights, and whether each is computed in bytes.
     pub layers: Vec<(String, bool)>,
-    /// What computing layers in bytes costs that might have been kept, as shares of the error.
+    /// The cost of layers in bytes that might have been kept, as shares of the error.
     pub costs: Vec<(String, f64)>,
     pub signal: SignalAndNoise,
     /// The share of samples whose class is the same, where answers are classes.
@@ -68,9 +67,9 @@ impl MeasuredMember {
             costs: costs.collect(),
             signal,
             agreement: is_of_classes.then(|| same as f64 / rows.count() as f64),
-            qualities: match has_targets(rows.samples()) {
-                true => tallies.map(|tally| tally.qualities()),
-                false => [Vec::new(), Vec::new()],
+            qualities: match rows.samples().targets() {
+                Some(_) => tallies.map(|tally| tally.qualities()),
+                None => [Vec::new(), Vec::new()],
             },
             calibrated,
         })

@@ -12,7 +12,6 @@ use clap::ValueEnum;
 use divisi::compute::calibration::{
     CalibrationError, CalibrationOptions, KeptLayers, Percentile, RangeMethod, calibrate,
 };
-use divisi::ensemble::Samples;
 use divisi::network::Shape;
 
 use super::args::{OutputFormat, SampleFiles, at_least_one, parse_shape};
@@ -45,8 +44,8 @@ pub(crate) struct QuantizeArgs {
     #[arg(long, default_value_t = 256, value_name = "N", value_parser = at_least_one)]
     rows: usize,
     /// Layers that stay in float32: auto (the first and the last one with weights, each if it costs
-    /// more than a quarter of the error), none, or names split by commas, where `first` and `last`
-    /// stand for these
+    /// more than a quarter of the error, of few layers more), none, or names split by commas, where
+    /// `first` and `last` stand for these
     #[arg(long, default_value = "auto", value_name = "LAYERS")]
     keep: KeptLayers,
     /// The member to calibrate alone (default: all)
@@ -84,9 +83,6 @@ fn parse_percentile(text: &str) -> Result<Percentile, String> {
     let number = text.parse().map_err(|_| wrong())?;
     Percentile::new(number).map_err(|why| why.to_string())
 }
-
-/// Fewer samples say too little of a network's values.
-const FEW: usize = 32;
 
 pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let method = method(args)?;
@@ -181,16 +177,4 @@ impl SpreadRows<'_> {
             other => other,
         }
     }
-}
-
-/// Returns a warning where there are few samples.
-fn few(samples: usize) -> Option<String> {
-    (samples < FEW).then(|| {
-        format!("{samples} samples are few: ranges may leave out values that will be served")
-    })
-}
-
-/// Whether samples have targets.
-fn has_targets(samples: &Samples) -> bool {
-    samples.targets().is_some()
 }

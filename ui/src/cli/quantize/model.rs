@@ -81,12 +81,10 @@ impl QuantizedModel {
             let names = ensemble.member_names().join(", ");
             bail!("--member: expected one of {names}");
         }
-        let path = files.path(files.manifest());
-        let folder = path.map(|path| path.parent().unwrap_or(Path::new("")).to_owned());
         Ok(QuantizedModel {
             name: ensemble.name.clone(),
             members,
-            folder,
+            folder: files.folder(),
             answers: ensemble.answers,
             answer_names: ensemble.answer_names.clone(),
             own: ensemble.own_answers(),

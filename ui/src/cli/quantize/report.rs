@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use divisi::compute::calibration::{MOST_COST, RangeMethod};
+use divisi::compute::calibration::RangeMethod;
 use divisi::ensemble::Quality;
 use divisi::words::counted;
 use serde::Serialize;
 
-use super::few;
 use super::measured::MeasuredMember;
 use super::model::QuantizedModel;
 use crate::cli::output::columns;
+
+/// Fewer samples say too little of a network's values.
+const FEW: usize = 32;
 
 #[derive(Serialize)]
 pub(super) struct QuantizeReport {
@@ -86,10 +88,10 @@ impl QuantizeReport {
             .chain(rows)
             .collect();
         text += &columns(&table);
+        text += "\n";
         for member in &self.members {
             text += &member.remarks();
         }
-        text += "\n";
         for member in &self.members {
             text += &format!("{} written\n", member.file);
         }
@@ -97,6 +99,13 @@ impl QuantizeReport {
         text.extend(self.warning.iter().map(|warning| format!("{warning}\n")));
         text
     }
+}
+
+/// Returns a warning where there are few samples.
+fn few(samples: usize) -> Option<String> {
+    (samples < FEW).then(|| {
+        format!("{samples} samples are few: ranges may leave out values that will be served")
+    })
 }
 
 impl QuantizedRow {
@@ -144,14 +153,14 @@ impl QuantizedRow {
         ]
     }
 
-    /// Returns lines about the layers that stay in float32.
+    /// Returns a line for each layer that stays in float32.
     fn remarks(&self) -> String {
         let lines = self.kept.iter().map(|layer| {
-            let cost = self.costs.get(layer).filter(|cost| **cost > MOST_COST);
+            let cost = self.costs.get(layer);
             let why =
                 cost.map(|cost| format!(": in int8 it costs {:.0} % of the error", 100.0 * cost));
             let why = why.unwrap_or_default();
-            format!("\n{}: `{layer}` stays in float32{why}\n", self.name)
+            format!("{}: `{layer}` stays in float32{why}\n", self.name)
         });
         lines.collect()
     }

@@ -1,0 +1,180 @@
+//! `divisi quantize`: files of ranges, as scripts and manifests use them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli::{divisi, fails, has, json, scratch};
+use crate::folder::Folder;
+
+/// Copies the sample ensemble of digits, without its larger members, to a folder.
+fn digits() -> Folder {
+    let folder = Folder::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sample_ensembles/digits");
+    for name in ["digits.csv", "mlp.safetensors", "cnn-s.safetensors"] {
+        folder.write(name, &fs::read(from.join(name)).expect("a sample file"));
+    }
+    folder.write("ensemble.toml", manifest("").as_bytes());
+    folder
+}
+
+/// A manifest whose first member has a line more.
+fn manifest(line: &str) -> String {
+    format!(
+        "name = \"digits\"\nclasses = 10\n[input]\nshape = [1, 8, 8]\nscale = 0.0625\n\
+         [calibration]\nfile = \"digits.csv\"\nskip = 1200\n\
+         [[members]]\nname = \"mlp\"\nweights = \"mlp.safetensors\"\n\
+         network = {{ builder = \"perceptron\", hidden = [64] }}\n{line}\n\
+         [[members]]\nname = \"cnn-s\"\nweights = \"cnn-s.safetensors\"\n\
+         network = {{ builder = \"convnet\", channels = [8, 16], depth = 1 }}\n"
+    )
+}
+
+fn path(folder: &Folder) -> String {
+    folder.path().to_string_lossy().into_owned()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn each_member_has_a_file_that_its_manifest_may_name() {
+    let folder = digits();
+    let report = json(&["quantize", &path(&folder), "--format", "json"]);
+    has(&report, &["model", "method", "samples", "members"]);
+    assert_eq!(report["samples"], 256);
+    assert_eq!(report["method"], "min-max");
+    for member in report["members"].as_array().expect("members") {
+        let name = member["name"].as_str().expect("a name");
+        assert!(
+            folder.join(&format!("{name}.int8.json")).is_file(),
+            "{name}"
+        );
+        assert!(number(&member["signal_to_noise_db"]) > 20.0, "{member}");
+        assert!(number(&member["agreement"]) > 0.97, "{member}");
+        let accuracy = |precision: &str| number(&member[precision]["accuracy"]);
+        assert!(
+            (accuracy("f32") - accuracy("int8")).abs() < 0.02,
+            "{member}"
+        );
+        let kept = member["kept"].as_array().expect("names").len() as u64;
+        assert_eq!(
+            member["quantized"].as_u64().map(|n| n + kept >= 2),
+            Some(true)
+        );
+    }
+    let text = String::from_utf8(divisi(&["check", &path(&folder)]).stdout).expect("text");
+    let remark = "mlp.int8.json is not used: the manifest does not name it by `calibration`";
+    assert!(text.contains(remark), "{text}");
+    let named = manifest("calibration = \"mlp.int8.json\"\nprecision = \"int8\"");
+    folder.write("ensemble.toml", named.as_bytes());
+    let text = String::from_utf8(divisi(&["check", &path(&folder)]).stdout).expect("text");
+    assert!(
+        text.contains("mlp: ranges for int8 by min-max of 256 samples"),
+        "{text}"
+    );
+    // The other member's belongs to another network.
+    let wrong = manifest("calibration = \"cnn-s.int8.json\"");
+    folder.write("ensemble.toml", wrong.as_bytes());
+    let (code, error) = fails(&["check", &path(&folder)]);
+    assert_eq!(code, Some(1));
+    assert!(
+        error.contains("cnn-s.int8.json: member `mlp`: network: expected"),
+        "{error}"
+    );
+}
+
+#[test]
+fn one_member_by_one_method_goes_to_one_file() {
+    let file = scratch("mlp.int8.json");
+    let _ = fs::remove_file(&file);
+    let to = file.to_str().expect("text");
+    let one = ["quantize", "digits", "--member", "mlp", "--output", to];
+    let by = |more: &'static str| {
+        let more = more.split_whitespace();
+        let all = one.into_iter().chain(["--format", "json"]).chain(more);
+        all.collect::<Vec<_>>()
+    };
+    let report = json(&by("--method percentile --percentile 99.9 --rows 40"));
+    assert_eq!(report["method"], "percentile 99.9");
+    assert_eq!(report["samples"], 40);
+    assert_eq!(report["members"].as_array().map(Vec::len), Some(1));
+    let (code, error) = fails(&by(""));
+    assert_eq!(code, Some(1));
+    assert!(error.contains("exists; --force replaces it"), "{error}");
+    let report = json(&by("--force --method entropy --keep first,head --rows 9"));
+    assert_eq!(report["members"][0]["quantized"], 0);
+    let warning = report["warning"].as_str().expect("few");
+    assert!(warning.contains("9 samples are few"), "{warning}");
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused() {
+    let to = scratch("refused.json");
+    let to = to.to_str().expect("text");
+    let cases: [(&[&str], &str); 6] = [
+        (
+            &["digits"],
+            "--output: expected, since the ensemble is built in",
+        ),
+        (
+            &["digits", "--output", to],
+            "--output: expected a folder that exists",
+        ),
+        (
+            &["digits", "--member", "x", "--output", to],
+            "--member: expected one of mlp, cnn-s",
+        ),
+        (
+            &["imn1", "--output", to],
+            "synthetic weights: ranges would mean nothing",
+        ),
+        (
+            &["digits-cascade", "--output", to],
+            "the models of a pipeline",
+        ),
+        (
+            &["digits", "--percentile", "99", "--output", to],
+            "--percentile: belongs to `--method percentile`",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let (code, error) = fails(&[&["quantize"], arguments].concat());
+        assert_eq!(code, Some(1));
+        assert!(error.contains(expected), "{error}, not {expected}");
+    }
+    let keep = [
+        "quantize", "digits", "--member", "mlp", "--keep", "x", "--output", to,
+    ];
+    let (_, error) = fails(&keep);
+    assert!(
+        error.contains("a fully connected layer, found `x`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_of_layers_is_calibrated_by_its_weights() {
+    let folder = Folder::new();
+    let layers = "[[layers]]\nname = \"fc\"\nop = \"linear\"\nfeatures = 3\n";
+    let network = folder.write("own.toml", layers.as_bytes());
+    let weights = folder.join("own.safetensors");
+    let weights = weights.to_str().expect("text");
+    let made = [
+        "network", "weights", &network, "--shape", "2", "--output", weights,
+    ];
+    assert!(divisi(&made).status.success());
+    let rows: String = (0..40).map(|i| format!("{i},{}\n", 40 - i)).collect();
+    let samples = folder.write("x.csv", format!("a,b\n{rows}").as_bytes());
+    let own = ["--weights", weights, "--shape", "2", "--format", "json"];
+    let arguments = [&["quantize", &network, "--calibration", &samples], &own[..]].concat();
+    let report = json(&arguments);
+    assert_eq!(report["samples"], 40);
+    assert!(folder.join("own.int8.json").is_file());
+    folder.write("x.csv", format!("a,b\n{rows}1,1e39\n").as_bytes());
+    let (code, error) = fails(&[&arguments[..], &["--force"]].concat());
+    assert_eq!(code, Some(1));
+    assert!(error.contains("x.csv"), "{error}");
+}

@@ -1,0 +1,77 @@
+//! The calibration of a member's network, or a file of one that its manifest does not name.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use divisi::compute::calibration::is_weighted;
+use divisi::ensemble::Member;
+use divisi::words::counted;
+use serde::Serialize;
+
+/// The origin of a member's ranges in int8.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CalibratedSummary {
+    /// The manifest names a calibration.
+    Named {
+        /// How ranges were chosen.
+        method: String,
+        /// The samples that were looked at.
+        samples: usize,
+        /// Layers with weights that are computed in bytes.
+        quantized: usize,
+        /// Layers with weights that stay in float32.
+        kept: usize,
+    },
+    /// A file lies beside the network, and the manifest does not name it.
+    Unnamed {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+impl CalibratedSummary {
+    /// Returns that of a member whose files lie in a folder, unless they are built in.
+    pub(super) fn of(member: &Member, folder: Option<&Path>) -> Option<Self> {
+        let Some(calibration) = member.calibration() else {
+            let file = folder?.join(format!("{}.int8.json", member.name));
+            return file
+                .is_file()
+                .then_some(CalibratedSummary::Unnamed { file });
+        };
+        let graph = &member.graph;
+        let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
+        let (quantized, kept): (Vec<_>, Vec<_>) =
+            weighted.partition(|&node| calibration.quantises(graph, node));
+        Some(CalibratedSummary::Named {
+            method: calibration.method().to_string(),
+            samples: calibration.rows(),
+            quantized: quantized.len(),
+            kept: kept.len(),
+        })
+    }
+}
+
+impl fmt::Display for CalibratedSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CalibratedSummary::Unnamed { file } => {
+                let file = file.display();
+                write!(
+                    f,
+                    "{file} is not used: the manifest does not name it by `calibration`"
+                )
+            }
+            CalibratedSummary::Named {
+                method,
+                samples,
+                quantized,
+                kept,
+            } => {
+                let samples = counted(*samples, "sample");
+                write!(f, "ranges for int8 by {method} of {samples}: ")?;
+                write!(f, "{} in int8, {kept} in f32", counted(*quantized, "layer"))
+            }
+        }
+    }
+}
