@@ -6,7 +6,7 @@
 use super::buffers::{TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use super::kernels::{KernelTarget, is_pixelwise, suits_reduced, writes_reduced};
+use super::kernels::{KernelTarget, adds_any, reads_any, suits_reduced, writes_reduced};
 use super::precision::CpuPrecision;
 use super::reduced::ReducedNumbers;
 use super::value_numbers::value_numbers;
@@ -160,6 +160,14 @@ impl StepOfValues<'_> {
             )
     }
 
+    /// Whether it reads what is there, floats or reduced numbers.
+    fn reads_any(&self) -> bool {
+        let (input, output) = self.views();
+        let kept = self.choice.calibration.zip(self.step.weights);
+        let is_kept = kept.is_some_and(|(known, node)| known.keeps(node));
+        !is_kept && reads_any(self.step, input, output, self.choice.target)
+    }
+
     /// Whether its answer lies as its inputs do: joined, or where its input is.
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
@@ -201,7 +209,7 @@ impl StepOfValues<'_> {
                 reduced: made.reduced.is_some(),
             },
             false => Wanted {
-                floats: !reduced && !is_pixelwise(self.step),
+                floats: !reduced && !self.reads_any(),
                 reduced,
             },
         };
@@ -210,7 +218,7 @@ impl StepOfValues<'_> {
             wanted[input].reduced |= reads.reduced;
         }
         // These add what is there.
-        let adds_any = reduced || is_pixelwise(self.step);
+        let adds_any = reduced || adds_any(self.step);
         if let Some(residual) = self.step.residual.filter(|_| !adds_any) {
             wanted[residual].floats = true;
         }

@@ -1,24 +1,40 @@
 //! The inner loop of depthwise convolutions of stride 1. Neighbouring outputs of a line read
 //! mostly the same inputs: each is loaded once, and multiplied by a line of the kernel.
 
-use super::tile::{Tile, TileFn, finish, start};
+use super::narrow::{NarrowTile, NarrowTileFn};
+use super::reduced::{Bf16, Bytes, Floats, ReducedForm};
+use super::tile::{finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
+use crate::compute::reduced::ReducedNumbers;
 
 /// Returns the function for a kernel `width` wide and `rows` outputs, at most
 /// [`NARROW_ROWS`](super::narrow::NARROW_ROWS); `None` for widths other than 3, 5 and 7.
 ///
 /// Its tile is that of [`narrow_fn`](super::narrow::narrow_fn) for groups of one channel, with
 /// rows that are neighbours in one line of the output.
-pub(super) fn line_fn(family: Family, width: usize, rows: usize) -> Option<TileFn> {
+pub(super) fn line_fn(
+    family: Family,
+    numbers: Option<ReducedNumbers>,
+    width: usize,
+    rows: usize,
+) -> Option<NarrowTileFn> {
+    match numbers {
+        None => of_form::<Floats>(family, width, rows),
+        Some(ReducedNumbers::Bf16) => of_form::<Bf16>(family, width, rows),
+        Some(ReducedNumbers::Bytes(_)) => of_form::<Bytes>(family, width, rows),
+    }
+}
+
+fn of_form<F: ReducedForm>(family: Family, width: usize, rows: usize) -> Option<NarrowTileFn> {
     match family {
         #[cfg(target_arch = "x86_64")]
-        Family::Avx512 => x86::avx512(width, rows),
+        Family::Avx512 => x86::avx512::<F>(width, rows),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2(width, rows),
+        Family::Avx2 => x86::avx2::<F>(width, rows),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon(width, rows),
-        _ => plain(width, rows),
+        Family::Neon => arm::neon::<F>(width, rows),
+        _ => plain::<F>(width, rows),
     }
 }
 
@@ -27,24 +43,24 @@ macro_rules! instances {
     ($f:ident, $at:expr; $($width:literal)+) => {
         match $at {
             $(
-                ($width, 1) => Some($f::<$width, 1>),
-                ($width, 2) => Some($f::<$width, 2>),
-                ($width, 3) => Some($f::<$width, 3>),
-                ($width, 4) => Some($f::<$width, 4>),
-                ($width, 5) => Some($f::<$width, 5>),
-                ($width, 6) => Some($f::<$width, 6>),
-                ($width, 7) => Some($f::<$width, 7>),
-                ($width, 8) => Some($f::<$width, 8>),
+                ($width, 1) => Some($f::<F, $width, 1>),
+                ($width, 2) => Some($f::<F, $width, 2>),
+                ($width, 3) => Some($f::<F, $width, 3>),
+                ($width, 4) => Some($f::<F, $width, 4>),
+                ($width, 5) => Some($f::<F, $width, 5>),
+                ($width, 6) => Some($f::<F, $width, 6>),
+                ($width, 7) => Some($f::<F, $width, 7>),
+                ($width, 8) => Some($f::<F, $width, 8>),
             )+
             _ => None,
         }
     };
 }
 
-fn plain(width: usize, rows: usize) -> Option<TileFn> {
-    unsafe fn of<const K: usize, const M: usize>(tile: &Tile) {
+fn plain<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
+    unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
         // SAFETY: as `line_fn` says.
-        unsafe { run::<Plain, K, M>(tile) }
+        unsafe { run::<Plain, F, K, M>(tile) }
     }
     instances!(of, (width, rows); 3 5 7)
 }
@@ -52,22 +68,22 @@ fn plain(width: usize, rows: usize) -> Option<TileFn> {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::{Avx2, Avx512};
-    use super::{Tile, TileFn, run};
+    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
 
-    pub(super) fn avx512(width: usize, rows: usize) -> Option<TileFn> {
+    pub(super) fn avx512<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
         #[target_feature(enable = "avx512f")]
-        unsafe fn of<const K: usize, const M: usize>(tile: &Tile) {
+        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
             // SAFETY: as `line_fn` says.
-            unsafe { run::<Avx512, K, M>(tile) }
+            unsafe { run::<Avx512, F, K, M>(tile) }
         }
         instances!(of, (width, rows); 3 5 7)
     }
 
-    pub(super) fn avx2(width: usize, rows: usize) -> Option<TileFn> {
+    pub(super) fn avx2<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn of<const K: usize, const M: usize>(tile: &Tile) {
+        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
             // SAFETY: as `line_fn` says.
-            unsafe { run::<Avx2, K, M>(tile) }
+            unsafe { run::<Avx2, F, K, M>(tile) }
         }
         instances!(of, (width, rows); 3 5 7)
     }
@@ -76,13 +92,13 @@ mod x86 {
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::vector::Neon;
-    use super::{Tile, TileFn, run};
+    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
 
-    pub(super) fn neon(width: usize, rows: usize) -> Option<TileFn> {
+    pub(super) fn neon<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
         #[target_feature(enable = "neon")]
-        unsafe fn of<const K: usize, const M: usize>(tile: &Tile) {
+        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
             // SAFETY: as `line_fn` says.
-            unsafe { run::<Neon, K, M>(tile) }
+            unsafe { run::<Neon, F, K, M>(tile) }
         }
         instances!(of, (width, rows); 3 5 7)
     }
@@ -90,13 +106,13 @@ mod arm {
 
 /// Runs all vectors of the rows.
 #[inline(always)]
-unsafe fn run<V: Vector, const K: usize, const M: usize>(tile: &Tile) {
+unsafe fn run<V: Vector, F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
     let mut one = *tile;
-    for at in 1..=tile.vectors {
-        one.last = tile.lanes_of(at, V::LANES);
+    for at in 1..=tile.end.vectors {
+        one.end.last = tile.end.lanes_of(at, V::LANES);
         // SAFETY: as `line_fn` says, for each vector.
-        unsafe { vector::<V, K, M>(&one) };
-        one.advance(V::LANES, tile.taps * V::LANES);
+        unsafe { vector::<V, F, K, M>(&one) };
+        one.advance::<F>(V::LANES, tile.end.taps * V::LANES);
     }
 }
 
@@ -112,14 +128,15 @@ macro_rules! inputs {
 }
 
 #[inline(always)]
-unsafe fn vector<V: Vector, const K: usize, const M: usize>(tile: &Tile) {
-    // SAFETY: as `TileFn` says. Input `AT` is that of output `AT` under the first column of the
+unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
+    let (end, form) = (&tile.end, F::with(tile.bytes));
+    // SAFETY: as `NarrowTileFn` says. Input `AT` is that of output `AT` under the first column of the
     // kernel, and that of the last output under a later one.
     unsafe {
-        let mut sums = start::<V, M, 1>(tile);
-        for line in 0..tile.taps / K {
-            let rows = tile.rows.add(line * K * tile.rows_stride);
-            let panel = tile.panel.add(line * K * V::LANES);
+        let mut sums = start::<V, M, 1>(end);
+        for line in 0..end.taps / K {
+            let rows = end.rows.add(line * K * end.rows_stride);
+            let panel = end.panel.add(line * K * V::LANES);
             let mut weights = [V::splat(0.0); K];
             for (k, weight) in weights.iter_mut().enumerate() {
                 *weight = V::load(panel.add(k * V::LANES));
@@ -128,15 +145,9 @@ unsafe fn vector<V: Vector, const K: usize, const M: usize>(tile: &Tile) {
                 let row = if AT < M {
                     *rows.add(AT)
                 } else {
-                    *rows.add((AT + 1 - M) * tile.rows_stride + M - 1)
+                    *rows.add((AT + 1 - M) * end.rows_stride + M - 1)
                 };
-                // Offsets of zeros wrap around to before the base.
-                let from = tile.base.wrapping_add(row);
-                let value = if tile.last == V::LANES {
-                    V::load(from)
-                } else {
-                    V::load_part(from, tile.last)
-                };
+                let value: V = tile.load(form, row);
                 for (m, sum) in sums.iter_mut().enumerate() {
                     // No column of the kernel where output `m` lies behind the input.
                     let column = AT.wrapping_sub(m);
@@ -146,6 +157,6 @@ unsafe fn vector<V: Vector, const K: usize, const M: usize>(tile: &Tile) {
                 }
             });
         }
-        finish::<V, M, 1>(tile, sums);
+        finish::<V, M, 1>(end, sums);
     }
 }

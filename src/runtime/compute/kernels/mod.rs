@@ -60,10 +60,9 @@ pub(in crate::compute) use buffer::{Buffer, LINE};
 pub use elementwise::softmax_row;
 pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
 pub(in crate::compute) use panels::Filters;
-pub(in crate::compute) use pass::is_pixelwise;
 pub use resample::resize_planes;
 pub(in crate::compute) use step::{
-    PlannedStep, StepMethod, StepReads, suits_reduced, writes_reduced,
+    PlannedStep, StepMethod, StepReads, adds_any, reads_any, suits_reduced, writes_reduced,
 };
 pub(in crate::compute) use target::KernelTarget;
 pub(in crate::compute) use task::{Call, PlacedStep, ReducedOperands, Scratch, StepWeights};

@@ -1,27 +1,85 @@
 //! The inner loop of depthwise and narrow grouped convolutions: a vector of output
 //! channels reads the same channels of its input, each lane those of its own group.
 
-use super::tile::{Tile, TileFn, finish, start};
+use super::reduced::{Bf16, Bytes, Floats, ReducedForm};
+use super::tile::{Tile, finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
+use crate::compute::reduced::ReducedNumbers;
 
 /// The most rows of a tile.
 pub(super) const NARROW_ROWS: usize = 8;
 
+/// One tile whose vectors read the channels that they write.
+#[derive(Clone, Copy)]
+pub(super) struct NarrowTile {
+    /// The address that offsets of rows count from, in numbers.
+    pub values: *const u8,
+    /// What these are, if they are bytes.
+    pub bytes: Bytes,
+    /// All else; its base is not used.
+    pub end: Tile,
+}
+
+/// A tile's function.
+///
+/// # Safety
+/// As for [`TileFn`](super::tile::TileFn), of numbers of the function's form at `values`.
+pub(super) type NarrowTileFn = unsafe fn(&NarrowTile);
+
 /// Returns the function for `rows` (at most [`NARROW_ROWS`]) of groups of `width` channels: 1, or
-/// 4 or 8 where that is less than a vector.
+/// 4 or 8 where that is less than a vector. It reads reduced numbers, or floats.
 ///
 /// Such a tile has any number of vectors, with panels one vector wide of `taps · width`
 /// lines after each other; its depth is not read.
-pub(super) fn narrow_fn(family: Family, width: usize, rows: usize) -> TileFn {
+pub(super) fn narrow_fn(
+    family: Family,
+    numbers: Option<ReducedNumbers>,
+    width: usize,
+    rows: usize,
+) -> NarrowTileFn {
+    match numbers {
+        None => of_form::<Floats>(family, width, rows),
+        Some(ReducedNumbers::Bf16) => of_form::<Bf16>(family, width, rows),
+        Some(ReducedNumbers::Bytes(_)) => of_form::<Bytes>(family, width, rows),
+    }
+}
+
+fn of_form<F: ReducedForm>(family: Family, width: usize, rows: usize) -> NarrowTileFn {
     match family {
         #[cfg(target_arch = "x86_64")]
-        Family::Avx512 => x86::avx512(width, rows),
+        Family::Avx512 => x86::avx512::<F>(width, rows),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2(width, rows),
+        Family::Avx2 => x86::avx2::<F>(width, rows),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon(width, rows),
-        _ => plain(width, rows),
+        Family::Neon => arm::neon::<F>(width, rows),
+        _ => plain::<F>(width, rows),
+    }
+}
+
+impl NarrowTile {
+    /// Moves on to the next vector of channels, whose panel begins `panel` floats further on.
+    #[inline(always)]
+    pub(super) fn advance<F: ReducedForm>(&mut self, lanes: usize, panel: usize) {
+        self.values = self.values.wrapping_add(lanes * F::BYTES);
+        self.end.advance(lanes, panel);
+    }
+
+    /// Returns the numbers at an offset: a vector of them, or as many as are written.
+    ///
+    /// # Safety
+    /// As for [`NarrowTileFn`].
+    #[inline(always)]
+    pub(super) unsafe fn load<V: Vector, F: ReducedForm>(&self, form: F, offset: usize) -> V {
+        // Offsets of zeros wrap around to before the base.
+        let from = self.values.wrapping_add(offset.wrapping_mul(F::BYTES));
+        // SAFETY: handed on.
+        unsafe {
+            match self.end.last == V::LANES {
+                true => form.load(from),
+                false => form.load_part(from, self.end.last),
+            }
+        }
     }
 }
 
@@ -30,24 +88,24 @@ macro_rules! instances {
     ($f:ident, $at:expr; $($width:literal)+) => {
         match $at {
             $(
-                ($width, 1) => $f::<$width, 1>,
-                ($width, 2) => $f::<$width, 2>,
-                ($width, 3) => $f::<$width, 3>,
-                ($width, 4) => $f::<$width, 4>,
-                ($width, 5) => $f::<$width, 5>,
-                ($width, 6) => $f::<$width, 6>,
-                ($width, 7) => $f::<$width, 7>,
-                ($width, 8) => $f::<$width, 8>,
+                ($width, 1) => $f::<F, $width, 1>,
+                ($width, 2) => $f::<F, $width, 2>,
+                ($width, 3) => $f::<F, $width, 3>,
+                ($width, 4) => $f::<F, $width, 4>,
+                ($width, 5) => $f::<F, $width, 5>,
+                ($width, 6) => $f::<F, $width, 6>,
+                ($width, 7) => $f::<F, $width, 7>,
+                ($width, 8) => $f::<F, $width, 8>,
             )+
             (width, rows) => unreachable!("no tile of {rows} rows and groups of {width}"),
         }
     };
 }
 
-fn plain(width: usize, rows: usize) -> TileFn {
-    unsafe fn of<const W: usize, const M: usize>(tile: &Tile) {
-        // SAFETY: as `TileFn` says.
-        unsafe { run::<Plain, W, M>(tile) }
+fn plain<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
+    unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
+        // SAFETY: as `NarrowTileFn` says.
+        unsafe { run::<Plain, F, W, M>(tile) }
     }
     instances!(of, (width, rows); 1)
 }
@@ -55,22 +113,22 @@ fn plain(width: usize, rows: usize) -> TileFn {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::{Avx2, Avx512};
-    use super::{Tile, TileFn, run};
+    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
 
-    pub(super) fn avx512(width: usize, rows: usize) -> TileFn {
+    pub(super) fn avx512<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "avx512f")]
-        unsafe fn of<const W: usize, const M: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
-            unsafe { run::<Avx512, W, M>(tile) }
+        unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
+            // SAFETY: as `NarrowTileFn` says.
+            unsafe { run::<Avx512, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1 4 8)
     }
 
-    pub(super) fn avx2(width: usize, rows: usize) -> TileFn {
+    pub(super) fn avx2<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn of<const W: usize, const M: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
-            unsafe { run::<Avx2, W, M>(tile) }
+        unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
+            // SAFETY: as `NarrowTileFn` says.
+            unsafe { run::<Avx2, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1 4)
     }
@@ -79,13 +137,13 @@ mod x86 {
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::vector::Neon;
-    use super::{Tile, TileFn, run};
+    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
 
-    pub(super) fn neon(width: usize, rows: usize) -> TileFn {
+    pub(super) fn neon<F: ReducedForm>(width: usize, rows: usize) -> NarrowTileFn {
         #[target_feature(enable = "neon")]
-        unsafe fn of<const W: usize, const M: usize>(tile: &Tile) {
-            // SAFETY: as `TileFn` says.
-            unsafe { run::<Neon, W, M>(tile) }
+        unsafe fn of<F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
+            // SAFETY: as `NarrowTileFn` says.
+            unsafe { run::<Neon, F, W, M>(tile) }
         }
         instances!(of, (width, rows); 1)
     }
@@ -93,36 +151,30 @@ mod arm {
 
 /// Runs all vectors of the rows, which lie side by side.
 #[inline(always)]
-unsafe fn run<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
+unsafe fn run<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
     let mut one = *tile;
-    let lines = tile.taps * W * V::LANES;
-    // SAFETY: as `TileFn` says, for each vector.
+    let lines = tile.end.taps * W * V::LANES;
+    // SAFETY: as `NarrowTileFn` says, for each vector.
     unsafe {
-        for at in 1..=tile.vectors {
-            one.last = tile.lanes_of(at, V::LANES);
-            vector::<V, W, M>(&one);
-            one.advance(V::LANES, lines);
+        for at in 1..=tile.end.vectors {
+            one.end.last = tile.end.lanes_of(at, V::LANES);
+            vector::<V, F, W, M>(&one);
+            one.advance::<F>(V::LANES, lines);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn vector<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
-    // SAFETY: as `TileFn` says; each row has a vector of channels, or `last` of them.
+unsafe fn vector<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile: &NarrowTile) {
+    let (end, form) = (&tile.end, F::with(tile.bytes));
+    // SAFETY: as `NarrowTileFn` says; each row has a vector of channels, or `last` of them.
     unsafe {
-        let mut sums = start::<V, M, 1>(tile);
-        let mut line = tile.panel;
-        for tap in 0..tile.taps {
+        let mut sums = start::<V, M, 1>(end);
+        let mut line = end.panel;
+        for tap in 0..end.taps {
             let mut values = [V::splat(0.0); M];
             for (m, value) in values.iter_mut().enumerate() {
-                // Offsets of zeros wrap around to before the base.
-                let row = *tile.rows.add(tap * tile.rows_stride + m);
-                let from = tile.base.wrapping_add(row);
-                *value = if tile.last == V::LANES {
-                    V::load(from)
-                } else {
-                    V::load_part(from, tile.last)
-                };
+                *value = tile.load(form, *end.rows.add(tap * end.rows_stride + m));
             }
             for i in 0..W {
                 let weights = V::load(line);
@@ -137,6 +189,6 @@ unsafe fn vector<V: Vector, const W: usize, const M: usize>(tile: &Tile) {
                 }
             }
         }
-        finish::<V, M, 1>(tile, sums);
+        finish::<V, M, 1>(end, sums);
     }
 }

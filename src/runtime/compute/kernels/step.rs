@@ -9,7 +9,7 @@ use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
 use super::tensors::TensorMethod;
 use super::winograd::Winograd;
-use crate::compute::buffers::TensorView;
+use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
@@ -64,6 +64,22 @@ pub(in crate::compute) fn suits_reduced(
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
     })
+}
+
+/// Whether a step that is no product of reduced numbers adds floats and reduced numbers alike.
+pub(in crate::compute) fn adds_any(fused: &FusedStep) -> bool {
+    pass::is_pixelwise(fused)
+}
+
+/// Whether a step reads floats and reduced numbers alike, whichever are there.
+pub(in crate::compute) fn reads_any(
+    fused: &FusedStep,
+    input: TensorView,
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let narrow = |conv| super::convolution::reads_any(conv, input, target.shape);
+    pass::is_pixelwise(fused) || convolution(fused, output).is_some_and(narrow)
 }
 
 /// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
@@ -140,7 +156,10 @@ impl StepMethod {
         if let Some(winograd) = winograd {
             return StepMethod::Winograd(Box::new(winograd));
         }
-        let convolution = Convolution::new(conv, input, output, entry, shape);
+        let mut convolution = Convolution::new(conv, input, output, entry, shape);
+        if let Some(numbers) = first.filter(|_| input.place == ValuePlace::Nowhere) {
+            convolution = convolution.of_reduced(numbers);
+        }
         StepMethod::Convolution(Box::new(convolution))
     }
 
@@ -214,9 +233,11 @@ impl StepMethod {
     /// Bytes other than zeros that the method reads for taps outside of an image, and floats of them.
     pub(crate) fn border(&self) -> Option<(u8, usize)> {
         match self {
-            StepMethod::Reduced(r) => Some(r.border()).filter(|(byte, _)| *byte != 0),
+            StepMethod::Reduced(r) => Some(r.border()),
+            StepMethod::Convolution(c) => c.border(),
             _ => None,
         }
+        .filter(|(byte, _)| *byte != 0)
     }
 
     /// Floats of zeros that the method reads for taps outside of an image.

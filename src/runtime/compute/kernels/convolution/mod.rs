@@ -11,12 +11,12 @@ use std::ops::Range;
 use super::activations::{RowActivation, TileRows};
 use super::depthwise::line_fn;
 use super::memory::InputPixels;
-use super::narrow::{NARROW_ROWS, narrow_fn};
+use super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::reduced::{MOST_TILE, TileOutputs};
+use super::reduced::{Bytes, MOST_TILE, TileOutputs};
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile, tile_fn};
-use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::network::Conv2d;
 use reads::{Reads, copied_lines, copy_lines, padded};
 
@@ -32,6 +32,8 @@ pub(in crate::compute) struct Convolution {
     /// Whether the input is channels-first.
     entry: bool,
     reads: Reads,
+    /// The input as reduced numbers, if these are read.
+    reduced: Option<ReducedView>,
     /// Channels of a group, if a vector of outputs reads several groups at once.
     narrow: Option<usize>,
     /// Weights of one group; of all of them where groups are narrow.
@@ -82,10 +84,26 @@ impl Convolution {
             output,
             entry,
             reads,
+            reduced: None,
             narrow,
             panels,
             tokens: false,
         }
+    }
+
+    /// Returns the same over reduced numbers, if it [`reads_any`].
+    pub(crate) fn of_reduced(self, input: ReducedView) -> Self {
+        Convolution {
+            reduced: Some(input),
+            ..self
+        }
+    }
+
+    /// Returns the bytes that stand for 0 outside of an image, if bytes are read, and the floats of
+    /// them.
+    pub(crate) fn border(&self) -> Option<(u8, usize)> {
+        let numbers = self.reduced?.numbers;
+        Some((numbers.zero_point(), self.zeros().div_ceil(numbers.group())))
     }
 
     /// Plans a fully connected layer.
@@ -214,10 +232,20 @@ impl Convolution {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
-        let (base, zeros) = call.memory.base(self.read);
+        let (base, values, zeros) = match self.reduced {
+            Some(input) => {
+                let (values, zeros) = call.memory.reduced_base(input);
+                (std::ptr::null(), values, zeros)
+            }
+            None => {
+                let (base, zeros) = call.memory.base(self.read);
+                (base, base.cast(), zeros)
+            }
+        };
         self.reads.list(rows.clone(), zeros, call.offsets);
         let block = RowBlock {
             base,
+            values,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
             outputs: unsafe { TileOutputs::of(call, rows.clone()) },
@@ -311,6 +339,8 @@ impl Convolution {
             last: self.panels.panel(panels.end - 1).last,
         };
         let (by_line, lanes) = (self.shares_inputs(), self.panels.shape.lanes);
+        let numbers = self.reduced.map(|view| view.numbers);
+        let bytes = numbers.map_or(4, |numbers| numbers.bytes());
         let own = call.memory.own(call.thread);
         let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
         assert!(
@@ -323,13 +353,18 @@ impl Convolution {
             usize::MAX
         };
         for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
-            let line = line_fn(call.family, self.conv.kernel.width, rows.len());
+            let line = line_fn(call.family, numbers, self.conv.kernel.width, rows.len());
             let run = line.filter(|_| by_line);
-            let run = run.unwrap_or_else(|| narrow_fn(call.family, width, rows.len()));
+            let run = run.unwrap_or_else(|| narrow_fn(call.family, numbers, width, rows.len()));
             let tile = self.tile(call, block, rows.start, (columns, buffer));
+            let input = NarrowTile {
+                values: block.values.wrapping_add(columns.input * bytes),
+                bytes: Bytes::of(numbers),
+                end: tile,
+            };
             // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.
             unsafe {
-                run(&tile);
+                run(&input);
                 tile.pass(block.pass, rows.len(), lanes);
                 block.reduce(&tile, rows, (columns, lanes));
             }
@@ -384,6 +419,8 @@ fn line_tiles(rows: &Range<usize>, line: usize, most: usize) -> impl Iterator<It
 /// Rows of one task.
 struct RowBlock<'a> {
     base: *const f32,
+    /// The same, or the first of the reduced numbers that are read.
+    values: *const u8,
     rows: Range<usize>,
     outputs: TileOutputs<'a>,
     residual: Option<InputPixels<'a>>,
@@ -425,6 +462,11 @@ struct TileColumns {
     vectors: usize,
     /// Columns of the last vector.
     last: usize,
+}
+
+/// Whether a convolution reads floats and reduced numbers alike: one of narrow groups.
+pub(super) fn reads_any(conv: Conv2d, input: TensorView, shape: TileShape) -> bool {
+    input.place != ValuePlace::Input && narrow_width(conv, input, shape).is_some()
 }
 
 /// Returns the width of groups if a vector reads several of them, each lane its own: one

@@ -8,10 +8,12 @@ use crate::compute::reduced::ReducedNumbers;
 /// # Safety
 /// All methods: the processor has the vector's instructions, and as many numbers as are read or
 /// written exist: one a lane, or `n` of the partial ones.
-pub(super) trait ReducedForm: Copy {
+pub(in super::super) trait ReducedForm: Copy {
     /// Bytes of a number.
     const BYTES: usize;
 
+    /// Returns the form of numbers, those of `bytes` if they are bytes.
+    fn with(bytes: Bytes) -> Self;
     unsafe fn load<V: Vector>(self, from: *const u8) -> V;
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8);
 
@@ -38,16 +40,43 @@ pub(super) trait ReducedForm: Copy {
     }
 }
 
-/// The most bytes of the numbers of a vector: two of each of sixteen lanes.
-const MOST_BYTES: usize = 32;
+/// The most bytes of the numbers of a vector: four of each of sixteen lanes.
+const MOST_BYTES: usize = 64;
+
+/// Floats, which are not reduced.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Floats;
+
+impl ReducedForm for Floats {
+    const BYTES: usize = 4;
+
+    #[inline(always)]
+    fn with(_: Bytes) -> Self {
+        Floats
+    }
+    #[inline(always)]
+    unsafe fn load<V: Vector>(self, from: *const u8) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
+        // SAFETY: handed on.
+        unsafe { values.store(to.cast()) }
+    }
+}
 
 /// Brain floats.
 #[derive(Clone, Copy)]
-pub(super) struct Bf16;
+pub(in super::super) struct Bf16;
 
 impl ReducedForm for Bf16 {
     const BYTES: usize = 2;
 
+    #[inline(always)]
+    fn with(_: Bytes) -> Self {
+        Bf16
+    }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
         // SAFETY: handed on.
@@ -62,7 +91,7 @@ impl ReducedForm for Bf16 {
 
 /// Bytes, with what they need to become floats and to be made of floats.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes {
+pub(in super::super) struct Bytes {
     scale: f32,
     inverse: f32,
     zero_point: i32,
@@ -71,7 +100,7 @@ pub(super) struct Bytes {
 
 impl Bytes {
     /// Returns the form of these numbers; that of none stands for zeros.
-    pub(super) fn of(numbers: Option<ReducedNumbers>) -> Self {
+    pub(in super::super) fn of(numbers: Option<ReducedNumbers>) -> Self {
         match numbers {
             Some(ReducedNumbers::Bytes(numbers)) => Bytes {
                 scale: numbers.scale,
@@ -92,6 +121,10 @@ impl Bytes {
 impl ReducedForm for Bytes {
     const BYTES: usize = 1;
 
+    #[inline(always)]
+    fn with(bytes: Bytes) -> Self {
+        bytes
+    }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
         // SAFETY: handed on.

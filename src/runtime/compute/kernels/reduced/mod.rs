@@ -25,7 +25,7 @@ use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
-use form::Bytes;
+pub(super) use form::{Bf16, Bytes, Floats, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 pub(super) use rows::{MOST_TILE, TileOutputs, expand, join, reduce_pixels};
 use tile::{ReducedTile, reduced_fn};

@@ -14,8 +14,6 @@ pub(super) trait ReducedSums: DotVector {
     /// The numbers of values.
     type Form: ReducedForm;
 
-    /// Returns the form of numbers, those of `bytes` if they are bytes.
-    fn form(bytes: Bytes) -> Self::Form;
     /// The sums before any product.
     unsafe fn begin(tile: &ReducedTile, column: usize) -> Self;
     /// The numbers that the sums stand for, with their bias.
@@ -44,10 +42,6 @@ macro_rules! of_floats {
             type Form = Bf16;
 
             #[inline(always)]
-            fn form(_: Bytes) -> Bf16 {
-                Bf16
-            }
-            #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
                 // SAFETY: handed on.
                 Self::of(unsafe { bias(tile, column) })
@@ -68,10 +62,6 @@ macro_rules! of_bytes {
         impl ReducedSums for $ty {
             type Form = Bytes;
 
-            #[inline(always)]
-            fn form(bytes: Bytes) -> Bytes {
-                bytes
-            }
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
                 // SAFETY: handed on.

@@ -270,7 +270,7 @@ unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
     sums: [[D; N]; M],
 ) {
     let (end, lanes) = (&tile.end, D::Float::LANES);
-    let (added, written) = (D::form(tile.added), D::form(tile.written));
+    let (added, written) = (D::Form::with(tile.added), D::Form::with(tile.written));
     // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
     unsafe {
         let mut values = [[D::Float::splat(0.0); N]; M];
