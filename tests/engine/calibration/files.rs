@@ -51,9 +51,12 @@ fn damaged(change: impl FnOnce(&mut Value)) -> String {
     file.to_string()
 }
 
+/// A part of the error, and the damage that leads to it.
+type FileDamage = (&'static str, fn(&mut Value));
+
 #[test]
 fn what_is_damaged_is_refused_with_field_and_expectation() {
-    let cases: [(&str, fn(&mut Value)); 16] = [
+    let cases: [FileDamage; 16] = [
         ("version: expected 1, found 2", |f| f["version"] = json!(2)),
         ("missing field `version`", |f| *f = json!({})),
         ("missing field `rows`", |f| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use divisi::compute::calibration::{
     CalibratedNetwork, Calibration, CalibrationError, CalibrationOptions, CalibrationRows,
-    KeptLayers, NetworkDigest, RangeMethod, SignalAndNoise, ValueRange, calibrate,
+    ComparedAnswers, KeptLayers, NetworkDigest, RangeMethod, SignalAndNoise, ValueRange, calibrate,
 };
 use divisi::network::builders::{Builder, Resnet};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Shape, Weights};
@@ -59,7 +59,7 @@ fn noise(graph: &Graph, calibration: &Calibration) -> SignalAndNoise {
     let read = |some: Range<usize>| rows[some.start * width..some.end * width].to_vec();
     let mut all = SignalAndNoise::default();
     let weights = weights(graph);
-    let each = &mut |_: Range<usize>, exact: &[f32], found: &[f32]| all.add(exact, found);
+    let each = &mut |answers: ComparedAnswers<'_>| all.add(answers.exact, answers.found);
     let compared = calibration.compare((graph, &weights), CalibrationRows::new(ROWS, &read), each);
     compared.expect("finite");
     all

@@ -136,15 +136,8 @@ fn errors(
     }
     let step = rows.count().div_ceil(TRIAL_ROWS);
     let pieces = rows.pieces(network.0).step_by(step);
-    beside_exact(
-        network,
-        calibrations,
-        rows,
-        pieces,
-        &mut |_, exact, found| {
-            let all = sums.iter_mut().zip(found);
-            all.for_each(|(sum, found)| sum.add(exact, found));
-        },
-    )?;
+    beside_exact(network, calibrations, rows, pieces, &mut |at, answers| {
+        sums[at].add(answers.exact, answers.found);
+    })?;
     Ok(sums.iter().map(|sum| sum.noise).collect())
 }

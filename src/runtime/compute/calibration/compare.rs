@@ -36,8 +36,19 @@ impl SignalAndNoise {
     }
 }
 
+/// The answers to some samples in float32, and as computed in bytes.
+#[derive(Clone, Debug)]
+pub struct ComparedAnswers<'a> {
+    /// The samples, counted over all.
+    pub rows: Range<usize>,
+    /// The numbers of their exact answers, one answer after another.
+    pub exact: &'a [f32],
+    /// The numbers as computed in bytes.
+    pub found: &'a [f32],
+}
+
 /// Runs a network over samples in float32 and as each calibration has it computed. Calls `each` with
-/// the rows of the samples, the exact answers, and those by each calibration.
+/// the position of a calibration and what it answers to a few samples.
 ///
 /// # Errors
 /// A sample is not finite, or a tensor operation fails.
@@ -46,7 +57,7 @@ pub(super) fn beside_exact(
     calibrations: &[&Calibration],
     rows: CalibrationRows<'_>,
     pieces: impl Iterator<Item = Range<usize>>,
-    each: &mut dyn FnMut(Range<usize>, &[f32], &[Vec<f32>]),
+    each: &mut dyn FnMut(usize, ComparedAnswers<'_>),
 ) -> Result<(), CalibrationError> {
     let mut source = RoundedWeights::new(graph, weights);
     let fakes = calibrations.iter().map(|c| FakeQuantised::new(graph, c));
@@ -55,20 +66,23 @@ pub(super) fn beside_exact(
         let samples = rows.read(graph, piece.clone())?;
         let exact = reference::run(graph, source.exact(), &samples)?;
         let exact: Vec<f32> = exact.flatten_all()?.to_vec1()?;
-        let found = fakes.iter().map(|fake| {
-            let answers = fake.run(&mut source, &samples)?;
-            answers.flatten_all()?.to_vec1()
-        });
-        let found = found.collect::<candle_core::Result<Vec<Vec<f32>>>>()?;
-        each(piece, &exact, &found);
+        for (at, fake) in fakes.iter().enumerate() {
+            let found = fake.run(&mut source, &samples)?;
+            let found: Vec<f32> = found.flatten_all()?.to_vec1()?;
+            let answers = ComparedAnswers {
+                rows: piece.clone(),
+                exact: &exact,
+                found: &found,
+            };
+            each(at, answers);
+        }
     }
     Ok(())
 }
 
 impl Calibration {
     /// Runs the network that it belongs to over samples, in float32 and as computed in bytes, whose
-    /// numbers float32 stands in for. Calls `each` with the rows of a few samples, the exact
-    /// answers, and those in bytes.
+    /// numbers float32 stands in for. Calls `each` with the answers to a few samples at a time.
     ///
     /// # Errors
     /// A sample is not finite, or a tensor operation fails.
@@ -76,14 +90,10 @@ impl Calibration {
         &self,
         (graph, weights): (&Graph, &Weights),
         rows: CalibrationRows<'_>,
-        each: &mut dyn FnMut(Range<usize>, &[f32], &[f32]),
+        each: &mut dyn FnMut(ComparedAnswers<'_>),
     ) -> Result<(), CalibrationError> {
         let pieces = rows.pieces(graph);
-        let mut first = |rows: Range<usize>, exact: &[f32], found: &[Vec<f32>]| {
-            found
-                .iter()
-                .for_each(|found| each(rows.clone(), exact, found));
-        };
-        beside_exact((graph, weights), &[self], rows, pieces, &mut first)
+        let mut each = |_, answers: ComparedAnswers<'_>| each(answers);
+        beside_exact((graph, weights), &[self], rows, pieces, &mut each)
     }
 }

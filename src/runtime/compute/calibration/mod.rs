@@ -21,7 +21,7 @@ mod ranges;
 mod rows;
 
 pub use calibrate::{CalibratedNetwork, CalibrationOptions, LayerCost, calibrate};
-pub use compare::SignalAndNoise;
+pub use compare::{ComparedAnswers, SignalAndNoise};
 pub use digest::NetworkDigest;
 pub use error::CalibrationError;
 pub use file::CalibrationFileError;

@@ -1,7 +1,9 @@
 //! The answers of a member in bytes, beside those in float32.
 
 use anyhow::Result;
-use divisi::compute::calibration::{CalibratedNetwork, SignalAndNoise, is_weighted};
+use divisi::compute::calibration::{
+    CalibratedNetwork, ComparedAnswers, SignalAndNoise, is_weighted,
+};
 use divisi::ensemble::{MeasureTally, Quality, label_of};
 
 use super::model::{QuantizedMember, QuantizedModel, SpreadRows};
@@ -36,25 +38,25 @@ impl MeasuredMember {
         let read = |range| rows.read(range);
         let network = (member.graph.as_ref(), member.weights.as_ref());
         let of_rows = rows.calibration(&read);
-        calibrated
-            .calibration
-            .compare(network, of_rows, &mut |piece, exact, found| {
-                signal.add(exact, found);
-                let pairs = exact.chunks_exact(width).zip(found.chunks_exact(width));
-                for (index, (exact, found)) in piece.zip(pairs) {
-                    let answers = [exact, found].map(|row| model.own.of(member.index, row));
-                    same += usize::from(label_of(&answers[0]) == label_of(&answers[1]));
-                    if let Some(targets) = rows.samples().targets() {
-                        let target = targets.of(rows.row(index));
-                        let each = tallies.iter_mut().zip(&answers);
-                        each.for_each(|(tally, answer)| tally.add(answer, target));
-                    }
+        let mut count = |answers: ComparedAnswers<'_>| {
+            let ComparedAnswers { exact, found, .. } = answers;
+            signal.add(exact, found);
+            let pairs = exact.chunks_exact(width).zip(found.chunks_exact(width));
+            for (index, (exact, found)) in answers.rows.zip(pairs) {
+                let answers = [exact, found].map(|row| model.own.of(member.index, row));
+                same += usize::from(label_of(&answers[0]) == label_of(&answers[1]));
+                if let Some(targets) = rows.samples().targets() {
+                    let target = targets.of(rows.row(index));
+                    let each = tallies.iter_mut().zip(&answers);
+                    each.for_each(|(tally, answer)| tally.add(answer, target));
                 }
-            })?;
+            }
+        };
+        let calibration = &calibrated.calibration;
+        calibration.compare(network, of_rows, &mut count)?;
         let graph = &member.graph;
         let name = |node: usize| graph.nodes()[node].name.clone();
         let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
-        let calibration = &calibrated.calibration;
         let layers = weighted.map(|node| (name(node), calibration.quantises(graph, node)));
         let costs = calibrated
             .costs
