@@ -39,10 +39,13 @@ fn members_in_other_numbers_than_usual_have_a_row() {
     bench.keys("1z");
     bench.press(KeyCode::Right);
     let text = bench.text();
-    assert!(text.contains(" in int8 "), "{text}");
+    assert!(text.contains("cpu:0 × cnn-s in int8: "), "{text}");
     bench.press(KeyCode::Right);
     let text = without_machine(&bench.text());
-    assert!(text.contains(" in auto (NATIVE)"), "{text}");
+    assert!(
+        text.contains("cpu:0 × cnn-m in auto (NATIVE): batch 8 "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -37,13 +37,28 @@ fn is_near(a: &[f32], b: &[f32]) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5)
 }
 
+/// The digit whose answers differ most between both ensembles.
+fn telling_row(one: &Arc<Ensemble>, two: &Arc<Ensemble>) -> Vec<f32> {
+    let samples = one.calibration.as_deref().expect("digits");
+    let engines = [one, two].map(|ensemble| start(ensemble, networks(ensemble)));
+    let distance = |row: &[f32]| {
+        let [a, b] = [0, 1].map(|at| answer(&engines[at], row));
+        let each = a.iter().zip(&b).map(|(a, b)| (a - b).abs());
+        each.fold(0.0, f32::max)
+    };
+    let rows = (0..256).map(|at| samples.rows(at, 1).to_vec());
+    let most = rows.max_by(|a, b| distance(a).total_cmp(&distance(b)));
+    most.expect("some digits")
+}
+
 #[test]
 fn a_precision_is_applied_and_undone_while_requests_are_answered() {
     let ensemble = digits();
     let engine = Arc::new(start(&ensemble, networks(&ensemble)));
-    let row = ensemble.calibration.as_deref().expect("digits").rows(0, 1);
     let old = engine.setup();
     let new = old.with_precision(MemberIndex::new(4), precision("int8"));
+    let int8 = Arc::new(ensemble.in_precisions(&new.precisions));
+    let row = telling_row(&ensemble, &int8);
     let before = answer(&engine, &row);
     let over = Arc::new(AtomicBool::new(false));
     let asking = {

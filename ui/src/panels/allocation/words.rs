@@ -190,15 +190,15 @@ fn entry_detail(model: &Model) -> String {
     let Some(member) = frame.member(cell.member) else {
         return format!("{device}: nothing is served");
     };
+    let view = model.snapshot.member(cell.member);
+    let computed = view.and_then(|view| status::unusual_precision(view, &model.snapshot));
+    let computed = computed.map_or(String::new(), |own| format!(" in {own}"));
     let Some(size) = model.snapshot.matrix.get(cell) else {
-        return format!("{device} × {member}: no worker");
+        return format!("{device} × {member}{computed}: no worker");
     };
     let Some(view) = model.snapshot.entry(cell) else {
         return String::new();
     };
-    let own = model.snapshot.member(cell.member);
-    let computed = own.and_then(|own| status::unusual_precision(own, &model.snapshot));
-    let computed = computed.map_or(String::new(), |own| format!(" in {own}"));
     let slower = view.interfered.map(format::times);
     let slower = slower.map_or(String::new(), |s| format!(" · {s} its profile's time"));
     let restarts = match view.restarts {
@@ -206,7 +206,7 @@ fn entry_detail(model: &Model) -> String {
         n => format!(" · {n} restarts"),
     };
     format!(
-        "{device} × {member}: batch {size}{computed}{slower} · load {} · filled {} · {} wait · \
+        "{device} × {member}{computed}: batch {size}{slower} · load {} · filled {} · {} wait · \
          copies {} · {} batches{restarts}",
         format::percent(view.load).trim(),
         measured(view.fill, view),
