@@ -169,7 +169,7 @@ fn mistakes_in_a_manifest_are_named_with_line_and_field() {
         (
             "rule = \"weighted-average\"",
             "precision = \"f64\"",
-            "ensemble.toml:4: precision: expected f32, tf32, bf16, f16 or int8, found `f64`",
+            "ensemble.toml:4: precision: expected f32, tf32, bf16, f16, int8 or auto, or two such as int8/bf16, found `f64`",
         ),
         (
             "wait_ms = 3",

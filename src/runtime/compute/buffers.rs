@@ -3,9 +3,8 @@
 
 use crate::network::{Graph, Shape, TensorOp};
 
-use super::forms::ValueForm;
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use super::reduced::ReducedNumbers;
+use super::reduced::{ReducedNumbers, ValueForm};
 
 /// A view of the values of one tensor: `pixels × channels`, `pitch` floats a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
+use super::lowering::CpuLowering;
 use super::plan::{ArenaPlan, whole_arena};
-use super::precision::CpuLowering;
 use super::tensors::TensorForm;
 use crate::device::simulated::OpWork;
 use crate::network::{Graph, TensorOp};

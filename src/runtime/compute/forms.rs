@@ -8,36 +8,13 @@ use super::calibration::Calibration;
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::kernels::{KernelTarget, adds_any, reads_any, suits_reduced, writes_reduced};
 use super::precision::CpuPrecision;
-use super::reduced::ReducedNumbers;
+use super::reduced::{ReducedNumbers, ValueForm};
 use super::value_numbers::value_numbers;
 use crate::network::Graph;
 
-/// The forms that a value lies in.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct ValueForm {
-    pub float: bool,
-    pub reduced: Option<ReducedNumbers>,
-}
-
-impl ValueForm {
-    /// Floats alone.
-    pub(super) const FLOATS: ValueForm = ValueForm {
-        float: true,
-        reduced: None,
-    };
-
-    /// Returns the forms that are in either.
-    pub(super) fn or(self, other: ValueForm) -> ValueForm {
-        ValueForm {
-            float: self.float || other.float,
-            reduced: self.reduced.or(other.reduced),
-        }
-    }
-}
-
 /// How the readers that are known so far read a value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
+struct ReadForms {
     floats: bool,
     reduced: bool,
 }
@@ -49,9 +26,9 @@ pub(super) struct ValueForms {
     pub reads_reduced: Vec<bool>,
 }
 
-/// What forms are chosen by.
+/// The facts that forms are chosen by.
 #[derive(Clone, Copy)]
-pub(super) struct FormChoice<'a> {
+pub(super) struct LoweringFacts<'a> {
     pub graph: &'a Graph,
     pub target: KernelTarget,
     pub calibration: Option<&'a Calibration>,
@@ -61,14 +38,21 @@ pub(super) struct FormChoice<'a> {
 
 impl ValueForms {
     /// Chooses the forms of the values of `steps`.
-    pub(super) fn new(buffers: &ValueBuffers, steps: &[FusedStep], choice: FormChoice<'_>) -> Self {
-        let FormChoice {
+    pub(super) fn new(
+        buffers: &ValueBuffers,
+        steps: &[FusedStep],
+        choice: LoweringFacts<'_>,
+    ) -> Self {
+        let LoweringFacts {
             graph,
             target,
             calibration,
             ..
         } = choice;
-        let numbers = value_numbers(buffers.count(), steps, target.precision, calibration);
+        let mut numbers = value_numbers(buffers.count(), steps, target.precision, calibration);
+        for step in steps.iter().filter(|step| buffers.is_free(step)) {
+            keep_as_view(buffers, step, &mut numbers);
+        }
         let mut forms = ValueForms {
             values: vec![ValueForm::FLOATS; buffers.count()],
             reads_reduced: vec![false; steps.len()],
@@ -76,7 +60,7 @@ impl ValueForms {
         if numbers.iter().all(Option::is_none) {
             return forms;
         }
-        let mut wanted = vec![Wanted::default(); buffers.count()];
+        let mut wanted = vec![ReadForms::default(); buffers.count()];
         wanted[graph.nodes().len()].floats = true;
         // Backwards, so that all who read a value are known when the step comes that makes it.
         for (at, step) in steps.iter().enumerate().rev() {
@@ -96,12 +80,30 @@ impl ValueForms {
     }
 }
 
+/// Forgets the numbers of a view whose input cannot lie as such: nobody writes what it shows.
+fn keep_as_view(buffers: &ValueBuffers, step: &FusedStep, numbers: &mut [Option<ReducedNumbers>]) {
+    let lies = |&input: &ValueId| {
+        numbers[input] == numbers[step.output]
+            && numbers[input].is_none_or(|of| is_whole(buffers, input, of))
+    };
+    if !step.inputs.iter().all(lies) {
+        numbers[step.output] = None;
+    }
+}
+
+/// Whether the pixels of a value are whole groups of numbers.
+fn is_whole(buffers: &ValueBuffers, value: ValueId, numbers: ReducedNumbers) -> bool {
+    let view = buffers.placed(value, ValuePlace::Nowhere);
+    let whole = |count: usize| count.is_multiple_of(numbers.group());
+    whole(view.channels) && whole(view.pitch)
+}
+
 /// A step among the values that it reads and makes.
 struct StepOfValues<'a> {
     step: &'a FusedStep,
     buffers: &'a ValueBuffers,
     numbers: &'a [Option<ReducedNumbers>],
-    choice: FormChoice<'a>,
+    choice: LoweringFacts<'a>,
     is_entry: bool,
 }
 
@@ -130,7 +132,7 @@ impl StepOfValues<'_> {
 
     /// Whether weights may be reduced as values are: that was asked for, or they lose nothing.
     fn may_reduce(&self, numbers: ReducedNumbers) -> bool {
-        let FormChoice {
+        let LoweringFacts {
             graph,
             target,
             calibration,
@@ -174,25 +176,18 @@ impl StepOfValues<'_> {
         let alike = |&input: &ValueId| {
             input != 0
                 && self.numbers[input] == made
-                && made.is_none_or(|n| self.is_whole(input, n))
+                && made.is_none_or(|n| is_whole(self.buffers, input, n))
         };
         let joins = self.step.kernel == StepKernel::Concat;
         (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
     }
 
-    /// Whether the pixels of a value are whole groups of numbers.
-    fn is_whole(&self, value: ValueId, numbers: ReducedNumbers) -> bool {
-        let view = self.view(value);
-        let whole = |count: usize| count.is_multiple_of(numbers.group());
-        whole(view.channels) && whole(view.pitch)
-    }
-
     /// Returns the forms of the value that it makes.
-    fn made(&self, wanted: Wanted) -> ValueForm {
+    fn made(&self, wanted: ReadForms) -> ValueForm {
         let Some(numbers) = self.numbers[self.step.output] else {
             return ValueForm::FLOATS;
         };
-        let is_whole = self.is_whole(self.step.output, numbers);
+        let is_whole = is_whole(self.buffers, self.step.output, numbers);
         let is_reduced = is_whole && (wanted.reduced || !wanted.floats && self.writes_reduced());
         ValueForm {
             float: wanted.floats || !is_reduced || !self.writes_reduced(),
@@ -201,14 +196,14 @@ impl StepOfValues<'_> {
     }
 
     /// Notes how it reads its inputs, once it is known how its answer lies.
-    fn want(&self, made: ValueForm, wanted: &mut [Wanted]) {
+    fn want(&self, made: ValueForm, wanted: &mut [ReadForms]) {
         let reduced = self.reads_reduced();
         let reads = match self.passes_on() {
-            true => Wanted {
+            true => ReadForms {
                 floats: made.float,
                 reduced: made.reduced.is_some(),
             },
-            false => Wanted {
+            false => ReadForms {
                 floats: !reduced && !self.reads_any(),
                 reduced,
             },

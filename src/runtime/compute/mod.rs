@@ -20,6 +20,7 @@ mod groups;
 #[allow(unsafe_code, reason = "vectors, and threads that share one memory")]
 mod kernels;
 mod lowered;
+mod lowering;
 mod misses;
 mod padding;
 mod plan;
@@ -44,9 +45,10 @@ pub use family::{Family, KERNELS_VARIABLE, UnusableKernels, kernels_in_use};
 pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
+pub use lowering::CpuLowering;
 pub use padding::check_padding;
 pub use planned::{PlannedCost, planned_steps};
-pub use precision::{CpuKernels, CpuLowering, CpuPrecision, CpuPrecisionError};
+pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
-use super::forms::{FormChoice, ValueForms};
+use super::forms::{LoweringFacts, ValueForms};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
@@ -57,7 +57,7 @@ impl ArenaPlan {
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &steps);
         let chunks = Chunks::new(graph, &buffers, &steps);
-        let choice = FormChoice {
+        let choice = LoweringFacts {
             graph,
             target,
             calibration,

@@ -4,7 +4,7 @@ use super::costs::step_work;
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel};
 use super::kernels::PlannedStep;
-use super::precision::CpuLowering;
+use super::lowering::CpuLowering;
 use crate::device::simulated::OpWork;
 use crate::network::Graph;
 

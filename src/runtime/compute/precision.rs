@@ -6,11 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::calibration::Calibration;
 use super::family::Family;
-use super::kernels::KernelTarget;
-use super::plan::ArenaPlan;
-use crate::network::Graph;
 
 /// The numbers of products on processors. All else is float32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -117,37 +113,6 @@ impl From<Family> for CpuKernels {
             family,
             precision: CpuPrecision::F32,
         }
-    }
-}
-
-/// What a network is lowered by: kernels, and what is known of its values.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuLowering<'a> {
-    /// The kernels.
-    pub kernels: CpuKernels,
-    /// The ranges of its values, by which products in int8 read bytes; `None` where ranges are found
-    /// as values come.
-    pub calibration: Option<&'a Calibration>,
-}
-
-impl<K: Into<CpuKernels>> From<K> for CpuLowering<'_> {
-    /// Returns the kernels alone.
-    fn from(kernels: K) -> Self {
-        CpuLowering {
-            kernels: kernels.into(),
-            calibration: None,
-        }
-    }
-}
-
-impl CpuLowering<'_> {
-    /// Plans a network.
-    pub(super) fn plan(self, graph: &Graph) -> ArenaPlan {
-        let CpuKernels { precision, .. } = self.kernels;
-        let calibration = self.calibration;
-        let calibration = calibration.filter(|_| precision == CpuPrecision::Int8);
-        let target = KernelTarget::of(self.kernels.usable());
-        ArenaPlan::calibrated(graph, target, calibration)
     }
 }
 

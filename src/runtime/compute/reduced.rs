@@ -58,3 +58,26 @@ impl ReducedNumbers {
         }
     }
 }
+
+/// The forms that a value lies in.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct ValueForm {
+    pub float: bool,
+    pub reduced: Option<ReducedNumbers>,
+}
+
+impl ValueForm {
+    /// Floats alone.
+    pub(super) const FLOATS: ValueForm = ValueForm {
+        float: true,
+        reduced: None,
+    };
+
+    /// Returns the forms that are in either.
+    pub(super) fn or(self, other: ValueForm) -> ValueForm {
+        ValueForm {
+            float: self.float || other.float,
+            reduced: self.reduced.or(other.reduced),
+        }
+    }
+}

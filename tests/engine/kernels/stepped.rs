@@ -2,7 +2,7 @@
 //! multiples of a step are multiplied as bytes, and answer as the floats that these stand for.
 
 use divisi::compute::{Family, planned_steps};
-use divisi::network::{Activation, Conv2d, Graph, Op, Pool, Shape, Weights};
+use divisi::network::{Activation, Conv2d, Dims, Graph, Op, Pool, Shape, TensorOp, Weights};
 use proptest::prelude::*;
 
 use super::{Net, TOLERANCE, answer, cases, difference, input, lowered, plain, rows, values};
@@ -123,7 +123,9 @@ proptest! {
         for family in Family::available() {
             let found = answer(&lowered(&graph, &weights, family), &x, threads);
             let off = difference(&expected, &found);
-            prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+            // Winograd's algorithm, where it is the faster one, is off by a share of the largest sums.
+            let most = if wide { 50.0 * TOLERANCE } else { TOLERANCE };
+            prop_assert!(off < most, "{family}: off by {off}");
         }
     }
 }
@@ -151,4 +153,90 @@ fn layers_are_multiplied_as_bytes_where_nothing_is_lost() {
     assert_eq!(of_bytes(&graph), 0);
     assert_eq!(of_bytes(&graph.clone().with_steps_of(&others)), 0);
     assert_eq!(of_bytes(&graph.with_steps_of(&stepped)), 2);
+}
+
+/// An image that is flattened, as an image and as a tensor, around a value that is rounded.
+fn flattened(channels: usize, sides: (usize, usize), as_tensor: bool, first: bool) -> Graph {
+    let view = TensorOp::View {
+        shape: Shape::Vector {
+            features: channels * sides.0 * sides.1,
+        },
+    };
+    let sizes = Dims::new(&[channels, sides.0, sides.1]).expect("dimensions");
+    let (input, flat) = match as_tensor {
+        true => (Shape::Tensor(sizes), Op::Tensor(view)),
+        false => (Shape::image(channels, sides.0, sides.1), Op::Flatten),
+    };
+    let order = match first {
+        true => [rounding(128), flat],
+        false => [flat, rounding(128)],
+    };
+    let last = Op::Linear {
+        features: 12,
+        bias: true,
+    };
+    let net = order.into_iter().fold(Net::new(input), Net::then);
+    net.then(last).build()
+}
+
+#[test]
+fn a_flattened_image_is_multiplied_as_bytes() {
+    let shapes = [
+        (16, (1, 2)),
+        (16, (3, 1)),
+        (64, (1, 3)),
+        (24, (2, 2)),
+        (1, (4, 16)),
+    ];
+    let kinds = [(true, true), (true, false), (false, true), (false, false)];
+    let all = shapes
+        .iter()
+        .flat_map(|shape| kinds.map(|kind| (*shape, kind)));
+    for ((channels, sides), (as_tensor, first)) in all {
+        let graph = flattened(channels, sides, as_tensor, first);
+        let weights = whole(&graph, false);
+        let graph = graph.with_steps_of(&weights);
+        let scaled = values(&input(&graph, 3)).into_iter().map(|v| v * 100.0);
+        let x = rows(scaled.collect(), 3);
+        let expected = plain(&graph, &weights, &x);
+        for family in Family::available() {
+            let found = answer(&lowered(&graph, &weights, family), &x, 0);
+            let (off, case) = (
+                difference(&expected, &found),
+                (channels, sides, as_tensor, first),
+            );
+            assert!(off < TOLERANCE, "{family}: {case:?}: off by {off}");
+        }
+    }
+}
+
+#[test]
+fn nan_which_no_byte_is_makes_its_samples_answer_nan_and_no_other() {
+    let case = Case {
+        conv: Conv2d::new(32, 3).padded(1),
+        input: Shape::image(32, 3, 3),
+        zero_points: [128, 0],
+        residual: true,
+        relu: true,
+        pool: true,
+        join: false,
+    };
+    let graph = case.graph().expect("fits");
+    let weights = whole(&graph, true);
+    let graph = graph.with_steps_of(&weights);
+    let mut samples = values(&input(&graph, 3));
+    samples[graph.input().elements() + 7] = f32::NAN;
+    samples[0] = f32::INFINITY;
+    let x = rows(samples, 3);
+    let expected = plain(&graph, &weights, &x);
+    let each = graph.output().elements();
+    for family in Family::available() {
+        let found = answer(&lowered(&graph, &weights, family), &x, 2);
+        assert!(found[each..2 * each].iter().all(|v| v.is_nan()), "{family}");
+        for of in [0..each, 2 * each..3 * each] {
+            // Infinity saturates, as all that is beyond the ends does.
+            let off = difference(&expected[of.clone()], &found[of]);
+            assert!(off < TOLERANCE, "{family}: off by {off}");
+        }
+    }
 }

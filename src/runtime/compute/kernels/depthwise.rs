@@ -2,7 +2,7 @@
 //! mostly the same inputs: each is loaded once, and multiplied by a line of the kernel.
 
 use super::narrow::{NarrowTile, NarrowTileFn};
-use super::reduced::{Bf16, Bytes, Floats, ReducedForm};
+use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
 use super::tile::{finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
@@ -20,9 +20,9 @@ pub(super) fn line_fn(
     rows: usize,
 ) -> Option<NarrowTileFn> {
     match numbers {
-        None => of_form::<Floats>(family, width, rows),
-        Some(ReducedNumbers::Bf16) => of_form::<Bf16>(family, width, rows),
-        Some(ReducedNumbers::Bytes(_)) => of_form::<Bytes>(family, width, rows),
+        None => of_form::<FloatForm>(family, width, rows),
+        Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, width, rows),
+        Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, width, rows),
     }
 }
 

@@ -34,6 +34,7 @@ mod depthwise;
 mod dots;
 mod elementwise;
 mod functions;
+mod layout;
 mod memory;
 mod narrow;
 mod norms;
@@ -58,7 +59,8 @@ pub(in crate::compute) use activations::activate_plainly;
 pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
 pub use elementwise::softmax_row;
-pub(in crate::compute) use memory::{ArenaLayout, BatchMemory};
+pub(in crate::compute) use layout::ArenaLayout;
+pub(in crate::compute) use memory::BatchMemory;
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
 pub(in crate::compute) use step::{

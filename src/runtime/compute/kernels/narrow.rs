@@ -1,7 +1,7 @@
 //! The inner loop of depthwise and narrow grouped convolutions: a vector of output
 //! channels reads the same channels of its input, each lane those of its own group.
 
-use super::reduced::{Bf16, Bytes, Floats, ReducedForm};
+use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
 use super::tile::{Tile, finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
@@ -15,8 +15,8 @@ pub(super) const NARROW_ROWS: usize = 8;
 pub(super) struct NarrowTile {
     /// The address that offsets of rows count from, in numbers.
     pub values: *const u8,
-    /// What these are, if they are bytes.
-    pub bytes: Bytes,
+    /// The form of these, if they are bytes.
+    pub bytes: ByteForm,
     /// All else; its base is not used.
     pub end: Tile,
 }
@@ -39,9 +39,9 @@ pub(super) fn narrow_fn(
     rows: usize,
 ) -> NarrowTileFn {
     match numbers {
-        None => of_form::<Floats>(family, width, rows),
-        Some(ReducedNumbers::Bf16) => of_form::<Bf16>(family, width, rows),
-        Some(ReducedNumbers::Bytes(_)) => of_form::<Bytes>(family, width, rows),
+        None => of_form::<FloatForm>(family, width, rows),
+        Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, width, rows),
+        Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, width, rows),
     }
 }
 

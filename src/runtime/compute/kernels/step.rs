@@ -211,7 +211,8 @@ impl StepMethod {
         }
     }
 
-    /// What is added to the bias of each output channel, before a norm is folded into it.
+    /// Returns the numbers that are added to the bias of each output channel, before a norm is folded
+    /// into it.
     pub(crate) fn correction(&self) -> Option<&[f32]> {
         match self {
             StepMethod::Reduced(r) => r.correction(),

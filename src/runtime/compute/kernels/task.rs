@@ -27,7 +27,7 @@ pub(in crate::compute) struct ReducedOperands {
     pub inputs: Vec<Option<ReducedView>>,
     pub residual: Option<ReducedView>,
     pub output: Option<ReducedView>,
-    /// What is added to the bias of each output channel where a product reads reduced numbers.
+    /// Numbers that are added to the bias of each output channel where a product reads reduced numbers.
     pub correction: Option<Arc<[f32]>>,
 }
 

@@ -154,8 +154,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     if Repository::is_at(path) || is_empty_folder(path) {
         return repository::run(&args.target, args.format);
     }
-    let folder = files_of(&args.target)?.folder();
-    let opened = open(&args.target)?;
+    let (folder, opened) = (files_of(&args.target)?.folder(), open(&args.target)?);
     for member in &opened.ensemble.members {
         let padded = member.check_padding();
         padded.with_context(|| format!("member `{}` would not start", member.name))?;

@@ -4,20 +4,22 @@
 //! image. Only inputs of few channels (a network's first layer) are first copied into padded
 //! lines, so that a line of the kernel is one run of floats.
 
+mod narrow_groups;
 pub(super) mod reads;
 
 use std::ops::Range;
 
 use super::activations::{RowActivation, TileRows};
-use super::depthwise::line_fn;
 use super::memory::InputPixels;
-use super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
+use super::narrow::NARROW_ROWS;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::reduced::{Bytes, MOST_TILE, TileOutputs};
+use super::reduced::{MOST_TILE, TileOutputs};
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile, tile_fn};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::network::Conv2d;
+use narrow_groups::narrow_width;
+pub(super) use narrow_groups::reads_any;
 use reads::{Reads, copied_lines, copy_lines, padded};
 
 /// A convolution with its operands and the layout of its weights.
@@ -314,63 +316,6 @@ impl Convolution {
         }
     }
 
-    /// Whether neighbouring outputs of a line read the same inputs, a column of the kernel apart.
-    fn shares_inputs(&self) -> bool {
-        self.narrow == Some(1) && self.conv.stride == 1 && self.conv.dilation == 1
-    }
-
-    /// Computes a few pixels at a time, all channels of each.
-    ///
-    /// # Safety
-    /// As for [`Convolution::wide`].
-    unsafe fn narrow(
-        &self,
-        call: &Call<'_>,
-        block: &RowBlock<'_>,
-        width: usize,
-        panels: Range<usize>,
-    ) {
-        let first = self.panels.panel(panels.start);
-        let columns = TileColumns {
-            first: first.column,
-            input: first.column,
-            weights: first.at,
-            vectors: panels.len(),
-            last: self.panels.panel(panels.end - 1).last,
-        };
-        let (by_line, lanes) = (self.shares_inputs(), self.panels.shape.lanes);
-        let numbers = self.reduced.map(|view| view.numbers);
-        let bytes = numbers.map_or(4, |numbers| numbers.bytes());
-        let own = call.memory.own(call.thread);
-        let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
-        assert!(
-            !block.outputs.is_reduced_alone() || NARROW_ROWS * buffer.1 <= own.len(),
-            "scratch for fewer channels"
-        );
-        let width_of_line = if by_line {
-            self.output.width
-        } else {
-            usize::MAX
-        };
-        for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
-            let line = line_fn(call.family, numbers, self.conv.kernel.width, rows.len());
-            let run = line.filter(|_| by_line);
-            let run = run.unwrap_or_else(|| narrow_fn(call.family, numbers, width, rows.len()));
-            let tile = self.tile(call, block, rows.start, (columns, buffer));
-            let input = NarrowTile {
-                values: block.values.wrapping_add(columns.input * bytes),
-                bytes: Bytes::of(numbers),
-                end: tile,
-            };
-            // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.
-            unsafe {
-                run(&input);
-                tile.pass(block.pass, rows.len(), lanes);
-                block.reduce(&tile, rows, (columns, lanes));
-            }
-        }
-    }
-
     /// Returns the tile of `columns` from row `row` of the block on. Floats that are not kept go to
     /// `buffer`, with so many a row.
     fn tile(
@@ -403,17 +348,6 @@ impl Convolution {
             activation: call.step.fused.activation,
         }
     }
-}
-
-/// Splits `rows` into tiles of at most `most` rows of one line, counted from the first row.
-fn line_tiles(rows: &Range<usize>, line: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
-    let (start, end) = (rows.start, rows.end);
-    let lines = start / line..end.div_ceil(line);
-    lines.flat_map(move |at| {
-        let first = start.max(at * line);
-        let last = end.min((at + 1).saturating_mul(line));
-        even_tiles(last - first, most).map(move |r| r.start + first - start..r.end + first - start)
-    })
 }
 
 /// Rows of one task.
@@ -462,19 +396,4 @@ struct TileColumns {
     vectors: usize,
     /// Columns of the last vector.
     last: usize,
-}
-
-/// Whether a convolution reads floats and reduced numbers alike: one of narrow groups.
-pub(super) fn reads_any(conv: Conv2d, input: TensorView, shape: TileShape) -> bool {
-    input.place != ValuePlace::Input && narrow_width(conv, input, shape).is_some()
-}
-
-/// Returns the width of groups if a vector reads several of them, each lane its own: one
-/// channel, or 4 or 8 if vectors are wider and hold whole groups up to the end.
-fn narrow_width(conv: Conv2d, input: TensorView, shape: TileShape) -> Option<usize> {
-    let width = input.channels / conv.groups;
-    let even = conv.groups > 1 && conv.channels == input.channels;
-    let several =
-        matches!(width, 4 | 8) && width < shape.lanes && input.channels.is_multiple_of(shape.lanes);
-    (even && (width == 1 || several)).then_some(width)
 }

@@ -9,11 +9,13 @@ use crate::compute::reduced::ReducedNumbers;
 /// All methods: the processor has the vector's instructions, and as many numbers as are read or
 /// written exist: one a lane, or `n` of the partial ones.
 pub(in super::super) trait ReducedForm: Copy {
-    /// Bytes of a number.
+    /// ByteForm of a number.
     const BYTES: usize;
+    /// Whether NaN is one of these numbers.
+    const HAS_NAN: bool;
 
     /// Returns the form of numbers, those of `bytes` if they are bytes.
-    fn with(bytes: Bytes) -> Self;
+    fn with(bytes: ByteForm) -> Self;
     unsafe fn load<V: Vector>(self, from: *const u8) -> V;
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8);
 
@@ -43,16 +45,17 @@ pub(in super::super) trait ReducedForm: Copy {
 /// The most bytes of the numbers of a vector: four of each of sixteen lanes.
 const MOST_BYTES: usize = 64;
 
-/// Floats, which are not reduced.
+/// FloatForm, which are not reduced.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Floats;
+pub(in super::super) struct FloatForm;
 
-impl ReducedForm for Floats {
+impl ReducedForm for FloatForm {
     const BYTES: usize = 4;
+    const HAS_NAN: bool = true;
 
     #[inline(always)]
-    fn with(_: Bytes) -> Self {
-        Floats
+    fn with(_: ByteForm) -> Self {
+        FloatForm
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
@@ -68,14 +71,15 @@ impl ReducedForm for Floats {
 
 /// Brain floats.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Bf16;
+pub(in super::super) struct HalfForm;
 
-impl ReducedForm for Bf16 {
+impl ReducedForm for HalfForm {
     const BYTES: usize = 2;
+    const HAS_NAN: bool = true;
 
     #[inline(always)]
-    fn with(_: Bytes) -> Self {
-        Bf16
+    fn with(_: ByteForm) -> Self {
+        HalfForm
     }
     #[inline(always)]
     unsafe fn load<V: Vector>(self, from: *const u8) -> V {
@@ -89,26 +93,26 @@ impl ReducedForm for Bf16 {
     }
 }
 
-/// Bytes, with what they need to become floats and to be made of floats.
+/// ByteForm, with what they need to become floats and to be made of floats.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Bytes {
+pub(in super::super) struct ByteForm {
     scale: f32,
     inverse: f32,
     zero_point: i32,
     most: i32,
 }
 
-impl Bytes {
+impl ByteForm {
     /// Returns the form of these numbers; that of none stands for zeros.
     pub(in super::super) fn of(numbers: Option<ReducedNumbers>) -> Self {
         match numbers {
-            Some(ReducedNumbers::Bytes(numbers)) => Bytes {
+            Some(ReducedNumbers::Bytes(numbers)) => ByteForm {
                 scale: numbers.scale,
                 inverse: 1.0 / numbers.scale,
                 zero_point: numbers.zero_point as i32,
                 most: numbers.most as i32,
             },
-            _ => Bytes {
+            _ => ByteForm {
                 scale: 0.0,
                 inverse: 0.0,
                 zero_point: 0,
@@ -118,11 +122,12 @@ impl Bytes {
     }
 }
 
-impl ReducedForm for Bytes {
+impl ReducedForm for ByteForm {
     const BYTES: usize = 1;
+    const HAS_NAN: bool = false;
 
     #[inline(always)]
-    fn with(bytes: Bytes) -> Self {
+    fn with(bytes: ByteForm) -> Self {
         bytes
     }
     #[inline(always)]

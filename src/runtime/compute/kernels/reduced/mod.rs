@@ -6,6 +6,8 @@
 
 mod form;
 mod kernel;
+mod operands;
+mod residual;
 mod rows;
 mod sums;
 mod tile;
@@ -16,7 +18,6 @@ use std::sync::Arc;
 
 use super::activations::{RowActivation, TileRows};
 use super::convolution::reads::Reads;
-use super::memory::InputPixels;
 use super::panels::{Filters, Panels, even_tiles};
 use super::quantized::weights as byte_weights;
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
@@ -25,10 +26,12 @@ use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
-pub(super) use form::{Bf16, Bytes, Floats, ReducedForm};
+pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
+use operands::ReducedTile;
+use residual::Residual;
 pub(super) use rows::{MOST_TILE, TileOutputs, expand, join, reduce_pixels};
-use tile::{ReducedTile, reduced_fn};
+use tile::reduced_fn;
 
 /// A convolution or a fully connected layer with its operands and the layout of its weights.
 #[derive(Clone, Debug)]
@@ -40,7 +43,7 @@ pub(in crate::compute) struct ReducedProduct {
     /// Weights; a line is a group of each column.
     panels: Panels,
     kernel: ReducedKernel,
-    /// What is added to the bias of each output channel, before a norm is folded into it.
+    /// Numbers that are added to the bias of each output channel, before a norm is folded into it.
     correction: Option<Arc<[f32]>>,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
@@ -94,7 +97,8 @@ impl ReducedProduct {
         ReducedProduct { correction, ..self }
     }
 
-    /// Returns what is added to the bias of each output channel, before a norm is folded into it.
+    /// Returns the numbers that are added to the bias of each output channel, before a norm is folded
+    /// into it.
     pub(crate) fn correction(&self) -> Option<&[f32]> {
         self.correction.as_deref()
     }
@@ -181,7 +185,7 @@ impl ReducedProduct {
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
             // writes its panel's columns alone.
             outputs: unsafe { TileOutputs::of(call, rows.clone()) },
-            residual: residual(call),
+            residual: Residual::of(call),
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             rows,
@@ -204,12 +208,13 @@ impl ReducedProduct {
         let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
         let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
         let mut floats = [0.0; MOST_TILE];
+        let by_floats = block.pass.is_some() || self.may_make_nan(block);
         for (rows, prefetch) in tiles.zip(shares) {
             let at = (block.rows.start + rows.start, panel.column);
             let mut tile = self.tile(call, block, rows.start, index);
             tile.end.prefetch = prefetch;
-            if block.pass.is_some() {
-                // The activation comes before numbers are rounded.
+            if by_floats {
+                // The activation comes before numbers are rounded, and NaN is looked for.
                 tile.out = std::ptr::null_mut();
                 (tile.end.out, tile.end.out_stride) =
                     block.outputs.floats(at, (floats.as_mut_ptr(), width));
@@ -219,7 +224,7 @@ impl ReducedProduct {
             // for all pixels of the block.
             unsafe {
                 reduced_fn(self.kernel, panel.vectors, rows.len())(&tile);
-                if block.pass.is_some() {
+                if by_floats {
                     tile.end.pass(block.pass, rows.len(), shape.lanes);
                     let written = TileRows {
                         start: tile.end.out,
@@ -231,6 +236,13 @@ impl ReducedProduct {
                 }
             }
         }
+    }
+
+    /// Whether answers that become bytes may be NaN: sums of bytes never are, floats that are added to
+    /// them may be.
+    fn may_make_nan(&self, block: &ReducedBlock<'_>) -> bool {
+        let is_of_bytes = matches!(self.input.numbers, ReducedNumbers::Bytes(_));
+        is_of_bytes && matches!(block.residual, Residual::Floats(_))
     }
 
     /// Returns the tile of a panel from row `row` of the block on.
@@ -265,8 +277,8 @@ impl ReducedProduct {
             out_stride: reduced.map_or(0, |out| out.of.view.pitch),
             scales,
             starts,
-            added: Bytes::of(block.residual.numbers()),
-            written: Bytes::of(reduced.map(|out| out.of.numbers)),
+            added: ByteForm::of(block.residual.numbers()),
+            written: ByteForm::of(reduced.map(|out| out.of.numbers)),
             end: Tile {
                 base: std::ptr::null(),
                 rows: call.offsets[row..].as_ptr(),
@@ -285,53 +297,6 @@ impl ReducedProduct {
                 activation: call.step.fused.activation,
             },
         }
-    }
-}
-
-/// The values that are added, if there are any.
-enum Residual<'a> {
-    Floats(InputPixels<'a>),
-    Reduced(super::memory::ReducedPixels<'a>),
-    Nothing,
-}
-
-impl Residual<'_> {
-    /// Returns the reduced numbers, or `None` where there are none.
-    fn numbers(&self) -> Option<ReducedNumbers> {
-        match self {
-            Residual::Reduced(from) => Some(from.of.numbers),
-            Residual::Floats(_) | Residual::Nothing => None,
-        }
-    }
-
-    /// Returns the addresses of floats and of reduced numbers, one of them at most, and the lengths
-    /// from one row to the next.
-    fn at(&self, pixel: usize, first: usize) -> ((*const f32, usize), (*const u8, usize)) {
-        let (no_floats, no_numbers) = ((std::ptr::null(), 0), (std::ptr::null(), 0));
-        match self {
-            Residual::Floats(from) => {
-                let floats = from.ptr(pixel).wrapping_add(first);
-                ((floats, from.view.pitch), no_numbers)
-            }
-            Residual::Reduced(from) => {
-                let numbers = from.ptr(pixel, first).cast_const();
-                (no_floats, (numbers, from.of.view.pitch))
-            }
-            Residual::Nothing => (no_floats, no_numbers),
-        }
-    }
-}
-
-/// Returns the values that a step adds: floats where they are kept.
-fn residual<'a>(call: &Call<'a>) -> Residual<'a> {
-    let step = call.step;
-    match (step.residual, step.reduced.residual) {
-        (Some(view), _) if view.place != ValuePlace::Nowhere => {
-            // SAFETY: a step never reads the slot that it writes.
-            Residual::Floats(unsafe { call.memory.source(view) })
-        }
-        (_, Some(view)) => Residual::Reduced(call.memory.reduced(view)),
-        _ => Residual::Nothing,
     }
 }
 

@@ -1,17 +1,19 @@
 //! Rows of floats as reduced numbers, and where a step's tiles write.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::activations::TileRows;
 use super::super::memory::{OutputPixels, ReducedPixels};
 use super::super::task::Call;
 use super::super::vector::{Vector, Vectorised, dispatch};
-use super::form::{Bf16, Bytes, ReducedForm};
+use super::form::{ByteForm, HalfForm, ReducedForm};
 use crate::compute::buffers::ReducedView;
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
 
-/// Writes rows of floats as reduced numbers.
+/// Writes rows of floats as reduced numbers, and returns whether there is a NaN that these cannot be.
+#[derive(Clone, Copy)]
 struct ReduceRows {
     from: TileRows,
     to: *mut u8,
@@ -21,15 +23,15 @@ struct ReduceRows {
 }
 
 impl Vectorised for ReduceRows {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    unsafe fn run<V: Vector>(self) {
+    unsafe fn run<V: Vector>(self) -> bool {
         // SAFETY: the rows exist.
         unsafe {
             match self.numbers {
-                ReducedNumbers::Bf16 => self.each::<V, Bf16>(Bf16),
-                numbers => self.each::<V, Bytes>(Bytes::of(Some(numbers))),
+                ReducedNumbers::Bf16 => self.each::<V, HalfForm>(HalfForm),
+                numbers => self.each::<V, ByteForm>(ByteForm::of(Some(numbers))),
             }
         }
     }
@@ -39,8 +41,10 @@ impl ReduceRows {
     /// # Safety
     /// The processor has the family's instructions, and both sides have these rows.
     #[inline(always)]
-    unsafe fn each<V: Vector, F: ReducedForm>(self, form: F) {
+    unsafe fn each<V: Vector, F: ReducedForm>(self, form: F) -> bool {
         let columns = self.from.columns;
+        // SAFETY: handed on.
+        let mut seen = unsafe { NanSeen::<V>::new() };
         for row in 0..self.from.rows {
             let from = self.from.start.wrapping_add(row * self.from.stride);
             let to = self.to.wrapping_add(row * self.stride * F::BYTES);
@@ -48,22 +52,70 @@ impl ReduceRows {
             // SAFETY: handed on.
             unsafe {
                 while at + V::LANES <= columns {
-                    form.store(V::load(from.add(at)), to.add(at * F::BYTES));
+                    let values = V::load(from.add(at));
+                    seen.look(form, values);
+                    form.store(values, to.add(at * F::BYTES));
                     at += V::LANES;
                 }
                 if at < columns {
                     let left = columns - at;
                     let values = V::load_part(from.add(at), left);
+                    seen.look(form, values);
                     form.store_part(values, to.add(at * F::BYTES), left);
                 }
             }
         }
+        // SAFETY: handed on.
+        unsafe { seen.any() }
+    }
+}
+
+/// Whether a NaN was among values whose form has none.
+struct NanSeen<V> {
+    /// Zeros, or NaN.
+    zeros: V,
+}
+
+impl<V: Vector> NanSeen<V> {
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: handed on.
+        NanSeen {
+            zeros: unsafe { V::splat(0.0) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn look<F: ReducedForm>(&mut self, _: F, values: V) {
+        if F::HAS_NAN {
+            return;
+        }
+        // SAFETY: handed on. Infinities saturate as all numbers beyond a range do.
+        unsafe {
+            let bounded = values.at_most(f32::MAX).at_least(f32::MIN);
+            self.zeros = self.zeros.mul_add(bounded, V::splat(0.0));
+        }
+    }
+
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn any(self) -> bool {
+        // SAFETY: handed on.
+        unsafe { !self.zeros.is_finite() }
     }
 }
 
 /// Where the tiles of a step write: floats, reduced numbers, or both.
 pub(in super::super) struct TileOutputs<'a> {
     family: Family,
+    /// Pixels of a sample, and whether each sample's answer is NaN.
+    each: usize,
+    misses: &'a [AtomicBool],
     floats: Option<OutputPixels<'a>>,
     reduced: Option<ReducedPixels<'a>>,
 }
@@ -82,6 +134,8 @@ impl<'a> TileOutputs<'a> {
         let floats = || unsafe { call.memory.part(step.output, pixels) };
         TileOutputs {
             family: call.family,
+            each: step.output.pixels(),
+            misses: call.misses,
             floats: step.has_floats().then(floats),
             reduced: step.reduced.output.map(|view| call.memory.reduced(view)),
         }
@@ -126,7 +180,35 @@ impl<'a> TileOutputs<'a> {
             numbers: out.of.numbers,
         };
         // SAFETY: the call's family is available; the rows lie in the slot, as was just checked.
-        unsafe { dispatch(self.family, work) }
+        unsafe {
+            if dispatch(self.family, work) {
+                self.miss(pixel, work);
+            }
+        }
+    }
+
+    /// Notes the samples among the rows from that of pixel `first` on that have a NaN: bytes have none,
+    /// and their answers are to be NaN.
+    ///
+    /// # Safety
+    /// As for [`TileOutputs::reduce`].
+    #[cold]
+    unsafe fn miss(&self, first: usize, rows: ReduceRows) {
+        for row in 0..rows.from.rows {
+            let from = TileRows {
+                start: rows.from.start.wrapping_add(row * rows.from.stride),
+                rows: 1,
+                ..rows.from
+            };
+            let bytes = rows.stride * rows.numbers.bytes();
+            let to = rows.to.wrapping_add(row * bytes);
+            // SAFETY: handed on: the row is written once more.
+            let has_nan = unsafe { dispatch(self.family, ReduceRows { from, to, ..rows }) };
+            let sample = (first + row) / self.each.max(1);
+            if let Some(missed) = self.misses.get(sample).filter(|_| has_nan) {
+                missed.store(true, Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -192,8 +274,8 @@ impl Vectorised for ExpandRows<'_> {
         // SAFETY: the pixels exist.
         unsafe {
             match self.from.of.numbers {
-                ReducedNumbers::Bf16 => self.each::<V, Bf16>(Bf16),
-                numbers => self.each::<V, Bytes>(Bytes::of(Some(numbers))),
+                ReducedNumbers::Bf16 => self.each::<V, HalfForm>(HalfForm),
+                numbers => self.each::<V, ByteForm>(ByteForm::of(Some(numbers))),
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::super::dots::{DotVector, FloatDot, PlainDot, WholeDot, WidenedDot};
 use super::super::vector::Vector;
-use super::form::{Bf16, Bytes, ReducedForm};
-use super::tile::ReducedTile;
+use super::form::{ByteForm, HalfForm, ReducedForm};
+use super::operands::ReducedTile;
 
 /// A vector of sums of a tile.
 ///
@@ -39,7 +39,7 @@ unsafe fn bias<V: Vector>(tile: &ReducedTile, column: usize) -> V {
 macro_rules! of_floats {
     ($($generic:ident)?, $ty:ty) => {
         impl $(<$generic: Vector>)? ReducedSums for $ty {
-            type Form = Bf16;
+            type Form = HalfForm;
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
@@ -60,7 +60,7 @@ macro_rules! of_floats {
 macro_rules! of_bytes {
     ($ty:ty) => {
         impl ReducedSums for $ty {
-            type Form = Bytes;
+            type Form = ByteForm;
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
@@ -86,7 +86,7 @@ of_bytes!(PlainDot);
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;
     use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
-    use super::{Bf16, Bytes, FloatDot, ReducedSums, ReducedTile, Vector, WholeDot, bias};
+    use super::{ByteForm, FloatDot, HalfForm, ReducedSums, ReducedTile, Vector, WholeDot, bias};
 
     of_floats!(, Bf16Dot);
     of_bytes!(VnniDot);

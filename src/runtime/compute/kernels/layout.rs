@@ -1,0 +1,47 @@
+//! Where everything lies in the one allocation of a batch.
+
+use std::ops::Range;
+
+use super::buffer::LINE;
+
+/// The ranges of floats in the allocation, each starting at a cache line.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct ArenaLayout {
+    pub slots: Vec<Range<usize>>,
+    /// Where bytes lie that stand for 0 outside of an image, other than zeros, and which.
+    pub borders: Vec<(u8, Range<usize>)>,
+    /// Whether each slot is used anew by each chunk.
+    pub early: Vec<bool>,
+    /// Scratch of all threads together.
+    pub shared: Range<usize>,
+    /// Scratch of each thread.
+    pub own: Vec<Range<usize>>,
+    /// The most row offsets that a thread lists.
+    pub offsets: usize,
+    /// Floats of everything.
+    pub floats: usize,
+}
+
+impl ArenaLayout {
+    /// Returns where what lies outside of an image begins, for numbers whose 0 has these bits.
+    pub(super) fn border(&self, zero_point: u8) -> usize {
+        let mut borders = self.borders.iter();
+        let found = borders.find(|(byte, _)| *byte == zero_point);
+        // The allocation begins with zeros.
+        found.map_or(0, |(_, floats)| floats.start)
+    }
+
+    /// Writes what lies outside of images, of which `zeros` floats are zeros.
+    pub(crate) fn fill_borders(&self, zeros: usize, floats: &mut [f32]) {
+        floats[..zeros].fill(0.0);
+        for (byte, range) in &self.borders {
+            floats[range.clone()].fill(f32::from_bits(u32::from_ne_bytes([*byte; 4])));
+        }
+    }
+
+    /// Returns the bytes of the allocation and of the offsets.
+    pub(crate) fn bytes(&self) -> u64 {
+        let offsets = self.own.len() * self.offsets * size_of::<usize>();
+        (4 * (self.floats + LINE) + offsets) as u64
+    }
+}
