@@ -107,7 +107,7 @@ fn one_member_by_one_method_goes_to_one_file() {
     let report = json(&by("--force --method entropy --keep first,head --rows 9"));
     assert_eq!(report["members"][0]["quantized"], 0);
     let warning = report["warning"].as_str().expect("few");
-    assert!(warning.contains("9 samples are few"), "{warning}");
+    assert!(warning.contains("few samples (9)"), "{warning}");
 }
 
 #[test]

@@ -25,18 +25,22 @@ pub(crate) fn counts(preview: &EditPreview, width: u16) -> StyledLine {
     let stopped = of(|c| matches!(c, WorkerChange::Stop(_)));
     let resized = of(|c| matches!(c, WorkerChange::Resize { .. }));
     let rebuilt = of(|c| matches!(c, WorkerChange::Rebuild(_)));
-    let text = match width < NARROW {
-        true => format!("workers ={kept} +{started} −{stopped} ~{resized}"),
-        false => format!(
-            "workers  = {kept} kept   + {started} started   − {stopped} stopped   ~ {resized} resized"
-        ),
+    let again = |text: String| match rebuilt {
+        0 => String::new(),
+        _ => text,
     };
-    let again = match (rebuilt, width < NARROW) {
-        (0, _) => String::new(),
-        (some, true) => format!(" ↻{some}"),
-        (some, false) => format!("   ↻ {some} built again"),
+    let long = format!(
+        "workers  = {kept} kept   + {started} started   − {stopped} stopped   ~ {resized} resized{}",
+        again(format!("   ↻ {rebuilt} built again"))
+    );
+    let text = match format::width(&long) <= width {
+        true => long,
+        false => {
+            let again = again(format!(" ↻{rebuilt}"));
+            format!("workers ={kept} +{started} −{stopped} ~{resized}{again}")
+        }
     };
-    vec![(text + &again, Role::Strong)]
+    vec![(text, Role::Strong)]
 }
 
 /// Samples a second before and after, and where that comes from or why it is not known.

@@ -314,8 +314,15 @@ pub fn to_npy_classes(
 /// Format version 1.0: the magic, the version, the length of the header, the header as a
 /// Python dictionary padded so that the data begin at a multiple of 64 bytes.
 fn to_header(number: &str, dims: &[usize]) -> Vec<u8> {
-    let shape: Vec<String> = dims.iter().map(usize::to_string).collect();
-    let shape = shape.join(", ");
+    let shape = match dims {
+        // A tuple of one.
+        [only] => format!("{only},"),
+        _ => dims
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
     let mut header =
         format!("{{'descr': '{number}', 'fortran_order': False, 'shape': ({shape}), }}");
     let before = PREFIX.len() + size_of::<u16>();

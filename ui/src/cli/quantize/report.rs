@@ -104,7 +104,7 @@ impl QuantizeReport {
 /// Returns a warning where there are few samples.
 fn few(samples: usize) -> Option<String> {
     (samples < FEW).then(|| {
-        format!("{samples} samples are few: ranges may leave out values that will be served")
+        format!("few samples ({samples}): ranges may leave out values that will be served")
     })
 }
 

@@ -10,6 +10,9 @@ use crate::onnx::operators::inputs::{Added, Inputs, unsupported};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::Constant;
 
+/// UINT8 and INT8 of `TensorProto.DataType`.
+const BYTE_TYPES: [i32; 2] = [2, 3];
+
 /// Returns a scale or zero for each position of an axis under `rank` dimensions.
 fn along(value: &Value, node: Node<'_>, rank: usize) -> Result<Value, Refusal> {
     let Value::Constant(constant) = value else {
@@ -135,11 +138,24 @@ impl PartialNetwork<'_> {
         let of_zero = node.inputs().get(zero);
         let of_zero = of_zero.and_then(|name| self.element_type(name));
         let said = node.integer("output_dtype").filter(|t| *t != 0);
-        let element_type = said.or(of_zero.map(i64::from)).unwrap_or(2);
+        let of_others = || self.bytes_read(node).map(i64::from);
+        let known = said.or(of_zero.map(i64::from)).or_else(of_others);
+        let element_type = known.unwrap_or(2);
         match narrow(element_type as i32) {
             Some((least, count)) => Ok((least, least + count - 1.0)),
             None => unsupported(format!("integers of element type {element_type}")),
         }
+    }
+
+    /// Returns the element type of the bytes that an operator of ONNX Runtime's reads: its answer has the
+    /// same where its zero point is left out. `None` if it reads none.
+    fn bytes_read(&self, node: Node<'_>) -> Option<i32> {
+        node.contrib()?;
+        let types = node
+            .inputs()
+            .iter()
+            .filter_map(|name| self.element_type(name));
+        types.into_iter().find(|found| BYTE_TYPES.contains(found))
     }
 
     /// Returns the integers of a node that quantises constants, or `None` if it is another one.
