@@ -42,6 +42,29 @@ pub struct PrecisionTrial<'a> {
 type VariantsOfAll = Vec<MemberVariant>;
 
 impl PrecisionTrial<'_> {
+    /// Returns the ensemble, and float32 with the other precisions of the devices, where these
+    /// can be chosen by the accuracy that they lose.
+    ///
+    /// # Errors
+    /// There is not one ensemble of classes, or the devices do not compute, or not alike.
+    pub fn check<'a>(
+        demand: &'a Demand,
+        devices: &Devices,
+    ) -> Result<(&'a Arc<Ensemble>, Vec<MemberPrecision>), AccuracyLossError> {
+        let one = demand.catalogue().single();
+        let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
+        if one.pipeline.is_some() {
+            return Err(AccuracyLossError::NoEnsemble("a pipeline"));
+        }
+        if one.is_synthetic() {
+            return Err(AccuracyLossError::Synthetic(one.name.clone()));
+        }
+        match one.answers {
+            AnswerKind::Classes { .. } => Ok((one, precisions(devices)?)),
+            other => Err(AccuracyLossError::NoClasses(other.name())),
+        }
+    }
+
     /// Chooses the precision of each member so that the ensemble's accuracy on the samples falls
     /// by no more than `allowed`.
     ///
@@ -49,36 +72,20 @@ impl PrecisionTrial<'_> {
     /// Accuracy cannot be counted, no device is large enough, a network does not run, or the
     /// search was cancelled.
     pub fn choose(&self, allowed: AccuracyLoss) -> Result<PrecisionChoice, SearchError> {
-        let ensemble = self.ensemble()?;
-        let classes = self.classes(ensemble)?;
+        let (ensemble, precisions) = Self::check(self.demand, self.devices)?;
         let labels = self.labels()?;
-        let tried = self.precisions()?.into_iter();
+        let tried = precisions.into_iter();
         let tried: Vec<VariantsOfAll> = tried
             .map(|precision| self.tried(precision))
             .collect::<Result<_, _>>()?;
         let rule = ensemble.rule_of(&ensemble.combination());
-        let answers = VariantAnswers::new(rule, classes, labels, by_member(tried));
+        let (classes, members) = (ensemble.answer_width(), by_member(tried));
+        let answers = VariantAnswers::new(rule, classes, labels, members);
         let answers = answers.map_err(AccuracyLossError::from)?;
         Ok(choose_precisions(&answers, allowed))
     }
 
-    fn ensemble(&self) -> Result<&Arc<Ensemble>, AccuracyLossError> {
-        let one = self.demand.catalogue().single();
-        let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
-        match one.pipeline {
-            Some(_) => Err(AccuracyLossError::NoEnsemble("a pipeline")),
-            None if one.is_synthetic() => Err(AccuracyLossError::Synthetic(one.name.clone())),
-            None => Ok(one),
-        }
-    }
-
-    fn classes(&self, ensemble: &Ensemble) -> Result<usize, AccuracyLossError> {
-        match ensemble.answers {
-            AnswerKind::Classes { .. } => Ok(ensemble.answer_width()),
-            other => Err(AccuracyLossError::NoClasses(other.name())),
-        }
-    }
-
+    /// Returns the classes of the samples.
     fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
         let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
         let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
@@ -86,22 +93,6 @@ impl PrecisionTrial<'_> {
             _ => Err(AccuracyLossError::NoLabels),
         });
         labels.collect()
-    }
-
-    /// Returns float32 and the other precisions of the devices.
-    fn precisions(&self) -> Result<Vec<MemberPrecision>, AccuracyLossError> {
-        let name = |found: Option<&Device>| found.map(|device| device.name.clone());
-        let all = || self.devices.iter();
-        if let Some(device) = name(all().find(|device| !device.kind.is_measured())) {
-            return Err(AccuracyLossError::Simulated(device));
-        }
-        let gpu = name(all().find(|device| device.kind.gpu().is_some()));
-        let cores = name(all().find(|device| device.kind.gpu().is_none()));
-        match (cores, gpu) {
-            (Some(cores), Some(gpu)) => Err(AccuracyLossError::MixedDevices { cores, gpu }),
-            (None, _) => Ok(Precision::ALL.map(of_gpus).into()),
-            (_, None) => Ok(CpuPrecision::ALL.map(of_cores).into()),
-        }
     }
 
     /// Profiles every member in a precision, and runs every sample once.
@@ -171,6 +162,24 @@ impl PrecisionTrial<'_> {
             true => Err(Stopped.into()),
             false => Ok(rows),
         }
+    }
+}
+
+/// Returns float32 and the other precisions of the devices.
+fn precisions(devices: &Devices) -> Result<Vec<MemberPrecision>, AccuracyLossError> {
+    let name = |is: fn(&Device) -> bool| {
+        let found = devices.iter().find(|device| is(device));
+        found.map(|device| device.name.clone())
+    };
+    if let Some(device) = name(|device| !device.kind.is_measured()) {
+        return Err(AccuracyLossError::Simulated(device));
+    }
+    let gpu = name(|device| device.kind.gpu().is_some());
+    let cores = name(|device| device.kind.gpu().is_none());
+    match (cores, gpu) {
+        (Some(cores), Some(gpu)) => Err(AccuracyLossError::MixedDevices { cores, gpu }),
+        (None, _) => Ok(Precision::ALL.map(of_gpus).into()),
+        (_, None) => Ok(CpuPrecision::ALL.map(of_cores).into()),
     }
 }
 
