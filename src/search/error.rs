@@ -13,6 +13,8 @@ use crate::ranged::FieldOutOfRange;
 use crate::serving::{ApplyError, BuildError, EngineError};
 use crate::simulation::SimulationError;
 
+use super::precisions::AccuracyLossError;
+
 /// The search was cancelled.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the search was cancelled")]
@@ -44,6 +46,12 @@ pub enum SearchError {
 impl From<DoesNotFit> for SearchError {
     fn from(error: DoesNotFit) -> Self {
         SearchError::NoDevice(error)
+    }
+}
+
+impl From<AccuracyLossError> for SearchError {
+    fn from(error: AccuracyLossError) -> Self {
+        SearchError::Asked(AskedError::AccuracyLoss(error))
     }
 }
 
@@ -144,6 +152,9 @@ pub enum AskedError {
         /// The device's name.
         device: String,
     },
+    /// Precisions cannot be chosen by the accuracy that they lose.
+    #[error("accuracy loss: {0}")]
+    AccuracyLoss(AccuracyLossError),
     /// A plan has no kind of device, or no room for one.
     #[error("expected at least one kind of device and room for one of it")]
     NoFleet,

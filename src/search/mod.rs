@@ -1,5 +1,6 @@
 //! The search for a matrix: worst-fit decreasing, bounded greedy, local search by a model, and
-//! the baseline; the profiles that it rests on, and the plan of devices for a goal.
+//! the baseline; the profiles that it rests on, the choice of precisions before it, and the plan
+//! of devices for a goal.
 
 mod bench;
 mod cache;
@@ -15,6 +16,7 @@ pub mod model;
 mod model_search;
 mod placement;
 mod plan;
+pub mod precisions;
 pub mod profiling;
 mod progress;
 mod result;

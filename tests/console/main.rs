@@ -19,6 +19,7 @@ macro_rules! screen {
     };
 }
 
+mod accuracy_loss;
 #[path = "../support/answering.rs"]
 #[allow(dead_code, reason = "the engine's tests use all of it")]
 mod answering;

@@ -93,6 +93,7 @@ mod search_goals;
 mod search_local;
 mod search_model;
 mod search_plan;
+mod search_precisions;
 mod search_progress;
 mod search_quiet;
 mod search_relief;

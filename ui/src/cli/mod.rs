@@ -21,6 +21,7 @@ mod fragile;
 mod listen;
 mod logging;
 mod man;
+mod matrix_file;
 mod models;
 mod network;
 mod open;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
-use divisi::allocation::Frame;
+use divisi::allocation::{Frame, Matrix};
 use divisi::catalogue::{Catalogue, Demand, Mix, NamedMix};
 use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::device::Devices;
@@ -19,7 +19,8 @@ use divisi::words::one_line;
 use divisi_repository::{Repository, RepositorySource};
 
 use super::args::{MoreModels, ServingTarget};
-use super::open::{OpenedEnsemble, devices_for, files, files_of, matrix_in, say};
+use super::matrix_file::matrix_in;
+use super::open::{OpenedEnsemble, devices_for, files, files_of, say};
 use super::sources::FileSource;
 use crate::config::time;
 
@@ -243,18 +244,24 @@ impl ModelsToServe {
         demand(Arc::new(self.catalogue()?), mix)
     }
 
+    /// Returns the matrix in a file, and has the models computed in the precisions that it names.
+    fn matrix_in(&mut self, path: &Path) -> Result<Matrix> {
+        let catalogue = self.catalogue()?;
+        let models = catalogue.models();
+        let frame = Frame::of(models, &self.devices);
+        let (matrix, precisions) = matrix_in(path, &models.name, &frame)?;
+        if let Some(precisions) = precisions {
+            let computed = catalogue.in_precisions(&precisions);
+            let entries = self.read.entries.iter_mut().zip(computed.entries());
+            entries.for_each(|(entry, new)| entry.ensemble = Arc::clone(new.ensemble()));
+        }
+        Ok(matrix)
+    }
+
     /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
-    pub(crate) fn deploy(self, file: Option<&Path>) -> Result<Deployment> {
+    pub(crate) fn deploy(mut self, file: Option<&Path>) -> Result<Deployment> {
         let name = self.name.clone();
-        let matrix = match file {
-            None => None,
-            Some(path) => {
-                let catalogue = self.catalogue()?;
-                let models = catalogue.models();
-                let frame = Frame::of(models, &self.devices);
-                Some(matrix_in(path, &models.name, &frame)?)
-            }
-        };
+        let matrix = file.map(|path| self.matrix_in(path)).transpose()?;
         let start = DeploymentStart {
             name,
             devices: self.devices,

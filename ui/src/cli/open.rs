@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use divisi::allocation::{Footprints, Frame, Matrix, MatrixFile};
+use divisi::allocation::{Footprints, Frame, Matrix};
 use divisi::catalogue::Demand;
 use divisi::compute::gpu::Precision;
 use divisi::device::gpu::find_gpus;
 use divisi::device::{DeviceIndex, Devices, Host};
-use divisi::ensemble::{Ensemble, Files, SampleForm, Samples};
-use divisi::reading;
+use divisi::ensemble::{Ensemble, Files, MemberPrecision, SampleForm, Samples};
 use divisi::search::worst_fit;
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, PredictorFactory};
 use divisi::session::record::RecordingReader;
@@ -19,6 +18,7 @@ use divisi::words::one_line;
 use divisi_repository::Repository;
 
 use super::args::{SampleFiles, ServingTarget};
+use super::matrix_file::matrix_in;
 
 /// An ensemble, or several, and the devices that serve them.
 pub(crate) struct OpenedEnsemble {
@@ -74,14 +74,6 @@ pub(super) fn devices_for(
         true => Devices::of_machine(&host, find_gpus()),
         false => (Devices::named(names, &host)?, Vec::new()),
     })
-}
-
-/// Reads the matrix in a file.
-pub(super) fn matrix_in(path: &Path, ensemble: &str, frame: &Arc<Frame>) -> Result<Matrix> {
-    let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
-    MatrixFile::parse(&text)
-        .and_then(|f| f.matrix_for(ensemble, frame))
-        .with_context(|| path.display().to_string())
 }
 
 /// Prints notices on standard error.
@@ -159,13 +151,32 @@ impl OpenedEnsemble {
         }
     }
 
-    /// Returns the matrix in `file`, or the one of worst-fit decreasing.
-    pub(crate) fn matrix(&self, file: Option<&Path>) -> Result<Matrix> {
+    /// Returns the same with members computed in other numbers, one precision a member.
+    pub(super) fn in_precisions(&self, precisions: &[MemberPrecision]) -> Self {
+        let catalogue = self.demand.catalogue().in_precisions(precisions);
+        let demand = Demand::new(Arc::new(catalogue), self.demand.mix().clone());
+        OpenedEnsemble::of(demand, self.devices.clone())
+    }
+
+    /// Returns the same with the matrix in `file`, and in the precisions that it names; without a
+    /// file the matrix of worst-fit decreasing.
+    pub(super) fn by(self, file: Option<&Path>) -> Result<(Self, Matrix)> {
         let Some(path) = file else {
-            let footprints = Footprints::of_catalogue(self.demand.catalogue(), &self.devices);
-            return Ok(worst_fit(&self.frame, &self.devices, &footprints)?);
+            let matrix = self.worst_fit()?;
+            return Ok((self, matrix));
         };
-        matrix_in(path, &self.ensemble.name, &self.frame)
+        let (matrix, precisions) = matrix_in(path, &self.ensemble.name, &self.frame)?;
+        let opened = match precisions {
+            Some(precisions) => self.in_precisions(&precisions),
+            None => self,
+        };
+        Ok((opened, matrix))
+    }
+
+    /// Returns the matrix of worst-fit decreasing.
+    pub(crate) fn worst_fit(&self) -> Result<Matrix> {
+        let footprints = Footprints::of_catalogue(self.demand.catalogue(), &self.devices);
+        Ok(worst_fit(&self.frame, &self.devices, &footprints)?)
     }
 
     /// Returns the position of the device called `name`.

@@ -27,7 +27,7 @@ pub(crate) struct ServeArgs {
     more: MoreModels,
     #[command(flatten)]
     models: ModelControl,
-    /// Start with the matrix in this file instead of worst-fit decreasing
+    /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
     /// Load to begin with, as for the console

@@ -116,7 +116,7 @@ fn refuse(report: &AccuracyReport, samples: &Samples) -> Result<()> {
     refuse_flawed(&report.flawed, unanswered, samples.len())
 }
 
-fn without_targets(answers: AnswerKind) -> &'static str {
+pub(super) fn without_targets(answers: AnswerKind) -> &'static str {
     match answers {
         AnswerKind::Classes { .. } => {
             "the samples have no labels: a CSV has them in a last column named `label`, other \
@@ -150,7 +150,7 @@ struct GradedAnswers {
 
 /// Runs every sample once.
 fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<GradedAnswers> {
-    let engine = opened.start(&opened.matrix(None)?, opened.networks())?;
+    let engine = opened.start(&opened.worst_fit()?, opened.networks())?;
     let mut count = AccuracyCount::new(&opened.ensemble);
     let width = opened.ensemble.answer_width();
     let mut rows = vec![0.0; samples.len() * width];

@@ -1,5 +1,6 @@
 //! `divisi allocate`: searches an allocation matrix.
 
+mod precisions;
 mod report;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use divisi::search::{
     Algorithm, Bounds, Cache, Control, EvaluationError, EvaluatorKind, Gap, Goal, Method,
     Objective, Score, SearchError, SearchJob, SearchResult,
 };
+use divisi::session::SetupFile;
 
 use super::args::{
     MoreModels, OutputFormat, ServingTarget, at_least_one, parse_millis, parse_rate, parse_spare,
@@ -22,6 +24,7 @@ use super::models::open_all;
 use super::open::OpenedEnsemble;
 use super::output::{OutputFile, ProgressLine, device_rows, print, print_json};
 use super::signals;
+use precisions::{LossArgs, PrecisionsChosen};
 use report::{EntryRow, LatencyRow, Repetitions, SearchReport, text};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -69,13 +72,15 @@ pub(crate) struct AllocateArgs {
     /// static[:MS], segment[:MS] or elastic[:MAXINF] (default: the manifest's)
     #[arg(long, value_name = "P")]
     policy: Option<PolicyKind>,
+    #[command(flatten)]
+    loss: LossArgs,
     /// Seed of what is drawn at random
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Repeat with the next seeds and report median and spread
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = at_least_one)]
     repeat: usize,
-    /// Write the best matrix to this file
+    /// Write the best matrix to this file, with the precisions that --accuracy-loss chose
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Neither read nor write cached results
@@ -91,6 +96,12 @@ pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     let control = Arc::new(Control::default());
     let stop = Arc::clone(&control);
     signals::on_end(move || stop.cancel());
+    let cache = (!args.no_cache).then(Cache::of_user).flatten();
+    let choice = args.loss.choose(&opened, cache.as_ref(), &control)?;
+    let opened = match &choice {
+        Some(choice) => opened.in_precisions(&choice.precisions),
+        None => opened,
+    };
     let mut best: Option<SearchRun> = None;
     let mut scores = Vec::new();
     for repetition in 0..args.repeat as u64 {
@@ -111,6 +122,8 @@ pub(crate) fn run(args: &AllocateArgs) -> Result<()> {
     }
     let mut report = best.report(&opened, &control);
     report.repeat = (args.repeat > 1).then(|| Repetitions::of(scores));
+    let members = &opened.frame.members;
+    report.precisions = choice.map(|choice| PrecisionsChosen::of(&choice, members));
     finish(args, &opened, output.as_ref(), &report)
 }
 
@@ -128,8 +141,8 @@ fn finish(
     let matrix = Matrix::from_rows(Arc::clone(&opened.frame), &rows)?;
     // Before it is shown: who reads that may have seen enough before its end. And shown
     // where it cannot be written: the result is not lost.
-    let file = MatrixFile::new(&opened.ensemble.name, &matrix);
-    let written = output.map_or(Ok(()), |output| output.write(&file.to_text()));
+    let text_of_file = file_text(opened, &matrix, report.precisions.is_some());
+    let written = output.map_or(Ok(()), |output| output.write(&text_of_file));
     let shown = match args.format {
         OutputFormat::Json => print_json(report),
         OutputFormat::Text => print(&text(report, &matrix)),
@@ -142,6 +155,23 @@ fn finish(
         bail!("no matrix found meets the goal; this one comes closest: {lack}");
     }
     Ok(())
+}
+
+/// Returns the text of the file of a matrix, or of a setup where the precisions belong to it.
+fn file_text(opened: &OpenedEnsemble, matrix: &Matrix, with_precisions: bool) -> String {
+    let matrix = MatrixFile::new(&opened.ensemble.name, matrix);
+    if !with_precisions {
+        return matrix.to_text();
+    }
+    let members = opened.ensemble.members.iter();
+    let setup = SetupFile {
+        matrix,
+        policy: None,
+        combination: None,
+        segment_size: None,
+        precisions: Some(members.map(|member| member.precision).collect()),
+    };
+    setup.to_text()
 }
 
 fn search(
@@ -267,6 +297,7 @@ impl SearchRun {
             synthetic: opened.ensemble.is_synthetic(),
             cached: self.cached,
             cancelled: control.is_cancelled(),
+            precisions: None,
             repeat: None,
         }
     }

@@ -6,6 +6,7 @@ use divisi::metrics::stats;
 use divisi::search::{Algorithm, Comparison, EntryLatency, LoadedLatency};
 use serde::Serialize;
 
+use super::precisions::PrecisionsChosen;
 use crate::cli::output::{DeviceRow, matrix_table};
 
 #[derive(Serialize)]
@@ -74,6 +75,9 @@ pub(crate) struct SearchReport {
     pub synthetic: bool,
     pub cached: bool,
     pub cancelled: bool,
+    /// The precisions that were chosen before the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precisions: Option<PrecisionsChosen>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repetitions>,
 }
@@ -186,6 +190,9 @@ pub(crate) fn text(report: &SearchReport, matrix: &Matrix) -> String {
     }
     if report.synthetic {
         text += "\nsynthetic weights";
+    }
+    if let Some(precisions) = &report.precisions {
+        text += &format!("\n\n{}", precisions.text());
     }
     if report.cached {
         text += "\nfrom the cache (--no-cache measures again)";

@@ -1,0 +1,228 @@
+//! The runs that a choice of precisions rests on: every member in every precision is profiled, and
+//! answers each labelled sample once.
+
+use std::sync::Arc;
+
+use crate::allocation::{Footprints, Frame};
+use crate::catalogue::{Catalogue, Demand};
+use crate::compute::CpuPrecision;
+use crate::compute::gpu::Precision;
+use crate::device::{Device, DeviceIndex, Devices, MemberIndex};
+use crate::ensemble::{AnswerKind, BatchSizes, Ensemble, MemberPrecision, SampleTarget, Samples};
+use crate::load::{Until, saturate_for};
+use crate::profile::Costs;
+use crate::search::cache::Cache;
+use crate::search::control::Control;
+use crate::search::error::{SearchError, Stopped};
+use crate::search::placement::worst_fit;
+use crate::search::profiling::Profiler;
+use crate::serving::{Detail, Engine, EngineOptions, PredictorFactory};
+
+use super::answers::{MemberVariant, VariantAnswers};
+use super::choice::{AccuracyLoss, PrecisionChoice, choose_precisions};
+use super::error::AccuracyLossError;
+
+/// All that is tried before a choice of precisions.
+pub struct PrecisionTrial<'a> {
+    /// One ensemble of classes.
+    pub demand: &'a Demand,
+    /// The devices: processors alone, or GPUs alone.
+    pub devices: &'a Devices,
+    /// The factory of workers.
+    pub factory: Arc<dyn PredictorFactory>,
+    /// Samples with their classes.
+    pub samples: &'a Samples,
+    /// The cache of profiles.
+    pub cache: Option<&'a Cache>,
+    /// The control of the search that follows.
+    pub control: &'a Control,
+}
+
+/// Of each member what it answers and how long it takes, in one precision.
+type VariantsOfAll = Vec<MemberVariant>;
+
+impl PrecisionTrial<'_> {
+    /// Returns the ensemble, and float32 with the other precisions of the devices, where these
+    /// can be chosen by the accuracy that they lose.
+    ///
+    /// # Errors
+    /// There is not one ensemble of classes, or the devices do not compute, or not alike.
+    pub fn check<'a>(
+        demand: &'a Demand,
+        devices: &Devices,
+    ) -> Result<(&'a Arc<Ensemble>, Vec<MemberPrecision>), AccuracyLossError> {
+        let one = demand.catalogue().single();
+        let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
+        if one.pipeline.is_some() {
+            return Err(AccuracyLossError::NoEnsemble("a pipeline"));
+        }
+        if one.is_synthetic() {
+            return Err(AccuracyLossError::Synthetic(one.name.clone()));
+        }
+        match one.answers {
+            AnswerKind::Classes { .. } => Ok((one, precisions(devices)?)),
+            other => Err(AccuracyLossError::NoClasses(other.name())),
+        }
+    }
+
+    /// Chooses the precision of each member so that the ensemble's accuracy on the samples falls
+    /// by no more than `allowed`.
+    ///
+    /// # Errors
+    /// Accuracy cannot be counted, no device is large enough, a network does not run, or the
+    /// search was cancelled.
+    pub fn choose(&self, allowed: AccuracyLoss) -> Result<PrecisionChoice, SearchError> {
+        let (ensemble, precisions) = Self::check(self.demand, self.devices)?;
+        let labels = self.labels()?;
+        let tried = precisions.into_iter();
+        let tried: Vec<VariantsOfAll> = tried
+            .map(|precision| self.tried(precision))
+            .collect::<Result<_, _>>()?;
+        let rule = ensemble.rule_of(&ensemble.combination());
+        let (classes, members) = (ensemble.answer_width(), by_member(tried));
+        let answers = VariantAnswers::new(rule, classes, labels, members);
+        let answers = answers.map_err(AccuracyLossError::from)?;
+        Ok(choose_precisions(&answers, allowed))
+    }
+
+    /// Returns the classes of the samples.
+    fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
+        let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
+        let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
+            SampleTarget::Class(class) => Ok(class),
+            _ => Err(AccuracyLossError::NoLabels),
+        });
+        labels.collect()
+    }
+
+    /// Profiles every member in a precision, and runs every sample once.
+    fn tried(&self, precision: MemberPrecision) -> Result<VariantsOfAll, SearchError> {
+        self.control.checkpoint()?;
+        let members = self.demand.models().members.len();
+        let catalogue = self.demand.catalogue();
+        let catalogue = catalogue.in_precisions(&vec![precision; members]);
+        let footprints = Footprints::of_catalogue(&catalogue, self.devices);
+        let profiler = Profiler {
+            catalogue: &catalogue,
+            devices: self.devices,
+            footprints: &footprints,
+            factory: self.factory.as_ref(),
+            cache: self.cache,
+            control: self.control,
+        };
+        let profiled = profiler.costs()?;
+        self.control.update(|p| p.profiled += profiled.measured);
+        let rows = self.rows(&catalogue, &footprints)?;
+        let sizes = &catalogue.models().batch_sizes;
+        let variants = MemberIndex::enumerate(rows).map(|(member, rows)| MemberVariant {
+            precision,
+            rows,
+            seconds: seconds(&profiled.costs, member, self.devices, sizes),
+        });
+        Ok(variants.collect())
+    }
+
+    /// Returns the rows of each member for all samples.
+    fn rows(
+        &self,
+        catalogue: &Catalogue,
+        footprints: &Footprints,
+    ) -> Result<Vec<Vec<f32>>, SearchError> {
+        let models = catalogue.models();
+        let matrix = worst_fit(&Frame::of(models, self.devices), self.devices, footprints)?;
+        let engine = Engine::start_catalogue(
+            Arc::new(catalogue.without_queues()),
+            self.devices.clone(),
+            &matrix,
+            Arc::clone(&self.factory),
+            EngineOptions::default(),
+        )?;
+        let width = models.answer_width();
+        let mut rows = vec![vec![0.0; self.samples.len() * width]; models.members.len()];
+        let until = Until {
+            stop: Some(self.control.cancelled()),
+            ..Until::default()
+        };
+        let all = self.samples.len();
+        saturate_for(
+            &engine,
+            self.samples,
+            all,
+            Detail::Members,
+            until,
+            |first, answer| {
+                for (member, rows) in MemberIndex::enumerate(&mut rows) {
+                    let into = rows.chunks_exact_mut(width).skip(first);
+                    into.zip(answer.member_rows(member))
+                        .for_each(|(to, row)| to.copy_from_slice(row));
+                }
+            },
+        )?;
+        match self.control.is_cancelled() {
+            true => Err(Stopped.into()),
+            false => Ok(rows),
+        }
+    }
+}
+
+/// Returns float32 and the other precisions of the devices.
+fn precisions(devices: &Devices) -> Result<Vec<MemberPrecision>, AccuracyLossError> {
+    let name = |is: fn(&Device) -> bool| {
+        let found = devices.iter().find(|device| is(device));
+        found.map(|device| device.name.clone())
+    };
+    if let Some(device) = name(|device| !device.kind.is_measured()) {
+        return Err(AccuracyLossError::Simulated(device));
+    }
+    let gpu = name(|device| device.kind.gpu().is_some());
+    let cores = name(|device| device.kind.gpu().is_none());
+    match (cores, gpu) {
+        (Some(cores), Some(gpu)) => Err(AccuracyLossError::MixedDevices { cores, gpu }),
+        (None, _) => Ok(Precision::ALL.map(of_gpus).into()),
+        (_, None) => Ok(CpuPrecision::ALL.map(of_cores).into()),
+    }
+}
+
+/// Returns the precision of processors, where there are no GPUs.
+fn of_cores(cores: CpuPrecision) -> MemberPrecision {
+    MemberPrecision {
+        cores,
+        ..MemberPrecision::default()
+    }
+}
+
+/// Returns the precision of GPUs, where there is nothing else.
+fn of_gpus(gpus: Precision) -> MemberPrecision {
+    let named = gpus.name().parse::<MemberPrecision>();
+    named.unwrap_or(MemberPrecision {
+        gpus: Some(gpus),
+        ..MemberPrecision::default()
+    })
+}
+
+/// Returns the variants of each member from those of each precision.
+fn by_member(tried: Vec<VariantsOfAll>) -> Vec<Vec<MemberVariant>> {
+    let mut members: Vec<Vec<MemberVariant>> = Vec::new();
+    for of_all in tried {
+        members.resize(of_all.len().max(members.len()), Vec::new());
+        let own = members.iter_mut().zip(of_all);
+        own.for_each(|(variants, variant)| variants.push(variant));
+    }
+    members
+}
+
+/// Returns the seconds between two samples of a member where all devices compute it alone, each in
+/// the batches that suit it best.
+fn seconds(costs: &Costs, member: MemberIndex, devices: &Devices, sizes: &BatchSizes) -> f64 {
+    let on = |device: DeviceIndex| {
+        let rates = sizes.iter().map(|size| {
+            let rows = size.get();
+            rows as f64 / costs.alone(member, device, rows).occupied
+        });
+        rates.fold(0.0, f64::max)
+    };
+    1.0 / devices
+        .enumerate()
+        .map(|(device, _)| on(device))
+        .sum::<f64>()
+}
