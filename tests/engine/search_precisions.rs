@@ -3,8 +3,8 @@
 use divisi::device::MemberIndex;
 use divisi::ensemble::{Combination, MemberPrecision, RuleKind, label_of};
 use divisi::search::precisions::{
-    AccuracyLoss, ENOUGH_SAMPLES, MemberVariant, PrecisionChoice, UnevenAnswers, VariantAnswers,
-    VariantFate, choose_precisions,
+    AccuracyLoss, ENOUGH_SAMPLES, FASTER, MemberVariant, PrecisionChoice, UnevenAnswers,
+    VariantAnswers, VariantFate, choose_precisions,
 };
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ impl Case {
             for at in 1..variants.len() {
                 let mut changed = choice.to_vec();
                 changed[member] = at;
-                let is_faster = variants[at].1 < variants[choice[member]].1;
+                let is_faster = variants[at].1 < FASTER * variants[choice[member]].1;
                 if is_faster && self.holds(&changed, samples) {
                     found.push(changed);
                 }
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(case.changes(&choice, &all), Vec::<Vec<usize>>::new());
         prop_assert_eq!(&choice, &case.defined(&all));
         prop_assert_eq!(found.all.chosen, case.right(&choice, &all));
-        prop_assert_eq!((found.unseen, found.taken_back), (None, 0));
+        prop_assert_eq!((found.unseen, found.refused_by_all), (None, 0));
     }
 
     #[test]
@@ -169,7 +169,7 @@ proptest! {
         prop_assert!(case.holds(&choice, &all));
         prop_assert!(found.all.is_within(case.allowed));
         let Some(unseen) = found.unseen else {
-            prop_assert!(found.taken_back > 0);
+            prop_assert!(found.refused_by_all > 0);
             return Ok(());
         };
         prop_assert_eq!(&choice, &case.defined(&deciding));
@@ -190,7 +190,7 @@ proptest! {
             prop_assert_eq!(variant.alone.chosen, case.right(&alone, &all));
             let mut instead = choice.clone();
             instead[member] = at;
-            let is_faster = case.members[member][at].1 < case.members[member][choice[member]].1;
+            let is_faster = case.members[member][at].1 < FASTER * case.members[member][choice[member]].1;
             match variant.fate {
                 VariantFate::Chosen => prop_assert_eq!(choice[member], at),
                 VariantFate::NotFaster => prop_assert!(!is_faster),
@@ -199,7 +199,7 @@ proptest! {
                     let expected = 100.0 * case.lost(&instead, &all) / all.len() as f64;
                     prop_assert!((lost - expected).abs() < 1e-9);
                 }
-                VariantFate::TakenBack => prop_assert!(false, "none is"),
+                VariantFate::RefusedByAll => prop_assert!(false, "none is"),
             }
         }
     }
@@ -240,12 +240,12 @@ fn a_bound_is_met_exactly() {
 }
 
 #[test]
-fn what_loses_too_much_on_the_other_samples_is_taken_back() {
+fn what_loses_too_much_on_the_other_samples_is_refused() {
     let wrong: Vec<usize> = (0..40).map(|at| 2 * at + 1).collect();
     let found = one_member(1000, &wrong, 1.0).choose();
     assert_eq!(chosen(&found), [1], "bf16 costs nothing");
-    assert_eq!((found.taken_back, found.unseen), (1, None));
-    assert_eq!(found.variants[1].fate, VariantFate::TakenBack);
+    assert_eq!((found.refused_by_all, found.unseen), (1, None));
+    assert_eq!(found.variants[1].fate, VariantFate::RefusedByAll);
 }
 
 #[test]

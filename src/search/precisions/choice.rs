@@ -19,6 +19,10 @@ ranged! {
 /// Samples of which half decide and half are counted after: with fewer, all decide.
 pub const ENOUGH_SAMPLES: usize = 200;
 
+/// The share of the time of another variant below which one is faster: times that are measured
+/// differ by some hundredths from run to run.
+pub const FASTER: f64 = 0.95;
+
 /// Answers that are right, in float32 throughout and in a choice, of the same samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RightAnswers {
@@ -45,21 +49,21 @@ impl RightAnswers {
     }
 }
 
-/// What became of a variant other than float32.
+/// The reason why a variant other than float32 was chosen or not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VariantFate {
     /// It was chosen.
     Chosen,
-    /// It takes as long as what was chosen of this member, or longer.
+    /// It takes no less than [`FASTER`] of the time of what was chosen of this member.
     NotFaster,
     /// In place of what was chosen of this member it would lose more than allowed: so many
     /// percentage points, on the samples that decided.
     LosesTooMuch(f64),
-    /// The samples that decided allowed it, and all samples together do not.
-    TakenBack,
+    /// The samples that decided allowed it, and all samples together did not.
+    RefusedByAll,
 }
 
-/// A member in a precision other than float32: what it costs, and what became of it.
+/// A member in a precision other than float32: what it costs, and whether it was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantReport {
     /// The member.
@@ -72,7 +76,7 @@ pub struct VariantReport {
     pub seconds: f64,
     /// The ensemble's answers to all samples where this member alone is computed so.
     pub alone: RightAnswers,
-    /// What became of it.
+    /// Why it was chosen or not.
     pub fate: VariantFate,
 }
 
@@ -88,10 +92,10 @@ pub struct PrecisionChoice {
     /// The ensemble's answers to all samples.
     pub all: RightAnswers,
     /// Its answers to the samples that decided nothing; `None` where there are too few, or where
-    /// they had changes taken back.
+    /// they had changes refused.
     pub unseen: Option<RightAnswers>,
-    /// The changes that were taken back, since all samples together lost more than allowed.
-    pub taken_back: usize,
+    /// The changes that the deciding samples allowed, and all samples together did not.
+    pub refused_by_all: usize,
     /// Each member in each precision other than float32.
     pub variants: Vec<VariantReport>,
 }
@@ -101,8 +105,8 @@ pub struct PrecisionChoice {
 /// It begins with float32 throughout. Of all changes of one member to a faster variant that keep
 /// the ensemble's accuracy within `allowed`, it makes the one that saves the most time for each
 /// answer lost, until none is left. With [`ENOUGH_SAMPLES`] every other sample decides, and the
-/// others are counted once the choice is made. Where all samples together then lose more than
-/// `allowed`, the latest changes are taken back until they do not.
+/// others are counted once the choice is made. A change after which all samples together would
+/// lose more than `allowed` is refused; then no sample is left that decided nothing.
 pub fn choose_precisions(answers: &VariantAnswers, allowed: AccuracyLoss) -> PrecisionChoice {
     let deciding = match answers.samples() >= ENOUGH_SAMPLES {
         true => EveryNth { first: 0, step: 2 },
@@ -110,13 +114,14 @@ pub fn choose_precisions(answers: &VariantAnswers, allowed: AccuracyLoss) -> Pre
     };
     let mut choosing = Choosing {
         float32: answers.right(&answers.float32()),
-        choices: vec![answers.float32()],
+        choice: answers.float32(),
+        refused: Vec::new(),
         answers,
         allowed,
         deciding,
     };
     while let Some(change) = choosing.best_change() {
-        choosing.make(change);
+        choosing.make(&change);
     }
     choosing.end()
 }
@@ -173,17 +178,14 @@ struct Choosing<'a> {
     deciding: EveryNth,
     /// Which answers are right in float32 throughout.
     float32: Vec<bool>,
-    /// The choices so far, one change further each; float32 throughout is the first.
-    choices: Vec<VariantChoice>,
+    choice: VariantChoice,
+    /// Members and variants of changes that all samples refused.
+    refused: Vec<(usize, usize)>,
 }
 
 impl Choosing<'_> {
-    fn choice(&self) -> &[usize] {
-        self.choices.last().map_or(&[], Vec::as_slice)
-    }
-
     fn with(&self, member: usize, variant: usize) -> VariantChoice {
-        let mut changed = self.choice().to_vec();
+        let mut changed = self.choice.clone();
         changed[member] = variant;
         changed
     }
@@ -196,14 +198,16 @@ impl Choosing<'_> {
         }
     }
 
-    /// Returns whether a variant is faster than what is chosen of the member.
-    fn is_faster(&self, member: usize, variant: usize) -> bool {
-        self.saved(member, variant) > 0.0
+    /// Returns the seconds of what is chosen of a member, and of another variant of it.
+    fn seconds(&self, member: usize, variant: usize) -> (f64, f64) {
+        let variants = &self.answers.members()[member];
+        let now = self.choice[member];
+        (variants[now].seconds, variants[variant].seconds)
     }
 
-    fn saved(&self, member: usize, variant: usize) -> f64 {
-        let variants = &self.answers.members()[member];
-        variants[self.choice()[member]].seconds - variants[variant].seconds
+    fn is_faster(&self, member: usize, variant: usize) -> bool {
+        let (now, then) = self.seconds(member, variant);
+        then < FASTER * now
     }
 
     /// Returns the members and numbers of all variants but those in float32.
@@ -214,14 +218,16 @@ impl Choosing<'_> {
 
     /// Returns the change that saves most for each answer lost, the first of equals.
     fn best_change(&self) -> Option<VariantChange> {
-        let right = self.counted(self.choice(), self.deciding).chosen;
+        let right = self.counted(&self.choice, self.deciding).chosen;
         let faster = self.variants().filter(|(m, v)| self.is_faster(*m, *v));
+        let faster = faster.filter(|change| !self.refused.contains(change));
         let changes = faster.filter_map(|(member, variant)| {
             let after = self.counted(&self.with(member, variant), self.deciding);
+            let (now, then) = self.seconds(member, variant);
             after.is_within(self.allowed).then(|| VariantChange {
                 member,
                 variant,
-                saved: self.saved(member, variant),
+                saved: now - then,
                 lost: right as f64 - after.chosen as f64,
             })
         });
@@ -231,66 +237,53 @@ impl Choosing<'_> {
         })
     }
 
-    fn make(&mut self, change: VariantChange) {
-        let changed = self.with(change.member, change.variant);
-        self.choices.push(changed);
+    /// Makes a change, unless all samples together would lose more than allowed.
+    fn make(&mut self, change: &VariantChange) {
+        let (member, variant) = (change.member, change.variant);
+        let changed = self.with(member, variant);
+        match self
+            .counted(&changed, EveryNth::ALL)
+            .is_within(self.allowed)
+        {
+            true => self.choice = changed,
+            false => self.refused.push((member, variant)),
+        }
     }
 
-    fn end(mut self) -> PrecisionChoice {
-        let fates: Vec<_> = self.variants().map(|(m, v)| self.fate(m, v)).collect();
-        let decided = self.choice().to_vec();
-        let taken_back = self.take_back();
-        let reports = self.variants().zip(fates);
-        let reports = reports.map(|((member, variant), fate)| {
-            let fate = match (self.choice()[member], decided[member]) {
-                (now, _) if now == variant => VariantFate::Chosen,
-                (_, then) if then == variant => VariantFate::TakenBack,
-                // It was slower than what was taken back.
-                _ if fate == VariantFate::NotFaster && self.is_faster(member, variant) => {
-                    VariantFate::TakenBack
-                }
-                _ => fate,
-            };
-            self.report(member, variant, fate)
-        });
-        let unseen = self.deciding.step == 2 && taken_back == 0;
+    fn end(self) -> PrecisionChoice {
+        let reports = self.variants().map(|(m, v)| self.report(m, v));
+        let chosen = self.answers.members().iter().zip(&self.choice);
+        let is_unseen = self.deciding.step == 2 && self.refused.is_empty();
         let others = EveryNth { first: 1, step: 2 };
-        let chosen = self.answers.members().iter().zip(self.choice());
         PrecisionChoice {
             variants: reports.collect(),
             precisions: chosen.map(|(all, at)| all[*at].precision).collect(),
             allowed: self.allowed,
             seconds: (
                 self.answers.seconds(&self.answers.float32()),
-                self.answers.seconds(self.choice()),
+                self.answers.seconds(&self.choice),
             ),
-            all: self.counted(self.choice(), EveryNth::ALL),
-            unseen: unseen.then(|| self.counted(self.choice(), others)),
-            taken_back,
+            all: self.counted(&self.choice, EveryNth::ALL),
+            unseen: is_unseen.then(|| self.counted(&self.choice, others)),
+            refused_by_all: self.refused.len(),
         }
     }
 
-    /// Takes the latest changes back until all samples together lose no more than allowed;
-    /// returns how many.
-    fn take_back(&mut self) -> usize {
-        let made = self.choices.len();
-        let within = |s: &Self| s.counted(s.choice(), EveryNth::ALL).is_within(s.allowed);
-        while self.choices.len() > 1 && !within(self) {
-            self.choices.pop();
-        }
-        made - self.choices.len()
-    }
-
-    /// Returns what became of a variant that was not chosen, as far as the deciding samples say.
     fn fate(&self, member: usize, variant: usize) -> VariantFate {
+        if self.choice[member] == variant {
+            return VariantFate::Chosen;
+        }
         if !self.is_faster(member, variant) {
             return VariantFate::NotFaster;
+        }
+        if self.refused.contains(&(member, variant)) {
+            return VariantFate::RefusedByAll;
         }
         let after = self.counted(&self.with(member, variant), self.deciding);
         VariantFate::LosesTooMuch(after.lost_points())
     }
 
-    fn report(&self, member: usize, variant: usize, fate: VariantFate) -> VariantReport {
+    fn report(&self, member: usize, variant: usize) -> VariantReport {
         let variants = &self.answers.members()[member];
         let mut alone = self.answers.float32();
         alone[member] = variant;
@@ -300,7 +293,7 @@ impl Choosing<'_> {
             float32_seconds: variants[0].seconds,
             seconds: variants[variant].seconds,
             alone: self.counted(&alone, EveryNth::ALL),
-            fate,
+            fate: self.fate(member, variant),
         }
     }
 }

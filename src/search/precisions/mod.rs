@@ -9,8 +9,8 @@ mod trial;
 
 pub use answers::{MemberVariant, UnevenAnswers, VariantAnswers, VariantChoice};
 pub use choice::{
-    AccuracyLoss, ENOUGH_SAMPLES, PrecisionChoice, RightAnswers, VariantFate, VariantReport,
-    choose_precisions,
+    AccuracyLoss, ENOUGH_SAMPLES, FASTER, PrecisionChoice, RightAnswers, VariantFate,
+    VariantReport, choose_precisions,
 };
 pub use error::AccuracyLossError;
 pub use trial::PrecisionTrial;

@@ -123,7 +123,7 @@ enum CliCommand {
     Quantize(QuantizeArgs),
     /// Find an allocation matrix
     #[command(
-        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
+        after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n  divisi allocate digits --accuracy-loss 0.2 --output best.toml\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
     )]
     Allocate(AllocateArgs),
     /// Measure how fast a matrix serves

@@ -97,8 +97,8 @@ pub(crate) struct PrecisionsChosen {
     /// That on samples which decided nothing; absent where all of them decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<AccuracyPair>,
-    /// Changes that were taken back, since all samples together lost more than allowed.
-    taken_back: usize,
+    /// Changes that half of the samples allowed, and all together did not.
+    refused_by_all: usize,
     variants: Vec<VariantRow>,
 }
 
@@ -137,7 +137,7 @@ impl PrecisionsChosen {
             seconds: choice.seconds.1,
             all: AccuracyPair::of(choice.all),
             unseen: choice.unseen.map(AccuracyPair::of),
-            taken_back: choice.taken_back,
+            refused_by_all: choice.refused_by_all,
             variants: variants.map(|v| VariantRow::of(v, members)).collect(),
         }
     }
@@ -161,18 +161,19 @@ impl PrecisionsChosen {
     }
 
     fn unseen_line(&self) -> String {
-        match (&self.unseen, self.taken_back) {
+        match (&self.unseen, self.refused_by_all) {
             (Some(pair), _) => format!(
                 "\non the {} samples that decided nothing: {}",
                 pair.samples,
                 pair.words()
             ),
             (None, 0) => {
-                "\ntoo few samples to keep some that decide nothing: the loss may look too small"
+                "\ntoo few samples to keep some that decide nothing: more may be lost on others"
                     .into()
             }
             (None, changes) => format!(
-                "\n{changes} of the changes, which half of the samples allowed, lost too much on all: taken back"
+                "\n{changes} changes that half of the samples allowed were refused by all of them: \
+                 none are left that decided nothing, so more may be lost on others"
             ),
         }
     }
@@ -205,7 +206,7 @@ impl VariantRow {
             VariantFate::Chosen => ("chosen", None),
             VariantFate::NotFaster => ("not-faster", None),
             VariantFate::LosesTooMuch(points) => ("loses-too-much", Some(points)),
-            VariantFate::TakenBack => ("taken-back", None),
+            VariantFate::RefusedByAll => ("refused-by-all", None),
         };
         let name = members.get(variant.member.get());
         VariantRow {
@@ -222,8 +223,8 @@ impl VariantRow {
     fn cells(&self) -> [String; 6] {
         let why = match (self.fate, self.would_lose) {
             (_, Some(points)) => format!("would lose {points:.2} with the others as chosen"),
-            ("not-faster", _) => "not faster than what was chosen".into(),
-            ("taken-back", _) => "taken back".into(),
+            ("not-faster", _) => "not faster".into(),
+            ("refused-by-all", _) => "would lose too much on all samples".into(),
             (fate, _) => fate.to_owned(),
         };
         [
