@@ -19,39 +19,55 @@ pub(super) fn value_numbers(
         CpuPrecision::Bf16 => Some(ReducedNumbers::Bf16),
         CpuPrecision::Int8 => calibrated(calibration?, value),
     };
-    let mut numbers: Vec<_> = (0..count).map(usual).collect();
-    let mut fixed = vec![false; count];
-    for step in steps {
-        if let Some(bytes) = ByteNumbers::of(step.activation) {
-            numbers[step.output] = Some(ReducedNumbers::Bytes(bytes));
-            fixed[step.output] = true;
-        } else if answers_values_of_its_inputs(step) {
-            let first = numbers[step.inputs[0]];
-            let alike = step.inputs.iter().all(|&i| fixed[i] && numbers[i] == first);
-            if alike {
-                numbers[step.output] = first;
-                fixed[step.output] = true;
-            }
+    let mut values = NumberedValues {
+        numbers: (0..count).map(usual).collect(),
+        rounded: vec![false; count],
+    };
+    steps.iter().for_each(|step| values.round(step));
+    // Backwards, so that what is joined twice lies as one value, too.
+    steps.iter().rev().for_each(|step| values.join(step));
+    steps.iter().for_each(|step| values.pass_on(step));
+    values.numbers
+}
+
+/// Values with their numbers.
+struct NumberedValues {
+    numbers: Vec<Option<ReducedNumbers>>,
+    /// Whether the network itself rounds each value to its numbers.
+    rounded: Vec<bool>,
+}
+
+impl NumberedValues {
+    /// Takes the numbers that a step rounds its answer to, or those of its inputs if these are rounded.
+    fn round(&mut self, step: &FusedStep) {
+        let own = ByteNumbers::of(step.activation).map(ReducedNumbers::Bytes);
+        let first = self.numbers[step.inputs[0]];
+        let is_rounded = |&input: &ValueId| self.rounded[input] && self.numbers[input] == first;
+        let passed = answers_values_of_its_inputs(step) && step.inputs.iter().all(is_rounded);
+        if let Some(numbers) = own.or(first.filter(|_| passed)) {
+            self.numbers[step.output] = Some(numbers);
+            self.rounded[step.output] = true;
         }
     }
-    // What is joined lies as one value: backwards, so that what is joined twice does, too.
-    for step in steps
-        .iter()
-        .rev()
-        .filter(|s| answers_values_of_its_inputs(s))
-    {
+
+    /// Has what is joined lie as one value, unless the network rounds it.
+    fn join(&mut self, step: &FusedStep) {
+        if step.kernel != StepKernel::Concat || self.rounded[step.output] {
+            return;
+        }
         for &input in step.inputs.iter().filter(|&&input| input != 0) {
-            if !fixed[input] && !fixed[step.output] && step.kernel == StepKernel::Concat {
-                numbers[input] = numbers[step.output];
+            if !self.rounded[input] {
+                self.numbers[input] = self.numbers[step.output];
             }
         }
     }
-    for step in steps {
+
+    /// Has the answer of a step that answers values of its input lie as that.
+    fn pass_on(&mut self, step: &FusedStep) {
         if answers_values_of_its_inputs(step) && step.kernel != StepKernel::Concat {
-            numbers[step.output] = numbers[step.inputs[0]];
+            self.numbers[step.output] = self.numbers[step.inputs[0]];
         }
     }
-    numbers
 }
 
 /// Whether the answer of a step has no other values than its inputs.

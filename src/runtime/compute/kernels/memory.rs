@@ -285,7 +285,7 @@ impl<'a> OutputPixels<'a> {
 
 impl OutputPixels<'_> {
     /// Returns the same pixels, counted from the first of them.
-    pub(crate) fn from_its_first(self) -> Self {
+    pub(crate) fn counted_from_first(self) -> Self {
         let before = self.pixels.start * self.view.pitch;
         OutputPixels {
             start: self.start.wrapping_add(before),

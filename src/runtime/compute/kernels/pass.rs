@@ -161,7 +161,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
                     rows: count,
                     columns: step.output.channels,
                 };
-                pass(call, operands, out.from_its_first());
+                pass(call, operands, out.counted_from_first());
                 rows
             }
         };

@@ -274,21 +274,21 @@ unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
                 values[m][n] = activated(value, end.activation);
             }
         }
-        for m in 0..M {
-            for n in 0..N {
+        for (m, row) in values.iter().enumerate() {
+            for (n, &value) in row.iter().enumerate() {
                 let whole = n + 1 < N || end.last == lanes;
                 if !end.out.is_null() {
                     let to = end.out.add(m * end.out_stride + n * lanes);
                     match whole {
-                        true => values[m][n].store(to),
-                        false => values[m][n].store_part(to, end.last),
+                        true => value.store(to),
+                        false => value.store_part(to, end.last),
                     }
                 }
                 if !tile.out.is_null() {
                     let to = tile.out.add((m * tile.out_stride + n * lanes) * D::BYTES);
                     match whole {
-                        true => written.store(values[m][n], to),
-                        false => written.store_part(values[m][n], to, end.last),
+                        true => written.store(value, to),
+                        false => written.store_part(value, to, end.last),
                     }
                 }
             }
