@@ -224,7 +224,7 @@ impl Choosing<'_> {
         let changes = faster.filter_map(|(member, variant)| {
             let after = self.counted(&self.with(member, variant), self.deciding);
             let (now, then) = self.seconds(member, variant);
-            after.is_within(self.allowed).then(|| VariantChange {
+            after.is_within(self.allowed).then_some(VariantChange {
                 member,
                 variant,
                 saved: now - then,
