@@ -74,6 +74,44 @@ fn precisions_are_chosen_within_the_accuracy_that_may_be_lost() {
 }
 
 #[test]
+fn kept_answers_are_combined_as_serving_does() {
+    let report = report(&["--accuracy-loss", "0"]);
+    let served = json(&[
+        "accuracy",
+        "digits",
+        "--devices",
+        "cpu:0",
+        "--format",
+        "json",
+    ]);
+    let rules = served["rules"].as_array().expect("rules");
+    let average = rules.iter().find(|rule| rule["name"] == "average");
+    let average = average.expect("the rule of the manifest");
+    let float32 = &report["precisions"]["all"]["float32"];
+    assert_eq!(*float32, average["accuracy"], "{served}");
+}
+
+#[test]
+fn a_file_of_a_matrix_may_name_the_precisions_that_are_served() {
+    let file = scratch("in_precisions.toml");
+    let path = file.to_string_lossy();
+    let worst_fit = allocate(&["--output", &path]);
+    assert!(
+        divisi(&worst_fit.iter().map(String::as_str).collect::<Vec<_>>())
+            .status
+            .success()
+    );
+    let matrix = fs::read_to_string(&file).expect("a file");
+    let precisions = "precisions = [\"int8\", \"f32\", \"bf16\", \"f32\", \"f32\", \"f32\"]";
+    fs::write(&file, format!("{precisions}\n{matrix}")).expect("writes");
+    let options = ["--devices", "cpu:0", "--for", "0.2", "--format", "json"];
+    let served = json(&[&["report", "digits", "--matrix", &path][..], &options].concat());
+    let members = served["members"].as_array().expect("members");
+    let cores: Vec<&Value> = members.iter().map(|m| &m["precision"]["cores"]).collect();
+    assert_eq!(cores, ["int8", "f32", "bf16", "f32", "f32", "f32"]);
+}
+
+#[test]
 fn the_report_says_what_each_costs_and_why_it_was_not_chosen() {
     let arguments = allocate(&["--accuracy-loss", "0"]);
     let output = divisi(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
