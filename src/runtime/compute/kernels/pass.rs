@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::activations::{RowActivation, TileRows};
 use super::memory::{InputPixels, OutputPixels};
-use super::reduced::{self, TileOutputs};
+use super::reduced::{self, StepOutputs};
 use super::task::{self, Call, PlacedStep, StepWeights};
 use super::vector::{self, Vector, Vectorised};
 use super::{channels, elementwise, norms, resample};
@@ -86,7 +86,7 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
         let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
         let residual = step.residual.map(|view| call.memory.source(view));
         let operands = (&*inputs.collect::<Vec<_>>(), residual);
-        let outputs = TileOutputs::of(call, pixels.clone());
+        let outputs = StepOutputs::of(call, pixels.clone());
         if !outputs.is_reduced_alone() {
             pass(
                 call,
@@ -140,7 +140,7 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
             &[operand(step.inputs[0], input)][..],
             step.residual.map(|view| operand(view, residual)),
         );
-        let outputs = TileOutputs::of(call, pixels.clone());
+        let outputs = StepOutputs::of(call, pixels.clone());
         let (count, first) = (pixels.len(), pixels.start);
         let rows = match outputs.is_reduced_alone() {
             true => {

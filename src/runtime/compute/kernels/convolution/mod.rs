@@ -13,7 +13,7 @@ use super::activations::{RowActivation, TileRows};
 use super::memory::InputPixels;
 use super::narrow::NARROW_ROWS;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
-use super::reduced::{MOST_TILE, TileOutputs};
+use super::reduced::{MOST_TILE, StepOutputs};
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile, tile_fn};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
@@ -250,7 +250,7 @@ impl Convolution {
             values,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
-            outputs: unsafe { TileOutputs::of(call, rows.clone()) },
+            outputs: unsafe { StepOutputs::of(call, rows.clone()) },
             // SAFETY: a step never reads the slot that it writes.
             residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
             // SAFETY: the call's family is available.
@@ -356,7 +356,7 @@ struct RowBlock<'a> {
     /// The same, or the first of the reduced numbers that are read.
     values: *const u8,
     rows: Range<usize>,
-    outputs: TileOutputs<'a>,
+    outputs: StepOutputs<'a>,
     residual: Option<InputPixels<'a>>,
     /// The activation, if it is applied behind each tile.
     pass: Option<RowActivation>,

@@ -40,7 +40,7 @@ impl ReducedKernel {
     /// widened, Winograd's algorithm in float32 is taken wherever it is the faster one.
     pub(crate) fn speed(self) -> f64 {
         match self {
-            ReducedKernel::Halves(kernel) if kernel.is_native() => 2.6,
+            ReducedKernel::Halves(kernel) if kernel.is_native() => 1.9,
             ReducedKernel::Bytes(DotKernel::Vnni) => f64::INFINITY,
             _ => 1.0,
         }

@@ -30,7 +30,7 @@ pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 use operands::ReducedTile;
 use residual::Residual;
-pub(super) use rows::{MOST_TILE, TileOutputs, expand, join, reduce_pixels};
+pub(super) use rows::{MOST_TILE, StepOutputs, expand, join, reduce_pixels};
 use tile::reduced_fn;
 
 /// A convolution or a fully connected layer with its operands and the layout of its weights.
@@ -184,7 +184,7 @@ impl ReducedProduct {
             values,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
             // writes its panel's columns alone.
-            outputs: unsafe { TileOutputs::of(call, rows.clone()) },
+            outputs: unsafe { StepOutputs::of(call, rows.clone()) },
             residual: Residual::of(call),
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
@@ -304,7 +304,7 @@ impl ReducedProduct {
 struct ReducedBlock<'a> {
     values: *const u8,
     rows: Range<usize>,
-    outputs: TileOutputs<'a>,
+    outputs: StepOutputs<'a>,
     residual: Residual<'a>,
     /// The activation, if it is applied behind each tile.
     pass: Option<RowActivation>,

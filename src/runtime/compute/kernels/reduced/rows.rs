@@ -111,7 +111,7 @@ impl<V: Vector> NanSeen<V> {
 }
 
 /// Where the tiles of a step write: floats, reduced numbers, or both.
-pub(in super::super) struct TileOutputs<'a> {
+pub(in super::super) struct StepOutputs<'a> {
     family: Family,
     /// Pixels of a sample, and whether each sample's answer is NaN.
     each: usize,
@@ -123,7 +123,7 @@ pub(in super::super) struct TileOutputs<'a> {
 /// The most floats of a tile.
 pub(in super::super) const MOST_TILE: usize = 384;
 
-impl<'a> TileOutputs<'a> {
+impl<'a> StepOutputs<'a> {
     /// Returns where the tiles of a task write, which computes `pixels`.
     ///
     /// # Safety
@@ -132,7 +132,7 @@ impl<'a> TileOutputs<'a> {
         let step = call.step;
         // SAFETY: handed on.
         let floats = || unsafe { call.memory.part(step.output, pixels) };
-        TileOutputs {
+        StepOutputs {
             family: call.family,
             each: step.output.pixels(),
             misses: call.misses,
@@ -191,7 +191,7 @@ impl<'a> TileOutputs<'a> {
     /// and their answers are to be NaN.
     ///
     /// # Safety
-    /// As for [`TileOutputs::reduce`].
+    /// As for [`StepOutputs::reduce`].
     #[cold]
     unsafe fn miss(&self, first: usize, rows: ReduceRows) {
         for row in 0..rows.from.rows {
@@ -220,7 +220,7 @@ pub(in super::super) unsafe fn reduce_pixels(call: &Call<'_>, pixels: Range<usiz
     let output = call.step.output;
     // SAFETY: handed on; nobody writes the floats meanwhile.
     unsafe {
-        let outputs = TileOutputs::of(call, pixels.clone());
+        let outputs = StepOutputs::of(call, pixels.clone());
         let Some(floats) = outputs.floats.as_ref().filter(|_| !pixels.is_empty()) else {
             return;
         };
