@@ -3,6 +3,8 @@
 //!
 //! Extremes keep NaN, as ONNX Runtime does.
 
+use super::super::elementwise::Lanes;
+use super::super::functions::erf;
 use super::super::norms::exponentials;
 use super::super::vector::Vector;
 use crate::network::{Binary, Unary};
@@ -108,6 +110,18 @@ fn each(a: &[f32], step: usize, out: &mut [f32], f: impl Fn(f32) -> f32) {
     }
 }
 
+/// Writes the error function of each value in its place.
+///
+/// # Safety
+/// The processor has the family's instructions.
+#[inline(always)]
+unsafe fn errors<V: Vector>(values: &mut [f32]) {
+    for lanes in Lanes::of::<V>(values.len()) {
+        // SAFETY: handed on; the row has these lanes.
+        unsafe { lanes.store(erf(lanes.load::<V>(values)), values) };
+    }
+}
+
 /// # Safety
 /// The processor has the family's instructions.
 #[inline(always)]
@@ -124,8 +138,11 @@ pub(super) unsafe fn unary<V: Vector>(kind: Unary, a: &[f32], step: usize, out: 
             unsafe { exponentials::<V>(out, 0.0) };
         }
         Unary::Log => each(a, step, out, f32::ln),
-        // Left to Candle.
-        Unary::Erf => {}
+        Unary::Erf => {
+            each(a, step, out, |a| a);
+            // SAFETY: handed on.
+            unsafe { errors::<V>(out) };
+        }
         Unary::Sin => each(a, step, out, f32::sin),
         Unary::Cos => each(a, step, out, f32::cos),
         Unary::Atan => each(a, step, out, f32::atan),

@@ -38,10 +38,7 @@ impl Pairs {
     ) -> Option<Self> {
         let input = Source::Input;
         let (function, sources) = match op {
-            TensorOp::Unary { kind } => {
-                let known = !matches!(kind, Unary::Erf);
-                (known.then_some(Function::One(kind))?, [input(0); 3])
-            }
+            TensorOp::Unary { kind } => (Function::One(kind), [input(0); 3]),
             TensorOp::Binary { kind } => (Function::Two(kind), [input(0), input(1), input(0)]),
             TensorOp::With { kind, first, .. } => {
                 let pair = match first {
