@@ -1,7 +1,8 @@
 //! The choice that a network is lowered by.
 
 use super::calibration::Calibration;
-use super::kernels::KernelTarget;
+use super::family::Family;
+use super::kernels::{HalfKernel, KernelTarget};
 use super::plan::ArenaPlan;
 use super::precision::{CpuKernels, CpuPrecision};
 use crate::network::Graph;
@@ -34,5 +35,16 @@ impl CpuLowering<'_> {
         let calibration = calibration.filter(|_| precision == CpuPrecision::Int8);
         let target = KernelTarget::of(self.kernels.usable());
         ArenaPlan::calibrated(graph, target, calibration)
+    }
+}
+
+impl CpuPrecision {
+    /// Returns the numbers that the kernels in use multiply natively and fast: brain floats where the
+    /// processor has instructions for them, else float32.
+    pub fn native() -> Self {
+        match HalfKernel::of(Family::best()).is_native() {
+            true => CpuPrecision::Bf16,
+            false => CpuPrecision::F32,
+        }
     }
 }

@@ -36,30 +36,6 @@ impl CpuPrecision {
             CpuPrecision::Int8 => "int8",
         }
     }
-
-    /// Returns the numbers that this processor multiplies natively and fast: brain floats where it
-    /// has instructions for them, else float32.
-    pub fn native() -> Self {
-        match multiplies_brain_floats() {
-            true => CpuPrecision::Bf16,
-            false => CpuPrecision::F32,
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn multiplies_brain_floats() -> bool {
-    std::arch::is_x86_feature_detected!("avx512bf16")
-}
-
-#[cfg(target_arch = "aarch64")]
-fn multiplies_brain_floats() -> bool {
-    std::arch::is_aarch64_feature_detected!("bf16")
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn multiplies_brain_floats() -> bool {
-    false
 }
 
 impl fmt::Display for CpuPrecision {

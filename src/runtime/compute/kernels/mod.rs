@@ -58,6 +58,7 @@ mod winograd;
 pub(in crate::compute) use activations::activate_plainly;
 pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
+pub(in crate::compute) use dots::HalfKernel;
 pub use elementwise::softmax_row;
 pub(in crate::compute) use layout::ArenaLayout;
 pub(in crate::compute) use memory::BatchMemory;
