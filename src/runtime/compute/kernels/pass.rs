@@ -85,34 +85,10 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
     unsafe {
         let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
         let residual = step.residual.map(|view| call.memory.source(view));
-        let operands = (&*inputs.collect::<Vec<_>>(), residual);
-        let outputs = StepOutputs::of(call, pixels.clone());
-        if !outputs.is_reduced_alone() {
-            pass(
-                call,
-                operands,
-                call.memory.part(step.output, pixels.clone()),
-            );
-            return reduced::reduce_pixels(call, pixels);
-        }
         let scratch = call.memory.floats_mut(call.memory.own(call.thread));
-        let (rows, first) = (dense_rows(scratch, step, pixels.len()), pixels.start);
-        pass(
-            call,
-            operands,
-            OutputPixels::dense(scratch, step.output, pixels),
-        );
-        outputs.reduce((first, 0), rows);
-    }
-}
-
-/// Returns rows of floats, one behind the other.
-fn dense_rows(floats: &mut [f32], step: &PlacedStep, rows: usize) -> TileRows {
-    TileRows {
-        start: floats.as_mut_ptr(),
-        stride: step.output.channels,
-        rows,
-        columns: step.output.channels,
+        let (out, rows) = written(call, scratch, pixels.clone());
+        pass(call, (&inputs.collect::<Vec<_>>(), residual), out);
+        StepOutputs::of(call, pixels.clone()).reduce((pixels.start, 0), rows);
     }
 }
 
@@ -140,33 +116,35 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
             &[operand(step.inputs[0], input)][..],
             step.residual.map(|view| operand(view, residual)),
         );
-        let outputs = StepOutputs::of(call, pixels.clone());
-        let (count, first) = (pixels.len(), pixels.start);
-        let rows = match outputs.is_reduced_alone() {
-            true => {
-                let to = parts.next().unwrap_or_default();
-                let rows = dense_rows(to, step, count);
-                pass(
-                    call,
-                    operands,
-                    OutputPixels::dense(to, step.output, 0..count),
-                );
-                rows
-            }
-            false => {
-                let out = call.memory.part(step.output, pixels);
-                let rows = TileRows {
-                    start: out.ptr(first),
-                    stride: out.pitch(),
-                    rows: count,
-                    columns: step.output.channels,
-                };
-                pass(call, operands, out.counted_from_first());
-                rows
-            }
-        };
-        outputs.reduce((first, 0), rows);
+        let left = parts.next().unwrap_or_default();
+        let (out, rows) = written(call, left, pixels.clone());
+        pass(call, operands, out.counted_from_first());
+        StepOutputs::of(call, pixels.clone()).reduce((pixels.start, 0), rows);
     }
+}
+
+/// Returns where the floats of pixels are written, and their rows: `scratch` where they are not kept.
+///
+/// # Safety
+/// As for [`windowed`].
+unsafe fn written<'a>(
+    call: &Call<'a>,
+    scratch: &'a mut [f32],
+    pixels: Range<usize>,
+) -> (OutputPixels<'a>, TileRows) {
+    let (output, first, rows) = (call.step.output, pixels.start, pixels.len());
+    let out = match call.step.has_floats() {
+        // SAFETY: handed on.
+        true => unsafe { call.memory.part(output, pixels) },
+        false => OutputPixels::dense(scratch, output, pixels),
+    };
+    let rows = TileRows {
+        start: out.ptr(first),
+        stride: out.pitch(),
+        rows,
+        columns: output.channels,
+    };
+    (out, rows)
 }
 
 /// Joins values, as floats and as reduced numbers.

@@ -130,6 +130,11 @@ impl<'a> StepOutputs<'a> {
     /// Nothing else reads or writes what the tiles write meanwhile.
     pub(in super::super) unsafe fn of(call: &Call<'a>, pixels: Range<usize>) -> Self {
         let step = call.step;
+        let reduced = step.reduced.output.map(|view| call.memory.reduced(view));
+        if let (Some(out), Some(last)) = (reduced, pixels.clone().last()) {
+            // This panics if the pixel lies outside of its slot.
+            out.ptr(last, 0);
+        }
         // SAFETY: handed on.
         let floats = || unsafe { call.memory.part(step.output, pixels) };
         StepOutputs {
@@ -137,7 +142,7 @@ impl<'a> StepOutputs<'a> {
             each: step.output.pixels(),
             misses: call.misses,
             floats: step.has_floats().then(floats),
-            reduced: step.reduced.output.map(|view| call.memory.reduced(view)),
+            reduced,
         }
     }
 
@@ -171,15 +176,13 @@ impl<'a> StepOutputs<'a> {
     /// The tile wrote these rows, and nothing else uses what is written.
     pub(in super::super) unsafe fn reduce(&self, (pixel, first): (usize, usize), from: TileRows) {
         let Some(out) = self.reduced else { return };
-        let last = out.ptr(pixel + from.rows.saturating_sub(1), first + from.columns);
-        debug_assert!(!last.is_null());
         let work = ReduceRows {
             from,
             to: out.ptr(pixel, first),
             stride: out.of.view.pitch,
             numbers: out.of.numbers,
         };
-        // SAFETY: the call's family is available; the rows lie in the slot, as was just checked.
+        // SAFETY: the call's family is available; the rows lie in the slot, since the task's pixels do.
         unsafe {
             if dispatch(self.family, work) {
                 self.miss(pixel, work);
