@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Result, Tensor};
 
-use super::range::{MOST_BYTE, ValueRange};
+use super::range::ValueRange;
 use super::ranges::Calibration;
 use crate::compute::reference::{self, Fixed, ParameterSource, walk};
-use crate::network::{Graph, Shape, Weights};
+use crate::network::{Graph, Shape, Weights, weight_scale};
 
 /// The weights of a network, those of weighted nodes rounded to bytes.
 pub(super) struct RoundedWeights<'a> {
@@ -62,8 +62,7 @@ fn rounded_weights(weights: &Tensor) -> Result<Tensor> {
     let mut values: Vec<f32> = weights.flatten_all()?.to_vec1()?;
     let each = values.len() / weights.dim(0)?.max(1);
     for channel in values.chunks_exact_mut(each.max(1)) {
-        let most = channel.iter().fold(0.0f32, |most, w| most.max(w.abs()));
-        let scale = most / MOST_BYTE;
+        let scale = weight_scale(channel, 1.0);
         let is_usable = (1.0 / scale).is_finite();
         for weight in channel {
             *weight = match is_usable {

@@ -3,10 +3,7 @@
 use super::super::panels::{Filters, Panels, READ};
 use super::values::rounded;
 use crate::compute::reduced::ByteNumbers;
-use crate::network::weight_step;
-
-/// The largest weight; as its negative is the least, there is no zero point.
-const MOST: f32 = 127.0;
+use crate::network::weight_scale;
 
 /// Returns the floats that the weights take: panels, then a scale and a sum for each column.
 pub(in super::super) fn floats(panels: Panels) -> usize {
@@ -30,7 +27,7 @@ pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut 
         let raw = filters.raw.of(outputs.clone(), each);
         for (at, out) in outputs.enumerate() {
             let (raw, factor) = (&raw[at * each..][..each], filters.factor(out));
-            scales[out] = scale(raw, factor);
+            scales[out] = weight_scale(raw, factor);
             quantize(raw, factor, scales[out], &mut column);
             let to = &mut bytes[4 * (panel.at + at)..];
             sums[out] = lay_out(&column, filters.conv.kernel.area(), to, 4 * width);
@@ -59,32 +56,6 @@ pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &m
     let zero_point = numbers.zero_point as i32;
     for sum in bytemuck::cast_slice_mut::<f32, i32>(sums) {
         *sum = (-zero_point).wrapping_mul(*sum);
-    }
-}
-
-/// Returns the scale of an output channel's weights, which have a factor; NaN if one is not
-/// finite. Weights that already are whole multiples of a step keep it.
-fn scale(raw: &[f32], factor: f32) -> f32 {
-    if let Some(step) = weight_step(raw) {
-        let scale = (step * factor).abs();
-        if scale.is_normal() && scale.recip().is_normal() {
-            return scale;
-        }
-    }
-    let most = raw.iter().fold(0.0f32, |most, weight| {
-        let size = (factor * weight).abs();
-        // NaN stays NaN.
-        if size > most || size.is_nan() {
-            size
-        } else {
-            most
-        }
-    });
-    let scale = most / MOST;
-    match (scale.is_finite(), (1.0 / scale).is_finite()) {
-        (true, true) => scale,
-        (true, false) => 0.0,
-        (false, _) => f32::NAN,
     }
 }
 
