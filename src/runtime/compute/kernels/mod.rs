@@ -26,6 +26,22 @@
 //! side is packed at load, and the end of a step is applied in registers; a general product
 //! offers none of these.
 
+/// Matches vectors and rows to instances of a tile's function `f::<ROWS, VECTORS>`.
+macro_rules! tile_instances {
+    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
+        match $at {
+            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
+            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
+        }
+    };
+    ($f:ident<$of:ident>, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
+        match $at {
+            $($(($vectors, $rows) => $f::<$of, $rows, $vectors>,)+)+
+            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
+        }
+    };
+}
+
 mod activations;
 mod buffer;
 mod channels;

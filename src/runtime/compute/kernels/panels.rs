@@ -149,8 +149,36 @@ pub(in crate::compute) struct Filters<'a> {
     pub read: &'a dyn Fn(),
 }
 
+/// The weights of an output channel, and where they go.
+pub(super) struct PackedColumn<'a> {
+    /// The output channel.
+    pub out: usize,
+    /// Its weights, inputs slowest, and their factor.
+    pub raw: &'a [f32],
+    pub factor: f32,
+    /// Floats before its first line, and from one line to the next.
+    pub at: usize,
+    pub line: usize,
+    /// Positions of the kernel.
+    area: usize,
+}
+
+impl PackedColumn<'_> {
+    /// Iterates over the weights' places in groups of `group` inputs, each in the place of a float, as
+    /// numbers of which a float holds as many.
+    pub(super) fn places(&self, group: usize) -> impl Iterator<Item = usize> + use<> {
+        let (area, at, line) = (self.area.max(1), self.at, self.line);
+        let inputs = self.raw.len() / area;
+        let lines = inputs.div_ceil(group);
+        (0..inputs).flat_map(move |input| {
+            let first = group * (at + input / group * line) + input % group;
+            (0..area).map(move |position| first + group * position * lines * line)
+        })
+    }
+}
+
 /// Floats of weights read between two calls of [`Filters::read`].
-pub(super) const READ: usize = 1 << 20;
+const READ: usize = 1 << 20;
 
 /// Inputs of all columns of a panel that are packed at a time: a cache line of each column.
 const INPUTS: usize = 16;
@@ -191,6 +219,40 @@ impl Filters<'_> {
                     (self.read)();
                     read = 0;
                 }
+            }
+        }
+    }
+
+    /// Calls `pack` with each column of panels whose lines are groups of `group` inputs at a position
+    /// of the kernel.
+    pub(super) fn columns(
+        &self,
+        panels: Panels,
+        group: usize,
+        mut pack: impl FnMut(PackedColumn<'_>),
+    ) {
+        let area = self.conv.kernel.area();
+        let each = self.inputs() * area;
+        let mut read = 0;
+        for panel in (0..panels.count()).map(|i| panels.panel(i)) {
+            let line = panel.vectors * panels.shape.lanes;
+            let columns = line - panels.shape.lanes + panel.last;
+            let outputs = panel.column..panel.column + columns;
+            let raw = self.raw.of(outputs.clone(), each);
+            for (at, out) in outputs.enumerate() {
+                pack(PackedColumn {
+                    out,
+                    raw: &raw[at * each..][..each],
+                    factor: self.factor(out),
+                    at: panel.at + at,
+                    line,
+                    area,
+                });
+            }
+            read += line * panels.depth * group;
+            if read >= READ {
+                (self.read)();
+                read = 0;
             }
         }
     }

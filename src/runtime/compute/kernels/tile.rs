@@ -150,22 +150,12 @@ pub(super) fn tile_fn(family: Family, vectors: usize, rows: usize) -> TileFn {
     }
 }
 
-/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
-macro_rules! instances {
-    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
-        match $at {
-            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
-            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
-        }
-    };
-}
-
 fn plain(vectors: usize, rows: usize) -> TileFn {
     unsafe fn of<const M: usize, const N: usize>(tile: &Tile) {
         // SAFETY: as `TileFn` says.
         unsafe { run::<Plain, M, N>(tile) }
     }
-    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
+    tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -179,7 +169,7 @@ mod x86 {
             // SAFETY: as `TileFn` says.
             unsafe { run::<Avx512, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -192,7 +182,7 @@ mod x86 {
             // SAFETY: as `TileFn` says.
             unsafe { run::<Avx2, M, N>(tile) }
         }
-        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
     }
 }
 
@@ -207,7 +197,7 @@ mod arm {
             // SAFETY: as `TileFn` says.
             unsafe { run::<Neon, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;

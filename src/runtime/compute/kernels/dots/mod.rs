@@ -5,6 +5,7 @@
 
 mod bytes;
 mod halves;
+mod product;
 
 use super::vector::Vector;
 
@@ -16,6 +17,7 @@ pub(in crate::compute) use halves::HalfKernel;
 pub(super) use halves::WidenedDot;
 #[cfg(target_arch = "x86_64")]
 pub(super) use halves::native;
+pub(super) use product::multiply;
 
 /// A vector of sums, one a lane.
 ///

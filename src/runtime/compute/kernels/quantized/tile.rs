@@ -1,7 +1,7 @@
 //! The inner loop of products of bytes: a few rows times a panel. It sums whole numbers, and ends
 //! as a tile of floats does.
 
-use super::super::dots::{DotKernel, DotVector, PlainDot, WholeDot};
+use super::super::dots::{DotKernel, PlainDot, WholeDot, multiply};
 use super::super::tile::{Prefetch, Tile, finish, prefetch_rows};
 use super::super::vector::Vector;
 
@@ -60,22 +60,12 @@ pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileF
     }
 }
 
-/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
-macro_rules! instances {
-    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
-        match $at {
-            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
-            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
-        }
-    };
-}
-
 fn plain(vectors: usize, rows: usize) -> DotTileFn {
     unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
         // SAFETY: as `DotTileFn` says.
         unsafe { run::<PlainDot, M, N>(tile) }
     }
-    instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
+    tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -89,7 +79,7 @@ mod x86 {
             // SAFETY: as `DotTileFn` says.
             unsafe { run::<VnniDot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -102,7 +92,7 @@ mod x86 {
             // SAFETY: as `DotTileFn` says.
             unsafe { run::<Avx2Dot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
     }
 }
 
@@ -117,41 +107,9 @@ unsafe fn run<D: WholeDot, const M: usize, const N: usize>(tile: &DotTile) {
                 prefetch_rows::<D::Float, M, N>(end.residual, end.residual_stride);
             }
         }
-        let sums = multiply::<D, M, N>(tile);
-        finish(end, scaled(tile, sums));
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(tile: &DotTile) -> [[D; N]; M] {
-    let end = &tile.end;
-    // SAFETY: `4 · depth` bytes at each row of each tap, and `taps · depth` lines of the panel.
-    unsafe {
         let mut sums = [[D::zero(); N]; M];
-        let mut line = end.panel;
-        let mut ahead = line.wrapping_add(end.prefetch.from);
-        for tap in 0..end.taps {
-            let mut rows = [tile.values; M];
-            for (m, row) in rows.iter_mut().enumerate() {
-                *row = row.wrapping_add(*end.rows.add(tap * end.rows_stride + m));
-            }
-            for k in 0..end.depth {
-                let mut weights = [D::weights(line); N];
-                for (n, w) in weights.iter_mut().enumerate().skip(1) {
-                    *w = D::weights(line.add(n * D::Float::LANES));
-                }
-                line = line.add(N * D::Float::LANES);
-                D::Float::prefetch_l2(ahead);
-                ahead = ahead.wrapping_add(end.prefetch.step);
-                for m in 0..M {
-                    let values = D::spread(rows[m].add(4 * k));
-                    for n in 0..N {
-                        sums[m][n] = sums[m][n].dot(values, weights[n]);
-                    }
-                }
-            }
-        }
-        sums
+        multiply(tile.values, end, &mut sums);
+        finish(end, scaled(tile, sums));
     }
 }
 

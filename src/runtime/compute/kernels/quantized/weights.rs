@@ -1,6 +1,6 @@
 //! Weights as bytes, laid out for products: four of a column at a time, in the place of a float.
 
-use super::super::panels::{Filters, Panels, READ};
+use super::super::panels::{Filters, Panels};
 use super::values::rounded;
 use crate::compute::reduced::ByteNumbers;
 use crate::network::weight_scale;
@@ -10,6 +10,9 @@ pub(in super::super) fn floats(panels: Panels) -> usize {
     panels.floats() + 2 * panels.padded_columns()
 }
 
+/// Inputs that are multiplied at a time.
+const GROUP: usize = 4;
+
 /// Lays weights out; `packed` has [`floats`] zeros. A line of the panels is four inputs at a
 /// position of the kernel, whose inputs are filled up to whole lines.
 pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
@@ -17,27 +20,15 @@ pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut 
     let (scales, sums) = columns.split_at_mut(panels.padded_columns());
     let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
     let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
-    let each = filters.inputs() * filters.conv.kernel.area();
-    let mut column = vec![0; each];
-    let mut read = 0;
-    for panel in (0..panels.count()).map(|i| panels.panel(i)) {
-        let width = panel.vectors * panels.shape.lanes;
-        let columns = width - panels.shape.lanes + panel.last;
-        let outputs = panel.column..panel.column + columns;
-        let raw = filters.raw.of(outputs.clone(), each);
-        for (at, out) in outputs.enumerate() {
-            let (raw, factor) = (&raw[at * each..][..each], filters.factor(out));
-            scales[out] = weight_scale(raw, factor);
-            quantize(raw, factor, scales[out], &mut column);
-            let to = &mut bytes[4 * (panel.at + at)..];
-            sums[out] = lay_out(&column, filters.conv.kernel.area(), to, 4 * width);
+    filters.columns(panels, GROUP, |column| {
+        let scale = weight_scale(column.raw, column.factor);
+        scales[column.out] = scale;
+        for (place, weight) in column.places(GROUP).zip(column.raw) {
+            let byte = byte(column.factor * weight, scale);
+            bytes[place] = byte;
+            sums[column.out] += i32::from(byte);
         }
-        read += width * panels.depth * 4;
-        if read >= READ {
-            (filters.read)();
-            read = 0;
-        }
-    }
+    });
 }
 
 /// Returns a scale for each column, and the sums of weights as bits, of packed weights.
@@ -59,25 +50,11 @@ pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &m
     }
 }
 
-/// Writes the weights of an output channel as bytes: the nearest, half to even; zeros where there is
-/// no scale.
-fn quantize(raw: &[f32], factor: f32, scale: f32, bytes: &mut [i8]) {
-    if scale == 0.0 || scale.is_nan() {
-        return bytes.fill(0);
-    }
-    for (to, weight) in bytes.iter_mut().zip(raw) {
+/// Returns a weight as a byte: the nearest, half to even; 0 where there is no scale.
+fn byte(weight: f32, scale: f32) -> i8 {
+    match scale == 0.0 || scale.is_nan() {
+        true => 0,
         // At most 127, since the largest is 127 times the scale but for rounding.
-        *to = rounded(factor * weight / scale) as i8;
+        false => rounded(weight / scale) as i8,
     }
-}
-
-/// Lays the bytes of one column out, `line` bytes from one line to the next, and returns their sum.
-fn lay_out(column: &[i8], area: usize, to: &mut [i8], line: usize) -> i32 {
-    let lines = (column.len() / area.max(1)).div_ceil(4);
-    for (input, weights) in column.chunks_exact(area.max(1)).enumerate() {
-        for (at, weight) in weights.iter().enumerate() {
-            to[(at * lines + input / 4) * line + input % 4] = *weight;
-        }
-    }
-    column.iter().map(|&weight| i32::from(weight)).sum()
 }

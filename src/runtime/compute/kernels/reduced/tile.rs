@@ -1,7 +1,7 @@
 //! The inner loop of products of reduced numbers: a few rows times a panel, summed in float32 or in
 //! whole numbers of 32 bits.
 
-use super::super::dots::{DotKernel, DotVector, HalfKernel, PlainDot, WidenedDot};
+use super::super::dots::{DotKernel, HalfKernel, PlainDot, WidenedDot, multiply};
 use super::super::tile::{activated, prefetch_rows};
 use super::super::vector::{Plain, Vector};
 use super::form::ReducedForm;
@@ -42,30 +42,8 @@ pub(super) fn reduced_fn(kernel: ReducedKernel, vectors: usize, rows: usize) -> 
     }
 }
 
-/// Matches vectors and rows to instances of a function `f::<ROWS, VECTORS>`.
-macro_rules! instances {
-    ($f:ident, $at:expr; $($vectors:literal: $($rows:literal)+;)+) => {
-        match $at {
-            $($(($vectors, $rows) => $f::<$rows, $vectors>,)+)+
-            (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
-        }
-    };
-}
-
 fn plain<D: ReducedSums>(vectors: usize, rows: usize) -> ReducedTileFn {
-    match (vectors, rows) {
-        (1, 1) => run::<D, 1, 1>,
-        (1, 2) => run::<D, 2, 1>,
-        (1, 3) => run::<D, 3, 1>,
-        (1, 4) => run::<D, 4, 1>,
-        (1, 5) => run::<D, 5, 1>,
-        (1, 6) => run::<D, 6, 1>,
-        (2, 1) => run::<D, 1, 2>,
-        (2, 2) => run::<D, 2, 2>,
-        (2, 3) => run::<D, 3, 2>,
-        (2, 4) => run::<D, 4, 2>,
-        (vectors, rows) => unreachable!("no tile of {rows} rows and {vectors} vectors"),
-    }
+    tile_instances!(run<D>, (vectors, rows); 1: 1 2 3 4 5 6; 2: 1 2 3 4;)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -81,7 +59,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<Bf16Dot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -94,7 +72,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<WidenedDot<Avx512>, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -107,7 +85,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<WidenedDot<Avx2>, M, N>(tile) }
         }
-        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
     }
 
     pub(super) fn vnni(vectors: usize, rows: usize) -> ReducedTileFn {
@@ -116,7 +94,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<VnniDot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -129,7 +107,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<Avx2Dot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
     }
 
     pub(super) fn avx2_wide(vectors: usize, rows: usize) -> ReducedTileFn {
@@ -138,7 +116,7 @@ mod x86 {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<Avx2WideDot, M, N>(tile) }
         }
-        instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
     }
 }
 
@@ -154,7 +132,7 @@ mod arm {
             // SAFETY: as `ReducedTileFn` says.
             unsafe { run::<WidenedDot<Neon>, M, N>(tile) }
         }
-        instances!(of, (vectors, rows);
+        tile_instances!(of, (vectors, rows);
             1: 1 2 3 4 5 6 7 8 9 10 11 12;
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
@@ -174,7 +152,7 @@ unsafe fn run<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile
             }
         }
         prefetch::<D, M, N>(tile);
-        multiply(tile, &mut sums);
+        multiply(tile.values, &tile.end, &mut sums);
         finish(tile, sums);
     }
 }
@@ -201,42 +179,6 @@ unsafe fn prefetch<D: ReducedSums, const M: usize, const N: usize>(tile: &Reduce
         }
         if !tile.residual.is_null() {
             prefetch_rows::<D::Float, M, N>(floats(tile.residual), tile.residual_stride / each);
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn multiply<D: DotVector, const M: usize, const N: usize>(
-    tile: &ReducedTile,
-    sums: &mut [[D; N]; M],
-) {
-    let end = &tile.end;
-    // SAFETY: `depth` groups at each row of each tap, and `taps · depth` lines of the panel.
-    unsafe {
-        let mut line = end.panel;
-        let mut ahead = line.wrapping_add(end.prefetch.from);
-        for tap in 0..end.taps {
-            let mut rows = [tile.values; M];
-            for (m, row) in rows.iter_mut().enumerate() {
-                let offset = *end.rows.add(tap * end.rows_stride + m);
-                // Offsets of zeros wrap around to before the base.
-                *row = row.wrapping_add(offset.wrapping_mul(D::BYTES));
-            }
-            for k in 0..end.depth {
-                let mut weights = [D::weights(line); N];
-                for (n, w) in weights.iter_mut().enumerate().skip(1) {
-                    *w = D::weights(line.add(n * D::Float::LANES));
-                }
-                line = line.add(N * D::Float::LANES);
-                D::Float::prefetch_l2(ahead);
-                ahead = ahead.wrapping_add(end.prefetch.step);
-                for m in 0..M {
-                    let values = D::spread(rows[m].add(4 * k));
-                    for n in 0..N {
-                        sums[m][n] = sums[m][n].dot(values, weights[n]);
-                    }
-                }
-            }
         }
     }
 }
