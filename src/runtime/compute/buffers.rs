@@ -33,6 +33,11 @@ impl TensorView {
         }
     }
 
+    /// Whether nothing lies between its pixels.
+    pub(super) fn is_dense(&self) -> bool {
+        self.pitch == self.channels
+    }
+
     /// Returns the floats of the slot that one sample takes.
     pub(super) fn sample_stride(&self) -> usize {
         self.pixels() * self.pitch

@@ -35,7 +35,7 @@ pub(super) unsafe fn paired<V: Vector>(
         assert!(row.len() <= one.len().min(two.len()));
         // SAFETY: handed on; the rows were looked at.
         unsafe {
-            end.write::<V>(&[], pixel, row, |lanes| {
+            end.write::<V>(&[], pixel..pixel + 1, row, |lanes| {
                 let (a, b) = (lanes.load::<V>(one), lanes.load(two));
                 match pairing {
                     Pairing::Product => a.mul(b),

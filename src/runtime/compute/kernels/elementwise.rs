@@ -1,5 +1,7 @@
 //! Steps that read each value once, and the epilogue of others.
 
+use std::ops::Range;
+
 use super::activations::RowActivation;
 use super::memory::{InputPixels, OutputPixels};
 use super::task::StepWeights;
@@ -69,8 +71,8 @@ impl Lanes {
 }
 
 impl Epilogue<'_> {
-    /// Writes the row of a pixel in one pass: `value` of its channels, then bias, residual and
-    /// activation. `bias` is empty or has a value for each channel.
+    /// Writes the row of pixels, which lie one behind the other, in one pass: `value` of its channels,
+    /// then bias, residual and activation. `bias` is empty or has a value for each channel.
     ///
     /// # Safety
     /// The processor has the family's instructions; `value` may be asked for all channels.
@@ -78,11 +80,11 @@ impl Epilogue<'_> {
     pub(super) unsafe fn write<V: Vector>(
         &self,
         bias: &[f32],
-        pixel: usize,
+        pixels: Range<usize>,
         row: &mut [f32],
         value: impl Fn(Lanes) -> V,
     ) {
-        let residual = self.residual.as_ref().map(|from| from.pixel(pixel));
+        let residual = self.residual.as_ref().map(|from| from.run(pixels));
         assert!(bias.is_empty() || row.len() <= bias.len());
         assert!(residual.is_none_or(|from| row.len() <= from.len()));
         for lanes in Lanes::of::<V>(row.len()) {
@@ -124,12 +126,15 @@ pub(super) unsafe fn scale_shift<V: Vector>(
         assert!(row.len() <= from.len().min(scale.len()));
         // SAFETY: handed on; the rows were looked at.
         unsafe {
-            end.write::<V>(&weights.bias, pixel, row, |lanes| {
+            end.write::<V>(&weights.bias, pixel..pixel + 1, row, |lanes| {
                 lanes.load::<V>(from).mul(lanes.load(scale))
             });
         }
     }
 }
+
+/// The floats of neighbouring pixels that are copied at once, so that they stay in the nearest cache.
+const RUN: usize = 1024;
 
 /// # Safety
 /// The processor has the family's instructions.
@@ -139,11 +144,23 @@ pub(super) unsafe fn copy<V: Vector>(
     end: &Epilogue<'_>,
     out: &mut OutputPixels<'_>,
 ) {
-    for pixel in out.pixels.clone() {
-        let (from, row) = (input.pixel(pixel), out.row(pixel));
+    let is_dense = [Some(&input), end.residual.as_ref()]
+        .into_iter()
+        .flatten()
+        .all(|from| from.view.is_dense());
+    let each = match is_dense && out.is_dense() {
+        true => (RUN / input.view.channels.max(1)).max(1),
+        false => 1,
+    };
+    for first in out.pixels.clone().step_by(each) {
+        let pixels = first..out.pixels.end.min(first + each);
+        let from = input.run(pixels.clone());
+        let Some(row) = out.rows(pixels.clone()) else {
+            return;
+        };
         assert!(row.len() <= from.len());
         // SAFETY: handed on; the row was looked at.
-        unsafe { end.write::<V>(&[], pixel, row, |lanes| lanes.load(from)) };
+        unsafe { end.write::<V>(&[], pixels, row, |lanes| lanes.load(from)) };
     }
 }
 

@@ -221,6 +221,18 @@ impl<'a> InputPixels<'a> {
 }
 
 impl<'a> InputPixels<'a> {
+    /// Returns the channels of neighbouring pixels, and what lies between them.
+    #[inline(always)]
+    pub(crate) fn run(&self, pixels: Range<usize>) -> &'a [f32] {
+        match pixels.len() {
+            0 => &[],
+            len => {
+                let at = pixels.start * self.view.pitch + self.view.first;
+                &self.data[at..at + (len - 1) * self.view.pitch + self.view.channels]
+            }
+        }
+    }
+
     /// Returns the pixels from pixel `first` on.
     pub(crate) fn behind(self, first: usize) -> Self {
         let data = &self.data[first * self.view.pitch..];
@@ -318,13 +330,18 @@ impl OutputPixels<'_> {
     #[inline(always)]
     pub(crate) fn rows(&mut self, pixels: Range<usize>) -> Option<&mut [f32]> {
         let last = pixels.end.checked_sub(1)?;
-        if self.view.pitch != self.view.channels || !self.pixels.contains(&last) {
+        if !self.is_dense() && pixels.len() > 1 || !self.pixels.contains(&last) {
             return None;
         }
         let (start, len) = (self.ptr(pixels.start), pixels.len() * self.view.channels);
         // SAFETY: the pixels lie inside the slot and follow each other, and the part alone may write
         // them; `&mut self` hands out one run at a time.
         Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
+    }
+
+    /// Whether nothing lies between its pixels.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.view.is_dense()
     }
 
     pub(crate) fn pitch(&self) -> usize {

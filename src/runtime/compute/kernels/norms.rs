@@ -119,7 +119,7 @@ pub(super) unsafe fn layer_norm<V: Vector>(
         // SAFETY: handed on; the rows were looked at.
         unsafe {
             let (mean, factor) = (V::splat(mean), V::splat(factor));
-            end.write::<V>(&weights.bias, pixel, row, |lanes| {
+            end.write::<V>(&weights.bias, pixel..pixel + 1, row, |lanes| {
                 let from = lanes.load::<V>(from).sub(mean);
                 from.mul(factor).mul(lanes.load(scale))
             });
