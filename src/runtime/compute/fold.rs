@@ -12,12 +12,15 @@ use crate::network::{Binary, Conv2d, Graph, Op, TensorOp, Weights};
 use super::ComputeError;
 use super::constants;
 use super::fuse::{FusedStep, StepKernel};
-use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights};
+use super::kernels::{Buffer, Filters, LINE, PlannedStep, StepWeights, TABLE_FLOATS, bytes_of};
+use super::tables;
 
 /// Returns the floats of a step's weights once they are folded.
 pub(super) fn floats(step: &PlannedStep) -> usize {
-    if let StepKernel::Tensor(op) = step.placed.fused.kernel {
-        return constants::floats(&step.placed.fused, op);
+    match step.placed.fused.kernel {
+        StepKernel::Tensor(op) => return constants::floats(&step.placed.fused, op),
+        StepKernel::Table(_) => return TABLE_FLOATS,
+        _ => {}
     }
     let packed = step
         .method
@@ -86,6 +89,9 @@ pub(super) fn fold(
     if let StepKernel::Tensor(_) = fused.kernel {
         return constants::fold(graph, weights, step);
     }
+    if let StepKernel::Table(_) = fused.kernel {
+        return table(graph, weights, step);
+    }
     let norm = fused
         .norm
         .map(|node| FoldedNorm::read(graph, weights, node));
@@ -96,6 +102,27 @@ pub(super) fn fold(
         Some(node) => weighted(graph, weights, step, node, norm),
         None => unweighted(step, norm),
     }
+}
+
+/// Returns the answers of a table, and their bytes where it answers bytes.
+fn table(
+    graph: &Graph,
+    weights: &Weights,
+    step: &PlannedStep,
+) -> Result<StepWeights, ComputeError> {
+    let answers = tables::answers(graph, weights, &step.placed.fused);
+    let numbers = step.placed.reduced.output.map(|view| view.numbers);
+    let bytes = numbers.and_then(|numbers| bytes_of(&answers, numbers));
+    let bytes = bytes.unwrap_or_default();
+    let mut packed = Buffer::zeroed(answers.len() + bytes.len() / 4)?;
+    let (floats, rest) = packed.values_mut().split_at_mut(answers.len());
+    floats.copy_from_slice(&answers);
+    bytemuck::cast_slice_mut(rest).copy_from_slice(&bytes);
+    Ok(StepWeights {
+        packed,
+        candle: None,
+        bias: Vec::new(),
+    })
 }
 
 /// Folds a step without weights of its own: a norm, a scale, or neither.

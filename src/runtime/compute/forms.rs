@@ -6,7 +6,9 @@
 use super::buffers::{TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
 use super::fuse::{FusedStep, StepKernel, ValueId};
-use super::kernels::{KernelTarget, adds_any, reads_any, suits_reduced, writes_reduced};
+use super::kernels::{
+    KernelTarget, StepReads, adds_any, reads_any, suits_reduced, suits_reducing, writes_reduced,
+};
 use super::precision::CpuPrecision;
 use super::reduced::{ReducedNumbers, ValueForm};
 use super::value_numbers::value_numbers;
@@ -22,8 +24,8 @@ struct ReadForms {
 /// The forms of all values, and how steps read them.
 pub(super) struct ValueForms {
     pub values: Vec<ValueForm>,
-    /// Whether each step is a product of reduced numbers.
-    pub reads_reduced: Vec<bool>,
+    /// How each step reads its first input.
+    pub reads: Vec<StepReads>,
 }
 
 /// The facts that forms are chosen by.
@@ -55,8 +57,11 @@ impl ValueForms {
         }
         let mut forms = ValueForms {
             values: vec![ValueForm::FLOATS; buffers.count()],
-            reads_reduced: vec![false; steps.len()],
+            reads: vec![StepReads::Floats; steps.len()],
         };
+        if let Some(entry) = choice.entry {
+            forms.reads[entry] = StepReads::Entry;
+        }
         if numbers.iter().all(Option::is_none) {
             return forms;
         }
@@ -73,7 +78,7 @@ impl ValueForms {
             };
             let made = step.made(wanted[step.step.output]);
             forms.values[step.step.output] = made;
-            forms.reads_reduced[at] = step.reads_reduced();
+            forms.reads[at] = step.reads();
             step.want(made, &mut wanted);
         }
         forms
@@ -120,14 +125,24 @@ impl StepOfValues<'_> {
         (self.view(self.step.inputs[0]), self.view(self.step.output))
     }
 
-    /// Whether it is a product of the reduced numbers of what it reads.
-    fn reads_reduced(&self) -> bool {
-        let Some(numbers) = self.numbers[self.step.inputs[0]].filter(|_| !self.is_entry) else {
-            return false;
+    /// Returns how it reads its first input.
+    fn reads(&self) -> StepReads {
+        let floats = match self.is_entry {
+            true => StepReads::Entry,
+            false => StepReads::Floats,
         };
-        let (input, output) = self.views();
-        self.may_reduce(numbers)
-            && suits_reduced(self.step, (input, numbers), output, self.choice.target)
+        let numbers = self.numbers[self.step.inputs[0]];
+        let Some(numbers) = numbers.filter(|&numbers| self.may_reduce(numbers)) else {
+            return floats;
+        };
+        let ((input, output), target) = (self.views(), self.choice.target);
+        if !self.is_entry && suits_reduced(self.step, (input, numbers), output, target) {
+            return StepReads::Reduced;
+        }
+        match suits_reducing(self.step, (input, numbers), output, target) {
+            true => StepReads::Reducing(numbers, self.is_entry),
+            false => floats,
+        }
     }
 
     /// Whether weights may be reduced as values are: that was asked for, or they lose nothing.
@@ -153,7 +168,7 @@ impl StepOfValues<'_> {
         }
         let (input, output) = self.views();
         self.passes_on()
-            || self.reads_reduced()
+            || self.reads().is_product()
             || writes_reduced(
                 self.step,
                 input,
@@ -182,6 +197,13 @@ impl StepOfValues<'_> {
         (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
     }
 
+    /// Whether it looks up what its input's bytes stand for.
+    fn looks_bytes_up(&self) -> bool {
+        let input = self.step.inputs[0];
+        let numbers = self.numbers[input].filter(|&of| is_whole(self.buffers, input, of));
+        matches!(self.step.kernel, StepKernel::Table(_)) && numbers.is_some()
+    }
+
     /// Returns the forms of the value that it makes.
     fn made(&self, wanted: ReadForms) -> ValueForm {
         let Some(numbers) = self.numbers[self.step.output] else {
@@ -197,14 +219,19 @@ impl StepOfValues<'_> {
 
     /// Notes how it reads its inputs, once it is known how its answer lies.
     fn want(&self, made: ValueForm, wanted: &mut [ReadForms]) {
-        let reduced = self.reads_reduced();
+        let from = self.reads();
+        let reduced = from == StepReads::Reduced;
         let reads = match self.passes_on() {
             true => ReadForms {
                 floats: made.float,
                 reduced: made.reduced.is_some(),
             },
+            false if self.looks_bytes_up() => ReadForms {
+                floats: false,
+                reduced: true,
+            },
             false => ReadForms {
-                floats: !reduced && !self.reads_any(),
+                floats: !reduced && (from.is_product() || !self.reads_any()),
                 reduced,
             },
         };
@@ -213,7 +240,7 @@ impl StepOfValues<'_> {
             wanted[input].reduced |= reads.reduced;
         }
         // These add what is there.
-        let adds_any = reduced || adds_any(self.step);
+        let adds_any = from.is_product() || adds_any(self.step);
         if let Some(residual) = self.step.residual.filter(|_| !adds_any) {
             wanted[residual].floats = true;
         }

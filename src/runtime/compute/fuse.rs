@@ -4,6 +4,8 @@
 //! activation are applied by the step that makes their last operand. A node is fused into a
 //! step only if no other node reads the value between them.
 
+use super::reduced::ByteNumbers;
+use super::tables::tabulated;
 use super::tensors::{self, TensorForm};
 use crate::network::{
     Activation, Binary, Conv2d, Graph, Node, Op, Pool, ResponseNorm, Shape, TensorOp,
@@ -41,6 +43,8 @@ pub(super) enum StepKernel {
     LocalResponseNorm(ResponseNorm),
     /// A norm across the channels of each pixel, with this added to the variance.
     LayerNorm(f32),
+    /// A function of each byte, which stands for one of these numbers.
+    Table(ByteNumbers),
     /// An operation on tensors, its node under `weights`.
     Tensor(TensorOp),
 }
@@ -63,6 +67,8 @@ pub(super) struct FusedStep {
     pub inputs: Vec<ValueId>,
     /// The factor of the weighted result.
     pub scale: f32,
+    /// The function that rounds the result before a value is added to it: of products of bytes alone.
+    pub rounding: Option<Activation>,
     /// The value that is added to the result before the activation.
     pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
@@ -115,6 +121,15 @@ impl FusedStep {
 
 /// Returns the steps of `graph` in an order in which they can run.
 pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
+    tensors::arranged(graph, fused(graph))
+}
+
+/// Returns the steps of `graph` for processors, which look functions of one byte up.
+pub(super) fn fuse_with_tables(graph: &Graph) -> Vec<FusedStep> {
+    tensors::arranged(graph, tabulated(graph, fused(graph)))
+}
+
+fn fused(graph: &Graph) -> Vec<FusedStep> {
     let mut fusion = Fusion::new(graph);
     for (index, node) in graph.nodes().iter().enumerate() {
         let value = index + 1;
@@ -122,7 +137,7 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
             fusion.push(index, value, node);
         }
     }
-    tensors::arranged(graph, fusion.steps)
+    fusion.steps
 }
 
 /// The steps so far, with the makers and readers of values.
@@ -171,10 +186,16 @@ impl<'a> Fusion<'a> {
                 );
                 (scales && step.takes_weights()).then(|| step.scale *= by)
             }),
-            Op::Relu | Op::Relu6 | Op::Activation(_) => self.change(from, value, |step| {
-                let rounds = step.is_rectified_by(node.op.activation());
-                (step.takes_epilogue() || rounds).then(|| step.activation = node.op.activation())
-            }),
+            Op::Relu | Op::Relu6 | Op::Activation(_) => {
+                let (function, known) = (node.op.activation(), self.rounding_of(from));
+                self.change(from, value, |step| {
+                    if known == function {
+                        return Some(());
+                    }
+                    let rounds = step.is_rectified_by(function);
+                    (step.takes_epilogue() || rounds).then(|| step.activation = function)
+                })
+            }
             Op::Add if are_alike(self.graph, node) => self.absorb_sum(value, node),
             Op::Tensor(TensorOp::Binary { kind: Binary::Add }) if are_alike(self.graph, node) => {
                 self.absorb_sum(value, node)
@@ -189,6 +210,18 @@ impl<'a> Fusion<'a> {
             }
             _ => false,
         }
+    }
+
+    /// Returns the function that the values of `value` are the answers of and that answers them
+    /// unchanged: one that rounds what a pool takes values of.
+    fn rounding_of(&self, value: ValueId) -> Option<Activation> {
+        let step = &self.steps[self.maker[value]?];
+        let maker = match step.kernel {
+            StepKernel::MaxPool(_) => &self.steps[self.maker[step.inputs[0]]?],
+            _ => step,
+        };
+        let rounds = |function: &Activation| matches!(function, Activation::FakeQuantise { .. });
+        maker.activation.filter(rounds)
     }
 
     /// Fuses a sum into the step that makes its later operand; the other is the residual.
@@ -271,6 +304,7 @@ fn plain(graph: &Graph, index: usize, node: &Node) -> FusedStep {
             Op::Scale { by } => by,
             _ => 1.0,
         },
+        rounding: None,
         residual,
         activation: node.op.activation(),
         tensors: None,

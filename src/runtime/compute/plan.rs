@@ -13,12 +13,13 @@ use std::sync::Arc;
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
 use super::forms::{LoweringFacts, ValueForms};
-use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
+use super::fuse::{FusedStep, StepKernel, ValueId, fuse, fuse_with_tables};
 use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
     StepReads,
 };
 use super::reduced::{ByteNumbers, ReducedNumbers};
+use super::rounded_sums::RoundedSums;
 use super::shared::twins;
 use crate::network::{Graph, Shape};
 
@@ -52,18 +53,22 @@ impl ArenaPlan {
             Some(_) => target.calibrated(),
             None => target,
         };
-        let mut steps = fuse(graph);
+        let mut steps = fuse_with_tables(graph);
         let entry = enter(graph, &mut steps);
-        let answer = graph.nodes().len();
-        let buffers = ValueBuffers::new(graph, &steps);
-        let chunks = Chunks::new(graph, &buffers, &steps);
-        let choice = LoweringFacts {
+        let facts = LoweringFacts {
             graph,
             target,
             calibration,
             entry,
         };
-        let forms = ValueForms::new(&buffers, &steps, choice);
+        let FormedSteps {
+            steps,
+            buffers,
+            forms,
+            ..
+        } = FormedSteps::new(steps, facts).with_rounded_sums();
+        let answer = graph.nodes().len();
+        let chunks = Chunks::new(graph, &buffers, &steps);
         let slots = Slots::of_forms((&buffers, &forms.values), &steps, answer, chunks.cut);
         let view = |value: ValueId| match forms.values[value].float {
             true => buffers.view(&slots, value),
@@ -89,15 +94,10 @@ impl ArenaPlan {
                         .and_then(|(known, node)| known.correction(node))
                         .map(Arc::from),
                 };
-                let reads = match (entry == Some(at), forms.reads_reduced[at]) {
-                    (true, _) => StepReads::Entry,
-                    (false, true) => StepReads::Reduced,
-                    (false, false) => StepReads::Floats,
-                };
                 let fused = &rounded_by_its_numbers(fused, output, operands.output);
                 let given = (inputs.as_slice(), &operands);
                 PlannedStep {
-                    method: StepMethod::new(fused, given, output, reads, target),
+                    method: StepMethod::new(fused, given, output, forms.reads[at], target),
                     placed: PlacedStep {
                         fused: fused.clone(),
                         residual: fused.residual.map(view),
@@ -195,6 +195,46 @@ impl ArenaPlan {
     }
 }
 
+/// Steps, with the buffers and the forms of their values.
+struct FormedSteps<'a> {
+    steps: Vec<FusedStep>,
+    facts: LoweringFacts<'a>,
+    buffers: ValueBuffers,
+    forms: ValueForms,
+}
+
+impl<'a> FormedSteps<'a> {
+    fn new(steps: Vec<FusedStep>, facts: LoweringFacts<'a>) -> Self {
+        let buffers = ValueBuffers::new(facts.graph, &steps);
+        let forms = ValueForms::new(&buffers, &steps, facts);
+        FormedSteps {
+            steps,
+            facts,
+            buffers,
+            forms,
+        }
+    }
+
+    /// Returns the same with rounded sums in the ends of products.
+    fn with_rounded_sums(self) -> Self {
+        let Some(sums) = RoundedSums::new(&self.steps, &self.forms) else {
+            return self;
+        };
+        let facts = LoweringFacts {
+            entry: self.facts.entry.map(|at| sums.place(at)),
+            ..self.facts
+        };
+        let fused = FormedSteps::new(sums.steps, facts);
+        // Nothing but a product of bytes rounds before it adds.
+        let mut steps = fused.steps.iter().zip(&fused.forms.reads);
+        let adds = |reads: StepReads| reads == StepReads::Reduced;
+        match steps.all(|(step, &reads)| adds(reads) || step.rounding.is_none()) {
+            true => fused,
+            false => self,
+        }
+    }
+}
+
 /// Returns the bytes other than zeros that stand for 0 outside of images, and the floats of each.
 fn borders(steps: &[PlannedStep]) -> BTreeMap<u8, usize> {
     let mut borders = BTreeMap::new();
@@ -280,6 +320,7 @@ pub(super) fn turn(graph: &Graph, steps: &mut Vec<FusedStep>) {
             norm: None,
             inputs: vec![0],
             scale: 1.0,
+            rounding: None,
             residual: None,
             activation: None,
             tensors: None,

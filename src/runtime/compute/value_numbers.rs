@@ -72,10 +72,18 @@ impl NumberedValues {
 
 /// Whether the answer of a step has no other values than its inputs.
 fn answers_values_of_its_inputs(step: &FusedStep) -> bool {
-    let kept = matches!(
-        step.kernel,
-        StepKernel::Concat | StepKernel::MaxPool(_) | StepKernel::Tensor(TensorOp::View { .. })
-    );
+    let kept = match step.kernel {
+        StepKernel::Concat | StepKernel::MaxPool(_) | StepKernel::Flatten => true,
+        StepKernel::ChannelShuffle(_) | StepKernel::Channels(_) => true,
+        StepKernel::Tensor(op) => matches!(
+            op,
+            TensorOp::View { .. }
+                | TensorOp::Part { .. }
+                | TensorOp::Transpose { .. }
+                | TensorOp::Slice { .. }
+        ),
+        _ => false,
+    };
     kept && step.activation.is_none() && step.residual.is_none()
 }
 

@@ -279,6 +279,11 @@ impl<'a> PartialNetwork<'a> {
         name
     }
 
+    /// Returns the node of the network that makes an activation, or `None` for the input.
+    pub(super) fn maker(&self, id: NodeId) -> Option<&crate::network::Node> {
+        self.builder.node(id)
+    }
+
     /// Returns the shape of an activation in the network.
     pub(super) fn shape(&self, id: NodeId) -> Shape {
         self.builder.shape(id)

@@ -103,6 +103,8 @@ fn operation(
         StepKernel::Softmax => GpuOp::Softmax,
         // Both are lowered part by part.
         StepKernel::Concat | StepKernel::Tensor(_) => return None,
+        // Processors alone look functions up.
+        StepKernel::Table(_) => return None,
     })
 }
 

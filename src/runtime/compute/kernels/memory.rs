@@ -103,8 +103,10 @@ impl<'a> BatchMemory<'a> {
     /// Returns the range of the slot of reduced numbers, in floats, from the first sample that is
     /// worked on.
     fn reduced_range(&self, of: ReducedView) -> Range<usize> {
-        let ValuePlace::Slot(slot) = of.view.place else {
-            return 0..0;
+        let slot = match of.view.place {
+            ValuePlace::Slot(slot) => slot,
+            ValuePlace::Shared => return self.layout.shared.clone(),
+            ValuePlace::Input | ValuePlace::Nowhere => return 0..0,
         };
         let range = self.layout.slots[slot].clone();
         let before = match self.layout.early[slot] {

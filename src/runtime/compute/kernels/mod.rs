@@ -42,6 +42,17 @@ macro_rules! tile_instances {
     };
 }
 
+/// Repeats a block for each number below a constant, since what lies in arrays stays in registers only
+/// where no loop chooses among it.
+macro_rules! unrolled {
+    ($at:ident < $most:expr; $($n:literal)+ => $block:block) => {
+        $(if $n < $most {
+            const $at: usize = $n;
+            $block
+        })+
+    };
+}
+
 mod activations;
 mod buffer;
 mod channels;
@@ -60,6 +71,7 @@ mod quantized;
 mod reduced;
 mod resample;
 mod step;
+mod table;
 mod target;
 mod task;
 mod tensors;
@@ -81,7 +93,9 @@ pub(in crate::compute) use memory::BatchMemory;
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
 pub(in crate::compute) use step::{
-    PlannedStep, StepMethod, StepReads, adds_any, reads_any, suits_reduced, writes_reduced,
+    PlannedStep, StepMethod, StepReads, adds_any, reads_any, suits_reduced, suits_reducing,
+    writes_reduced,
 };
+pub(in crate::compute) use table::{TABLE_FLOATS, bytes_of};
 pub(in crate::compute) use target::KernelTarget;
 pub(in crate::compute) use task::{Call, PlacedStep, ReducedOperands, Scratch, StepWeights};

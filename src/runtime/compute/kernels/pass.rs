@@ -10,7 +10,7 @@ use super::memory::{InputPixels, OutputPixels};
 use super::reduced::{self, StepOutputs};
 use super::task::{self, Call, PlacedStep, StepWeights};
 use super::vector::{self, Vector, Vectorised};
-use super::{channels, elementwise, norms, resample};
+use super::{channels, elementwise, norms, resample, table};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel};
 
@@ -42,6 +42,9 @@ fn read(step: &PlacedStep) -> [Option<ReducedView>; 2] {
 
 /// Returns the floats of scratch that a thread needs.
 pub(super) fn scratch(step: &PlacedStep) -> usize {
+    if let StepKernel::Table(_) = step.fused.kernel {
+        return table::scratch(step);
+    }
     let reads = read(step).into_iter().flatten().count();
     (reads + usize::from(!step.has_floats())) * chunk(step) * step.output.channels
 }
@@ -53,6 +56,10 @@ pub(super) fn scratch(step: &PlacedStep) -> usize {
 pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
     let step = call.step;
     let pixels = task::pixels(step, call.samples, call.threads).range(task);
+    if let StepKernel::Table(_) = step.fused.kernel {
+        // SAFETY: tasks have disjoint pixels.
+        return unsafe { table::run(call, pixels) };
+    }
     let is_of_floats = step.reduced.output.is_none() && read(step) == [None; 2];
     // SAFETY: tasks have disjoint pixels.
     unsafe {
@@ -223,7 +230,10 @@ impl Vectorised for Pass<'_> {
         };
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
-            StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
+            StepKernel::Convolution(_)
+            | StepKernel::Linear
+            | StepKernel::Tensor(_)
+            | StepKernel::Table(_) => {}
             StepKernel::ScaleShift => {
                 // SAFETY: the family's instructions are enabled here.
                 unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };

@@ -4,7 +4,7 @@ use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
 use super::quantized::Quantized;
-use super::reduced::{self, ReducedKernel, ReducedProduct};
+use super::reduced::{self, ReducedKernel, ReducedProduct, suits_prepared};
 use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
 use super::tensors::TensorMethod;
@@ -66,6 +66,23 @@ pub(in crate::compute) fn suits_reduced(
     })
 }
 
+/// Whether a weighted step over an image of few channels is expected to be faster as a product of
+/// reduced numbers, which the step itself makes of floats.
+pub(in crate::compute) fn suits_reducing(
+    fused: &FusedStep,
+    (input, numbers): (TensorView, ReducedNumbers),
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let StepKernel::Convolution(conv) = fused.kernel else {
+        return false;
+    };
+    let times = ReducedKernel::of(target.family, numbers).speed();
+    times > 1.0
+        && suits_prepared(conv, input, numbers)
+        && !Winograd::is_faster(conv, (input, output), target.shape, times)
+}
+
 /// Whether a step that is no product of reduced numbers adds floats and reduced numbers alike.
 pub(in crate::compute) fn adds_any(fused: &FusedStep) -> bool {
     pass::is_pixelwise(fused)
@@ -101,7 +118,7 @@ pub(in crate::compute) fn writes_reduced(
 }
 
 /// How a step reads its first input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::compute) enum StepReads {
     /// Floats.
     Floats,
@@ -109,6 +126,15 @@ pub(in crate::compute) enum StepReads {
     Entry,
     /// The reduced numbers of a product.
     Reduced,
+    /// Floats, of which a product makes such numbers; channels-first samples, or not.
+    Reducing(ReducedNumbers, bool),
+}
+
+impl StepReads {
+    /// Whether the step is a product of reduced numbers.
+    pub(crate) fn is_product(self) -> bool {
+        matches!(self, StepReads::Reduced | StepReads::Reducing(..))
+    }
 }
 
 impl StepMethod {
@@ -131,6 +157,14 @@ impl StepMethod {
                 StepKernel::Linear => product.of_tokens(),
                 _ => product,
             }));
+        }
+        if let (StepReads::Reducing(numbers, entry), Some(conv)) =
+            (reads, convolution(fused, output))
+        {
+            let given = (input, numbers, entry);
+            let product = ReducedProduct::prepared(conv, given, output, target.family);
+            let product = product.corrected(reduced.correction.clone());
+            return StepMethod::Reduced(Box::new(product));
         }
         let conv = match fused.kernel {
             StepKernel::Convolution(conv) => conv,
@@ -234,7 +268,7 @@ impl StepMethod {
     /// Bytes other than zeros that the method reads for taps outside of an image, and floats of them.
     pub(crate) fn border(&self) -> Option<(u8, usize)> {
         match self {
-            StepMethod::Reduced(r) => Some(r.border()),
+            StepMethod::Reduced(r) => r.border(),
             StepMethod::Convolution(c) => c.border(),
             _ => None,
         }
@@ -246,7 +280,7 @@ impl StepMethod {
         match self {
             StepMethod::Convolution(c) => c.zeros(),
             StepMethod::Reduced(r) => match r.border() {
-                (0, floats) => floats,
+                Some((0, floats)) => floats,
                 _ => 0,
             },
             _ => 0,
@@ -325,7 +359,7 @@ impl PlannedStep {
                 return reduced::reduce_pixels(call, pixels);
             }
             match &self.method {
-                StepMethod::Reduced(r) => r.run(call, task),
+                StepMethod::Reduced(r) => r.run(call, phase, task),
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Quantized(q) => q.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),

@@ -1,6 +1,6 @@
 //! Functions of one and of two numbers by plain Candle operations, on tensors of one shape.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 
 use crate::network::{Binary, Unary};
 
@@ -12,6 +12,21 @@ pub(super) fn is_not_zero(x: &Tensor) -> Result<Tensor> {
 /// Returns bytes as float32.
 fn numbers(x: &Tensor) -> Result<Tensor> {
     x.to_dtype(DType::F32)
+}
+
+/// Returns a function of each number, or `None` if Candle fails.
+pub(in crate::compute) fn of_one(kind: Unary, x: &[f32]) -> Option<Vec<f32>> {
+    unary(kind, &vector(x)?).and_then(|y| y.to_vec1()).ok()
+}
+
+/// Returns a function of each two numbers, or `None` if Candle fails.
+pub(in crate::compute) fn of_two(kind: Binary, a: &[f32], b: &[f32]) -> Option<Vec<f32>> {
+    let answers = binary(kind, &vector(a)?, &vector(b)?);
+    answers.and_then(|y| y.to_vec1()).ok()
+}
+
+fn vector(values: &[f32]) -> Option<Tensor> {
+    Tensor::new(values, &Device::Cpu).ok()
 }
 
 pub(in crate::compute) fn binary(kind: Binary, a: &Tensor, b: &Tensor) -> Result<Tensor> {

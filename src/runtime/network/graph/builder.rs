@@ -96,6 +96,11 @@ impl GraphBuilder {
         NodeId(self.graph.nodes.len())
     }
 
+    /// Returns the layer that makes a value, or `None` for the input.
+    pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
+        self.graph.nodes.get(id.0.checked_sub(1)?)
+    }
+
     /// Returns the shape of a value.
     pub fn shape(&self, id: NodeId) -> Shape {
         self.graph.shape(id)

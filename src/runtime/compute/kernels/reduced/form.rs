@@ -18,16 +18,14 @@ pub(in super::super) trait ReducedForm: Copy {
     fn with(bytes: ByteForm) -> Self;
     unsafe fn load<V: Vector>(self, from: *const u8) -> V;
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8);
+    /// The values that the nearest numbers stand for.
+    unsafe fn round<V: Vector>(self, values: V) -> V;
 
     /// The first `n < LANES` numbers; any in the other lanes.
     #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
-        let mut numbers = [0; MOST_BYTES];
         // SAFETY: `n` numbers exist, and those of all lanes fit.
-        unsafe {
-            std::ptr::copy_nonoverlapping(from, numbers.as_mut_ptr(), n * Self::BYTES);
-            self.load(numbers.as_ptr())
-        }
+        unsafe { self.load(copied(from, n * Self::BYTES).as_ptr()) }
     }
 
     /// The first `n < LANES` numbers.
@@ -37,9 +35,32 @@ pub(in super::super) trait ReducedForm: Copy {
         // SAFETY: as for loads.
         unsafe {
             self.store(values, numbers.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, n * Self::BYTES);
+            copy(&numbers, to, n * Self::BYTES);
         }
     }
+}
+
+/// Returns the first bytes at an address, and zeros behind them. Tiles stay short where that is no
+/// part of them.
+///
+/// # Safety
+/// The bytes exist, and are no more than [`MOST_BYTES`].
+#[inline(never)]
+unsafe fn copied(from: *const u8, bytes: usize) -> [u8; MOST_BYTES] {
+    let mut numbers = [0; MOST_BYTES];
+    // SAFETY: handed on.
+    unsafe { std::ptr::copy_nonoverlapping(from, numbers.as_mut_ptr(), bytes) };
+    numbers
+}
+
+/// Copies the first bytes of numbers to an address.
+///
+/// # Safety
+/// The bytes exist on both sides.
+#[inline(never)]
+unsafe fn copy(numbers: &[u8; MOST_BYTES], to: *mut u8, bytes: usize) {
+    // SAFETY: handed on.
+    unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, bytes) };
 }
 
 /// The most bytes of the numbers of a vector: four of each of sixteen lanes.
@@ -67,6 +88,10 @@ impl ReducedForm for FloatForm {
         // SAFETY: handed on.
         unsafe { values.store(to.cast()) }
     }
+    #[inline(always)]
+    unsafe fn round<V: Vector>(self, values: V) -> V {
+        values
+    }
 }
 
 /// Brain floats.
@@ -90,6 +115,15 @@ impl ReducedForm for HalfForm {
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
         // SAFETY: handed on.
         unsafe { values.store_bf16(to.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn round<V: Vector>(self, values: V) -> V {
+        // SAFETY: as many halves as the longest vector has lanes.
+        unsafe {
+            let mut halves = [0; MOST_BYTES];
+            values.store_bf16(halves.as_mut_ptr().cast());
+            V::load_bf16(halves.as_ptr().cast())
+        }
     }
 }
 
@@ -122,6 +156,80 @@ impl ByteForm {
     }
 }
 
+impl ByteForm {
+    /// Returns the number that one step stands for.
+    #[inline(always)]
+    pub(super) fn scale(self) -> f32 {
+        self.scale
+    }
+
+    /// Returns the steps to 1.
+    #[inline(always)]
+    pub(super) fn steps(self) -> f32 {
+        self.inverse
+    }
+
+    /// Rounds steps to those that bytes stand for, half to even.
+    ///
+    /// # Safety
+    /// As for [`ReducedForm`].
+    #[inline(always)]
+    pub(super) unsafe fn nearest<V: Vector>(self, steps: V) -> V {
+        let least = -self.zero_point as f32;
+        // SAFETY: handed on.
+        unsafe {
+            let bounded = steps.at_least(least).at_most(least + self.most as f32);
+            bounded.nearest()
+        }
+    }
+
+    /// Returns the form of the same bytes as steps of other numbers.
+    #[inline(always)]
+    pub(super) fn as_steps_of(self, other: ByteForm) -> ByteForm {
+        ByteForm {
+            scale: self.scale * other.inverse,
+            ..self
+        }
+    }
+}
+
+/// Steps of numbers that bytes stand for, which need no scale.
+#[derive(Clone, Copy)]
+pub(super) struct StepForm(ByteForm);
+
+impl StepForm {
+    /// Returns the form of the steps of numbers.
+    #[inline(always)]
+    pub(super) fn of(numbers: ByteForm) -> Self {
+        StepForm(numbers)
+    }
+}
+
+impl ReducedForm for StepForm {
+    const BYTES: usize = 1;
+    const HAS_NAN: bool = false;
+
+    #[inline(always)]
+    fn with(bytes: ByteForm) -> Self {
+        StepForm(bytes)
+    }
+    #[inline(always)]
+    unsafe fn load<V: Vector>(self, from: *const u8) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load_bytes(from).sub(V::splat(self.0.zero_point as f32)) }
+    }
+    #[inline(always)]
+    unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
+        // SAFETY: handed on.
+        unsafe { values.store_bytes(self.0.zero_point, self.0.most, to) }
+    }
+    #[inline(always)]
+    unsafe fn round<V: Vector>(self, values: V) -> V {
+        // SAFETY: handed on.
+        unsafe { self.0.nearest(values) }
+    }
+}
+
 impl ReducedForm for ByteForm {
     const BYTES: usize = 1;
     const HAS_NAN: bool = false;
@@ -144,6 +252,14 @@ impl ReducedForm for ByteForm {
         unsafe {
             let steps = values.mul(V::splat(self.inverse));
             steps.store_bytes(self.zero_point, self.most, to);
+        }
+    }
+    #[inline(always)]
+    unsafe fn round<V: Vector>(self, values: V) -> V {
+        // SAFETY: handed on.
+        unsafe {
+            let steps = values.mul(V::splat(self.inverse));
+            self.nearest(steps).mul(V::splat(self.scale))
         }
     }
 }

@@ -7,6 +7,7 @@
 mod form;
 mod kernel;
 mod operands;
+mod prepared;
 mod residual;
 mod rows;
 mod sums;
@@ -24,20 +25,24 @@ use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
 use super::tile::{Prefetch, Tile};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::family::Family;
-use crate::compute::reduced::ReducedNumbers;
+use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Conv2d;
 pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 use operands::ReducedTile;
+use prepared::PreparedImage;
+pub(super) use prepared::suits_prepared;
 use residual::Residual;
-pub(super) use rows::{MOST_TILE, StepOutputs, expand, join, reduce_pixels};
+pub(super) use rows::{MOST_TILE, StepOutputs, expand, join, reduce_pixels, reduce_run};
 use tile::reduced_fn;
 
 /// A convolution or a fully connected layer with its operands and the layout of its weights.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct ReducedProduct {
     pub conv: Conv2d,
+    /// The numbers that are read: the step's input, or its copy in padded lines.
     input: ReducedView,
+    prepared: Option<PreparedImage>,
     output: TensorView,
     reads: Reads,
     /// Weights; a line is a group of each column.
@@ -74,11 +79,33 @@ impl ReducedProduct {
         output: TensorView,
         family: Family,
     ) -> Self {
+        Self::reading(conv, (input, None), output, family)
+    }
+
+    /// Plans a convolution that [`suits_prepared`] over floats; `entry` says that their channels come
+    /// first.
+    pub(crate) fn prepared(
+        conv: Conv2d,
+        (input, numbers, entry): (TensorView, ReducedNumbers, bool),
+        output: TensorView,
+        family: Family,
+    ) -> Self {
+        let image = PreparedImage::new(conv, input, numbers, entry);
+        Self::reading(conv, (image.copy(), Some(image)), output, family)
+    }
+
+    fn reading(
+        conv: Conv2d,
+        (input, prepared): (ReducedView, Option<PreparedImage>),
+        output: TensorView,
+        family: Family,
+    ) -> Self {
         let kernel = ReducedKernel::of(family, input.numbers);
-        let reads = Reads::new(conv, input.view, output, false);
+        let reads = Reads::new(conv, input.view, output, prepared.is_some());
         ReducedProduct {
             conv,
             input,
+            prepared,
             output,
             panels: Panels {
                 depth: reads.taps * reads.depth / input.numbers.group(),
@@ -140,10 +167,12 @@ impl ReducedProduct {
         }
     }
 
-    /// Returns the bits of 0, and how many floats of them replace a tap outside of the image.
-    pub(crate) fn border(&self) -> (u8, usize) {
+    /// Returns the bits of 0, and how many floats of them replace a tap outside of the image, or `None`
+    /// if no tap lies outside.
+    pub(crate) fn border(&self) -> Option<(u8, usize)> {
         let floats = self.reads.depth / self.input.numbers.group();
-        (self.input.numbers.zero_point(), floats)
+        let border = (self.input.numbers.zero_point(), floats);
+        self.prepared.is_none().then_some(border)
     }
 
     /// Returns the floats of input that a further row brings into cache.
@@ -160,15 +189,33 @@ impl ReducedProduct {
     }
 
     pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
-        [self.blocks(samples, threads).tasks(), 0, 0, 0]
+        let product = self.blocks(samples, threads).tasks();
+        match self.prepared {
+            Some(image) => [image.lines(samples, threads).tasks(), product, 0, 0],
+            None => [product, 0, 0, 0],
+        }
     }
 
     /// Returns the scratch for up to `samples`.
     pub(crate) fn scratch(&self, samples: usize) -> Scratch {
         let rows = samples * self.output.pixels();
+        let (shared, own) = self.prepared.map_or((0, 0), |image| image.scratch(samples));
         Scratch {
             offsets: rows.min(most_rows(self.touched())) * self.reads.taps,
-            ..Scratch::default()
+            shared,
+            own,
+        }
+    }
+
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
+        // SAFETY: handed on.
+        unsafe {
+            match self.prepared.filter(|_| phase == 0) {
+                Some(image) => image.run(call, task),
+                None => self.product(call, task),
+            }
         }
     }
 
@@ -176,7 +223,7 @@ impl ReducedProduct {
     ///
     /// # Safety
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
-    pub(crate) unsafe fn run(&self, call: &mut Call<'_>, task: usize) {
+    unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         let (values, zeros) = call.memory.reduced_base(self.input);
         self.reads.list(rows.clone(), zeros, call.offsets);
@@ -277,6 +324,8 @@ impl ReducedProduct {
             out_stride: reduced.map_or(0, |out| out.of.view.pitch),
             scales,
             starts,
+            rounding: ByteNumbers::of(call.step.fused.rounding)
+                .map(|numbers| ByteForm::of(Some(ReducedNumbers::Bytes(numbers)))),
             added: ByteForm::of(block.residual.numbers()),
             written: ByteForm::of(reduced.map(|out| out.of.numbers)),
             end: Tile {

@@ -2,6 +2,7 @@
 
 use super::super::tile::Tile;
 use super::form::ByteForm;
+use crate::network::Activation;
 
 /// One tile of a product of reduced precision.
 #[derive(Clone, Copy)]
@@ -17,11 +18,23 @@ pub(super) struct ReducedTile {
     /// Of bytes, the scale of each column's sums, and what these begin with.
     pub scales: *const f32,
     pub starts: *const i32,
-    /// Of bytes, the numbers that are added and those that are written.
+    /// Of bytes, the numbers that answers are rounded to before anything is added, if they are, those
+    /// that are added, and those that are written.
+    pub rounding: Option<ByteForm>,
     pub added: ByteForm,
     pub written: ByteForm,
     /// Weights, bias, and the floats that are added and written, each null if there are none. A float
     /// of its panel is a group of weights of a column, and its depth counts these; its base is not
     /// used.
     pub end: Tile,
+}
+
+impl ReducedTile {
+    /// Whether it adds and writes bytes alone, and its activation does not depend on their scale.
+    #[inline(always)]
+    pub(super) fn is_of_bytes_alone(&self) -> bool {
+        let end = &self.end;
+        let scales = matches!(end.activation, None | Some(Activation::Relu));
+        !self.out.is_null() && end.out.is_null() && end.residual.is_null() && scales
+    }
 }

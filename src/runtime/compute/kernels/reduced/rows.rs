@@ -70,6 +70,34 @@ impl ReduceRows {
     }
 }
 
+/// Writes floats as reduced numbers to as many bytes as these take, and returns whether there is a NaN
+/// that they cannot be.
+///
+/// # Safety
+/// The processor has the instructions of `family`.
+pub(in super::super) unsafe fn reduce_run(
+    family: Family,
+    from: &[f32],
+    to: &mut [u8],
+    numbers: ReducedNumbers,
+) -> bool {
+    assert_eq!(from.len() * numbers.bytes(), to.len(), "bytes of numbers");
+    let rows = TileRows {
+        start: from.as_ptr().cast_mut(),
+        stride: 0,
+        rows: 1,
+        columns: from.len(),
+    };
+    let work = ReduceRows {
+        from: rows,
+        to: to.as_mut_ptr(),
+        stride: 0,
+        numbers,
+    };
+    // SAFETY: handed on; both sides have these numbers, and floats are read alone.
+    unsafe { dispatch(family, work) }
+}
+
 /// Whether a NaN was among values whose form has none.
 struct NanSeen<V> {
     /// Zeros, or NaN.

@@ -14,10 +14,17 @@ pub(super) trait ReducedSums: DotVector {
     /// The numbers of values.
     type Form: ReducedForm;
 
+    /// What makes numbers of the sums of a vector of columns.
+    type Column: Copy;
+
     /// The sums before any product.
     unsafe fn begin(tile: &ReducedTile, column: usize) -> Self;
+    /// What makes numbers of sums.
+    unsafe fn column(tile: &ReducedTile, column: usize) -> Self::Column;
+    /// The same for numbers that count steps, `steps` to 1.
+    unsafe fn in_steps(column: Self::Column, steps: f32) -> Self::Column;
     /// The numbers that the sums stand for, with their bias.
-    unsafe fn end(self, tile: &ReducedTile, column: usize) -> Self::Float;
+    unsafe fn end(self, column: Self::Column) -> Self::Float;
 }
 
 /// Returns the bias of columns, or zeros without one.
@@ -40,6 +47,7 @@ macro_rules! of_floats {
     ($($generic:ident)?, $ty:ty) => {
         impl $(<$generic: Vector>)? ReducedSums for $ty {
             type Form = HalfForm;
+            type Column = ();
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
@@ -47,7 +55,11 @@ macro_rules! of_floats {
                 Self::of(unsafe { bias(tile, column) })
             }
             #[inline(always)]
-            unsafe fn end(self, _: &ReducedTile, _: usize) -> Self::Float {
+            unsafe fn column(_: &ReducedTile, _: usize) {}
+            #[inline(always)]
+            unsafe fn in_steps((): (), _: f32) {}
+            #[inline(always)]
+            unsafe fn end(self, (): ()) -> Self::Float {
                 // SAFETY: handed on.
                 unsafe { self.float() }
             }
@@ -61,6 +73,7 @@ macro_rules! of_bytes {
     ($ty:ty) => {
         impl ReducedSums for $ty {
             type Form = ByteForm;
+            type Column = [Self::Float; 2];
 
             #[inline(always)]
             unsafe fn begin(tile: &ReducedTile, column: usize) -> Self {
@@ -68,12 +81,25 @@ macro_rules! of_bytes {
                 unsafe { Self::load(tile.starts.add(column)) }
             }
             #[inline(always)]
-            unsafe fn end(self, tile: &ReducedTile, column: usize) -> Self::Float {
+            unsafe fn column(tile: &ReducedTile, column: usize) -> [Self::Float; 2] {
                 // SAFETY: handed on.
                 unsafe {
                     let scale = Self::Float::load(tile.scales.add(column));
-                    bias::<Self::Float>(tile, column).mul_add(self.float(), scale)
+                    [scale, bias::<Self::Float>(tile, column)]
                 }
+            }
+            #[inline(always)]
+            unsafe fn in_steps(column: [Self::Float; 2], steps: f32) -> [Self::Float; 2] {
+                // SAFETY: handed on.
+                unsafe {
+                    let steps = Self::Float::splat(steps);
+                    [column[0].mul(steps), column[1].mul(steps)]
+                }
+            }
+            #[inline(always)]
+            unsafe fn end(self, [scale, bias]: [Self::Float; 2]) -> Self::Float {
+                // SAFETY: handed on.
+                unsafe { bias.mul_add(self.float(), scale) }
             }
         }
     };

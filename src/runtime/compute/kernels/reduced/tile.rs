@@ -4,7 +4,8 @@
 use super::super::dots::{DotKernel, HalfKernel, PlainDot, WidenedDot, multiply};
 use super::super::tile::{activated, prefetch_rows};
 use super::super::vector::{Plain, Vector};
-use super::form::ReducedForm;
+use super::form::StepForm;
+use super::form::{FloatForm, ReducedForm};
 use super::kernel::ReducedKernel;
 use super::operands::ReducedTile;
 use super::sums::ReducedSums;
@@ -153,7 +154,10 @@ unsafe fn run<D: ReducedSums, const M: usize, const N: usize>(tile: &ReducedTile
         }
         prefetch::<D, M, N>(tile);
         multiply(tile.values, &tile.end, &mut sums);
-        finish(tile, sums);
+        match tile.is_of_bytes_alone() && !D::Form::HAS_NAN {
+            true => finish_bytes(tile, sums),
+            false => finish(tile, sums),
+        }
     }
 }
 
@@ -183,56 +187,170 @@ unsafe fn prefetch<D: ReducedSums, const M: usize, const N: usize>(tile: &Reduce
     }
 }
 
-/// Adds the residual, applies the activation and writes.
+/// Rounds, adds, applies the activation and writes, row by row. Loops alone: a closure would be compiled
+/// without the instructions of the kernel.
 #[inline(always)]
 unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
     tile: &ReducedTile,
     sums: [[D; N]; M],
 ) {
-    let (end, lanes) = (&tile.end, D::Float::LANES);
-    let (added, written) = (D::Form::with(tile.added), D::Form::with(tile.written));
     // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
     unsafe {
-        let mut values = [[D::Float::splat(0.0); N]; M];
-        for m in 0..M {
-            for n in 0..N {
-                let mut value = sums[m][n].end(tile, n * lanes);
-                let whole = n + 1 < N || end.last == lanes;
-                if !end.residual.is_null() {
-                    let from = end.residual.add(m * end.residual_stride + n * lanes);
-                    value = value.add(match whole {
-                        true => D::Float::load(from),
-                        false => D::Float::load_part(from, end.last),
-                    });
-                }
-                if !tile.residual.is_null() {
-                    let at = m * tile.residual_stride + n * lanes;
-                    let from = tile.residual.add(at * D::BYTES);
-                    value = value.add(match whole {
-                        true => added.load(from),
-                        false => added.load_part(from, end.last),
-                    });
-                }
-                values[m][n] = activated(value, end.activation);
+        let mut columns = [D::column(tile, 0); N];
+        for (n, column) in columns.iter_mut().enumerate().skip(1) {
+            *column = D::column(tile, n * D::Float::LANES);
+        }
+        unrolled!(ROW < M; 0 1 2 3 4 5 6 7 8 9 10 11 => {
+            let mut values = [D::Float::splat(0.0); N];
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = sums[ROW][n].end(columns[n]);
+            }
+            finish_row::<D, N>(tile, ROW, values);
+        });
+    }
+}
+
+/// # Safety
+/// As for [`finish`], of row `row`.
+#[inline(always)]
+unsafe fn finish_row<D: ReducedSums, const N: usize>(
+    tile: &ReducedTile,
+    row: usize,
+    mut values: [D::Float; N],
+) {
+    let end = &tile.end;
+    // SAFETY: handed on.
+    unsafe {
+        if let Some(rounding) = tile.rounding {
+            for value in &mut values {
+                *value = D::Form::with(rounding).round(*value);
             }
         }
-        for (m, row) in values.iter().enumerate() {
-            for (n, &value) in row.iter().enumerate() {
-                let whole = n + 1 < N || end.last == lanes;
-                if !end.out.is_null() {
-                    let to = end.out.add(m * end.out_stride + n * lanes);
-                    match whole {
-                        true => value.store(to),
-                        false => value.store_part(to, end.last),
-                    }
-                }
-                if !tile.out.is_null() {
-                    let to = tile.out.add((m * tile.out_stride + n * lanes) * D::BYTES);
-                    match whole {
-                        true => written.store(value, to),
-                        false => written.store_part(value, to, end.last),
-                    }
-                }
+        if !end.residual.is_null() {
+            let from = (FloatForm, end.residual.cast(), end.residual_stride);
+            add(&mut values, tile, row, from);
+        }
+        if !tile.residual.is_null() {
+            let from = (
+                D::Form::with(tile.added),
+                tile.residual,
+                tile.residual_stride,
+            );
+            add(&mut values, tile, row, from);
+        }
+        if end.activation.is_some() {
+            for value in &mut values {
+                *value = activated(*value, end.activation);
+            }
+        }
+        if !end.out.is_null() {
+            write(
+                values,
+                tile,
+                row,
+                (FloatForm, end.out.cast(), end.out_stride),
+            );
+        }
+        if !tile.out.is_null() {
+            let to = (D::Form::with(tile.written), tile.out, tile.out_stride);
+            write(values, tile, row, to);
+        }
+    }
+}
+
+/// The end of a tile of bytes that reads and writes nothing but bytes: sums become steps of the numbers
+/// that they are rounded to, without floats between.
+#[inline(always)]
+unsafe fn finish_bytes<D: ReducedSums, const M: usize, const N: usize>(
+    tile: &ReducedTile,
+    sums: [[D; N]; M],
+) {
+    let steps = tile.rounding.unwrap_or(tile.written).steps();
+    // SAFETY: as for `finish`.
+    unsafe {
+        let mut columns = [D::in_steps(D::column(tile, 0), steps); N];
+        for (n, column) in columns.iter_mut().enumerate().skip(1) {
+            *column = D::in_steps(D::column(tile, n * D::Float::LANES), steps);
+        }
+        unrolled!(ROW < M; 0 1 2 3 4 5 6 7 8 9 10 11 => {
+            let mut values = [D::Float::splat(0.0); N];
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = sums[ROW][n].end(columns[n]);
+            }
+            finish_row_of_bytes(tile, ROW, values);
+        });
+    }
+}
+
+/// # Safety
+/// As for [`finish`], of row `row`.
+#[inline(always)]
+unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
+    tile: &ReducedTile,
+    row: usize,
+    mut values: [V; N],
+) {
+    let written = tile.written;
+    // SAFETY: handed on.
+    unsafe {
+        if let Some(rounding) = tile.rounding {
+            let steps = V::splat(rounding.scale() * written.steps());
+            for value in &mut values {
+                *value = rounding.nearest(*value).mul(steps);
+            }
+        }
+        if !tile.residual.is_null() {
+            let added = tile.added.as_steps_of(written);
+            let from = (added, tile.residual, tile.residual_stride);
+            add(&mut values, tile, row, from);
+        }
+        if tile.end.activation.is_some() {
+            for value in &mut values {
+                *value = value.relu();
+            }
+        }
+        let to = (StepForm::of(written), tile.out, tile.out_stride);
+        write(values, tile, row, to);
+    }
+}
+
+/// Adds a row of numbers of a form; rows lie at an address with so many from one to the next.
+#[inline(always)]
+unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
+    values: &mut [V; N],
+    tile: &ReducedTile,
+    row: usize,
+    (form, from, stride): (F, *const u8, usize),
+) {
+    let last = tile.end.last;
+    for (n, value) in values.iter_mut().enumerate() {
+        let from = from.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        // SAFETY: the rows have the columns that are written.
+        *value = unsafe {
+            value.add(match n + 1 < N || last == V::LANES {
+                true => form.load(from),
+                false => form.load_part(from, last),
+            })
+        };
+    }
+}
+
+/// Writes a row of numbers of a form; rows go to an address with so many from one to the next.
+#[inline(always)]
+unsafe fn write<V: Vector, F: ReducedForm, const N: usize>(
+    values: [V; N],
+    tile: &ReducedTile,
+    row: usize,
+    (form, to, stride): (F, *mut u8, usize),
+) {
+    let last = tile.end.last;
+    for (n, value) in values.into_iter().enumerate() {
+        let to = to.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        // SAFETY: the rows have these columns.
+        unsafe {
+            match n + 1 < N || last == V::LANES {
+                true => form.store(value, to),
+                false => form.store_part(value, to, last),
             }
         }
     }

@@ -143,6 +143,11 @@ impl Vector for Avx2 {
         ))
     }
     #[inline(always)]
+    unsafe fn nearest(self) -> Self {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+        Avx2(_mm256_round_ps::<NEAREST>(self.0))
+    }
+    #[inline(always)]
     unsafe fn is_finite(self) -> bool {
         _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_ORD_Q>(
             _mm256_sub_ps(self.0, self.0),

@@ -115,6 +115,11 @@ impl Vector for Avx512 {
         Avx512(_mm512_scalef_ps(self.0, n.0))
     }
     #[inline(always)]
+    unsafe fn nearest(self) -> Self {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+        Avx512(_mm512_roundscale_ps::<NEAREST>(self.0))
+    }
+    #[inline(always)]
     unsafe fn is_finite(self) -> bool {
         _mm512_cmp_ps_mask::<_CMP_ORD_Q>(_mm512_sub_ps(self.0, self.0), self.0) == 0xffff
     }
@@ -159,11 +164,10 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8) {
-        // What is beyond 32 bits would become the least number.
-        let bounded = _mm512_min_ps(self.0, _mm512_set1_ps(255.0));
-        let whole = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(zero_point));
-        let whole = _mm512_min_epi32(whole, _mm512_set1_epi32(most));
-        let bytes = _mm512_max_epi32(whole, _mm512_setzero_si512());
+        let (least, top) = (-zero_point as f32, (most - zero_point) as f32);
+        let bounded = _mm512_min_ps(self.0, _mm512_set1_ps(top));
+        let bounded = _mm512_max_ps(bounded, _mm512_set1_ps(least));
+        let bytes = _mm512_add_epi32(_mm512_cvtps_epi32(bounded), _mm512_set1_epi32(zero_point));
         _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(bytes));
     }
 }

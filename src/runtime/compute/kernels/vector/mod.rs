@@ -65,6 +65,8 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn where_below(self, bound: f32, then: Self, otherwise: Self) -> Self;
     /// `self · 2ⁿ` for whole numbers n from -250 to 250; underflow is gradual.
     unsafe fn times_two_to(self, n: Self) -> Self;
+    /// The nearest whole numbers, half to even, of numbers within ±2²².
+    unsafe fn nearest(self) -> Self;
     /// Whether every lane is finite.
     unsafe fn is_finite(self) -> bool;
     /// Copies lane `i` of each run of `width` lanes (4 or 8, at most `LANES`) to all lanes of
@@ -79,7 +81,7 @@ pub(in crate::compute) trait Vector: Copy {
     /// As many bytes.
     unsafe fn load_bytes(from: *const u8) -> Self;
     /// The nearest whole numbers, half to even, each with `zero_point` added, as bytes from 0 to `most`;
-    /// one of these two of NaN.
+    /// one of these two of NaN. The zero point is one of them.
     unsafe fn store_bytes(self, zero_point: i32, most: i32, to: *mut u8);
     /// Brings the line of memory at an address into the first-level cache, where there is an
     /// instruction for it. Any address will do: nothing is read.

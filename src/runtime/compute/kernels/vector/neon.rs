@@ -117,6 +117,10 @@ impl Vector for Neon {
         Neon(vmulq_f32(vmulq_f32(self.0, power(half)), power(rest)))
     }
     #[inline(always)]
+    unsafe fn nearest(self) -> Self {
+        Neon(vrndnq_f32(self.0))
+    }
+    #[inline(always)]
     unsafe fn is_finite(self) -> bool {
         vaddvq_f32(vsubq_f32(self.0, self.0)) == 0.0
     }

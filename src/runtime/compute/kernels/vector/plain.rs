@@ -117,6 +117,10 @@ impl Vector for Plain {
         })
     }
     #[inline(always)]
+    unsafe fn nearest(self) -> Self {
+        Plain(self.0.map(f32::round_ties_even))
+    }
+    #[inline(always)]
     unsafe fn is_finite(self) -> bool {
         self.0.iter().all(|v| v.is_finite())
     }

@@ -3,7 +3,7 @@
 //! Where all who read a quantised value take it back to numbers by its own scale and zero point, the
 //! integers are never made: the value is held as the numbers that they stand for.
 
-use crate::network::{Activation as Function, Op};
+use crate::network::{Activation as Function, NodeId, Op, TensorOp};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::node::Node;
 use crate::onnx::operators::inputs::Added;
@@ -35,6 +35,26 @@ fn reads_integers(node: Node<'_>) -> Option<(usize, usize)> {
         | "QLinearSoftmax" => (0, usize::MAX),
         _ => return None,
     })
+}
+
+/// The most operations that are looked at between a value and where it was rounded.
+const MOST_MOVES: usize = 16;
+
+/// Whether an operation answers values of its inputs alone.
+fn answers_values_of_its_inputs(op: Op) -> bool {
+    match op {
+        Op::MaxPool(_) | Op::Concat | Op::Flatten | Op::ChannelShuffle { .. } => true,
+        Op::Channels { .. } => true,
+        Op::Tensor(op) => matches!(
+            op,
+            TensorOp::View { .. }
+                | TensorOp::Part { .. }
+                | TensorOp::Transpose { .. }
+                | TensorOp::Slice { .. }
+                | TensorOp::Join { .. }
+        ),
+        _ => false,
+    }
 }
 
 /// Whether a node answers some of the values of its first input, in any order.
@@ -114,6 +134,19 @@ impl<'a> PartialNetwork<'a> {
         })
     }
 
+    /// Whether a function that rounds leaves a value as it is, since that is rounded so, and at most
+    /// moved since.
+    fn is_rounded_by(&self, value: NodeId, function: Op, moves: &mut usize) -> bool {
+        let Some((maker, left)) = self.maker(value).zip(moves.checked_sub(1)) else {
+            return false;
+        };
+        *moves = left;
+        let mut inputs = maker.inputs.iter();
+        maker.op == function
+            || answers_values_of_its_inputs(maker.op)
+                && inputs.all(|&input| self.is_rounded_by(input, function, moves))
+    }
+
     /// Whether input `at` of a node is held as the numbers that its integers stand for.
     pub(super) fn is_held_as_numbers(&self, node: Node<'a>, at: usize) -> bool {
         let name = node.inputs().get(at);
@@ -136,11 +169,15 @@ impl<'a> PartialNetwork<'a> {
         }
         let held = self.held_by(node.outputs().first()?, by)?;
         self.numbers_held.extend(held);
-        let function = Function::FakeQuantise {
+        let function = Op::from(Function::FakeQuantise {
             scale: by.scale,
             least: least - by.zero,
             most: most - by.zero,
-        };
-        Some(self.each(node, Op::from(function), x))
+        });
+        let mut moves = MOST_MOVES;
+        Some(match self.is_rounded_by(x.id, function, &mut moves) {
+            true => Ok(x.clone()),
+            false => self.each(node, function, x),
+        })
     }
 }
