@@ -17,6 +17,7 @@ mod fold;
 mod follow;
 mod import;
 mod indices;
+mod integers;
 mod kinds;
 mod layout;
 mod lengths;

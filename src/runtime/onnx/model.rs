@@ -11,8 +11,8 @@ use super::ends::{name_of, size, type_of};
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
 use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use super::tensor::{EXTERNAL, FLOATS, type_name};
-use crate::network::{EncodedValues, Map, WeightsError};
+use super::tensor::{EXTERNAL, Values, type_name};
+use crate::network::{Map, WeightsError};
 
 /// The versions of the operators that are known.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
@@ -93,14 +93,13 @@ impl OnnxModel {
         Ok(model)
     }
 
-    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they are no
-    /// floats there. What is read in place may change with the file, as of any file of weights.
-    pub(super) fn encoded(&self, tensor: &TensorProto) -> Option<EncodedValues> {
+    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they do not stay
+    /// there. What is read in place may change with the file, as of any file of weights.
+    pub(super) fn in_file(&self, tensor: &TensorProto) -> Option<Values> {
         self.map.as_ref()?;
-        let elsewhere = tensor.data_location == Some(EXTERNAL);
-        let is_float = tensor.data_type == Some(FLOATS) && !elsewhere;
-        let raw = tensor.raw_data.as_ref().filter(|_| is_float)?;
-        Some(EncodedValues::new(raw.clone()))
+        let is_elsewhere = tensor.data_location == Some(EXTERNAL);
+        let raw = tensor.raw_data.as_ref().filter(|_| !is_elsewhere)?;
+        Values::in_file(tensor.data_type.unwrap_or_default(), raw)
     }
 
     /// Returns the nodes in the order of the file, in which they can run.

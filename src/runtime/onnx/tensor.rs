@@ -5,9 +5,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path};
 
 use half::{bf16, f16};
+use prost::bytes::Bytes;
 
 use super::error::TensorFault;
 use super::floats::Floats;
+use super::integers::Integers;
 use super::proto::TensorProto;
 use crate::network::EncodedValues;
 use crate::reading;
@@ -30,7 +32,7 @@ pub(super) struct Constant {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
     Floats(Floats),
-    Integers(Vec<i64>),
+    Integers(Integers),
     Booleans(Vec<bool>),
 }
 
@@ -39,7 +41,7 @@ impl Constant {
     pub(super) fn integers(values: Vec<i64>) -> Self {
         Constant {
             dims: vec![values.len()],
-            values: Values::Integers(values),
+            values: Values::Integers(values.into()),
         }
     }
 
@@ -63,7 +65,7 @@ impl Constant {
     pub(super) fn to_floats(&self) -> Vec<f32> {
         match &self.values {
             Values::Floats(values) => values.to_vec(),
-            Values::Integers(values) => values.iter().map(|v| *v as f32).collect(),
+            Values::Integers(values) => values.to_floats(),
             Values::Booleans(values) => values.iter().map(|v| f32::from(u8::from(*v))).collect(),
         }
     }
@@ -71,27 +73,26 @@ impl Constant {
     /// Returns the only value as a float, or `None` if there are several or none.
     pub(super) fn as_scalar(&self) -> Option<f32> {
         match &self.values {
-            Values::Floats(v) => v.first().filter(|_| v.len() == 1).copied(),
-            Values::Integers(v) => v.first().filter(|_| v.len() == 1).map(|v| *v as f32),
-            Values::Booleans(v) => {
-                let only = v.first().filter(|_| v.len() == 1);
-                only.map(|v| f32::from(u8::from(*v)))
-            }
+            // Others are not made only to be counted.
+            values if values.len() != 1 => None,
+            Values::Floats(v) => v.first().copied(),
+            Values::Integers(v) => v.first().map(|v| *v as f32),
+            Values::Booleans(v) => v.first().map(|v| f32::from(u8::from(*v))),
         }
     }
 
-    /// Reads a tensor of the file. `folder` is where files beside the model lie; floats that lie
+    /// Reads a tensor of the file. `folder` is where files beside the model lie; values that lie
     /// `in_file` stay there.
     pub(super) fn read(
         tensor: &TensorProto,
         folder: Option<&Path>,
-        in_file: Option<EncodedValues>,
+        in_file: Option<Values>,
     ) -> Result<Self, TensorFault> {
         let dims = dims(&tensor.dims)?;
         let count = dims.iter().product();
         let kind = Kind::of(tensor.data_type.unwrap_or_default())?;
         let values = if let Some(values) = in_file {
-            Values::Floats(Floats::InFile(values))
+            values
         } else if tensor.data_location == Some(EXTERNAL) {
             kind.decode(&external(tensor, folder, count, kind)?)
         } else if let Some(raw) = &tensor.raw_data {
@@ -111,6 +112,24 @@ impl Constant {
 }
 
 impl Values {
+    /// Returns values of a mapped file that stay there until somebody reads them: floats, and integers
+    /// of one byte; `None` for others.
+    pub(super) fn in_file(data_type: i32, raw: &Bytes) -> Option<Self> {
+        match Kind::of(data_type).ok()? {
+            Kind::Float => Some(Values::Floats(Floats::InFile(EncodedValues::new(
+                raw.clone(),
+            )))),
+            kind @ (Kind::Uint8 | Kind::Int8) => {
+                Some(Values::of_bytes(raw.clone(), kind == Kind::Int8))
+            }
+            _ => None,
+        }
+    }
+
+    fn of_bytes(bytes: Bytes, is_signed: bool) -> Self {
+        Values::Integers(Integers::of_bytes(bytes, is_signed))
+    }
+
     /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -227,8 +246,10 @@ impl Kind {
             Kind::Double => floats(raw, |b| f64::from_le_bytes(b) as f32),
             Kind::Float16 => floats(raw, |b| f16::from_le_bytes(b).to_f32()),
             Kind::Bfloat16 => floats(raw, |b| bf16::from_le_bytes(b).to_f32()),
-            Kind::Uint8 => integers(raw, |[b]| b.into()),
-            Kind::Int8 => integers(raw, |b| i8::from_le_bytes(b).into()),
+            Kind::Uint8 | Kind::Int8 => {
+                let bytes = Bytes::copy_from_slice(raw);
+                Values::of_bytes(bytes, self == Kind::Int8)
+            }
             Kind::Uint16 => integers(raw, |b| u16::from_le_bytes(b).into()),
             Kind::Int16 => integers(raw, |b| i16::from_le_bytes(b).into()),
             Kind::Int32 => integers(raw, |b| i32::from_le_bytes(b).into()),
@@ -253,7 +274,7 @@ impl Kind {
             Kind::Bfloat16 => {
                 Values::Floats(small().map(|v| bf16::from_bits(half(v)).into()).collect())
             }
-            Kind::Int64 => Values::Integers(tensor.int64_data.clone()),
+            Kind::Int64 => Values::Integers(tensor.int64_data.clone().into()),
             Kind::Uint32 | Kind::Uint64 => {
                 let values = tensor.uint64_data.iter();
                 Values::Integers(values.map(|v| v.cast_signed()).collect())
