@@ -8,6 +8,7 @@
 mod activation;
 mod arrange;
 mod batch;
+mod beside;
 mod budget;
 mod constants;
 mod ends;

@@ -148,7 +148,7 @@ impl<'a> PartialNetwork<'a> {
             return Ok(Value::Unknown);
         };
         let in_file = self.model.in_file(tensor);
-        let read = Constant::read(tensor, self.model.folder.as_deref(), in_file);
+        let read = Constant::read(tensor, self.model.beside.as_ref(), in_file);
         if let (Some(map), Some(raw)) = (&self.model.map, &tensor.raw_data) {
             map.count_read(raw.len());
         }

@@ -177,7 +177,9 @@ fn convolution_of_one<'a>(
         bias: bias.is_some(),
     };
     let bias = bias.map(|b| ("bias", b.into()));
-    let values = [("weight", weights.turned().into())].into_iter().chain(bias);
+    let values = [("weight", weights.turned().into())]
+        .into_iter()
+        .chain(bias);
     let made = image(network, node, &spread, Op::Conv2d(op), values.collect())?;
     like(network, node, &x, made)
 }
