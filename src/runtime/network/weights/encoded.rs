@@ -214,6 +214,7 @@ fn turn_block(some: &[f32], columns: usize, to: &mut [f32], (lines, first): (usi
 mod tests {
     use prost::bytes::Bytes;
 
+    use super::super::coding::{IntegerScales, IntegerStep};
     use super::EncodedValues;
 
     fn copied(values: &EncodedValues) -> Vec<f32> {
@@ -222,12 +223,33 @@ mod tests {
         to
     }
 
+    /// A matrix of whole numbers, as floats and as integers.
+    fn both(count: usize) -> [(Vec<f32>, EncodedValues); 2] {
+        let numbers = || (0..count).map(|v| v % 256);
+        let floats: Vec<f32> = numbers().map(|v| v as f32).collect();
+        let bytes: Vec<u8> = floats.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let steps = [(2.0, 1.0), (0.5, 3.0), (0.25, 0.0)];
+        let steps = steps.map(|(scale, zero)| IntegerStep { scale, zero });
+        let of_step = |(at, v): (usize, &f32)| {
+            let IntegerStep { scale, zero } = steps[at % steps.len()];
+            (v - zero) * scale
+        };
+        let scales = IntegerScales::new(false, 1, steps.to_vec()).expect("scales");
+        let integers = Bytes::from_iter(numbers().map(|v| v as u8));
+        let stand_for = floats.iter().enumerate().map(of_step).collect();
+        [
+            (floats, EncodedValues::new(Bytes::from(bytes))),
+            (stand_for, EncodedValues::of_integers(integers, scales)),
+        ]
+    }
+
     #[test]
     fn a_transpose_is_read_from_the_bytes_of_a_matrix() {
-        for (lines, columns) in [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)] {
-            let matrix: Vec<f32> = (0..lines * columns).map(|v| v as f32).collect();
-            let bytes: Vec<u8> = matrix.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let as_it_is = EncodedValues::new(Bytes::from(bytes));
+        let sizes = [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)];
+        let each = sizes.into_iter().flat_map(|(lines, columns)| {
+            both(lines * columns).map(|(matrix, encoded)| (lines, columns, matrix, encoded))
+        });
+        for (lines, columns, matrix, as_it_is) in each {
             assert_eq!(as_it_is.read(), matrix);
             assert_eq!(copied(&as_it_is), matrix);
             assert_eq!(as_it_is.decode_rows(0..lines, columns), matrix);
