@@ -92,7 +92,7 @@ class Results:
             if row.too_large is not None:
                 setting = f"{Setting(row.threads, catalogue.OWN_BATCH)}, {row.kernels} kernels"
                 what = f"{catalogue.OWN}, {setting}: memory {row.too_large:.2f} of float32's"
-                misses.append(Miss("own-memory", f"{what}, bar {catalogue.OWN_MEMORY_BAR}"))
+                misses.append(Miss(f"own-{row.kernels}-memory", f"{what}, bar {catalogue.OWN_MEMORY_BAR}"))
         return misses
 
     def late(self) -> list[Miss]:
