@@ -158,6 +158,8 @@ fn weights_that_stay_in_the_file_are_those_of_the_model_in_memory() {
         "attention.onnx",
         "windows.onnx",
         "before.onnx",
+        "quantised_pairs.onnx",
+        "quantised_operators.onnx",
     ] {
         let bytes = fs::read(file(name)).expect(name);
         let held = OnnxModel::from_bytes(bytes).and_then(|model| model.network(None));
@@ -178,6 +180,24 @@ fn a_model_that_is_written_to_after_it_was_opened_is_noticed() {
     let longer = [fs::read(&path).expect("reads"), vec![0]].concat();
     fs::write(&path, longer).expect("writes");
     assert!(matches!(weights.check(), Err(WeightsError::Changed(_))));
+}
+
+#[test]
+fn a_file_beside_a_model_that_is_written_to_is_noticed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["vectors.onnx", "vectors.onnx.data"] {
+        fs::copy(file(name), folder.path().join(name)).expect("copies");
+    }
+    let model = OnnxModel::open(&folder.path().join("vectors.onnx"));
+    let network = model.and_then(|model| model.network(None)).expect("loads");
+    network.weights.check().expect("unchanged");
+    let beside = folder.path().join("vectors.onnx.data");
+    let longer = [fs::read(&beside).expect("reads"), vec![0]].concat();
+    fs::write(&beside, longer).expect("writes");
+    let changed = network.weights.check();
+    assert!(
+        matches!(changed, Err(WeightsError::Changed(path)) if path.ends_with("vectors.onnx.data"))
+    );
 }
 
 #[test]

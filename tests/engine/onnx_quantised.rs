@@ -3,7 +3,8 @@
 use std::fs;
 
 use divisi::compute::gpu::{Emulated, Precision};
-use divisi::network::{Activation, Op, TensorOp, Unary};
+use divisi::compute::planned_steps;
+use divisi::network::{Activation, Op, ParameterRole, TensorOp, Unary, Weights};
 
 use super::onnx::{Answers, answers, file, network};
 
@@ -38,5 +39,28 @@ fn values_that_all_readers_take_back_to_numbers_are_never_integers() {
         let held = |op: &Op| matches!(op, Op::Activation(Activation::FakeQuantise { .. }));
         let rounds = |op: &Op| matches!(op, Op::Tensor(TensorOp::Unary { kind: Unary::Round }));
         assert_eq!([count(held), count(rounds)], [values, 0], "{name}");
+    }
+}
+
+/// Weights that the file holds as floats, to be rounded.
+const OF_FLOATS: usize = 1;
+
+#[test]
+fn weights_of_one_byte_stay_in_the_file_and_are_multiplied_as_bytes() {
+    for (name, of_floats) in [("quantised_pairs", OF_FLOATS), ("quantised_operators", 0)] {
+        let network = network(&format!("{name}.onnx"), None).expect(name);
+        let parameters = network.graph.parameters();
+        let weights = parameters
+            .iter()
+            .filter(|p| matches!(p.role, ParameterRole::Weight { .. }));
+        let held = weights.filter(|p| network.weights.shared(&p.name).is_some());
+        assert_eq!(held.count(), of_floats, "{name}");
+
+        // The same numbers as floats in memory make the same plan.
+        let values = network.weights.iter();
+        let values = values.map(|(name, values)| (name.to_owned(), values.to_vec()));
+        let floats = Weights::from_values(values.collect(), &network.graph).expect(name);
+        let of_floats = network.graph.clone().with_steps_of(&floats);
+        assert_eq!(planned_steps(&network.graph), planned_steps(&of_floats));
     }
 }

@@ -30,6 +30,8 @@ LARGEST_BATCH = 32
 # Our precisions against our float32.
 OWN = "resnet50"
 OWN_BATCH = 8
+# The peak memory of the quantised file over that of float32.
+OWN_MEMORY_BAR = 0.4
 # Encoders are named by their tokens: encoder-16, encoder-128, encoder-512.
 ENCODER = "encoder-"
 # Built-in networks whose ONNX files are torchvision's exports of them.

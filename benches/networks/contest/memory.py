@@ -59,9 +59,9 @@ class Held:
     planned: int | None
 
 
-def once(bench: Bench, name: str, cores: list[int], load: dict) -> Held | None:
+def once(bench: Bench, name: str, cores: list[int], load: dict, environment: dict | None = None) -> Held | None:
     """Nothing where the contestant does not load the network."""
-    with bench.child(name, cores) as child:
+    with bench.child(name, cores, environment) as child:
         before = child.ask("memory")
         loaded = child.try_load(load)
         if not loaded:

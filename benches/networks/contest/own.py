@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 
-from contest import instructions, precision
+from contest import catalogue, instructions, memory, precision
 from contest.bench import Bench
 from contest.catalogue import OWN_BATCH
 from contest.prepare import Files
@@ -18,13 +18,22 @@ OF_FILE, OF_FLOATS = "int8, quantised file", "int8, ranges of each sample"
 
 @dataclass
 class Own:
-    """Medians of seconds a batch by precision, and speeds over float32's as the median of the
-    rounds' ratios."""
+    """Medians of seconds a batch by precision, speeds over float32's as the median of the rounds'
+    ratios, and bytes at most, each in a process of its own."""
 
     threads: int
     kernels: str
     seconds: dict[str, float]
     ratios: dict[str, float]
+    peaks: dict[str, int]
+
+    @property
+    def too_large(self) -> float | None:
+        """The quantised file's peak over float32's, where that is above its bar."""
+        if OF_FILE not in self.peaks:
+            return None
+        over = self.peaks[OF_FILE] / self.peaks[FLOAT]
+        return over if over > catalogue.OWN_MEMORY_BAR else None
 
 
 def measure(bench: Bench, files: Files, threads: int, kernels: str | None) -> Own:
@@ -40,7 +49,8 @@ def measure(bench: Bench, files: Files, threads: int, kernels: str | None) -> Ow
             child.ask("load", **load | read)
             children.append(child)
         rounds = alternate(children, bench.asked.rounds, bench.asked.seconds)
-    return of_rounds(threads, kernels or "all", rounds)
+    peaks = {way: memory.once(bench, "ours", cores, load | read, environment).peak for way, read in ways.items()}
+    return of_rounds(threads, kernels or "all", rounds, peaks)
 
 
 def questions(files: Files) -> dict[str, dict]:
@@ -51,7 +61,9 @@ def questions(files: Files) -> dict[str, dict]:
     return floats | {OF_FILE: files.read_as(), OF_FLOATS: files.read_in("int8")}
 
 
-def of_rounds(threads: int, kernels: str, rounds: dict[str, list[list[float]]]) -> Own:
+def of_rounds(
+    threads: int, kernels: str, rounds: dict[str, list[list[float]]], peaks: dict[str, int]
+) -> Own:
     each = {way: [median(batches) for batches in turns] for way, turns in rounds.items()}
     seconds = {way: median(second for turn in turns for second in turn) for way, turns in rounds.items()}
     ratios = {
@@ -59,7 +71,7 @@ def of_rounds(threads: int, kernels: str, rounds: dict[str, list[list[float]]]) 
         for way, turns in each.items()
         if way != FLOAT
     }
-    return Own(threads, kernels, seconds, ratios)
+    return Own(threads, kernels, seconds, ratios, peaks)
 
 
 def kernels(bench: Bench) -> list[str | None]:

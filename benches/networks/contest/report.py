@@ -111,12 +111,16 @@ def owns(measured: list[Own]) -> Table:
     ways = list(measured[0].seconds) if measured else []
     others = [way for way in ways if way != own.FLOAT]
     head = ["Divisi", *(f"{way} ms" for way in ways), *(f"{way}: speed over {own.FLOAT}" for way in others)]
+    head += [*(f"{way}: peak MB" for way in ways), *(f"{way}: peak over {own.FLOAT}" for way in others)]
     rows = []
     for row in measured:
         setting = f"{Setting(row.threads, catalogue.OWN_BATCH)}, {row.kernels} kernels"
         times = [f"{row.seconds[way] * 1e3:.2f}" for way in ways]
-        rows.append([setting, *times, *(ratio(row.ratios[way]) for way in others)])
-    return Table(f"Over Divisi's float32: {catalogue.OWN}", head, rows)
+        peaks = [*(mega(row.peaks[way]) for way in ways)]
+        peaks += [ratio(row.peaks[way] / row.peaks[own.FLOAT]) for way in others]
+        rows.append([setting, *times, *(ratio(row.ratios[way]) for way in others), *peaks])
+    note = f"Bar: {catalogue.OWN_MEMORY_BAR:g} of float32's peak for the quantised file."
+    return Table(f"Over Divisi's float32: {catalogue.OWN}", head, rows, note if own.OF_FILE in ways else "")
 
 
 def agreements(measured: list[Agreement]) -> Table:

@@ -88,6 +88,11 @@ class Results:
             off = memory.misplanned
             if off is not None and abs(off) > catalogue.PLANNED_BAR:
                 misses.append(Miss(f"{name}-planned", f"{name}: used {off:+.1%} of planned bytes"))
+        for row in self.owns:
+            if row.too_large is not None:
+                setting = f"{Setting(row.threads, catalogue.OWN_BATCH)}, {row.kernels} kernels"
+                what = f"{catalogue.OWN}, {setting}: memory {row.too_large:.2f} of float32's"
+                misses.append(Miss(f"own-{row.kernels}-memory", f"{what}, bar {catalogue.OWN_MEMORY_BAR}"))
         return misses
 
     def late(self) -> list[Miss]:

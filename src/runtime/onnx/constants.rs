@@ -52,7 +52,7 @@ fn made(node: Node<'_>, inputs: &[Option<Value>]) -> Option<Result<Vec<Constant>
             let count = dims.iter().product::<usize>() as i64;
             return Some(Ok(vec![Constant {
                 dims: Vec::new(),
-                values: Values::Integers(vec![count]),
+                values: Values::Integers(vec![count].into()),
             }]));
         }
         ("EyeLike", Some(dims)) => {
@@ -113,7 +113,7 @@ fn value(node: Node<'_>) -> Result<Constant, NodeFault> {
         return Ok(scalar(Values::Floats(vec![value].into())));
     }
     if let Some(value) = node.integer("value_int") {
-        return Ok(scalar(Values::Integers(vec![value])));
+        return Ok(scalar(Values::Integers(vec![value].into())));
     }
     if let Some(values) = node.integers("value_ints") {
         return Ok(Constant::integers(values.to_vec()));

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use crate::network::EncodedValues;
+use crate::network::{EncodedPlace, EncodedValues};
 
 /// Floats in memory, or where they lie in the model's file until somebody reads them: most of a
 /// network's weights are laid out by their steps, and never here.
@@ -54,6 +54,14 @@ impl Floats {
         }
     }
 
+    /// Returns where they lie in the file, or `None` if they are in memory.
+    pub(super) fn place(&self) -> Option<EncodedPlace> {
+        match self {
+            Floats::InFile(values) => Some(values.place()),
+            Floats::Decoded(_) | Floats::Filled(_) => None,
+        }
+    }
+
     /// Whether all are finite.
     pub(super) fn are_finite(&self) -> bool {
         match self {
@@ -79,6 +87,15 @@ impl Deref for Floats {
 impl From<Vec<f32>> for Floats {
     fn from(values: Vec<f32>) -> Self {
         Floats::Decoded(values)
+    }
+}
+
+impl From<Floats> for Vec<f32> {
+    fn from(floats: Floats) -> Self {
+        match floats {
+            Floats::Decoded(values) => values,
+            other => other.to_vec(),
+        }
     }
 }
 

@@ -159,7 +159,7 @@ impl<'a> PartialNetwork<'a> {
             true => self.builder.build()?,
             false => self.builder.build_with(signature(&inputs, &outputs))?,
         };
-        let maps = self.model.map.iter().cloned().collect();
+        let maps = self.model.maps();
         let weights = Weights::with_encoded(self.weights, self.encoded, maps, &graph)?;
         Ok(OnnxNetwork {
             graph: graph.with_ids(&weights).with_steps_of(&weights),

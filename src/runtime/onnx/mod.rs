@@ -8,6 +8,7 @@
 mod activation;
 mod arrange;
 mod batch;
+mod beside;
 mod budget;
 mod constants;
 mod ends;
@@ -17,6 +18,7 @@ mod fold;
 mod follow;
 mod import;
 mod indices;
+mod integers;
 mod kinds;
 mod layout;
 mod lengths;

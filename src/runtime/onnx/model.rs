@@ -1,18 +1,19 @@
 //! A decoded file, checked as a whole: versions, names and order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use prost::Message;
 use prost::bytes::Bytes;
 
+use super::beside::{FilesBeside, MappedFile};
 use super::ends::{name_of, size, type_of};
 use super::error::{ModelFault, OnnxError};
 use super::node::Node;
 use super::proto::{GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use super::tensor::{EXTERNAL, FLOATS, type_name};
-use crate::network::{EncodedValues, Map, WeightsError};
+use super::tensor::{EXTERNAL, Values, type_name};
+use crate::network::{Map, WeightsError};
 
 /// The versions of the operators that are known.
 const OPSETS: std::ops::RangeInclusive<i64> = 7..=27;
@@ -25,8 +26,8 @@ const MAX_NODES: usize = 100_000;
 pub struct OnnxModel {
     pub(super) graph: GraphProto,
     pub(super) opset: i64,
-    /// Where files beside the model lie.
-    pub(super) folder: Option<PathBuf>,
+    /// The files beside the model, if it was not decoded from memory.
+    pub(super) beside: Option<FilesBeside>,
     /// The file itself, if the model was not decoded from memory.
     pub(super) map: Option<Arc<Map>>,
     /// Stands for what takes the inputs apart and joins the outputs.
@@ -39,16 +40,15 @@ impl OnnxModel {
     /// # Errors
     /// The file cannot be read, or holds no model that can be served.
     pub fn open(path: &Path) -> Result<Self, OnnxError> {
-        let map = Arc::new(Map::open(path).map_err(|error| match error {
+        let file = MappedFile::open(path).map_err(|error| match error {
             WeightsError::Io(error) => OnnxError::Io(error),
             other => other.into(),
-        })?);
-        let bytes = Bytes::from_owner(MappedModel(Arc::clone(&map)));
+        })?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let model = Self::decode(bytes, Some(folder.to_owned()))?;
         Ok(OnnxModel {
-            map: Some(map),
-            ..model
+            beside: Some(FilesBeside::in_folder(folder)),
+            map: Some(file.map),
+            ..Self::decode(file.bytes)?
         })
     }
 
@@ -57,10 +57,10 @@ impl OnnxModel {
     /// # Errors
     /// As for [`OnnxModel::open`].
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OnnxError> {
-        Self::decode(Bytes::from(bytes), None)
+        Self::decode(Bytes::from(bytes))
     }
 
-    fn decode(bytes: Bytes, folder: Option<PathBuf>) -> Result<Self, OnnxError> {
+    fn decode(bytes: Bytes) -> Result<Self, OnnxError> {
         let model = ModelProto::decode(bytes).map_err(OnnxError::Unreadable)?;
         let own = |domain: Option<&str>| matches!(domain.unwrap_or_default(), "" | "ai.onnx");
         let mut sets = model.opset_import.iter();
@@ -82,7 +82,7 @@ impl OnnxModel {
         let model = OnnxModel {
             graph,
             opset,
-            folder,
+            beside: None,
             map: None,
             ends: NodeProto {
                 name: Some("ends".to_owned()),
@@ -93,14 +93,20 @@ impl OnnxModel {
         Ok(model)
     }
 
-    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they are no
-    /// floats there. What is read in place may change with the file, as of any file of weights.
-    pub(super) fn encoded(&self, tensor: &TensorProto) -> Option<EncodedValues> {
+    /// Returns the values of a tensor as they lie in the mapped file, or `None` where they do not stay
+    /// there. What is read in place may change with the file, as of any file of weights.
+    pub(super) fn in_file(&self, tensor: &TensorProto) -> Option<Values> {
         self.map.as_ref()?;
-        let elsewhere = tensor.data_location == Some(EXTERNAL);
-        let is_float = tensor.data_type == Some(FLOATS) && !elsewhere;
-        let raw = tensor.raw_data.as_ref().filter(|_| is_float)?;
-        Some(EncodedValues::new(raw.clone()))
+        let is_elsewhere = tensor.data_location == Some(EXTERNAL);
+        let raw = tensor.raw_data.as_ref().filter(|_| !is_elsewhere)?;
+        Values::in_file(tensor.data_type.unwrap_or_default(), raw)
+    }
+
+    /// Returns the files that values were read from, which may stay there.
+    pub(super) fn maps(&self) -> Vec<Arc<Map>> {
+        let beside = self.beside.as_ref().map(FilesBeside::maps);
+        let own = self.map.iter().cloned();
+        own.chain(beside.unwrap_or_default()).collect()
     }
 
     /// Returns the nodes in the order of the file, in which they can run.
@@ -216,14 +222,5 @@ impl OnnxModel {
     pub(super) fn outputs(&self) -> impl Iterator<Item = &str> {
         let outputs = self.graph.output.iter();
         outputs.map(|output| output.name.as_deref().unwrap_or_default())
-    }
-}
-
-/// A mapped file as the owner of its bytes.
-struct MappedModel(Arc<Map>);
-
-impl AsRef<[u8]> for MappedModel {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
     }
 }

@@ -13,7 +13,7 @@ use super::batch::BatchTrace;
 use super::budget::FoldBudget;
 use super::ends::type_of;
 use super::error::{NodeFault, OnnxError, Unsupported};
-use super::floats::are_finite;
+use super::floats::{Floats, are_finite};
 use super::model::OnnxModel;
 use super::node::Node;
 use super::proto::TensorProto;
@@ -147,8 +147,8 @@ impl<'a> PartialNetwork<'a> {
         let Some(tensor) = self.initialisers.get(name) else {
             return Ok(Value::Unknown);
         };
-        let in_file = self.model.encoded(tensor);
-        let read = Constant::read(tensor, self.model.folder.as_deref(), in_file);
+        let in_file = self.model.in_file(tensor);
+        let read = Constant::read(tensor, self.model.beside.as_ref(), in_file);
         if let (Some(map), Some(raw)) = (&self.model.map, &tensor.raw_data) {
             map.count_read(raw.len());
         }
@@ -195,68 +195,78 @@ impl<'a> PartialNetwork<'a> {
         inputs: &[NodeId],
         weights: Vec<(&str, Vec<f32>)>,
     ) -> Result<NodeId, Refusal> {
-        self.layer_of(node, op, inputs, weights, None)
+        let held = weights.into_iter().map(|(last, v)| (last, v.into()));
+        self.layer_of(node, op, inputs, held.collect())
     }
 
-    /// Adds an operation as [`PartialNetwork::layer`] does, with a tensor of weights that stays in
-    /// the model's file; its values were checked.
+    /// Adds an operation as [`PartialNetwork::layer`] does, with tensors of weights that may stay in
+    /// the model's file.
     pub(super) fn layer_of(
         &mut self,
         node: Node<'_>,
         op: Op,
         inputs: &[NodeId],
-        weights: Vec<(&str, Vec<f32>)>,
-        encoded: Option<EncodedValues>,
+        weights: Vec<(&str, Floats)>,
     ) -> Result<NodeId, Refusal> {
         let name = self.free_name(node.name());
-        let origins = self.origins(op, &weights, encoded.as_ref());
+        let origins = self.origins(op, &weights);
         let is_known = |last: &str| origins.iter().any(|(of, _)| *of == last);
         let weights: Vec<_> = weights
             .into_iter()
             .filter(|(last, _)| !is_known(last))
             .collect();
-        let encoded = encoded.filter(|_| !is_known("weight"));
         let id = self.builder.add_from(name.as_str(), op, inputs, origins)?;
-        if let Some(values) = encoded {
-            self.places
-                .entry(values.place())
-                .or_insert_with(|| name.clone());
-            self.encoded.insert(format!("{name}.weight"), values);
-        }
         for (last, values) in weights {
             let operand = matches!(op, Op::Tensor(_));
-            if !(operand || are_finite(&values)) {
+            if !(operand || values.are_finite()) {
                 let at = values.iter().take_while(|v| v.is_finite()).count();
                 let why = format!("value {at} of its {last} is not a finite number");
                 return Err(Refusal::Fault(NodeFault::Shapes(why)));
             }
-            let name = format!("{name}.{last}");
-            let values = self.shared(&name, values);
-            self.weights.insert(name, values);
+            self.hold_weights(&name, last, values);
         }
         Ok(id)
     }
 
+    /// Keeps a tensor of weights of a layer: where it lies in the file, or its values.
+    fn hold_weights(&mut self, layer: &str, last: &str, values: Floats) {
+        let name = format!("{layer}.{last}");
+        match values {
+            Floats::InFile(values) => {
+                let place = self.places.entry(values.place());
+                place.or_insert_with(|| layer.to_owned());
+                self.encoded.insert(name, values);
+            }
+            values => {
+                let values = self.shared(&name, values.into());
+                self.weights.insert(name, values);
+            }
+        }
+    }
+
     /// Returns the tensors of a layer that an earlier one of the same operation has: the weights that
     /// stay in the file, and with them those that are equal.
-    fn origins(
-        &self,
-        op: Op,
-        weights: &[(&str, Vec<f32>)],
-        encoded: Option<&EncodedValues>,
-    ) -> Vec<(&'static str, ParameterOrigin)> {
-        let Some(other) = encoded.and_then(|values| self.places.get(&values.place())) else {
+    fn origins(&self, op: Op, weights: &[(&str, Floats)]) -> Vec<(&'static str, ParameterOrigin)> {
+        let mut in_file = weights.iter().filter_map(|(_, values)| values.place());
+        let Some(other) = in_file.find_map(|place| self.places.get(&place)) else {
             return Vec::new();
         };
         let mut origins = self.builder.origins_in(other, op);
         origins.retain(|(last, _)| {
             let own = weights.iter().find(|(of, _)| of == last);
-            own.is_none_or(|(_, values)| {
-                let held = self.weights.get(&format!("{other}.{last}"));
-                held.is_some_and(|held| are_same(held, values))
-            })
+            own.is_none_or(|(_, values)| self.holds_same(&format!("{other}.{last}"), values))
         });
         origins
+    }
+
+    /// Whether the tensor of that name has the same values: in one place of the file, or bit by bit.
+    fn holds_same(&self, name: &str, values: &Floats) -> bool {
+        let held = self.weights.get(name);
+        let in_file = self.encoded.get(name).map(EncodedValues::place);
+        match values.place() {
+            Some(place) => in_file == Some(place),
+            None => held.is_some_and(|held| are_same(held, values)),
+        }
     }
 
     /// Returns the known values of that name where they are the same, bit by bit.

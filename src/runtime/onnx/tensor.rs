@@ -1,16 +1,14 @@
 //! Constant tensors of ONNX files, read from the file's own bytes or from a file beside it.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Component, Path};
-
 use half::{bf16, f16};
+use prost::bytes::Bytes;
 
+use super::beside::{FilesBeside, location};
 use super::error::TensorFault;
 use super::floats::Floats;
+use super::integers::Integers;
 use super::proto::TensorProto;
 use crate::network::EncodedValues;
-use crate::reading;
 
 /// The most values of a tensor; more are taken for a mistake.
 const MAX_VALUES: usize = 1 << 31;
@@ -30,7 +28,7 @@ pub(super) struct Constant {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Values {
     Floats(Floats),
-    Integers(Vec<i64>),
+    Integers(Integers),
     Booleans(Vec<bool>),
 }
 
@@ -39,7 +37,7 @@ impl Constant {
     pub(super) fn integers(values: Vec<i64>) -> Self {
         Constant {
             dims: vec![values.len()],
-            values: Values::Integers(values),
+            values: Values::Integers(values.into()),
         }
     }
 
@@ -63,7 +61,7 @@ impl Constant {
     pub(super) fn to_floats(&self) -> Vec<f32> {
         match &self.values {
             Values::Floats(values) => values.to_vec(),
-            Values::Integers(values) => values.iter().map(|v| *v as f32).collect(),
+            Values::Integers(values) => values.to_floats(),
             Values::Booleans(values) => values.iter().map(|v| f32::from(u8::from(*v))).collect(),
         }
     }
@@ -71,29 +69,30 @@ impl Constant {
     /// Returns the only value as a float, or `None` if there are several or none.
     pub(super) fn as_scalar(&self) -> Option<f32> {
         match &self.values {
-            Values::Floats(v) => v.first().filter(|_| v.len() == 1).copied(),
-            Values::Integers(v) => v.first().filter(|_| v.len() == 1).map(|v| *v as f32),
-            Values::Booleans(v) => {
-                let only = v.first().filter(|_| v.len() == 1);
-                only.map(|v| f32::from(u8::from(*v)))
-            }
+            // Others are not made only to be counted.
+            values if values.len() != 1 => None,
+            Values::Floats(v) => v.first().copied(),
+            Values::Integers(v) => v.first().map(|v| *v as f32),
+            Values::Booleans(v) => v.first().map(|v| f32::from(u8::from(*v))),
         }
     }
 
-    /// Reads a tensor of the file. `folder` is where files beside the model lie; floats that lie
-    /// `in_file` stay there.
+    /// Reads a tensor of the file, or of one `beside` it. Values that lie `in_file` stay there.
     pub(super) fn read(
         tensor: &TensorProto,
-        folder: Option<&Path>,
-        in_file: Option<EncodedValues>,
+        beside: Option<&FilesBeside>,
+        in_file: Option<Values>,
     ) -> Result<Self, TensorFault> {
         let dims = dims(&tensor.dims)?;
         let count = dims.iter().product();
         let kind = Kind::of(tensor.data_type.unwrap_or_default())?;
         let values = if let Some(values) = in_file {
-            Values::Floats(Floats::InFile(values))
+            values
         } else if tensor.data_location == Some(EXTERNAL) {
-            kind.decode(&external(tensor, folder, count, kind)?)
+            let beside =
+                beside.ok_or_else(|| TensorFault::NoFolder(location(tensor).to_owned()))?;
+            let raw = beside.bytes(tensor, count, kind.size())?;
+            kind.in_file(&raw).unwrap_or_else(|| kind.decode(&raw))
         } else if let Some(raw) = &tensor.raw_data {
             kind.decode(raw)
         } else {
@@ -111,6 +110,16 @@ impl Constant {
 }
 
 impl Values {
+    /// Returns values of a mapped file that stay there until somebody reads them; `None` for those that
+    /// are decoded at once.
+    pub(super) fn in_file(data_type: i32, raw: &Bytes) -> Option<Self> {
+        Kind::of(data_type).ok()?.in_file(raw)
+    }
+
+    fn of_bytes(bytes: Bytes, is_signed: bool) -> Self {
+        Values::Integers(Integers::of_bytes(bytes, is_signed))
+    }
+
     /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -220,6 +229,16 @@ impl Kind {
         }
     }
 
+    /// Returns values of a mapped file that stay there: floats, and integers of one byte.
+    fn in_file(self, raw: &Bytes) -> Option<Values> {
+        let raw = raw.clone();
+        match self {
+            Kind::Float => Some(Values::Floats(Floats::InFile(EncodedValues::new(raw)))),
+            Kind::Uint8 | Kind::Int8 => Some(Values::of_bytes(raw, self == Kind::Int8)),
+            _ => None,
+        }
+    }
+
     /// Decodes values in little-endian order, as files hold them.
     fn decode(self, raw: &[u8]) -> Values {
         match self {
@@ -227,8 +246,10 @@ impl Kind {
             Kind::Double => floats(raw, |b| f64::from_le_bytes(b) as f32),
             Kind::Float16 => floats(raw, |b| f16::from_le_bytes(b).to_f32()),
             Kind::Bfloat16 => floats(raw, |b| bf16::from_le_bytes(b).to_f32()),
-            Kind::Uint8 => integers(raw, |[b]| b.into()),
-            Kind::Int8 => integers(raw, |b| i8::from_le_bytes(b).into()),
+            Kind::Uint8 | Kind::Int8 => {
+                let bytes = Bytes::copy_from_slice(raw);
+                Values::of_bytes(bytes, self == Kind::Int8)
+            }
             Kind::Uint16 => integers(raw, |b| u16::from_le_bytes(b).into()),
             Kind::Int16 => integers(raw, |b| i16::from_le_bytes(b).into()),
             Kind::Int32 => integers(raw, |b| i32::from_le_bytes(b).into()),
@@ -253,7 +274,7 @@ impl Kind {
             Kind::Bfloat16 => {
                 Values::Floats(small().map(|v| bf16::from_bits(half(v)).into()).collect())
             }
-            Kind::Int64 => Values::Integers(tensor.int64_data.clone()),
+            Kind::Int64 => Values::Integers(tensor.int64_data.clone().into()),
             Kind::Uint32 | Kind::Uint64 => {
                 let values = tensor.uint64_data.iter();
                 Values::Integers(values.map(|v| v.cast_signed()).collect())
@@ -277,84 +298,3 @@ pub(super) const FLOATS: i32 = 1;
 
 /// `TensorProto.DataLocation` of values in another file.
 pub(super) const EXTERNAL: i32 = 1;
-
-/// Reads the bytes of `count` values from the file beside the model that the tensor names.
-fn external(
-    tensor: &TensorProto,
-    folder: Option<&Path>,
-    count: usize,
-    kind: Kind,
-) -> Result<Vec<u8>, TensorFault> {
-    let entry = |key: &str| {
-        let found = tensor
-            .external_data
-            .iter()
-            .find(|e| e.key.as_deref() == Some(key));
-        found.and_then(|e| e.value.as_deref())
-    };
-    let name = entry("location").unwrap_or_default();
-    let Some(folder) = folder else {
-        return Err(TensorFault::NoFolder(name.to_owned()));
-    };
-    let fail = |why: String| TensorFault::External {
-        file: name.to_owned(),
-        why,
-    };
-    let number = |key: &str| match entry(key) {
-        None => Ok(None),
-        Some(text) => text
-            .parse::<u64>()
-            .map(Some)
-            .map_err(|_| fail(format!("{key}: expected a whole number, found `{text}`"))),
-    };
-    let bytes = count.saturating_mul(kind.size());
-    let offset = number("offset")?.unwrap_or(0);
-    if let Some(length) = number("length")?
-        && length != bytes as u64
-    {
-        let found = usize::try_from(length).unwrap_or(usize::MAX) / kind.size();
-        return Err(TensorFault::Length {
-            expected: count,
-            found,
-        });
-    }
-    let mut file = inside(folder, name)?.map_err(|e| fail(e.to_string()))?;
-    range(&mut file, offset, bytes).map_err(|e| fail(e.to_string()))
-}
-
-/// Opens the file `name` if it lies in `folder`, symbolic links followed.
-fn inside(folder: &Path, name: &str) -> Result<io::Result<File>, TensorFault> {
-    let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
-    if name.is_empty() || !Path::new(name).components().all(normal) {
-        return Err(TensorFault::Outside(name.to_owned()));
-    }
-    let real = |path: &Path| path.canonicalize();
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let (root, path) = match (real(folder), real(&folder.join(name))) {
-        (Ok(root), Ok(path)) => (root, path),
-        (Err(e), _) | (_, Err(e)) => return Ok(Err(e)),
-    };
-    match path.starts_with(root) {
-        true => Ok(reading::open(&path)),
-        false => Err(TensorFault::Linked(name.to_owned())),
-    }
-}
-
-/// Reads `bytes` bytes from `offset` on.
-fn range(file: &mut File, offset: u64, bytes: usize) -> io::Result<Vec<u8>> {
-    let size = file.metadata()?.len();
-    let end = offset.checked_add(bytes as u64);
-    if end.is_none_or(|end| end > size) {
-        let why = format!("expected {bytes} bytes from byte {offset} on, the file has {size}");
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
-    }
-    let mut read = Vec::new();
-    read.try_reserve_exact(bytes)?;
-    file.seek(SeekFrom::Start(offset))?;
-    file.take(bytes as u64).read_to_end(&mut read)?;
-    Ok(read)
-}

@@ -14,8 +14,9 @@ use crate::compute::ComputeError;
 /// Floats of a cache line, which is also the widest vector.
 pub(in crate::compute) const LINE: usize = 16;
 
-/// Floats from which on a buffer is mapped: 1 MiB.
-const MAPPED: usize = 1 << 18;
+/// Floats from which on a buffer is mapped: 64 KiB. Allocators round up to some sizes, up to a fifth above
+/// powers of two, a little above which weights of a byte often are.
+const MAPPED: usize = 1 << 14;
 
 /// An allocation of floats that starts at a cache line.
 #[derive(Debug, Default)]

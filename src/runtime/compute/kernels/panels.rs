@@ -180,6 +180,9 @@ impl PackedColumn<'_> {
 /// Floats of weights read between two calls of [`Filters::read`].
 const READ: usize = 1 << 20;
 
+/// The most floats of weights that are decoded at a time, beside those of one column.
+const DECODED: usize = 1 << 16;
+
 /// Inputs of all columns of a panel that are packed at a time: a cache line of each column.
 const INPUTS: usize = 16;
 
@@ -237,17 +240,23 @@ impl Filters<'_> {
         for panel in (0..panels.count()).map(|i| panels.panel(i)) {
             let line = panel.vectors * panels.shape.lanes;
             let columns = line - panels.shape.lanes + panel.last;
-            let outputs = panel.column..panel.column + columns;
-            let raw = self.raw.of(outputs.clone(), each);
-            for (at, out) in outputs.enumerate() {
-                pack(PackedColumn {
-                    out,
-                    raw: &raw[at * each..][..each],
-                    factor: self.factor(out),
-                    at: panel.at + at,
-                    line,
-                    area,
-                });
+            let together = (DECODED / each.max(1)).max(1);
+            for first in (0..columns).step_by(together) {
+                let some = first..columns.min(first + together);
+                let raw = self
+                    .raw
+                    .of(panel.column + some.start..panel.column + some.end, each);
+                for (at, raw) in some.zip(raw.chunks_exact(each.max(1))) {
+                    let out = panel.column + at;
+                    pack(PackedColumn {
+                        out,
+                        raw,
+                        factor: self.factor(out),
+                        at: panel.at + at,
+                        line,
+                        area,
+                    });
+                }
             }
             read += line * panels.depth * group;
             if read >= READ {

@@ -1,40 +1,53 @@
-//! Parameters that stay in their file until they are read: as float32, in the order of the file,
-//! at any address.
+//! Parameters that stay as the bytes of a file until they are read: in the order of the file, at any
+//! address.
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use prost::bytes::Bytes;
 
-/// The bytes of a float32.
-type FloatBytes = [u8; 4];
+use super::coding::{IntegerScales, ValueCoding};
 
-/// Where values lie in a file that is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Where values lie in a file that is open, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EncodedPlace {
     address: usize,
     len: usize,
     columns: Option<usize>,
+    coding: ValueCoding,
 }
 
 /// The values of a parameter as a file holds them.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedValues {
-    /// In little-endian order.
     bytes: Bytes,
+    coding: ValueCoding,
     /// The values of a line, if the parameter is the transpose of the file's matrix.
     columns: Option<usize>,
     decoded: OnceLock<Vec<f32>>,
+    /// Whether all are finite, once it was asked.
+    finite: OnceLock<bool>,
 }
 
 impl EncodedValues {
-    /// Takes the bytes of values that lie in the order of the parameter.
+    /// Takes the bytes of float32 that lie in the order of the parameter.
     pub(crate) fn new(bytes: Bytes) -> Self {
+        Self::coded(bytes, ValueCoding::Floats)
+    }
+
+    /// Takes integers of one byte that lie in the order of the parameter.
+    pub(crate) fn of_integers(bytes: Bytes, scales: IntegerScales) -> Self {
+        Self::coded(bytes, ValueCoding::Integers(Arc::new(scales)))
+    }
+
+    fn coded(bytes: Bytes, coding: ValueCoding) -> Self {
         EncodedValues {
             bytes,
+            coding,
             columns: None,
             decoded: OnceLock::new(),
+            finite: OnceLock::new(),
         }
     }
 
@@ -58,23 +71,38 @@ impl EncodedValues {
             address: self.bytes.as_ptr().addr(),
             len: self.bytes.len(),
             columns: self.columns,
+            coding: self.coding.clone(),
         }
     }
 
     /// Returns the number of values.
     pub(crate) fn len(&self) -> usize {
-        self.floats().len()
+        self.bytes.len() / self.coding.size()
     }
 
-    fn floats(&self) -> &[FloatBytes] {
-        self.bytes.as_chunks().0
+    /// Decodes as many values as `to` has, from number `first` of the file on.
+    fn decode_run(&self, first: usize, to: &mut [f32]) {
+        self.coding.decode(&self.bytes, first, to);
     }
 
     fn decode(&self) -> Vec<f32> {
-        let value = |bytes: &FloatBytes| f32::from_le_bytes(*bytes);
+        let mut values = vec![0.0; self.len()];
         match self.columns {
-            Some(columns) => transposed(self.floats(), columns, value),
-            None => self.floats().iter().map(value).collect(),
+            Some(columns) => self.decode_turned(columns, &mut values),
+            None => self.decode_run(0, &mut values),
+        }
+        values
+    }
+
+    /// Decodes the transpose of a matrix with lines of `columns` values, some lines at a time.
+    fn decode_turned(&self, columns: usize, to: &mut [f32]) {
+        let lines = self.len() / columns.max(1);
+        let mut some = vec![0.0; columns * BLOCK.min(lines)];
+        for line in (0..lines).step_by(BLOCK) {
+            let block = line..lines.min(line + BLOCK);
+            let some = &mut some[..columns * block.len()];
+            self.decode_run(line * columns, some);
+            turn_block(some, columns, to, (lines, block.start));
         }
     }
 
@@ -84,37 +112,49 @@ impl EncodedValues {
         if self.columns.is_some() || self.decoded.get().is_some() {
             return copy(&self.read(), to);
         }
-        for (to, from) in to.chunks_mut(PIECE).zip(self.floats().chunks(PIECE)) {
-            for (to, bytes) in to.iter_mut().zip(from) {
-                *to = f32::from_le_bytes(*bytes);
-            }
+        for (piece, to) in to.chunks_mut(PIECE).enumerate() {
+            self.decode_run(piece * PIECE, to);
             read();
         }
     }
 
     /// Decodes some rows of the parameter, `each` values of every one.
     pub(super) fn decode_rows(&self, rows: Range<usize>, each: usize) -> Vec<f32> {
-        let value = |bytes: &FloatBytes| f32::from_le_bytes(*bytes);
-        let floats = self.floats();
-        let Some(columns) = self.columns else {
-            let rows = &floats[rows.start * each..rows.end * each];
-            return rows.iter().map(value).collect();
-        };
         let mut to = vec![0.0; rows.len() * each];
-        for (at, line) in floats.chunks_exact(columns.max(1)).take(each).enumerate() {
-            let column = to[at..].iter_mut().step_by(each);
-            for (to, from) in column.zip(&line[rows.clone()]) {
-                *to = value(from);
+        let Some(columns) = self.columns else {
+            self.decode_run(rows.start * each, &mut to);
+            return to;
+        };
+        let mut line = vec![0.0; rows.len()];
+        for at in 0..each {
+            self.decode_run(at * columns + rows.start, &mut line);
+            for (to, value) in to[at..].iter_mut().step_by(each).zip(&line) {
+                *to = *value;
             }
         }
         to
     }
 
+    /// Whether it is clear without decoding that rows of `each` values are whole multiples of one step
+    /// each, 127 at most.
+    pub(super) fn are_stepped(&self, each: usize) -> bool {
+        self.coding.are_stepped(&self.bytes, each, self.columns)
+    }
+
     /// Whether all values are finite.
     pub(crate) fn are_finite(&self) -> bool {
-        let is_finite = |bytes: &FloatBytes| f32::from_le_bytes(*bytes).is_finite();
-        let mut runs = self.floats().chunks(CHECKED);
-        runs.all(|run| run.iter().fold(true, |all, v| all & is_finite(v)))
+        *self.finite.get_or_init(|| self.looks_finite())
+    }
+
+    fn looks_finite(&self) -> bool {
+        let mut some = [0.0; CHECKED];
+        let mut runs = (0..self.len()).step_by(CHECKED);
+        self.coding.are_finite()
+            || runs.all(|first| {
+                let some = &mut some[..CHECKED.min(self.len() - first)];
+                self.decode_run(first, some);
+                some.iter().fold(true, |all, v| all & v.is_finite())
+            })
     }
 
     /// Returns the values, which are kept from now on.
@@ -147,32 +187,34 @@ pub(super) fn copy(from: &[f32], to: &mut [f32]) {
 const BLOCK: usize = 16;
 
 /// Returns the transpose of a matrix with lines of `columns` values, block by block.
-pub(crate) fn transposed<T>(
-    matrix: &[T],
-    columns: usize,
-    value: impl Fn(&T) -> f32 + Copy,
-) -> Vec<f32> {
+pub(crate) fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
     let lines = matrix.len() / columns.max(1);
     let mut to = vec![0.0; matrix.len()];
-    for line in (0..lines).step_by(BLOCK) {
-        let block = line..lines.min(line + BLOCK);
-        for first in (0..columns).step_by(BLOCK) {
-            for column in first..columns.min(first + BLOCK) {
-                let values = matrix[block.start * columns + column..].iter();
-                let row = &mut to[column * lines..][block.clone()];
-                for (to, from) in row.iter_mut().zip(values.step_by(columns)) {
-                    *to = value(from);
-                }
+    let blocks = matrix.chunks((BLOCK * columns).max(1));
+    for (block, some) in blocks.enumerate() {
+        turn_block(some, columns, &mut to, (lines, block * BLOCK));
+    }
+    to
+}
+
+/// Writes some lines of a matrix, from line `first` of `lines` on, to where its transpose has them.
+fn turn_block(some: &[f32], columns: usize, to: &mut [f32], (lines, first): (usize, usize)) {
+    let count = some.len() / columns.max(1);
+    for start in (0..columns).step_by(BLOCK) {
+        for column in start..columns.min(start + BLOCK) {
+            let row = &mut to[column * lines + first..][..count];
+            for (to, value) in row.iter_mut().zip(some[column..].iter().step_by(columns)) {
+                *to = *value;
             }
         }
     }
-    to
 }
 
 #[cfg(test)]
 mod tests {
     use prost::bytes::Bytes;
 
+    use super::super::coding::{IntegerScales, IntegerStep};
     use super::EncodedValues;
 
     fn copied(values: &EncodedValues) -> Vec<f32> {
@@ -181,12 +223,33 @@ mod tests {
         to
     }
 
+    /// A matrix of whole numbers, as floats and as integers.
+    fn both(count: usize) -> [(Vec<f32>, EncodedValues); 2] {
+        let numbers = || (0..count).map(|v| v % 256);
+        let floats: Vec<f32> = numbers().map(|v| v as f32).collect();
+        let bytes: Vec<u8> = floats.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let steps = [(2.0, 1.0), (0.5, 3.0), (0.25, 0.0)];
+        let steps = steps.map(|(scale, zero)| IntegerStep { scale, zero });
+        let of_step = |(at, v): (usize, &f32)| {
+            let IntegerStep { scale, zero } = steps[at % steps.len()];
+            (v - zero) * scale
+        };
+        let scales = IntegerScales::new(false, 1, steps.to_vec()).expect("scales");
+        let integers = Bytes::from_iter(numbers().map(|v| v as u8));
+        let stand_for = floats.iter().enumerate().map(of_step).collect();
+        [
+            (floats, EncodedValues::new(Bytes::from(bytes))),
+            (stand_for, EncodedValues::of_integers(integers, scales)),
+        ]
+    }
+
     #[test]
     fn a_transpose_is_read_from_the_bytes_of_a_matrix() {
-        for (lines, columns) in [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)] {
-            let matrix: Vec<f32> = (0..lines * columns).map(|v| v as f32).collect();
-            let bytes: Vec<u8> = matrix.iter().flat_map(|v| v.to_le_bytes()).collect();
-            let as_it_is = EncodedValues::new(Bytes::from(bytes));
+        let sizes = [(1, 1), (2, 3), (16, 16), (17, 33), (40, 5)];
+        let each = sizes.into_iter().flat_map(|(lines, columns)| {
+            both(lines * columns).map(|(matrix, encoded)| (lines, columns, matrix, encoded))
+        });
+        for (lines, columns, matrix, as_it_is) in each {
             assert_eq!(as_it_is.read(), matrix);
             assert_eq!(copied(&as_it_is), matrix);
             assert_eq!(as_it_is.decode_rows(0..lines, columns), matrix);

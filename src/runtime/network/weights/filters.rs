@@ -3,18 +3,20 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::Weights;
 use super::encoded::EncodedValues;
 use crate::network::graph::Graph;
+use crate::network::origin::ParameterOrigin;
 
 /// The weights of a layer, those of one output after those of another.
 #[derive(Clone, Debug)]
 pub(crate) enum FilterValues<'a> {
     /// Values in memory.
     Held(Cow<'a, [f32]>),
-    /// Values in a file.
-    InFile(&'a EncodedValues),
+    /// Values in a file, and all of them once they were asked for together.
+    InFile(&'a EncodedValues, OnceLock<Cow<'a, [f32]>>),
 }
 
 impl FilterValues<'_> {
@@ -22,15 +24,24 @@ impl FilterValues<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             FilterValues::Held(values) => values.len(),
-            FilterValues::InFile(encoded) => encoded.len(),
+            FilterValues::InFile(encoded, _) => encoded.len(),
         }
     }
 
-    /// Returns all values. Those of a file are kept from now on.
+    /// Returns all values. Those of a file are kept for as long as this is.
     pub(crate) fn all(&self) -> &[f32] {
         match self {
             FilterValues::Held(values) => values,
-            FilterValues::InFile(encoded) => encoded.kept(),
+            FilterValues::InFile(encoded, all) => all.get_or_init(|| encoded.read()),
+        }
+    }
+
+    /// Whether it is clear without decoding that the weights of each output, `each` of them, are whole
+    /// multiples of a step, 127 at most.
+    pub(super) fn are_stepped(&self, each: usize) -> bool {
+        match self {
+            FilterValues::Held(_) => false,
+            FilterValues::InFile(encoded, _) => encoded.are_stepped(each),
         }
     }
 
@@ -40,7 +51,7 @@ impl FilterValues<'_> {
             FilterValues::Held(values) => {
                 Cow::Borrowed(&values[outputs.start * each..outputs.end * each])
             }
-            FilterValues::InFile(encoded) => Cow::Owned(encoded.decode_rows(outputs, each)),
+            FilterValues::InFile(encoded, _) => Cow::Owned(encoded.decode_rows(outputs, each)),
         }
     }
 }
@@ -52,10 +63,11 @@ impl Graph {
         let node = &self.nodes()[index];
         let encoded = match node.origin("weight") {
             None => weights.encoded(&format!("{}.weight", node.name)),
+            Some(ParameterOrigin::Tensor { name, .. }) => weights.encoded(name),
             Some(_) => None,
         };
         match encoded {
-            Some(encoded) => FilterValues::InFile(encoded),
+            Some(encoded) => FilterValues::InFile(encoded, OnceLock::new()),
             None => FilterValues::Held(self.values_of(index, "weight", weights)),
         }
     }

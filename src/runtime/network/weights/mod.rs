@@ -1,6 +1,7 @@
 //! The trained weights of a network, by name, checked against its graph; read, made up and
 //! written.
 
+mod coding;
 mod encoded;
 mod error;
 mod filters;
@@ -29,6 +30,7 @@ use source::ByteSource;
 use synthetic::SyntheticRecipe;
 use tensors::{Shards, is_index, of_file, open_shards};
 
+pub(crate) use coding::{IntegerScales, IntegerStep};
 pub(crate) use encoded::{EncodedPlace, EncodedValues, transposed};
 pub use error::{HeaderError, IndexError, Mismatch, NamingError, WeightsError};
 pub(crate) use filters::FilterValues;

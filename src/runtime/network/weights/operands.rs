@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::{Weights, encoded};
 use crate::network::graph::Graph;
+use crate::network::origin::ParameterOrigin;
 
 impl Graph {
     /// Returns the values of parameter `suffix` of node number `index`, in the order in which its
@@ -16,8 +17,10 @@ impl Graph {
         weights: &'a Weights,
     ) -> Cow<'a, [f32]> {
         let node = &self.nodes()[index];
-        let Some(origin) = node.origin(suffix) else {
-            return weights.read(&format!("{}.{suffix}", node.name));
+        let origin = match node.origin(suffix) {
+            None => return weights.read(&format!("{}.{suffix}", node.name)),
+            Some(ParameterOrigin::Tensor { name, .. }) => return weights.read(name),
+            Some(origin) => origin,
         };
         let tensor = origin
             .tensor()
@@ -37,6 +40,7 @@ impl Graph {
         let node = &self.nodes()[index];
         match node.origin(suffix) {
             None => weights.copy_to(&format!("{}.{suffix}", node.name), to),
+            Some(ParameterOrigin::Tensor { name, .. }) => weights.copy_to(name, to),
             Some(_) => encoded::copy(&self.values_of(index, suffix, weights), to),
         }
     }

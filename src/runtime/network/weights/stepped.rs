@@ -34,12 +34,14 @@ impl Graph {
         let filters = self.filters_of(node, weights);
         let each = filters.len() / channels.max(1);
         let mut some = (0..channels).step_by(CHANNELS);
-        each > 0
-            && some.all(|first| {
+        let mut are_multiples = || {
+            some.all(|first| {
                 let last = channels.min(first + CHANNELS);
                 let rows = filters.of(first..last, each);
                 rows.chunks_exact(each)
                     .all(|row| weight_step(row).is_some())
             })
+        };
+        each > 0 && (filters.are_stepped(each) || are_multiples())
     }
 }

@@ -4,6 +4,7 @@ use super::inputs::{FoldedConstant, input};
 use super::select::expanded;
 use crate::network::{Binary, Unary};
 use crate::onnx::error::NodeFault;
+use crate::onnx::integers::Integers;
 use crate::onnx::kinds::answers_booleans;
 use crate::onnx::node::Node;
 use crate::onnx::shapes::{bounded, broadcast_dims};
@@ -115,7 +116,7 @@ fn integers(kind: Binary, a: &[i64], b: &[i64]) -> Result<Values, NodeFault> {
     if matches!(kind, Binary::Div | Binary::Mod) && b.contains(&0) {
         return Err(by_zero());
     }
-    let values: Option<Vec<i64>> = each.collect();
+    let values: Option<Integers> = each.collect();
     let overflow = || NodeFault::Shapes("its integers leave their range".into());
     Ok(Values::Integers(values.ok_or_else(overflow)?))
 }

@@ -22,7 +22,9 @@ pub(super) fn filled(shape: &Constant, node: Node<'_>) -> FoldedConstant {
         Some(Values::Floats(v)) => {
             Values::Floats(Floats::filled(v.first().copied().unwrap_or(0.0), count))
         }
-        Some(Values::Integers(v)) => Values::Integers(vec![v.first().copied().unwrap_or(0); count]),
+        Some(Values::Integers(v)) => {
+            Values::Integers(vec![v.first().copied().unwrap_or(0); count].into())
+        }
         Some(Values::Booleans(v)) => {
             Values::Booleans(vec![v.first().copied().unwrap_or(false); count])
         }

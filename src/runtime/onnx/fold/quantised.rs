@@ -1,7 +1,9 @@
 //! Folded conversions between numbers and the integers that stand for them.
 
 use super::inputs::{FoldedConstant, input};
+use crate::network::EncodedValues;
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::node::{Node, axis};
 use crate::onnx::tensor::{Constant, Values};
 
@@ -89,6 +91,20 @@ impl Steps {
         (self.scales[at], self.zeros[at])
     }
 
+    /// Returns the numbers that integers of one byte stand for, which stay as they are; `None` for other
+    /// values.
+    fn numbers(&self, x: &Constant) -> Option<EncodedValues> {
+        let Values::Integers(integers) = &x.values else {
+            return None;
+        };
+        let inner = match self.spread {
+            Spread::Single => integers.len(),
+            Spread::Along { inner, .. } => inner,
+            Spread::Blocks { .. } => return None,
+        };
+        integers.numbers(inner, &self.scales, &self.zeros)
+    }
+
     fn each(&self, x: &Constant, of: impl Fn(f32, (f32, f32)) -> f32) -> Vec<f32> {
         let values = x.to_floats().into_iter().enumerate();
         values.map(|(n, value)| of(value, self.at(n))).collect()
@@ -98,10 +114,13 @@ impl Steps {
 /// Returns `(integer − zero) · scale`.
 pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
     let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs)?);
-    let values = steps.each(x, |value, (scale, zero)| (value - zero) * scale);
+    let made = || steps.each(x, |value, (scale, zero)| (value - zero) * scale);
+    let values = steps
+        .numbers(x)
+        .map_or_else(|| made().into(), Floats::InFile);
     Ok(Constant {
         dims: x.dims.clone(),
-        values: Values::Floats(values.into()),
+        values: Values::Floats(values),
     })
 }
 

@@ -34,7 +34,7 @@ pub(super) fn reduced(
     let count: usize = kept.iter().product();
     let values = match &x.values {
         Values::Floats(v) => Values::Floats(of_floats(kind, v, &to, count).into()),
-        Values::Integers(v) => Values::Integers(of_integers(kind, v, &to, count)?),
+        Values::Integers(v) => Values::Integers(of_integers(kind, v, &to, count)?.into()),
         Values::Booleans(_) => {
             return Err(NodeFault::Shapes("its input is of booleans".into()));
         }
@@ -183,7 +183,7 @@ pub(super) fn sums(x: &Constant, along: &Constant, node: Node<'_>) -> FoldedCons
     }
     let values = match &x.values {
         Values::Floats(v) => Values::Floats(sum!(v, 0.0f32, |a, b| a + b).into()),
-        Values::Integers(v) => Values::Integers(sum!(v, 0i64, i64::saturating_add)),
+        Values::Integers(v) => Values::Integers(sum!(v, 0i64, i64::saturating_add).into()),
         Values::Booleans(_) => {
             return Err(NodeFault::Shapes("its input is of booleans".into()));
         }

@@ -5,12 +5,13 @@ use super::inputs::{Added, image, like, pixels};
 use crate::network::{Border, Conv2d, Op, Sides};
 use crate::onnx::activation::Activation;
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
 /// The weights of a convolution, `[channels, of a group, height, width]`, which fit its input.
 pub(super) struct ConvolutionWeights {
-    pub(super) values: Vec<f32>,
+    pub(super) values: Floats,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) channels: usize,
     pub(super) kernel: Sides,
@@ -56,7 +57,6 @@ pub(super) fn convolved<'a>(
         // One pixel under a kernel of one pixel is a fully connected layer.
         let dense = Dense {
             values,
-            encoded: None,
             bias,
             inputs: c,
             features: channels,
@@ -80,7 +80,7 @@ pub(super) fn convolved<'a>(
         groups,
         bias: bias.is_some(),
     };
-    let bias = bias.map(|b| ("bias", b));
+    let bias = bias.map(|b| ("bias", b.into()));
     let weights = [("weight", values)].into_iter().chain(bias).collect();
     let mut made = image(network, node, &picture, Op::Conv2d(op), weights)?;
     if !alike {

@@ -1,7 +1,7 @@
 //! Products of matrices: fully connected layers where one of them is constant.
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Conv2d, EncodedValues, Op, Shape, Sides, TensorOp, transposed};
+use crate::network::{Binary, Conv2d, Op, Shape, Sides, TensorOp, transposed};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
 use crate::onnx::floats::Floats;
@@ -13,9 +13,7 @@ use crate::onnx::tensor::{Constant, Values};
 
 /// A fully connected layer, its weights `[features, inputs]`.
 pub(super) struct Dense {
-    pub(super) values: Vec<f32>,
-    /// Where the values stay in the file instead.
-    pub(super) encoded: Option<EncodedValues>,
+    pub(super) values: Floats,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) inputs: usize,
     pub(super) features: usize,
@@ -32,18 +30,17 @@ impl Dense {
             return None;
         }
         let (features, inputs) = if rows { (one, other) } else { (other, one) };
-        let (values, encoded) = match &matrix.values {
+        let values = match &matrix.values {
             Values::Floats(held) if !held.are_finite() => return None,
             Values::Floats(Floats::InFile(held)) if by == 1.0 => {
                 let held = held.clone();
                 let held = if rows { held } else { held.transposed(other) };
-                (Vec::new(), Some(held))
+                Floats::InFile(held)
             }
-            _ => (scaled(matrix, rows, by), None),
+            _ => scaled(matrix, rows, by).into(),
         };
         Some(Dense {
             values,
-            encoded,
             bias: None,
             inputs,
             features,
@@ -59,7 +56,6 @@ impl Dense {
     ) -> Added {
         let Dense {
             values,
-            encoded,
             bias,
             inputs,
             features,
@@ -73,7 +69,7 @@ impl Dense {
             let why = format!("{dims:?} meets a matrix for {inputs}");
             return Err(NodeFault::Shapes(why).into());
         };
-        if encoded.is_none() && features.checked_mul(inputs) != Some(values.len()) {
+        if features.checked_mul(inputs) != Some(values.len()) {
             let why = format!(
                 "{} weights for {inputs} inputs and {features} features",
                 values.len()
@@ -84,9 +80,8 @@ impl Dense {
         let is_image = matches!(network.shape(x.id), Shape::Image { channels, .. }
             if channels == inputs && inputs > 1 && x.layout.lies_as(&axes));
         let has_bias = bias.is_some();
-        let bias = bias.map(|b| ("bias", b));
-        let held = encoded.is_none().then_some(("weight", values));
-        let weights = held.into_iter().chain(bias).collect();
+        let bias = bias.map(|b| ("bias", b.into()));
+        let weights = [("weight", values)].into_iter().chain(bias).collect();
         let (op, from) = match is_image {
             // A product with each pixel.
             true => (Op::Conv2d(point(features, has_bias)), x.id),
@@ -96,7 +91,7 @@ impl Dense {
                 (Op::Linear { features, bias }, from)
             }
         };
-        let id = network.layer_of(node, op, &[from], weights, encoded)?;
+        let id = network.layer_of(node, op, &[from], weights)?;
         dims[last] = features;
         Ok(Activation {
             id,
@@ -112,7 +107,7 @@ fn scaled(matrix: &Constant, rows: bool, by: f32) -> Vec<f32> {
     let columns = matrix.dims.last().copied().unwrap_or_default();
     let mut values = match rows {
         true => held,
-        false => transposed(&held, columns, |v| *v),
+        false => transposed(&held, columns),
     };
     values.iter_mut().for_each(|v| *v *= by);
     values

@@ -48,8 +48,7 @@ pub(super) fn transform<'a>(
         &[dims.clone(), vec![length * parts]].concat(),
     )?;
     let dense = Dense {
-        values: matrix.rows(),
-        encoded: None,
+        values: matrix.rows().into(),
         bias: None,
         inputs: length * parts,
         features: frequencies * 2,

@@ -79,12 +79,12 @@ pub(super) fn embedding<'a>(
     let rank = table.dims.len();
     let along = axis(along, rank)?;
     let others: Vec<usize> = (0..rank).filter(|a| *a != along).collect();
-    let encoded = match &table.values {
-        Values::Floats(Floats::InFile(held)) if along == 0 => Some(held.clone()),
+    let in_file = match &table.values {
+        Values::Floats(held @ Floats::InFile(_)) if along == 0 => Some(held.clone()),
         _ => None,
     };
     let numbers = (&table.values).into();
-    let table = match &encoded {
+    let table = match &in_file {
         Some(_) => Cow::Borrowed(table),
         None => Cow::Owned(permuted(table, &[vec![along], others].concat())),
     };
@@ -93,9 +93,8 @@ pub(super) fn embedding<'a>(
     let order = which.layout.order().to_vec();
     let from = network.stored(node, which, &order)?;
     let op = Op::Tensor(TensorOp::Embedding { rows, features });
-    let held = encoded.is_none().then(|| ("weight", table.to_floats()));
-    let held = held.into_iter().collect();
-    let id = network.layer_of(node, op, &[from], held, encoded)?;
+    let held = in_file.unwrap_or_else(|| table.to_floats().into());
+    let id = network.layer_of(node, op, &[from], vec![("weight", held)])?;
     let width = which.dims().len();
     let dims = [which.dims(), &rest].concat();
     let axes: Vec<usize> = order.into_iter().chain(width..dims.len()).collect();

@@ -3,10 +3,11 @@
 use crate::network::{NodeId, Op, Shape, TensorOp};
 use crate::onnx::activation::{Activation, Value};
 use crate::onnx::error::NodeFault;
+use crate::onnx::floats::Floats;
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
-use crate::onnx::tensor::Constant;
+use crate::onnx::tensor::{Constant, Values};
 
 pub(super) type Added = Result<Activation, Refusal>;
 
@@ -61,6 +62,11 @@ impl Inputs<'_> {
 
     /// Returns the values of input `n`, which must be floats of `dims`.
     pub(super) fn floats(&self, n: usize, dims: &[usize]) -> Result<Option<Vec<f32>>, Refusal> {
+        Ok(self.held_floats(n, dims)?.map(|floats| floats.to_vec()))
+    }
+
+    /// Returns the values of input `n`, which must be floats of `dims`, where they lie.
+    fn held_floats(&self, n: usize, dims: &[usize]) -> Result<Option<&Floats>, Refusal> {
         let Some(constant) = self.constant(n)? else {
             return Ok(None);
         };
@@ -71,10 +77,16 @@ impl Inputs<'_> {
         if constant.dims != dims {
             return Err(wrong(format!("{:?}", constant.dims)));
         }
-        let floats = constant
-            .as_floats()
-            .ok_or_else(|| wrong("another type".into()))?;
-        Ok(Some(floats.to_vec()))
+        match &constant.values {
+            Values::Floats(floats) => Ok(Some(floats)),
+            _ => Err(wrong("another type".into())),
+        }
+    }
+
+    /// Returns the weights in input `n`, which must be floats of `dims`; those of the file stay there.
+    pub(super) fn weights(&self, n: usize, dims: &[usize]) -> Result<Floats, Refusal> {
+        let held = self.held_floats(n, dims)?;
+        held.cloned().ok_or_else(|| NodeFault::NoInput(n).into())
     }
 
     pub(super) fn required(&self, n: usize, dims: &[usize]) -> Result<Vec<f32>, Refusal> {
@@ -138,9 +150,9 @@ pub(super) fn image<'a>(
     node: Node<'a>,
     x: &Activation,
     op: Op,
-    weights: Vec<(&str, Vec<f32>)>,
+    weights: Vec<(&str, Floats)>,
 ) -> Added {
-    let id = network.layer(node, op, &[x.id], weights)?;
+    let id = network.layer_of(node, op, &[x.id], weights)?;
     match network.shape(id) {
         Shape::Image {
             channels,

@@ -79,8 +79,7 @@ fn mixed<'a>(
     let mut order: Vec<usize> = (0..x.dims().len()).filter(|a| *a != along).collect();
     order.push(along);
     let dense = Dense {
-        values,
-        encoded: None,
+        values: values.into(),
         bias: None,
         inputs: x.dims()[along],
         features,

@@ -176,8 +176,10 @@ fn convolution_of_one<'a>(
         groups: weights.groups,
         bias: bias.is_some(),
     };
-    let bias = bias.map(|b| ("bias", b));
-    let values = [("weight", weights.turned())].into_iter().chain(bias);
+    let bias = bias.map(|b| ("bias", b.into()));
+    let values = [("weight", weights.turned().into())]
+        .into_iter()
+        .chain(bias);
     let made = image(network, node, &spread, Op::Conv2d(op), values.collect())?;
     like(network, node, &x, made)
 }

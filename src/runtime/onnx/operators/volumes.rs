@@ -32,7 +32,7 @@ pub(super) fn conv<'a>(
         .spend(weight.values.len().saturating_mul(images))?;
     let [first, second] = others(flat);
     let filters = ConvolutionWeights {
-        values: inputs.required(1, &weight.dims)?.repeat(images),
+        values: inputs.required(1, &weight.dims)?.repeat(images).into(),
         bias: inputs.floats(2, &[channels])?.map(|b| b.repeat(images)),
         channels: channels.saturating_mul(images),
         kernel: Sides {

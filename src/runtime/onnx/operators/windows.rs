@@ -36,7 +36,7 @@ fn conv_of_one<'a>(network: &mut PartialNetwork<'a>, node: Node<'a>, inputs: &In
     let window = window(node, kernel, size)?;
     check_groups(node, &weight.dims, x.dims()[1])?;
     let filters = ConvolutionWeights {
-        values: inputs.required(1, &weight.dims)?,
+        values: inputs.weights(1, &weight.dims)?,
         bias: inputs.floats(2, &[channels])?,
         channels,
         kernel,

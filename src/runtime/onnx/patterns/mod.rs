@@ -293,7 +293,7 @@ impl<'a> PatternSearch<'_, 'a> {
         match initialiser.map(Ok).or_else(written)? {
             Err(value) => Some(value),
             Ok(tensor) if tensor.dims.len() <= 1 && tensor.dims.iter().all(|d| *d == 1) => {
-                let read = Constant::read(tensor, self.network.model.folder.as_deref(), None);
+                let read = Constant::read(tensor, self.network.model.beside.as_ref(), None);
                 read.ok()?.as_scalar()
             }
             Ok(_) => None,

@@ -7,6 +7,7 @@ mod numbers;
 use super::inputs::{Added, Inputs, unsupported};
 use crate::network::{Binary, Reduction, Unary};
 use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::onnx::floats::Floats;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::{Constant, Values};
@@ -94,12 +95,19 @@ fn weights(
         return unsupported("scales that are not one for each row of weights");
     }
     let size = (weights.values.len() / rows).max(1);
+    let in_file = match &weights.values {
+        Values::Integers(integers) => integers.numbers(size, &scales, &zeros),
+        _ => None,
+    };
     let own = |all: &[f32], row: usize| all[if all.len() == 1 { 0 } else { row }];
-    let values = weights.to_floats().into_iter().enumerate();
-    let values = values.map(|(n, v)| (v - own(&zeros, n / size)) * own(&scales, n / size));
+    let made = || {
+        let values = weights.to_floats().into_iter().enumerate();
+        values.map(|(n, v)| (v - own(&zeros, n / size)) * own(&scales, n / size))
+    };
+    let values = in_file.map_or_else(|| made().collect(), Floats::InFile);
     Ok(Constant {
         dims: weights.dims.clone(),
-        values: Values::Floats(values.collect()),
+        values: Values::Floats(values),
     })
 }
 

@@ -265,8 +265,7 @@ impl<'a> RecurrentLayer<'_, 'a> {
             None => None,
         };
         let dense = super::dense::Dense {
-            values: weights.to_floats(),
-            encoded: None,
+            values: weights.to_floats().into(),
             bias,
             inputs: features,
             features: width,

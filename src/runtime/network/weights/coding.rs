@@ -1,0 +1,294 @@
+//! How bytes of a file stand for the values of a parameter: as float32, or as integers of one byte by
+//! scales and zero points, as quantisers leave weights.
+
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How bytes stand for values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ValueCoding {
+    /// Float32 in little-endian order.
+    Floats,
+    /// Integers of one byte.
+    Integers(Arc<IntegerScales>),
+}
+
+/// The numbers that integers of one byte stand for: `(integer − zero point) · scale`.
+#[derive(Clone, Debug)]
+pub(crate) struct IntegerScales {
+    /// Whether the integers have a sign.
+    is_signed: bool,
+    /// Values from one scale to the next.
+    inner: usize,
+    /// Scales and zero points, which are begun anew behind the last one.
+    steps: Vec<IntegerStep>,
+}
+
+/// The largest multiple of a step, of one sign.
+const MOST_MULTIPLE: f32 = 127.0;
+
+/// Scales whose multiples are as exact as floats can be.
+const USUAL: Range<f32> = 1e-30..1e30;
+
+/// A scale and its zero point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntegerStep {
+    pub scale: f32,
+    pub zero: f32,
+}
+
+impl IntegerStep {
+    /// Returns the number that an integer stands for.
+    fn number(self, integer: f32) -> f32 {
+        (integer - self.zero) * self.scale
+    }
+}
+
+impl IntegerScales {
+    /// Creates the scales of integers, of which `inner` have the first one, and so on. Returns `None`
+    /// where there are none.
+    pub(crate) fn new(is_signed: bool, inner: usize, steps: Vec<IntegerStep>) -> Option<Self> {
+        (inner > 0 && !steps.is_empty()).then_some(IntegerScales {
+            is_signed,
+            inner,
+            steps,
+        })
+    }
+
+    /// Returns the least and the largest integer.
+    fn bounds(&self) -> (f32, f32) {
+        match self.is_signed {
+            true => (-128.0, 127.0),
+            false => (0.0, 255.0),
+        }
+    }
+
+    /// Whether all integers stand for finite numbers.
+    fn are_finite(&self) -> bool {
+        let (least, most) = self.bounds();
+        let mut steps = self.steps.iter();
+        steps.all(|step| step.number(least).is_finite() && step.number(most).is_finite())
+    }
+
+    /// Whether rows of `each` values are whole multiples of one step each, 127 at most, as the integers
+    /// alone say. Where a matrix of lines of so many `columns` was turned, its columns are the rows.
+    fn are_stepped(&self, bytes: &[u8], each: usize, columns: Option<usize>) -> bool {
+        let is_of_rows = match columns {
+            None => each > 0 && self.inner.is_multiple_of(each),
+            Some(columns) => (self.inner, self.steps.len()) == (1, columns),
+        };
+        let zero = self.steps[0].zero;
+        let usual = |step: &IntegerStep| {
+            step.zero == zero && zero.fract() == 0.0 && USUAL.contains(&step.scale.abs())
+        };
+        let single = self.steps.len() == 1;
+        (is_of_rows || single)
+            && self.steps.iter().all(usual)
+            && self.most(bytes, zero) <= MOST_MULTIPLE
+    }
+
+    /// Returns the largest difference of an integer from `zero`.
+    fn most(&self, bytes: &[u8], zero: f32) -> f32 {
+        // With the first bit of those that have a sign turned, the order is that of bytes without one.
+        let (turned, least) = match self.is_signed {
+            true => (0x80, -128.0),
+            false => (0, 0.0),
+        };
+        let ends = bytes
+            .iter()
+            .fold((u8::MAX, u8::MIN), |(least, most), byte| {
+                (least.min(byte ^ turned), most.max(byte ^ turned))
+            });
+        let ends = [ends.0, ends.1].map(|end| (f32::from(end) + least - zero).abs());
+        ends[0].max(ends[1])
+    }
+
+    /// Decodes bytes, the first of which is value number `first`, to as many floats.
+    fn decode(&self, bytes: &[u8], first: usize, to: &mut [f32]) {
+        match self.is_signed {
+            true => self.decode_by(bytes, first, to, |byte| f32::from(byte.cast_signed())),
+            false => self.decode_by(bytes, first, to, f32::from),
+        }
+    }
+
+    fn decode_by(
+        &self,
+        mut bytes: &[u8],
+        mut first: usize,
+        mut to: &mut [f32],
+        integer: impl Fn(u8) -> f32,
+    ) {
+        while !to.is_empty() && !bytes.is_empty() {
+            let at = first / self.inner % self.steps.len();
+            let run = match self.inner {
+                1 => self.steps.len() - at,
+                inner => inner - first % inner,
+            };
+            let run = run.min(to.len()).min(bytes.len());
+            let (from, left) = bytes.split_at(run);
+            let (some, rest) = to.split_at_mut(run);
+            match (self.inner, self.steps[at]) {
+                (1, _) => {
+                    for ((to, &byte), step) in some.iter_mut().zip(from).zip(&self.steps[at..]) {
+                        *to = step.number(integer(byte));
+                    }
+                }
+                (_, step) => {
+                    for (to, &byte) in some.iter_mut().zip(from) {
+                        *to = step.number(integer(byte));
+                    }
+                }
+            }
+            (bytes, to, first) = (left, rest, first + run);
+        }
+    }
+}
+
+impl PartialEq for IntegerScales {
+    /// Whether both have the same bits.
+    fn eq(&self, other: &Self) -> bool {
+        (self.is_signed, self.inner) == (other.is_signed, other.inner)
+            && self.bits().eq(other.bits())
+    }
+}
+
+impl Eq for IntegerScales {}
+
+impl Hash for IntegerScales {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.is_signed, self.inner).hash(state);
+        self.bits().for_each(|bits| bits.hash(state));
+    }
+}
+
+impl IntegerScales {
+    fn bits(&self) -> impl Iterator<Item = [u32; 2]> {
+        let steps = self.steps.iter();
+        steps.map(|step| [step.scale.to_bits(), step.zero.to_bits()])
+    }
+}
+
+impl ValueCoding {
+    /// Returns the bytes of a value.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            ValueCoding::Floats => size_of::<f32>(),
+            ValueCoding::Integers(_) => 1,
+        }
+    }
+
+    /// Decodes as many values as `to` has, the first of which is number `first` of `bytes`.
+    pub(super) fn decode(&self, bytes: &[u8], first: usize, to: &mut [f32]) {
+        let bytes = bytes.get(first * self.size()..).unwrap_or_default();
+        match self {
+            ValueCoding::Floats => {
+                for (to, bytes) in to.iter_mut().zip(bytes.as_chunks().0) {
+                    *to = f32::from_le_bytes(*bytes);
+                }
+            }
+            ValueCoding::Integers(scales) => scales.decode(bytes, first, to),
+        }
+    }
+
+    /// Whether it is clear without decoding that rows of `each` values are whole multiples of one step
+    /// each, 127 at most. Where a matrix of lines of so many `columns` was turned, its columns are the
+    /// rows.
+    pub(super) fn are_stepped(&self, bytes: &[u8], each: usize, columns: Option<usize>) -> bool {
+        match self {
+            ValueCoding::Floats => false,
+            ValueCoding::Integers(scales) => scales.are_stepped(bytes, each, columns),
+        }
+    }
+
+    /// Whether values are finite whatever their bytes.
+    pub(super) fn are_finite(&self) -> bool {
+        match self {
+            ValueCoding::Floats => false,
+            ValueCoding::Integers(scales) => scales.are_finite(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::step::weight_step;
+    use super::{IntegerScales, IntegerStep};
+
+    fn scales(is_signed: bool, inner: usize, zeros: &[f32]) -> IntegerScales {
+        let step = |(at, &zero): (usize, &f32)| IntegerStep {
+            scale: 0.013 * (at + 1) as f32,
+            zero,
+        };
+        let steps = zeros.iter().enumerate().map(step).collect();
+        IntegerScales::new(is_signed, inner, steps).expect("scales")
+    }
+
+    fn integer(byte: u8, is_signed: bool) -> f32 {
+        match is_signed {
+            true => f32::from(byte.cast_signed()),
+            false => f32::from(byte),
+        }
+    }
+
+    #[test]
+    fn integers_are_the_numbers_of_their_own_scale() {
+        let bytes: Vec<u8> = (0..=255).rev().collect();
+        for (is_signed, inner, zeros) in [
+            (true, 256, &[0.0][..]),
+            (false, 7, &[128.0, 3.0, 0.0]),
+            (true, 1, &[0.0, -5.0, 9.0, 1.5]),
+        ] {
+            let scales = scales(is_signed, inner, zeros);
+            let expected = |n: usize| {
+                let step = scales.steps[n / inner % zeros.len()];
+                (integer(bytes[n], is_signed) - step.zero) * step.scale
+            };
+            for (first, count) in [(0, 256), (5, 1), (6, 30), (255, 1), (100, 0)] {
+                let mut found = vec![0.0; count];
+                scales.decode(&bytes[first..], first, &mut found);
+                let expected: Vec<f32> = (first..first + count).map(expected).collect();
+                assert_eq!(found, expected, "{inner} of {zeros:?} from {first} on");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_clearly_multiples_of_a_step_are_so_as_floats() {
+        let with_ends = |least: i16, most: i16| -> Vec<u8> {
+            let some = (0..24).map(|at| (least + at * 7 % (most - least)) as u8);
+            some.chain([least as u8, most as u8]).collect()
+        };
+        for (is_signed, zero, ends, clear) in [
+            (true, 0.0, (-127, 127), true),
+            (true, 0.0, (-128, 127), false),
+            (false, 128.0, (1, 255), true),
+            (false, 128.0, (0, 255), false),
+            (false, 0.0, (0, 127), true),
+            (true, 0.5, (-1, 1), false),
+        ] {
+            let bytes = with_ends(ends.0, ends.1);
+            for (inner, zeros, columns) in [
+                (13, [zero; 2], None),
+                (26, [zero; 2], None),
+                (1, [zero; 2], Some(2)),
+            ] {
+                let scales = scales(is_signed, inner, &zeros);
+                let found = scales.are_stepped(&bytes, 13, columns);
+                assert_eq!(found, clear, "{ends:?} from {zero}, {inner} of a scale");
+                let mut floats = vec![0.0; bytes.len()];
+                scales.decode(&bytes, 0, &mut floats);
+                let row = |at: usize| match columns {
+                    None => floats[13 * at..13 * (at + 1)].to_vec(),
+                    Some(columns) => floats[at..].iter().step_by(columns).copied().collect(),
+                };
+                assert!(!found || (0..2).all(|at| weight_step(&row(at)).is_some()));
+            }
+        }
+        let bytes = with_ends(-127, 127);
+        let apart = scales(true, 13, &[0.0, 1.0]);
+        assert!(!apart.are_stepped(&bytes, 13, None), "zero points differ");
+        let across = scales(true, 2, &[0.0, 0.0]);
+        assert!(!across.are_stepped(&bytes, 13, None), "scales of a row");
+    }
+}

@@ -1,0 +1,165 @@
+//! Files beside a model that hold values of it. They lie in its folder, and are mapped: what is read of
+//! them may stay there, as of the model's own file.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use prost::bytes::Bytes;
+
+use super::error::TensorFault;
+use super::proto::TensorProto;
+use crate::lock::lock;
+use crate::network::{Map, WeightsError};
+
+/// A mapped file and its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct MappedFile {
+    pub(super) map: Arc<Map>,
+    pub(super) bytes: Bytes,
+}
+
+/// A mapped file as the owner of its bytes.
+struct MapOwner(Arc<Map>);
+
+impl AsRef<[u8]> for MapOwner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl MappedFile {
+    /// Maps the regular file at `path`.
+    pub(super) fn open(path: &Path) -> Result<Self, WeightsError> {
+        let map = Arc::new(Map::open(path)?);
+        let bytes = Bytes::from_owner(MapOwner(Arc::clone(&map)));
+        Ok(MappedFile { map, bytes })
+    }
+
+    /// Returns `bytes` bytes from `offset` on.
+    fn range(&self, offset: u64, bytes: usize) -> io::Result<Bytes> {
+        let size = self.bytes.len();
+        let start = usize::try_from(offset).ok();
+        let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));
+        match range.filter(|range: &Range<usize>| range.end <= size) {
+            Some(range) => {
+                self.map.count_read(bytes);
+                Ok(self.bytes.slice(range))
+            }
+            None => {
+                let why =
+                    format!("expected {bytes} bytes from byte {offset} on, the file has {size}");
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, why))
+            }
+        }
+    }
+}
+
+/// The files beside a model.
+#[derive(Debug)]
+pub(super) struct FilesBeside {
+    folder: PathBuf,
+    /// Those that were read, by the names that the model has for them.
+    open: Mutex<BTreeMap<String, MappedFile>>,
+}
+
+impl FilesBeside {
+    /// Creates the files in a model's folder, none of which is open yet.
+    pub(super) fn in_folder(folder: &Path) -> Self {
+        FilesBeside {
+            folder: folder.to_owned(),
+            open: Mutex::default(),
+        }
+    }
+
+    /// Returns the files that were read.
+    pub(super) fn maps(&self) -> Vec<Arc<Map>> {
+        let open = lock(&self.open);
+        open.values().map(|file| Arc::clone(&file.map)).collect()
+    }
+
+    /// Returns the bytes of a tensor's `count` values of `size` bytes each.
+    pub(super) fn bytes(
+        &self,
+        tensor: &TensorProto,
+        count: usize,
+        size: usize,
+    ) -> Result<Bytes, TensorFault> {
+        let name = location(tensor);
+        let fail = |why: String| TensorFault::External {
+            file: name.to_owned(),
+            why,
+        };
+        let number = |key: &str| match entry(tensor, key) {
+            None => Ok(None),
+            Some(text) => text
+                .parse::<u64>()
+                .map(Some)
+                .map_err(|_| fail(format!("{key}: expected a whole number, found `{text}`"))),
+        };
+        let bytes = count.saturating_mul(size);
+        let offset = number("offset")?.unwrap_or(0);
+        if let Some(length) = number("length")?
+            && length != bytes as u64
+        {
+            let found = usize::try_from(length).unwrap_or(usize::MAX) / size.max(1);
+            return Err(TensorFault::Length {
+                expected: count,
+                found,
+            });
+        }
+        let file = self.file(name)?.map_err(|e| fail(e.to_string()))?;
+        file.range(offset, bytes).map_err(|e| fail(e.to_string()))
+    }
+
+    /// Returns a file, which is mapped once.
+    fn file(&self, name: &str) -> Result<Result<MappedFile, WeightsError>, TensorFault> {
+        let mut open = lock(&self.open);
+        if let Some(file) = open.get(name) {
+            return Ok(Ok(file.clone()));
+        }
+        let made = match inside(&self.folder, name)? {
+            Ok(path) => MappedFile::open(&path),
+            Err(error) => Err(error.into()),
+        };
+        if let Ok(file) = &made {
+            open.insert(name.to_owned(), file.clone());
+        }
+        Ok(made)
+    }
+}
+
+/// Returns the name of the file that holds a tensor's values.
+pub(super) fn location(tensor: &TensorProto) -> &str {
+    entry(tensor, "location").unwrap_or_default()
+}
+
+fn entry<'t>(tensor: &'t TensorProto, key: &str) -> Option<&'t str> {
+    let mut entries = tensor.external_data.iter();
+    let found = entries.find(|e| e.key.as_deref() == Some(key));
+    found.and_then(|e| e.value.as_deref())
+}
+
+/// Returns the path of the file `name` if it lies in `folder`, symbolic links followed.
+fn inside(folder: &Path, name: &str) -> Result<io::Result<PathBuf>, TensorFault> {
+    let normal = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !Path::new(name).components().all(normal) {
+        return Err(TensorFault::Outside(name.to_owned()));
+    }
+    let real = |path: &Path| path.canonicalize();
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let (root, path) = match (real(folder), real(&folder.join(name))) {
+        (Ok(root), Ok(path)) => (root, path),
+        (Err(e), _) | (_, Err(e)) => return Ok(Err(e)),
+    };
+    match path.starts_with(root) {
+        true => Ok(Ok(path)),
+        false => Err(TensorFault::Linked(name.to_owned())),
+    }
+}
