@@ -3,7 +3,7 @@
 
 use super::narrow::{NarrowTile, NarrowTileFn};
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
-use super::tile::{finish, start};
+use super::tile::start;
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
@@ -157,6 +157,6 @@ unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const M: usize>(tile
                 }
             });
         }
-        finish::<V, M, 1>(end, sums);
+        tile.finish::<V, F, M>(sums);
     }
 }

@@ -44,6 +44,7 @@ macro_rules! tile_instances {
 
 mod activations;
 mod buffer;
+mod byte_depthwise;
 mod channels;
 mod convolution;
 mod depthwise;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::depthwise::line_fn;
+use super::super::memory::ReducedPixels;
 use super::super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
 use super::super::panels::{TileShape, even_tiles};
 use super::super::reduced::ByteForm;
@@ -15,6 +16,19 @@ impl Convolution {
     /// Whether neighbouring outputs of a line read the same inputs, a column of the kernel apart.
     fn shares_inputs(&self) -> bool {
         self.narrow == Some(1) && self.conv.stride == 1 && self.conv.dilation == 1
+    }
+
+    /// Returns where tiles write numbers of the form that they read, without floats, or `None` where
+    /// these come first: sums of such numbers are no NaN that the form lacks.
+    fn writes_straight<'a>(
+        &self,
+        call: &Call<'_>,
+        block: &RowBlock<'a>,
+    ) -> Option<ReducedPixels<'a>> {
+        let (read, out) = (self.reduced?.numbers, block.outputs.reduced()?);
+        let is_alike = read.bytes() == out.of.numbers.bytes();
+        let is_bare = block.pass.is_none() && call.step.residual.is_none();
+        (is_alike && is_bare && block.outputs.is_reduced_alone()).then_some(out)
     }
 
     /// Computes a few pixels at a time, all channels of each.
@@ -50,21 +64,28 @@ impl Convolution {
         } else {
             usize::MAX
         };
+        let direct = self.writes_straight(call, block);
         for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
             let line = line_fn(call.family, numbers, self.conv.kernel.width, rows.len());
             let run = line.filter(|_| by_line);
             let run = run.unwrap_or_else(|| narrow_fn(call.family, numbers, width, rows.len()));
             let tile = self.tile(call, block, rows.start, (columns, buffer));
+            let to = |out: ReducedPixels<'_>| out.ptr(block.rows.start + rows.start, columns.first);
             let input = NarrowTile {
                 values: block.values.wrapping_add(columns.input * bytes),
                 bytes: ByteForm::of(numbers),
+                out: direct.map_or(std::ptr::null_mut(), to),
+                out_stride: direct.map_or(0, |out| out.of.view.pitch),
+                written: ByteForm::of(direct.map(|out| out.of.numbers)),
                 end: tile,
             };
             // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.
             unsafe {
                 run(&input);
-                tile.pass(block.pass, rows.len(), lanes);
-                block.reduce(&tile, rows, (columns, lanes));
+                if direct.is_none() {
+                    tile.pass(block.pass, rows.len(), lanes);
+                    block.reduce(&tile, rows, (columns, lanes));
+                }
             }
         }
     }

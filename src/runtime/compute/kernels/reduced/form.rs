@@ -67,6 +67,16 @@ impl ReducedForm for FloatForm {
         // SAFETY: handed on.
         unsafe { values.store(to.cast()) }
     }
+    #[inline(always)]
+    unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load_part(from.cast(), n) }
+    }
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
+        // SAFETY: handed on.
+        unsafe { values.store_part(to.cast(), n) }
+    }
 }
 
 /// Brain floats.
@@ -90,6 +100,16 @@ impl ReducedForm for HalfForm {
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
         // SAFETY: handed on.
         unsafe { values.store_bf16(to.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load_bf16_part(from.cast(), n) }
+    }
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
+        // SAFETY: handed on.
+        unsafe { values.store_bf16_part(to.cast(), n) }
     }
 }
 

@@ -7,6 +7,7 @@
 mod form;
 mod kernel;
 mod operands;
+mod pools;
 mod residual;
 mod rows;
 mod sums;
@@ -29,6 +30,7 @@ use crate::network::Conv2d;
 pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 use operands::ReducedTile;
+pub(super) use pools::{global_pool, max_pool};
 use residual::Residual;
 pub(super) use rows::{MOST_TILE, StepOutputs, expand, join, reduce_pixels};
 use tile::reduced_fn;
