@@ -74,6 +74,16 @@ impl NarrowTile {
         self.end.advance(lanes, panel);
     }
 
+    /// Returns the tile of the rows behind the first `rows`.
+    #[inline(always)]
+    pub(super) fn behind<F: ReducedForm>(mut self, rows: usize) -> Self {
+        self.out = self.out.wrapping_add(rows * self.out_stride * F::BYTES);
+        self.end.out = self.end.out.wrapping_add(rows * self.end.out_stride);
+        let before = rows * self.end.residual_stride;
+        self.end.residual = self.end.residual.wrapping_add(before);
+        self
+    }
+
     /// Writes a vector of sums of each row, with all that is added and applied.
     ///
     /// # Safety
@@ -108,6 +118,16 @@ impl NarrowTile {
     pub(super) unsafe fn load<V: Vector, F: ReducedForm>(&self, form: F, offset: usize) -> V {
         // Offsets of zeros wrap around to before the base.
         let from = self.values.wrapping_add(offset.wrapping_mul(F::BYTES));
+        // SAFETY: handed on.
+        unsafe { self.load_at(form, from) }
+    }
+
+    /// Returns the numbers at an address: a vector of them, or as many as are written.
+    ///
+    /// # Safety
+    /// As for [`NarrowTileFn`].
+    #[inline(always)]
+    pub(super) unsafe fn load_at<V: Vector, F: ReducedForm>(&self, form: F, from: *const u8) -> V {
         // SAFETY: handed on.
         unsafe {
             match self.end.last == V::LANES {

@@ -201,7 +201,7 @@ impl Convolution {
     pub(crate) fn scratch(&self, samples: usize, kept: bool) -> Scratch {
         let rows = samples * self.output.pixels();
         let tile = match self.narrow {
-            Some(_) => NARROW_ROWS * self.panels.padded_columns(),
+            Some(_) => self.narrow_rows() * self.panels.padded_columns(),
             None => 0,
         };
         Scratch {
@@ -211,7 +211,10 @@ impl Convolution {
             } else {
                 0
             },
-            offsets: rows.min(most_rows(self.touched())) * self.reads.taps,
+            offsets: match self.runs_along_lines() {
+                true => 0,
+                false => rows.min(most_rows(self.touched())) * self.reads.taps,
+            },
         }
     }
 
@@ -244,10 +247,15 @@ impl Convolution {
                 (base, base.cast(), zeros)
             }
         };
-        self.reads.list(rows.clone(), zeros, call.offsets);
+        if !self.runs_along_lines() {
+            self.reads.list(rows.clone(), zeros, call.offsets);
+        }
+        let bytes = self.reduced.map_or(4, |view| view.numbers.bytes());
         let block = RowBlock {
             base,
             values,
+            // Offsets of zeros wrap around to before the base.
+            zeros: values.wrapping_add(zeros.wrapping_mul(bytes)),
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
             outputs: unsafe { StepOutputs::of(call, rows.clone()) },
@@ -332,7 +340,7 @@ impl Convolution {
         let (out, out_stride) = block.outputs.floats((pixel, first), buffer);
         Tile {
             base: block.base.wrapping_add(columns.input),
-            rows: call.offsets[row..].as_ptr(),
+            rows: call.offsets.get(row..).unwrap_or_default().as_ptr(),
             rows_stride: block.rows.len(),
             taps: self.reads.taps,
             depth: self.reads.depth,
@@ -355,6 +363,8 @@ struct RowBlock<'a> {
     base: *const f32,
     /// The same, or the first of the reduced numbers that are read.
     values: *const u8,
+    /// What replaces a pixel outside of the image.
+    zeros: *const u8,
     rows: Range<usize>,
     outputs: StepOutputs<'a>,
     residual: Option<InputPixels<'a>>,
