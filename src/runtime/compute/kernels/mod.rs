@@ -45,6 +45,7 @@ macro_rules! tile_instances {
 mod activations;
 mod buffer;
 mod byte_depthwise;
+mod candle;
 mod channels;
 mod convolution;
 mod depthwise;

@@ -1,6 +1,7 @@
 //! Planned steps: their operands, and the methods that compute them.
 
 use super::byte_depthwise::{self, ByteDepthwise};
+use super::candle;
 use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
@@ -366,39 +367,8 @@ impl PlannedStep {
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => pass::run(call, task),
                 StepMethod::Tensor(t) => t.run(call, phase, task),
-                StepMethod::Candle => candle(call),
+                StepMethod::Candle => candle::run(call),
             }
-        }
-    }
-}
-
-/// A step that Candle runs, for all samples together. Where that fails, on an index outside of
-/// its table for one, the answer is NaN, which fails the requests that it is for.
-///
-/// # Safety
-/// As for [`PlannedStep::run`].
-unsafe fn candle(call: &Call<'_>) {
-    let step = call.step;
-    let Some(node) = &call.weights.candle else {
-        return;
-    };
-    let inputs = step.inputs.iter().map(|&view| {
-        // SAFETY: a step never reads the slot that it writes.
-        let source = unsafe { call.memory.source(view) };
-        source.dense(call.samples)
-    });
-    let answer = node.run(call.samples, inputs.collect()).ok();
-    let pixels = 0..call.samples * step.output.pixels();
-    // SAFETY: the step has a single task.
-    let mut out = unsafe { call.memory.part(step.output, pixels) };
-    for pixel in out.pixels.clone() {
-        let row = out.row(pixel);
-        let values = answer
-            .as_ref()
-            .and_then(|a| a.chunks_exact(row.len()).nth(pixel));
-        match values {
-            Some(values) => row.copy_from_slice(values),
-            None => row.fill(f32::NAN),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What becomes of the sums of a block of channels.
 
-use super::weights::{BlockSums, place};
-use super::{BLOCK, HALF};
+use super::BLOCK;
+use super::weights::{BlockSums, places};
 use crate::compute::reduced::ByteNumbers;
 use crate::network::Activation;
 
@@ -43,13 +43,8 @@ impl BlockEnds {
         for (to, scale) in ends.scales.iter_mut().zip(sums.scales) {
             *to = scale * factor;
         }
-        // Half a block lies there twice.
         for (channel, bias) in bias.iter().take(channels).enumerate() {
-            for place in [Some(channel), (channels <= HALF).then_some(channel + HALF)]
-                .into_iter()
-                .flatten()
-                .map(place)
-            {
+            for place in places(channel, channels) {
                 ends.bias[place] = bias * factor;
             }
         }
@@ -72,5 +67,31 @@ impl BlockEnds {
         };
         self.zero_point = [numbers.zero_point as i16; BLOCK / 2];
         (self.least, self.most) = ([least; BLOCK], [most; BLOCK]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, BLOCK, BlockEnds, BlockSums, ByteNumbers};
+
+    #[test]
+    fn bytes_are_bounded_as_an_activation_bounds_numbers() {
+        let numbers = ByteNumbers {
+            scale: 0.05,
+            zero_point: 10.0,
+            most: 127.0,
+        };
+        let sums = BlockSums {
+            scales: &[1.0; BLOCK],
+            starts: &[0; BLOCK],
+        };
+        let bounds = |activation| {
+            let ends = BlockEnds::new(sums, (&[], BLOCK), Some(numbers), activation);
+            (ends.zero_point[0], ends.least[0], ends.most[0])
+        };
+        assert_eq!(bounds(None), (10, 0, 127));
+        assert_eq!(bounds(Some(Activation::Relu)), (10, 10, 127));
+        // 6 is 120 steps, three more than there are.
+        assert_eq!(bounds(Some(Activation::Relu6)), (10, 10, 127));
     }
 }

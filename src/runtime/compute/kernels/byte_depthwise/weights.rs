@@ -21,9 +21,15 @@ pub(super) struct BlockSums<'a> {
 
 /// Returns the place of a channel of a block among its sums: interleaving leaves four neighbouring
 /// channels side by side, a quarter of a vector each.
-pub(super) const fn place(channel: usize) -> usize {
+const fn place(channel: usize) -> usize {
     let (quarter, vector) = (channel / 16, channel % 16 / 4);
     16 * vector + 4 * quarter + channel % 4
+}
+
+/// Returns the places of a channel of a block of `channels`: two where these may hold two pixels.
+pub(super) fn places(channel: usize, channels: usize) -> impl Iterator<Item = usize> {
+    let second = (channels <= HALF).then_some(channel + HALF);
+    std::iter::once(channel).chain(second).map(place)
 }
 
 impl WeightBlocks {
@@ -66,7 +72,8 @@ impl WeightBlocks {
             let scale = weight_scale(raw, factor);
             let bytes: &mut [i8] = bytemuck::cast_slice_mut(weights);
             let starts: &mut [i32] = bytemuck::cast_slice_mut(starts);
-            for lane in self.places(out) {
+            let channels = self.conv.channels - out / BLOCK * BLOCK;
+            for lane in places(out % BLOCK, channels) {
                 let mut sum = 0;
                 for (at, weight) in raw.iter().enumerate() {
                     let (y, x) = (at / self.conv.kernel.width, at % self.conv.kernel.width);
@@ -79,13 +86,5 @@ impl WeightBlocks {
                 starts[lane] = -(numbers.zero_point as i32) * sum;
             }
         }
-    }
-
-    /// Returns the places of a channel among its block's sums: two where these may hold two pixels.
-    fn places(self, channel: usize) -> impl Iterator<Item = usize> {
-        let first = channel / BLOCK * BLOCK;
-        let twice = self.conv.channels - first <= HALF;
-        let second = twice.then(|| place(channel - first + HALF));
-        std::iter::once(place(channel - first)).chain(second)
     }
 }
