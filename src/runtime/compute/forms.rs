@@ -185,7 +185,7 @@ impl StepOfValues<'_> {
         !is_kept && reads_any(self.step, input, output, self.choice.target)
     }
 
-    /// Whether its answer lies as its inputs do: joined, or where its input is.
+    /// Whether its answer lies as its inputs do: joined, maxima of them, or where its input is.
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
         let alike = |&input: &ValueId| {
@@ -193,8 +193,11 @@ impl StepOfValues<'_> {
                 && self.numbers[input] == made
                 && made.is_none_or(|n| is_whole(self.buffers, input, n))
         };
-        let joins = self.step.kernel == StepKernel::Concat;
-        (joins || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
+        let keeps = matches!(
+            self.step.kernel,
+            StepKernel::Concat | StepKernel::MaxPool(_)
+        );
+        (keeps || self.buffers.is_free(self.step)) && self.step.inputs.iter().all(alike)
     }
 
     /// Whether it looks up what its input's bytes stand for.

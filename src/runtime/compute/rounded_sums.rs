@@ -88,12 +88,11 @@ impl<'a> SumsOfProducts<'a> {
     /// Whether a step is a product of bytes whose answer is rounded to bytes.
     fn is_rounded_product(&self, at: usize) -> bool {
         let step = &self.steps[at];
+        let is_grouped = matches!(step.kernel, StepKernel::Convolution(conv) if conv.groups > 1);
         let reads = self.forms.values[step.inputs[0]].reduced;
         let is_of_bytes = matches!(reads, Some(ReducedNumbers::Bytes(_)));
         let rounds = ByteNumbers::of(step.activation).is_some();
-        self.forms.reads[at] == StepReads::Reduced
-            && is_of_bytes
-            && rounds
-            && step.residual.is_none()
+        let is_product = self.forms.reads[at] == StepReads::Reduced && !is_grouped;
+        is_product && is_of_bytes && rounds && step.residual.is_none()
     }
 }

@@ -5,6 +5,7 @@ mod attention;
 mod batches;
 mod channels;
 mod convolutions;
+mod depthwise;
 mod integers;
 mod joined;
 mod layers;

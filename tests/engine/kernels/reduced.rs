@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use divisi::compute::{CpuKernels, CpuPrecision, Family, Lowered};
-use divisi::network::{Conv2d, Graph, Op, Shape, Weights};
+use divisi::network::{Activation, Conv2d, Graph, Op, Pool, Shape, Weights};
 use proptest::prelude::*;
 
 use super::{Net, TOLERANCE, answer, cases, difference, input, lowered, rows};
@@ -162,6 +162,46 @@ fn numbers_that_are_not_finite_stay_so() {
             let (first, second) = found.split_at(found.len() / 2);
             assert!(first.iter().any(|v| !v.is_finite()), "{family}: {stray}");
             assert!(second.iter().all(|&v| v == 1.0), "{family}: {stray}");
+        }
+    }
+}
+
+#[test]
+fn maxima_of_brain_floats_are_those_of_float32() {
+    for (channels, pool) in [
+        (32, Pool::new(2, 2)),
+        (70, Pool::new(3, 1)),
+        (
+            130,
+            Pool {
+                padding: 1,
+                ..Pool::new(3, 2)
+            },
+        ),
+    ] {
+        let same = Op::Activation(Activation::LeakyRelu { slope: 1.0 });
+        let graph = Net::new(Shape::image(channels, 5, 6))
+            .then(same)
+            .then(Op::MaxPool(pool))
+            .then(Op::Conv2d(Conv2d::new(16, 1)))
+            .build();
+        let weights = whole(&graph);
+        let strays = [f32::NAN, -f32::NAN, f32::NEG_INFINITY, -0.0, 200.0];
+        for stray in strays.into_iter().chain([7.0]) {
+            let count = 2 * graph.input().elements();
+            let value = |at: usize| (at * 7919 % 251) as f32 - 200.0;
+            let mut values: Vec<f32> = (0..count).map(value).collect();
+            values[channels + 3] = stray;
+            let x = rows(values, 2);
+            for family in Family::available() {
+                let expected = answer(&lowered(&graph, &weights, family), &x, 0);
+                let found = answer(&lowered_bf16(&graph, &weights, family), &x, 0);
+                let bits = |all: Vec<f32>| -> Vec<Option<u32>> {
+                    let known = |v: f32| (!v.is_nan()).then_some((v + 0.0).to_bits());
+                    all.into_iter().map(known).collect()
+                };
+                assert_eq!(bits(expected), bits(found), "{family}: {stray}");
+            }
         }
     }
 }

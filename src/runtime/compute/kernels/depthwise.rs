@@ -1,122 +1,183 @@
-//! The inner loop of depthwise convolutions of stride 1. Neighbouring outputs of a line read
-//! mostly the same inputs: each is loaded once, and multiplied by a line of the kernel.
+//! The inner loop of depthwise convolutions along a line. Neighbouring outputs of a line read mostly the
+//! same inputs: each is loaded once, and multiplied by a line of the kernel.
 
-use super::narrow::{NarrowTile, NarrowTileFn};
+use std::ops::Range;
+
+use super::narrow::NarrowTile;
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
-use super::tile::{finish, start};
+use super::tile::start;
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
+use crate::network::Conv2d;
 
-/// Returns the function for a kernel `width` wide and `rows` outputs, at most
-/// [`NARROW_ROWS`](super::narrow::NARROW_ROWS); `None` for widths other than 3, 5 and 7.
+/// The most lines of a kernel.
+pub(super) const MOST_LINES: usize = 7;
+
+/// The most pixels of a run: their floats lie in scratch where these are not kept.
+pub(super) const RUN_PIXELS: usize = 28;
+
+/// Neighbouring pixels of one line of the output.
+pub(super) struct LineRun {
+    /// The lines of the image under each line of the kernel, from the first channel on, and the bytes from
+    /// one pixel to the next: 0 of zeros, which lie outside of the image.
+    pub rows: [(*const u8, usize); MOST_LINES],
+    /// What replaces a pixel outside of the image.
+    pub zeros: *const u8,
+    /// Pixels of a line of the image, and those to the left of it that are read as zeros.
+    pub width: usize,
+    pub padding: usize,
+    /// Lines of the kernel.
+    pub lines: usize,
+    /// The pixels of the output's line.
+    pub columns: Range<usize>,
+    /// All else, from the first pixel on; its values and the offsets of its rows are not used.
+    pub tile: NarrowTile,
+}
+
+/// A run's function.
 ///
-/// Its tile is that of [`narrow_fn`](super::narrow::narrow_fn) for groups of one channel, with
-/// rows that are neighbours in one line of the output.
-pub(super) fn line_fn(
-    family: Family,
-    numbers: Option<ReducedNumbers>,
-    width: usize,
-    rows: usize,
-) -> Option<NarrowTileFn> {
+/// # Safety
+/// As for [`NarrowTileFn`](super::narrow::NarrowTileFn), of numbers of the function's form at each pixel of
+/// the lines.
+pub(super) type LineRunFn = unsafe fn(&LineRun);
+
+/// Whether there is a function for a depthwise convolution.
+pub(super) fn runs(conv: Conv2d) -> bool {
+    matches!((conv.kernel.width, conv.stride), (3 | 5 | 7, 1 | 2))
+        && conv.dilation == 1
+        && conv.kernel.height <= MOST_LINES
+}
+
+/// Returns the function for a convolution that [`runs`], over reduced numbers, or floats.
+pub(super) fn line_fn(family: Family, numbers: Option<ReducedNumbers>, conv: Conv2d) -> LineRunFn {
     match numbers {
-        None => of_form::<FloatForm>(family, width, rows),
-        Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, width, rows),
-        Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, width, rows),
+        None => of_form::<FloatForm>(family, conv),
+        Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, conv),
+        Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, conv),
     }
 }
 
-fn of_form<F: ReducedForm>(family: Family, width: usize, rows: usize) -> Option<NarrowTileFn> {
+fn of_form<F: ReducedForm>(family: Family, conv: Conv2d) -> LineRunFn {
     match family {
         #[cfg(target_arch = "x86_64")]
-        Family::Avx512 => x86::avx512::<F>(width, rows),
+        Family::Avx512 => x86::avx512::<F>(conv),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2::<F>(width, rows),
+        Family::Avx2 => x86::avx2::<F>(conv),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon::<F>(width, rows),
-        _ => plain::<F>(width, rows),
+        Family::Neon => arm::neon::<F>(conv),
+        _ => plain::<F>(conv),
     }
 }
 
-/// Matches width and rows to instances of a function `f::<WIDTH, ROWS>`.
+/// Matches a convolution to instances of a function `f::<WIDTH, STRIDE>`.
 macro_rules! instances {
-    ($f:ident, $at:expr; $($width:literal)+) => {
-        match $at {
-            $(
-                ($width, 1) => Some($f::<F, $width, 1>),
-                ($width, 2) => Some($f::<F, $width, 2>),
-                ($width, 3) => Some($f::<F, $width, 3>),
-                ($width, 4) => Some($f::<F, $width, 4>),
-                ($width, 5) => Some($f::<F, $width, 5>),
-                ($width, 6) => Some($f::<F, $width, 6>),
-                ($width, 7) => Some($f::<F, $width, 7>),
-                ($width, 8) => Some($f::<F, $width, 8>),
-            )+
-            _ => None,
+    ($f:ident, $conv:expr) => {
+        match ($conv.kernel.width, $conv.stride) {
+            (3, 1) => $f::<F, 3, 1>,
+            (5, 1) => $f::<F, 5, 1>,
+            (7, 1) => $f::<F, 7, 1>,
+            (3, _) => $f::<F, 3, 2>,
+            (5, _) => $f::<F, 5, 2>,
+            (7, _) => $f::<F, 7, 2>,
+            (width, _) => unreachable!("no run of kernels {width} wide"),
         }
     };
 }
 
-fn plain<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
-    unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
-        // SAFETY: as `line_fn` says.
-        unsafe { run::<Plain, F, K, M>(tile) }
+fn plain<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
+    unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+        // SAFETY: as `LineRunFn` says.
+        unsafe { run::<Plain, F, K, S>(line) }
     }
-    instances!(of, (width, rows); 3 5 7)
+    instances!(of, conv)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::{Avx2, Avx512};
-    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
+    use super::{Conv2d, LineRun, LineRunFn, ReducedForm, run};
 
-    pub(super) fn avx512<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
+    pub(super) fn avx512<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "avx512f")]
-        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `line_fn` says.
-            unsafe { run::<Avx512, F, K, M>(tile) }
+        unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+            // SAFETY: as `LineRunFn` says.
+            unsafe { run::<Avx512, F, K, S>(line) }
         }
-        instances!(of, (width, rows); 3 5 7)
+        instances!(of, conv)
     }
 
-    pub(super) fn avx2<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
+    pub(super) fn avx2<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `line_fn` says.
-            unsafe { run::<Avx2, F, K, M>(tile) }
+        unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+            // SAFETY: as `LineRunFn` says.
+            unsafe { run::<Avx2, F, K, S>(line) }
         }
-        instances!(of, (width, rows); 3 5 7)
+        instances!(of, conv)
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::vector::Neon;
-    use super::{NarrowTile, NarrowTileFn, ReducedForm, run};
+    use super::{Conv2d, LineRun, LineRunFn, ReducedForm, run};
 
-    pub(super) fn neon<F: ReducedForm>(width: usize, rows: usize) -> Option<NarrowTileFn> {
+    pub(super) fn neon<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "neon")]
-        unsafe fn of<F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
-            // SAFETY: as `line_fn` says.
-            unsafe { run::<Neon, F, K, M>(tile) }
+        unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+            // SAFETY: as `LineRunFn` says.
+            unsafe { run::<Neon, F, K, S>(line) }
         }
-        instances!(of, (width, rows); 3 5 7)
+        instances!(of, conv)
     }
 }
 
-/// Runs all vectors of the rows.
+/// Pixels that are computed at a time, where a run has as many: sides of common images are multiples.
+const SEVERAL: usize = 7;
+const SOME: usize = 4;
+
+/// Runs all vectors of channels, each for all pixels.
 #[inline(always)]
-unsafe fn run<V: Vector, F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
-    let mut one = *tile;
-    for at in 1..=tile.end.vectors {
-        one.end.last = tile.end.lanes_of(at, V::LANES);
-        // SAFETY: as `line_fn` says, for each vector.
-        unsafe { vector::<V, F, K, M>(&one) };
-        one.advance::<F>(V::LANES, tile.end.taps * V::LANES);
+unsafe fn run<V: Vector, F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+    let mut one = line.tile;
+    for at in 0..line.tile.end.vectors {
+        one.end.last = line.tile.end.lanes_of(at + 1, V::LANES);
+        let channels = at * V::LANES * F::BYTES;
+        // SAFETY: as `LineRunFn` says, for each vector.
+        unsafe {
+            match line.columns.len() {
+                SEVERAL.. => vector::<V, F, K, S, SEVERAL>(line, &one, channels),
+                SOME..SEVERAL => vector::<V, F, K, S, SOME>(line, &one, channels),
+                _ => vector::<V, F, K, S, 1>(line, &one, channels),
+            }
+        }
+        one.advance::<F>(V::LANES, line.tile.end.taps * V::LANES);
     }
 }
 
-/// Repeats a block for each number of an input, since sums stay in registers only where no loop
+/// Runs one vector of channels, `M` pixels at a time. The last pixels may be computed twice.
+#[inline(always)]
+unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const S: usize, const M: usize>(
+    line: &LineRun,
+    tile: &NarrowTile,
+    channels: usize,
+) {
+    let columns = line.columns.clone();
+    for x in columns.clone().step_by(M) {
+        let x = x.min(columns.end - M);
+        let tile = tile.behind::<F>(x - columns.start);
+        let is_inside = S * x >= line.padding && S * (x + M - 1) + K <= line.width + line.padding;
+        // SAFETY: as `LineRunFn` says.
+        unsafe {
+            match is_inside {
+                true => pixels::<V, F, K, S, M, true>(line, &tile, channels, x),
+                false => pixels::<V, F, K, S, M, false>(line, &tile, channels, x),
+            }
+        }
+    }
+}
+
+/// Repeats a block for each column of the input, since sums stay in registers only where no loop
 /// chooses among them.
 macro_rules! inputs {
     ($at:ident < $most:expr; $($n:literal)+ => $block:block) => {
@@ -127,36 +188,52 @@ macro_rules! inputs {
     };
 }
 
+/// Computes `M` pixels from pixel `x` of the line on; `INSIDE` says that all that they read lies between
+/// the first and the last column of the image.
 #[inline(always)]
-unsafe fn vector<V: Vector, F: ReducedForm, const K: usize, const M: usize>(tile: &NarrowTile) {
+unsafe fn pixels<
+    V: Vector,
+    F: ReducedForm,
+    const K: usize,
+    const S: usize,
+    const M: usize,
+    const INSIDE: bool,
+>(
+    line: &LineRun,
+    tile: &NarrowTile,
+    channels: usize,
+    x: usize,
+) {
     let (end, form) = (&tile.end, F::with(tile.bytes));
-    // SAFETY: as `NarrowTileFn` says. Input `AT` is that of output `AT` under the first column of the
-    // kernel, and that of the last output under a later one.
+    let first = (S * x).wrapping_sub(line.padding);
+    // SAFETY: as `LineRunFn` says. Column `AT` counts from that of the first pixel under the first column
+    // of the kernel.
     unsafe {
         let mut sums = start::<V, M, 1>(end);
-        for line in 0..end.taps / K {
-            let rows = end.rows.add(line * K * end.rows_stride);
-            let panel = end.panel.add(line * K * V::LANES);
+        for y in 0..line.lines {
+            let (row, pitch) = line.rows[y];
+            let row = row.wrapping_add(channels);
+            let panel = end.panel.add(y * K * V::LANES);
             let mut weights = [V::splat(0.0); K];
             for (k, weight) in weights.iter_mut().enumerate() {
                 *weight = V::load(panel.add(k * V::LANES));
             }
-            inputs!(AT < M + K - 1; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 => {
-                let row = if AT < M {
-                    *rows.add(AT)
-                } else {
-                    *rows.add((AT + 1 - M) * end.rows_stride + M - 1)
+            inputs!(AT < (M - 1) * S + K; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 => {
+                let column = first.wrapping_add(AT);
+                let from = match INSIDE || column < line.width {
+                    true => row.wrapping_add(column.wrapping_mul(pitch)),
+                    false => line.zeros,
                 };
-                let value: V = tile.load(form, row);
+                let value: V = tile.load_at(form, from);
                 for (m, sum) in sums.iter_mut().enumerate() {
-                    // No column of the kernel where output `m` lies behind the input.
-                    let column = AT.wrapping_sub(m);
+                    // No column of the kernel where pixel `m` lies behind the input.
+                    let column = AT.wrapping_sub(m * S);
                     if column < K {
                         sum[0] = sum[0].mul_add(value, weights[column]);
                     }
                 }
             });
         }
-        finish::<V, M, 1>(end, sums);
+        tile.finish::<V, F, M>(sums);
     }
 }

@@ -55,6 +55,8 @@ macro_rules! unrolled {
 
 mod activations;
 mod buffer;
+mod byte_depthwise;
+mod candle;
 mod channels;
 mod convolution;
 mod depthwise;

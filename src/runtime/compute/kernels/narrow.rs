@@ -2,7 +2,7 @@
 //! channels reads the same channels of its input, each lane those of its own group.
 
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
-use super::tile::{Tile, finish, start};
+use super::tile::{Tile, activated, finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
@@ -17,6 +17,12 @@ pub(super) struct NarrowTile {
     pub values: *const u8,
     /// The form of these, if they are bytes.
     pub bytes: ByteForm,
+    /// Where numbers of the function's form go, or null where floats are written, and the numbers from one
+    /// row to the next.
+    pub out: *mut u8,
+    pub out_stride: usize,
+    /// The form of these, if they are bytes.
+    pub written: ByteForm,
     /// All else; its base is not used.
     pub end: Tile,
 }
@@ -62,7 +68,46 @@ impl NarrowTile {
     #[inline(always)]
     pub(super) fn advance<F: ReducedForm>(&mut self, lanes: usize, panel: usize) {
         self.values = self.values.wrapping_add(lanes * F::BYTES);
+        if !self.out.is_null() {
+            self.out = self.out.wrapping_add(lanes * F::BYTES);
+        }
         self.end.advance(lanes, panel);
+    }
+
+    /// Returns the tile of the rows behind the first `rows`.
+    #[inline(always)]
+    pub(super) fn behind<F: ReducedForm>(mut self, rows: usize) -> Self {
+        self.out = self.out.wrapping_add(rows * self.out_stride * F::BYTES);
+        self.end.out = self.end.out.wrapping_add(rows * self.end.out_stride);
+        let before = rows * self.end.residual_stride;
+        self.end.residual = self.end.residual.wrapping_add(before);
+        self
+    }
+
+    /// Writes a vector of sums of each row, with all that is added and applied.
+    ///
+    /// # Safety
+    /// As for [`NarrowTileFn`].
+    #[inline(always)]
+    pub(super) unsafe fn finish<V: Vector, F: ReducedForm, const M: usize>(
+        &self,
+        sums: [[V; 1]; M],
+    ) {
+        let (end, form) = (&self.end, F::with(self.written));
+        // SAFETY: handed on; where there are numbers to write, no residual is added.
+        unsafe {
+            if self.out.is_null() {
+                return finish::<V, M, 1>(end, sums);
+            }
+            for (m, [sum]) in sums.into_iter().enumerate() {
+                let value = activated(sum, end.activation);
+                let to = self.out.add(m * self.out_stride * F::BYTES);
+                match end.last == V::LANES {
+                    true => form.store(value, to),
+                    false => form.store_part(value, to, end.last),
+                }
+            }
+        }
     }
 
     /// Returns the numbers at an offset: a vector of them, or as many as are written.
@@ -73,6 +118,16 @@ impl NarrowTile {
     pub(super) unsafe fn load<V: Vector, F: ReducedForm>(&self, form: F, offset: usize) -> V {
         // Offsets of zeros wrap around to before the base.
         let from = self.values.wrapping_add(offset.wrapping_mul(F::BYTES));
+        // SAFETY: handed on.
+        unsafe { self.load_at(form, from) }
+    }
+
+    /// Returns the numbers at an address: a vector of them, or as many as are written.
+    ///
+    /// # Safety
+    /// As for [`NarrowTileFn`].
+    #[inline(always)]
+    pub(super) unsafe fn load_at<V: Vector, F: ReducedForm>(&self, form: F, from: *const u8) -> V {
         // SAFETY: handed on.
         unsafe {
             match self.end.last == V::LANES {
@@ -189,6 +244,6 @@ unsafe fn vector<V: Vector, F: ReducedForm, const W: usize, const M: usize>(tile
                 }
             }
         }
-        finish::<V, M, 1>(end, sums);
+        tile.finish::<V, F, M>(sums);
     }
 }

@@ -13,6 +13,7 @@ use super::vector::{self, Vector, Vectorised};
 use super::{channels, elementwise, norms, resample, table};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::network::Pool;
 
 /// The most floats of an operand that are there for reduced numbers at a time.
 const CHUNK: usize = 2 * 1024;
@@ -40,6 +41,23 @@ fn read(step: &PlacedStep) -> [Option<ReducedView>; 2] {
     ]
 }
 
+/// Returns the reduced numbers that a global pool reads for want of floats.
+fn averaged(step: &PlacedStep) -> Option<ReducedView> {
+    let is_mean = step.fused.kernel == StepKernel::GlobalAvgPool;
+    let lies_nowhere = step.inputs.first()?.place == ValuePlace::Nowhere;
+    let first = step.reduced.inputs.first().copied().flatten();
+    first.filter(|_| is_mean && lies_nowhere)
+}
+
+/// Returns the pool of a step that finds maxima of the numbers that it writes.
+fn max_pool_of_reduced(step: &PlacedStep) -> Option<Pool> {
+    let StepKernel::MaxPool(pool) = step.fused.kernel else {
+        return None;
+    };
+    let first = step.reduced.inputs.first().copied().flatten()?;
+    (step.reduced.output?.numbers == first.numbers).then_some(pool)
+}
+
 /// Returns the floats of scratch that a thread needs.
 pub(super) fn scratch(step: &PlacedStep) -> usize {
     if let StepKernel::Table(_) = step.fused.kernel {
@@ -60,7 +78,8 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
         // SAFETY: tasks have disjoint pixels.
         return unsafe { table::run(call, pixels) };
     }
-    let is_of_floats = step.reduced.output.is_none() && read(step) == [None; 2];
+    let is_of_floats =
+        step.reduced.output.is_none() && read(step) == [None; 2] && averaged(step).is_none();
     // SAFETY: tasks have disjoint pixels.
     unsafe {
         if is_of_floats {
@@ -71,6 +90,9 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
         }
         if step.fused.kernel == StepKernel::Concat {
             return joined(call, pixels);
+        }
+        if let Some(pool) = max_pool_of_reduced(step) {
+            return pooled(call, pool, pixels);
         }
         for first in pixels.clone().step_by(chunk(step)) {
             let pixels = first..pixels.end.min(first + chunk(step));
@@ -93,8 +115,11 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
         let inputs = step.inputs.iter().map(|&view| call.memory.source(view));
         let residual = step.residual.map(|view| call.memory.source(view));
         let scratch = call.memory.floats_mut(call.memory.own(call.thread));
-        let (out, rows) = written(call, scratch, pixels.clone());
-        pass(call, (&inputs.collect::<Vec<_>>(), residual), out);
+        let (mut out, rows) = written(call, scratch, pixels.clone());
+        match averaged(step) {
+            Some(from) => reduced::global_pool(call, from, &mut out),
+            None => pass(call, (&inputs.collect::<Vec<_>>(), residual), out),
+        }
         StepOutputs::of(call, pixels.clone()).reduce((pixels.start, 0), rows);
     }
 }
@@ -152,6 +177,23 @@ unsafe fn written<'a>(
         columns: output.channels,
     };
     (out, rows)
+}
+
+/// Finds maxima, of floats and of reduced numbers.
+///
+/// # Safety
+/// As for [`windowed`].
+unsafe fn pooled(call: &Call<'_>, pool: Pool, pixels: Range<usize>) {
+    let step = call.step;
+    // SAFETY: handed on.
+    unsafe {
+        if step.has_floats() {
+            let input = call.memory.source(step.inputs[0]);
+            let out = call.memory.part(step.output, pixels.clone());
+            pass(call, (&[input], None), out);
+        }
+        reduced::max_pool(call, pool, pixels);
+    }
 }
 
 /// Joins values, as floats and as reduced numbers.

@@ -144,7 +144,7 @@ unsafe fn narrow_mean<V: Vector>(row: &mut [f32], image: &[f32]) {
 }
 
 /// The part of an image that one output pixel reads.
-struct PixelWindow {
+pub(super) struct PixelWindow {
     /// Number of the image's first pixel, counted over all samples.
     first: usize,
     /// Pixels of a line of the image.
@@ -154,13 +154,41 @@ struct PixelWindow {
 }
 
 impl PixelWindow {
+    /// Returns the window of output pixel `pixel` from one view to another, whose range along a side
+    /// `span` returns from the output's position, the input's side and the output's side.
+    #[inline(always)]
+    fn of(
+        pixel: usize,
+        (from, to): (TensorView, TensorView),
+        span: impl Fn(usize, usize, usize) -> Range<usize>,
+    ) -> Self {
+        let (sample, y, x) = (
+            pixel / to.pixels(),
+            pixel / to.width % to.height,
+            pixel % to.width,
+        );
+        PixelWindow {
+            first: sample * from.pixels(),
+            pitch: from.width,
+            rows: span(y, from.height, to.height),
+            columns: span(x, from.width, to.width),
+        }
+    }
+
+    /// Returns the window of a pool.
+    #[inline(always)]
+    pub(super) fn of_pool(pool: Pool, pixel: usize, views: (TensorView, TensorView)) -> Self {
+        PixelWindow::of(pixel, views, reach(pool))
+    }
+
     #[inline(always)]
     fn len(&self) -> usize {
         self.rows.len() * self.columns.len()
     }
 
+    /// Returns the numbers of its pixels.
     #[inline(always)]
-    fn taps(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn taps(&self) -> impl Iterator<Item = usize> {
         self.rows.clone().flat_map(move |y| {
             let line = self.first + y * self.pitch;
             self.columns.clone().map(move |x| line + x)
@@ -189,18 +217,7 @@ fn each_window(
     fill: impl Fn(&mut [f32], PixelWindow),
 ) {
     for pixel in out.pixels.clone() {
-        let (sample, y, x) = (
-            pixel / to.pixels(),
-            pixel / to.width % to.height,
-            pixel % to.width,
-        );
-        let window = PixelWindow {
-            first: sample * from.pixels(),
-            pitch: from.width,
-            rows: span(y, from.height, to.height),
-            columns: span(x, from.width, to.width),
-        };
-        fill(out.row(pixel), window);
+        fill(out.row(pixel), PixelWindow::of(pixel, (from, to), &span));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Planned steps: their operands, and the methods that compute them.
 
+use super::byte_depthwise::{self, ByteDepthwise};
+use super::candle;
 use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
@@ -35,6 +37,8 @@ pub(in crate::compute) enum StepMethod {
     Quantized(Box<Quantized>),
     /// One product over rows of reduced numbers.
     Reduced(Box<ReducedProduct>),
+    /// A depthwise convolution of bytes.
+    Depthwise(Box<ByteDepthwise>),
     /// Winograd's algorithm.
     Winograd(Box<Winograd>),
     /// An operation on tensors of any rank.
@@ -52,6 +56,17 @@ fn convolution(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
     }
 }
 
+/// Whether a weighted step is a depthwise convolution that multiplies bytes.
+fn is_byte_depthwise(
+    fused: &FusedStep,
+    (input, numbers): (TensorView, ReducedNumbers),
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let suits = |conv| byte_depthwise::suits(conv, input, numbers, target.family);
+    fused.residual.is_none() && convolution(fused, output).is_some_and(suits)
+}
+
 /// Whether a weighted step is expected to be faster as a product of reduced numbers.
 pub(in crate::compute) fn suits_reduced(
     fused: &FusedStep,
@@ -59,11 +74,13 @@ pub(in crate::compute) fn suits_reduced(
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
-    convolution(fused, output).is_some_and(|conv| {
+    let product = |conv| {
         let times = ReducedKernel::of(target.family, numbers).speed();
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
-    })
+    };
+    is_byte_depthwise(fused, (input, numbers), output, target)
+        || convolution(fused, output).is_some_and(product)
 }
 
 /// Whether a weighted step over an image of few channels is expected to be faster as a product of
@@ -96,7 +113,8 @@ pub(in crate::compute) fn reads_any(
     target: KernelTarget,
 ) -> bool {
     let narrow = |conv| super::convolution::reads_any(conv, input, target.shape);
-    pass::is_pixelwise(fused) || convolution(fused, output).is_some_and(narrow)
+    let is_mean = fused.kernel == StepKernel::GlobalAvgPool;
+    is_mean || pass::is_pixelwise(fused) || convolution(fused, output).is_some_and(narrow)
 }
 
 /// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
@@ -151,8 +169,13 @@ impl StepMethod {
         if let Some(input) = first.filter(|_| reads == StepReads::Reduced)
             && let Some(conv) = convolution(fused, output)
         {
+            let correction = reduced.correction.clone();
+            if is_byte_depthwise(fused, (input.view, input.numbers), output, target) {
+                let depthwise = ByteDepthwise::new(conv, input, output, correction);
+                return StepMethod::Depthwise(Box::new(depthwise));
+            }
             let product = ReducedProduct::new(conv, input, output, target.family);
-            let product = product.corrected(reduced.correction.clone());
+            let product = product.corrected(correction);
             return StepMethod::Reduced(Box::new(match fused.kernel {
                 StepKernel::Linear => product.of_tokens(),
                 _ => product,
@@ -205,6 +228,7 @@ impl StepMethod {
             StepMethod::Winograd(_) => "winograd",
             StepMethod::Quantized(_) => "int8",
             StepMethod::Reduced(r) => r.kernel().name(),
+            StepMethod::Depthwise(_) => "depthwise, int8",
             StepMethod::Tensor(t) => t.name(),
             StepMethod::Candle => "candle",
         }
@@ -217,6 +241,7 @@ impl StepMethod {
             StepMethod::Convolution(c) => c.weight_floats(),
             StepMethod::Quantized(q) => q.weight_floats(),
             StepMethod::Reduced(r) => r.weight_floats(),
+            StepMethod::Depthwise(d) => d.weight_floats(),
             StepMethod::Winograd(w) => w.weight_floats(),
         }
     }
@@ -229,6 +254,7 @@ impl StepMethod {
             (StepMethod::Convolution(a), StepMethod::Convolution(b)) => a.packs_as(b),
             (StepMethod::Quantized(a), StepMethod::Quantized(b)) => a.packs_as(b),
             (StepMethod::Reduced(a), StepMethod::Reduced(b)) => a.packs_as(b),
+            (StepMethod::Depthwise(a), StepMethod::Depthwise(b)) => a.packs_as(b),
             // A point's weights depend on the tiles, those of Candle on shapes.
             _ => false,
         }
@@ -241,6 +267,7 @@ impl StepMethod {
             StepMethod::Convolution(c) => Some(c.conv),
             StepMethod::Quantized(q) => Some(q.conv),
             StepMethod::Reduced(r) => Some(r.conv),
+            StepMethod::Depthwise(d) => Some(d.conv),
             StepMethod::Winograd(w) => Some(w.conv),
         }
     }
@@ -250,6 +277,7 @@ impl StepMethod {
     pub(crate) fn correction(&self) -> Option<&[f32]> {
         match self {
             StepMethod::Reduced(r) => r.correction(),
+            StepMethod::Depthwise(d) => d.correction(),
             _ => None,
         }
     }
@@ -261,6 +289,7 @@ impl StepMethod {
             StepMethod::Convolution(c) => c.pack(filters, packed),
             StepMethod::Quantized(q) => q.pack(filters, packed),
             StepMethod::Reduced(r) => r.pack(filters, packed),
+            StepMethod::Depthwise(d) => d.pack(filters, packed),
             StepMethod::Winograd(w) => w.pack(filters, packed),
         }
     }
@@ -269,6 +298,7 @@ impl StepMethod {
     pub(crate) fn border(&self) -> Option<(u8, usize)> {
         match self {
             StepMethod::Reduced(r) => r.border(),
+            StepMethod::Depthwise(d) => Some(d.border()),
             StepMethod::Convolution(c) => c.border(),
             _ => None,
         }
@@ -277,12 +307,17 @@ impl StepMethod {
 
     /// Floats of zeros that the method reads for taps outside of an image.
     pub(crate) fn zeros(&self) -> usize {
-        match self {
-            StepMethod::Convolution(c) => c.zeros(),
+        let border = match self {
+            StepMethod::Convolution(c) => return c.zeros(),
             StepMethod::Reduced(r) => match r.border() {
-                Some((0, floats)) => floats,
-                _ => 0,
+                Some(border) => border,
+                None => return 0,
             },
+            StepMethod::Depthwise(d) => d.border(),
+            _ => return 0,
+        };
+        match border {
+            (0, floats) => floats,
             _ => 0,
         }
     }
@@ -303,7 +338,8 @@ impl PlannedStep {
         let by_itself = match self.method {
             StepMethod::Winograd(_) | StepMethod::Tensor(_) | StepMethod::Candle => false,
             StepMethod::Quantized(_) => false,
-            StepMethod::Convolution(_) | StepMethod::Reduced(_) | StepMethod::Simple => true,
+            StepMethod::Convolution(_) | StepMethod::Reduced(_) => true,
+            StepMethod::Depthwise(_) | StepMethod::Simple => true,
         };
         (self.placed.reduced.output.is_some() && !by_itself).then_some(MAX_PHASES - 1)
     }
@@ -319,6 +355,7 @@ impl PlannedStep {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Quantized(q) => q.phases(samples, threads),
             StepMethod::Reduced(r) => r.phases(samples, threads),
+            StepMethod::Depthwise(d) => d.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
             StepMethod::Simple => {
                 let tasks = task::pixels(&self.placed, samples, threads).tasks();
@@ -335,6 +372,7 @@ impl PlannedStep {
             StepMethod::Convolution(c) => c.scratch(samples, self.placed.has_floats()),
             StepMethod::Quantized(q) => q.scratch(samples),
             StepMethod::Reduced(r) => r.scratch(samples),
+            StepMethod::Depthwise(d) => d.scratch(),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
             StepMethod::Tensor(t) => t.scratch(),
             StepMethod::Simple => Scratch {
@@ -360,44 +398,14 @@ impl PlannedStep {
             }
             match &self.method {
                 StepMethod::Reduced(r) => r.run(call, phase, task),
+                StepMethod::Depthwise(d) => d.run(call, task),
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Quantized(q) => q.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => pass::run(call, task),
                 StepMethod::Tensor(t) => t.run(call, phase, task),
-                StepMethod::Candle => candle(call),
+                StepMethod::Candle => candle::run(call),
             }
-        }
-    }
-}
-
-/// A step that Candle runs, for all samples together. Where that fails, on an index outside of
-/// its table for one, the answer is NaN, which fails the requests that it is for.
-///
-/// # Safety
-/// As for [`PlannedStep::run`].
-unsafe fn candle(call: &Call<'_>) {
-    let step = call.step;
-    let Some(node) = &call.weights.candle else {
-        return;
-    };
-    let inputs = step.inputs.iter().map(|&view| {
-        // SAFETY: a step never reads the slot that it writes.
-        let source = unsafe { call.memory.source(view) };
-        source.dense(call.samples)
-    });
-    let answer = node.run(call.samples, inputs.collect()).ok();
-    let pixels = 0..call.samples * step.output.pixels();
-    // SAFETY: the step has a single task.
-    let mut out = unsafe { call.memory.part(step.output, pixels) };
-    for pixel in out.pixels.clone() {
-        let row = out.row(pixel);
-        let values = answer
-            .as_ref()
-            .and_then(|a| a.chunks_exact(row.len()).nth(pixel));
-        match values {
-            Some(values) => row.copy_from_slice(values),
-            None => row.fill(f32::NAN),
         }
     }
 }

@@ -4,13 +4,11 @@
 //! image. Only inputs of few channels (a network's first layer) are first copied into padded
 //! lines, so that a line of the kernel is one run of floats.
 
+mod block;
 mod narrow_groups;
 pub(super) mod reads;
 
-use std::ops::Range;
-
-use super::activations::{RowActivation, TileRows};
-use super::memory::InputPixels;
+use super::activations::RowActivation;
 use super::narrow::NARROW_ROWS;
 use super::panels::{Filters, Panels, TileShape, even_tiles};
 use super::reduced::{MOST_TILE, StepOutputs};
@@ -18,6 +16,7 @@ use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile, tile_fn};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::network::Conv2d;
+use block::{RowBlock, TileColumns};
 use narrow_groups::narrow_width;
 pub(super) use narrow_groups::reads_any;
 use reads::{Reads, copied_lines, copy_lines, padded};
@@ -201,7 +200,7 @@ impl Convolution {
     pub(crate) fn scratch(&self, samples: usize, kept: bool) -> Scratch {
         let rows = samples * self.output.pixels();
         let tile = match self.narrow {
-            Some(_) => NARROW_ROWS * self.panels.padded_columns(),
+            Some(_) => self.narrow_rows() * self.panels.padded_columns(),
             None => 0,
         };
         Scratch {
@@ -211,7 +210,10 @@ impl Convolution {
             } else {
                 0
             },
-            offsets: rows.min(most_rows(self.touched())) * self.reads.taps,
+            offsets: match self.runs_along_lines() {
+                true => 0,
+                false => rows.min(most_rows(self.touched())) * self.reads.taps,
+            },
         }
     }
 
@@ -244,10 +246,15 @@ impl Convolution {
                 (base, base.cast(), zeros)
             }
         };
-        self.reads.list(rows.clone(), zeros, call.offsets);
+        if !self.runs_along_lines() {
+            self.reads.list(rows.clone(), zeros, call.offsets);
+        }
+        let bytes = self.reduced.map_or(4, |view| view.numbers.bytes());
         let block = RowBlock {
             base,
             values,
+            // Offsets of zeros wrap around to before the base.
+            zeros: values.wrapping_add(zeros.wrapping_mul(bytes)),
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a
             // tile writes its panel's columns alone.
             outputs: unsafe { StepOutputs::of(call, rows.clone()) },
@@ -332,7 +339,7 @@ impl Convolution {
         let (out, out_stride) = block.outputs.floats((pixel, first), buffer);
         Tile {
             base: block.base.wrapping_add(columns.input),
-            rows: call.offsets[row..].as_ptr(),
+            rows: call.offsets.get(row..).unwrap_or_default().as_ptr(),
             rows_stride: block.rows.len(),
             taps: self.reads.taps,
             depth: self.reads.depth,
@@ -348,52 +355,4 @@ impl Convolution {
             activation: call.step.fused.activation,
         }
     }
-}
-
-/// Rows of one task.
-struct RowBlock<'a> {
-    base: *const f32,
-    /// The same, or the first of the reduced numbers that are read.
-    values: *const u8,
-    rows: Range<usize>,
-    outputs: StepOutputs<'a>,
-    residual: Option<InputPixels<'a>>,
-    /// The activation, if it is applied behind each tile.
-    pass: Option<RowActivation>,
-}
-
-impl RowBlock<'_> {
-    /// Writes what a tile wrote as reduced numbers, if they are wanted; `rows` are those of the block.
-    ///
-    /// # Safety
-    /// The tile wrote these rows, and nothing else uses what is written.
-    unsafe fn reduce(
-        &self,
-        tile: &Tile,
-        rows: Range<usize>,
-        (columns, lanes): (TileColumns, usize),
-    ) {
-        let written = TileRows {
-            start: tile.out,
-            stride: tile.out_stride,
-            rows: rows.len(),
-            columns: (columns.vectors - 1) * lanes + columns.last,
-        };
-        let at = (self.rows.start + rows.start, columns.first);
-        // SAFETY: handed on.
-        unsafe { self.outputs.reduce(at, written) }
-    }
-}
-
-/// Columns of one tile.
-#[derive(Clone, Copy)]
-struct TileColumns {
-    /// First output channel, and first input channel that is read.
-    first: usize,
-    input: usize,
-    /// Floats before their weights.
-    weights: usize,
-    vectors: usize,
-    /// Columns of the last vector.
-    last: usize,
 }

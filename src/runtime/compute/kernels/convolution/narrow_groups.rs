@@ -2,19 +2,41 @@
 
 use std::ops::Range;
 
-use super::super::depthwise::line_fn;
+use super::super::depthwise::{self, LineRun, RUN_PIXELS, line_fn};
+use super::super::memory::ReducedPixels;
 use super::super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
 use super::super::panels::{TileShape, even_tiles};
 use super::super::reduced::ByteForm;
 use super::super::task::Call;
 use super::{Convolution, RowBlock, TileColumns};
 use crate::compute::buffers::{TensorView, ValuePlace};
-use crate::network::Conv2d;
+use crate::network::{Conv2d, Sides};
 
 impl Convolution {
-    /// Whether neighbouring outputs of a line read the same inputs, a column of the kernel apart.
-    fn shares_inputs(&self) -> bool {
-        self.narrow == Some(1) && self.conv.stride == 1 && self.conv.dilation == 1
+    /// Whether pixels are computed along lines, and share the inputs that they have in common.
+    pub(super) fn runs_along_lines(&self) -> bool {
+        self.narrow == Some(1) && depthwise::runs(self.conv)
+    }
+
+    /// Returns the most pixels of a tile.
+    pub(super) fn narrow_rows(&self) -> usize {
+        match self.runs_along_lines() {
+            true => RUN_PIXELS,
+            false => NARROW_ROWS,
+        }
+    }
+
+    /// Returns where tiles write numbers of the form that they read, without floats, or `None` where
+    /// these come first: sums of such numbers are no NaN that the form lacks.
+    fn writes_straight<'a>(
+        &self,
+        call: &Call<'_>,
+        block: &RowBlock<'a>,
+    ) -> Option<ReducedPixels<'a>> {
+        let (read, out) = (self.reduced?.numbers, block.outputs.reduced()?);
+        let is_alike = read.bytes() == out.of.numbers.bytes();
+        let is_bare = block.pass.is_none() && call.step.residual.is_none();
+        (is_alike && is_bare && block.outputs.is_reduced_alone()).then_some(out)
     }
 
     /// Computes a few pixels at a time, all channels of each.
@@ -36,36 +58,81 @@ impl Convolution {
             vectors: panels.len(),
             last: self.panels.panel(panels.end - 1).last,
         };
-        let (by_line, lanes) = (self.shares_inputs(), self.panels.shape.lanes);
+        let lanes = self.panels.shape.lanes;
         let numbers = self.reduced.map(|view| view.numbers);
-        let bytes = numbers.map_or(4, |numbers| numbers.bytes());
         let own = call.memory.own(call.thread);
         let buffer = (call.memory.ptr(own.start), panels.len() * lanes);
         assert!(
-            !block.outputs.is_reduced_alone() || NARROW_ROWS * buffer.1 <= own.len(),
+            !block.outputs.is_reduced_alone() || self.narrow_rows() * buffer.1 <= own.len(),
             "scratch for fewer channels"
         );
-        let width_of_line = if by_line {
-            self.output.width
-        } else {
-            usize::MAX
+        let line = match self.runs_along_lines() {
+            true => self.output.width,
+            false => usize::MAX,
         };
-        for rows in line_tiles(&block.rows, width_of_line, self.panels.shape.rows(1)) {
-            let line = line_fn(call.family, numbers, self.conv.kernel.width, rows.len());
-            let run = line.filter(|_| by_line);
-            let run = run.unwrap_or_else(|| narrow_fn(call.family, numbers, width, rows.len()));
+        let along = (line != usize::MAX).then(|| line_fn(call.family, numbers, self.conv));
+        let direct = self.writes_straight(call, block);
+        for rows in line_tiles(&block.rows, line, self.narrow_rows()) {
             let tile = self.tile(call, block, rows.start, (columns, buffer));
+            let to = |out: ReducedPixels<'_>| out.ptr(block.rows.start + rows.start, columns.first);
             let input = NarrowTile {
-                values: block.values.wrapping_add(columns.input * bytes),
+                values: self.values(block, columns),
                 bytes: ByteForm::of(numbers),
+                out: direct.map_or(std::ptr::null_mut(), to),
+                out_stride: direct.map_or(0, |out| out.of.view.pitch),
+                written: ByteForm::of(direct.map(|out| out.of.numbers)),
                 end: tile,
             };
             // SAFETY: as for wide panels, for each vector of channels; scratch is the thread's own.
             unsafe {
-                run(&input);
-                tile.pass(block.pass, rows.len(), lanes);
-                block.reduce(&tile, rows, (columns, lanes));
+                match along {
+                    Some(run) => run(&self.line_run(block, rows.clone(), input)),
+                    None => narrow_fn(call.family, numbers, width, rows.len())(&input),
+                }
+                if direct.is_none() {
+                    tile.pass(block.pass, rows.len(), lanes);
+                    block.reduce(&tile, rows, (columns, lanes));
+                }
             }
+        }
+    }
+
+    /// Returns the bytes of a number that is read.
+    fn number_bytes(&self) -> usize {
+        self.reduced.map_or(4, |view| view.numbers.bytes())
+    }
+
+    /// Returns the address that the inputs of some columns count from.
+    fn values(&self, block: &RowBlock<'_>, columns: TileColumns) -> *const u8 {
+        let before = columns.input * self.number_bytes();
+        block.values.wrapping_add(before)
+    }
+
+    /// Returns the run of rows of one line, whose inputs count from the values of a tile.
+    fn line_run(&self, block: &RowBlock<'_>, rows: Range<usize>, tile: NarrowTile) -> LineRun {
+        let (view, bytes) = (self.read, self.number_bytes());
+        let padding = match self.is_prepared() {
+            true => Sides::square(0),
+            false => self.conv.padding,
+        };
+        let first = block.rows.start + rows.start;
+        let (line, x) = (first / self.output.width, first % self.output.width);
+        let (sample, y) = (line / self.output.height, line % self.output.height);
+        let row = |at: usize| {
+            let y = (y * self.conv.stride + at).checked_sub(padding.height);
+            let y = y.filter(|&y| y < view.height && at < self.conv.kernel.height)?;
+            let pixel = (sample * view.height + y) * view.width;
+            let from = (pixel * view.pitch + view.first) * bytes;
+            Some((tile.values.wrapping_add(from), view.pitch * bytes))
+        };
+        LineRun {
+            rows: std::array::from_fn(|at| row(at).unwrap_or((block.zeros, 0))),
+            zeros: block.zeros,
+            width: view.width,
+            padding: padding.width,
+            lines: self.conv.kernel.height,
+            columns: x..x + rows.len(),
+            tile,
         }
     }
 }

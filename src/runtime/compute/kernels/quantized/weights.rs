@@ -51,7 +51,7 @@ pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &m
 }
 
 /// Returns a weight as a byte: the nearest, half to even; 0 where there is no scale.
-fn byte(weight: f32, scale: f32) -> i8 {
+pub(in super::super) fn byte(weight: f32, scale: f32) -> i8 {
     match scale == 0.0 || scale.is_nan() {
         true => 0,
         // At most 127, since the largest is 127 times the scale but for rounding.

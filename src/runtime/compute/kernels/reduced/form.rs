@@ -92,6 +92,16 @@ impl ReducedForm for FloatForm {
     unsafe fn round<V: Vector>(self, values: V) -> V {
         values
     }
+    #[inline(always)]
+    unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load_part(from.cast(), n) }
+    }
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
+        // SAFETY: handed on.
+        unsafe { values.store_part(to.cast(), n) }
+    }
 }
 
 /// Brain floats.
@@ -124,6 +134,16 @@ impl ReducedForm for HalfForm {
             values.store_bf16(halves.as_mut_ptr().cast());
             V::load_bf16(halves.as_ptr().cast())
         }
+    }
+    #[inline(always)]
+    unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
+        // SAFETY: handed on.
+        unsafe { V::load_bf16_part(from.cast(), n) }
+    }
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(self, values: V, to: *mut u8, n: usize) {
+        // SAFETY: handed on.
+        unsafe { values.store_bf16_part(to.cast(), n) }
     }
 }
 

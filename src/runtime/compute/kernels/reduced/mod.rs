@@ -7,6 +7,7 @@
 mod form;
 mod kernel;
 mod operands;
+mod pools;
 mod prepared;
 mod residual;
 mod rows;
@@ -30,6 +31,7 @@ use crate::network::Conv2d;
 pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 use operands::ReducedTile;
+pub(super) use pools::{global_pool, max_pool};
 use prepared::PreparedImage;
 pub(super) use prepared::suits_prepared;
 use residual::Residual;

@@ -20,8 +20,40 @@ pub(super) unsafe fn with<W: Vectorised>(work: W) -> W::Output {
     work.run::<Avx512>()
 }
 
+/// Returns `n` brain floats: pairs of them by a mask, and what is left.
+#[inline(always)]
+unsafe fn halves_of(from: *const u16, n: usize) -> __m256i {
+    let pairs = _mm512_maskz_loadu_epi32(first(n / 2), from.cast());
+    let pairs = _mm512_castsi512_si256(pairs);
+    if n.is_multiple_of(2) {
+        return pairs;
+    }
+    let mut halves = [0u16; 16];
+    _mm256_storeu_si256(halves.as_mut_ptr().cast(), pairs);
+    halves[n - 1] = *from.add(n - 1);
+    _mm256_loadu_si256(halves.as_ptr().cast())
+}
+
 const fn first(n: usize) -> __mmask16 {
     ((1u32 << n) - 1) as __mmask16
+}
+
+/// Returns brain floats as floats.
+#[inline(always)]
+unsafe fn widened(halves: __m256i) -> Avx512 {
+    let halves = _mm512_cvtepu16_epi32(halves);
+    Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+}
+
+/// Returns the nearest brain floats, half to even.
+#[inline(always)]
+unsafe fn narrowed(floats: Avx512) -> __m256i {
+    let bits = _mm512_castps_si512(floats.0);
+    let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+    let half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(floats.0, floats.0);
+    _mm512_cvtepi32_epi16(_mm512_mask_set1_epi32(rounded, nan, 0x7fc0))
 }
 
 impl Vector for Avx512 {
@@ -144,18 +176,25 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     unsafe fn load_bf16(from: *const u16) -> Self {
-        let halves = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()));
-        Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(halves)))
+        widened(_mm256_loadu_si256(from.cast()))
+    }
+    #[inline(always)]
+    unsafe fn load_bf16_part(from: *const u16, n: usize) -> Self {
+        widened(halves_of(from, n))
     }
     #[inline(always)]
     unsafe fn store_bf16(self, to: *mut u16) {
-        let bits = _mm512_castps_si512(self.0);
-        let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-        let half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
-        let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, half));
-        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(self.0, self.0);
-        let halves = _mm512_mask_set1_epi32(rounded, nan, 0x7fc0);
-        _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(halves));
+        _mm256_storeu_si256(to.cast(), narrowed(self));
+    }
+    #[inline(always)]
+    unsafe fn store_bf16_part(self, to: *mut u16, n: usize) {
+        let halves = _mm512_castsi256_si512(narrowed(self));
+        _mm512_mask_storeu_epi32(to.cast(), first(n / 2), halves);
+        if !n.is_multiple_of(2) {
+            let mut last = [0u16; 32];
+            _mm512_storeu_si512(last.as_mut_ptr().cast(), halves);
+            *to.add(n - 1) = last[n - 1];
+        }
     }
     #[inline(always)]
     unsafe fn load_bytes(from: *const u8) -> Self {

@@ -21,6 +21,9 @@ pub(in crate::compute) use plain::Plain;
 
 use crate::compute::family::Family;
 
+/// The most lanes of a vector.
+const MOST_LANES: usize = 16;
+
 /// A vector of `LANES` floats, which one instruction operates on.
 ///
 /// # Safety
@@ -76,8 +79,28 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn halves(self) -> [Self; 2];
     /// As many brain floats, which are halves of floats.
     unsafe fn load_bf16(from: *const u16) -> Self;
+    /// The first `n < LANES` of them; any in the other lanes.
+    #[inline(always)]
+    unsafe fn load_bf16_part(from: *const u16, n: usize) -> Self {
+        let mut halves = [0; MOST_LANES];
+        // SAFETY: `n` numbers exist, and those of all lanes fit.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, halves.as_mut_ptr(), n);
+            Self::load_bf16(halves.as_ptr())
+        }
+    }
     /// The nearest brain floats, half to even; NaN stays NaN.
     unsafe fn store_bf16(self, to: *mut u16);
+    /// The first `n < LANES` of them only.
+    #[inline(always)]
+    unsafe fn store_bf16_part(self, to: *mut u16, n: usize) {
+        let mut halves = [0; MOST_LANES];
+        // SAFETY: as for loads.
+        unsafe {
+            self.store_bf16(halves.as_mut_ptr());
+            std::ptr::copy_nonoverlapping(halves.as_ptr(), to, n);
+        }
+    }
     /// As many bytes.
     unsafe fn load_bytes(from: *const u8) -> Self;
     /// The nearest whole numbers, half to even, each with `zero_point` added, as bytes from 0 to `most`;

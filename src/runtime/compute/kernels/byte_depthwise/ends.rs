@@ -1,0 +1,97 @@
+//! What becomes of the sums of a block of channels.
+
+use super::BLOCK;
+use super::weights::{BlockSums, places};
+use crate::compute::reduced::ByteNumbers;
+use crate::network::Activation;
+
+/// The numbers that sums begin with, are multiplied by and are added to, in the order of sums, and the
+/// bytes that they become.
+#[repr(C, align(64))]
+pub(super) struct BlockEnds {
+    pub starts: [i32; BLOCK],
+    pub scales: [f32; BLOCK],
+    pub bias: [f32; BLOCK],
+    /// A vector of the byte of 0, and of the least and the most byte, which apply the activation.
+    pub zero_point: [i16; BLOCK / 2],
+    pub least: [u8; BLOCK],
+    pub most: [u8; BLOCK],
+    /// The activation of floats.
+    pub activation: Option<Activation>,
+}
+
+impl BlockEnds {
+    /// Returns the ends of sums that become bytes, or floats if none are `written`. `bias` begins with
+    /// the first of the block's `channels`, or is empty.
+    pub(super) fn new(
+        sums: BlockSums<'_>,
+        (bias, channels): (&[f32], usize),
+        written: Option<ByteNumbers>,
+        activation: Option<Activation>,
+    ) -> Self {
+        let factor = written.map_or(1.0, |numbers| numbers.scale.recip());
+        let mut ends = BlockEnds {
+            starts: [0; BLOCK],
+            scales: [0.0; BLOCK],
+            bias: [0.0; BLOCK],
+            zero_point: [0; BLOCK / 2],
+            least: [0; BLOCK],
+            most: [0; BLOCK],
+            activation,
+        };
+        ends.starts.copy_from_slice(sums.starts);
+        for (to, scale) in ends.scales.iter_mut().zip(sums.scales) {
+            *to = scale * factor;
+        }
+        for (channel, bias) in bias.iter().take(channels).enumerate() {
+            for place in places(channel, channels) {
+                ends.bias[place] = bias * factor;
+            }
+        }
+        if let Some(numbers) = written {
+            ends.bound(numbers, activation);
+        }
+        ends
+    }
+
+    /// Bounds bytes as an activation bounds the numbers that they stand for: rounding keeps their order.
+    fn bound(&mut self, numbers: ByteNumbers, activation: Option<Activation>) {
+        let byte = |value: f32| {
+            let whole = (value / numbers.scale).round_ties_even() + numbers.zero_point;
+            whole.clamp(0.0, numbers.most) as u8
+        };
+        let (least, most) = match activation {
+            Some(Activation::Relu) => (byte(0.0), numbers.most as u8),
+            Some(Activation::Relu6) => (byte(0.0), byte(6.0)),
+            _ => (0, numbers.most as u8),
+        };
+        self.zero_point = [numbers.zero_point as i16; BLOCK / 2];
+        (self.least, self.most) = ([least; BLOCK], [most; BLOCK]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Activation, BLOCK, BlockEnds, BlockSums, ByteNumbers};
+
+    #[test]
+    fn bytes_are_bounded_as_an_activation_bounds_numbers() {
+        let numbers = ByteNumbers {
+            scale: 0.05,
+            zero_point: 10.0,
+            most: 127.0,
+        };
+        let sums = BlockSums {
+            scales: &[1.0; BLOCK],
+            starts: &[0; BLOCK],
+        };
+        let bounds = |activation| {
+            let ends = BlockEnds::new(sums, (&[], BLOCK), Some(numbers), activation);
+            (ends.zero_point[0], ends.least[0], ends.most[0])
+        };
+        assert_eq!(bounds(None), (10, 0, 127));
+        assert_eq!(bounds(Some(Activation::Relu)), (10, 10, 127));
+        // 6 is 120 steps, three more than there are.
+        assert_eq!(bounds(Some(Activation::Relu6)), (10, 10, 127));
+    }
+}

@@ -1,0 +1,273 @@
+//! Depthwise convolutions of bytes by weights that are bytes, summed in whole numbers.
+//!
+//! A vector holds the same pixel's bytes of many channels. The bytes of four lines of the image are
+//! interleaved, so that an instruction multiplies a column of the kernel; neighbouring outputs of a
+//! line share what was interleaved.
+
+mod ends;
+mod tile;
+mod weights;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::activations::{RowActivation, TileRows};
+use super::dots::DotKernel;
+use super::panels::Filters;
+use super::reduced::StepOutputs;
+use super::task::{Call, MAX_PHASES, Scratch, Split};
+use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
+use crate::compute::family::Family;
+use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
+use crate::network::Conv2d;
+use ends::BlockEnds;
+use tile::{ByteLine, line_fn};
+use weights::WeightBlocks;
+
+/// Channels of a vector of bytes.
+const BLOCK: usize = 64;
+
+/// The most channels of a block whose vectors hold two pixels.
+const HALF: usize = BLOCK / 2;
+
+/// Lines of the image whose bytes are interleaved.
+const GROUP: usize = 4;
+
+/// The most lines of a kernel.
+const MOST_LINES: usize = 2 * GROUP;
+
+/// The least bytes that a task reads.
+const GRAIN: usize = 32 * 1024;
+
+/// The most bytes of lines that are read for one block of channels after another: a quarter of a
+/// common second-level cache.
+const CACHED: usize = 256 * 1024;
+
+/// A depthwise convolution of bytes with its operands.
+#[derive(Clone, Debug)]
+pub(in crate::compute) struct ByteDepthwise {
+    pub conv: Conv2d,
+    input: ReducedView,
+    output: TensorView,
+    /// Numbers that are added to the bias of each output channel, before a norm is folded into it.
+    correction: Option<Arc<[f32]>>,
+}
+
+/// Whether a convolution of these numbers is one that [`ByteDepthwise`] computes.
+pub(super) fn suits(
+    conv: Conv2d,
+    input: TensorView,
+    numbers: ReducedNumbers,
+    family: Family,
+) -> bool {
+    let whole = |count: usize| count.is_multiple_of(numbers.group());
+    matches!(numbers, ReducedNumbers::Bytes(_))
+        && DotKernel::of(family) == DotKernel::Vnni
+        && conv.groups > 1
+        && conv.groups == input.channels
+        && conv.channels == input.channels
+        && matches!(conv.kernel.width, 3 | 5 | 7)
+        && conv.kernel.height <= MOST_LINES
+        && whole(input.channels)
+        && whole(input.pitch)
+        && input.place != ValuePlace::Input
+}
+
+impl ByteDepthwise {
+    /// Plans a convolution that [`suits`].
+    pub(crate) fn new(
+        conv: Conv2d,
+        input: ReducedView,
+        output: TensorView,
+        correction: Option<Arc<[f32]>>,
+    ) -> Self {
+        ByteDepthwise {
+            conv,
+            input,
+            output,
+            correction,
+        }
+    }
+
+    /// Returns the numbers that are added to the bias of each output channel, before a norm is folded
+    /// into it.
+    pub(crate) fn correction(&self) -> Option<&[f32]> {
+        self.correction.as_deref()
+    }
+
+    fn blocks(&self) -> WeightBlocks {
+        WeightBlocks::new(self.conv)
+    }
+
+    pub(crate) fn weight_floats(&self) -> usize {
+        self.blocks().floats()
+    }
+
+    /// Whether weights are laid out as those of another one, and biases are corrected alike.
+    pub(crate) fn packs_as(&self, other: &ByteDepthwise) -> bool {
+        let of = |d: &ByteDepthwise| (d.conv, d.input.numbers);
+        of(self) == of(other) && self.correction == other.correction
+    }
+
+    /// Lays weights out; `packed` has [`ByteDepthwise::weight_floats`] zeros.
+    pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
+        if let ReducedNumbers::Bytes(numbers) = self.input.numbers {
+            self.blocks().pack(filters, numbers, packed);
+        }
+    }
+
+    /// Returns the byte of 0, and how many floats of it replace a pixel outside of the image.
+    pub(crate) fn border(&self) -> (u8, usize) {
+        (self.input.numbers.zero_point(), BLOCK / 4)
+    }
+
+    fn lines(&self, samples: usize, threads: usize) -> Split {
+        let line = self.conv.stride * self.input.view.width * self.input.view.channels;
+        Split::new(samples * self.output.height, GRAIN / line.max(1), threads)
+    }
+
+    pub(crate) fn phases(&self, samples: usize, threads: usize) -> [usize; MAX_PHASES] {
+        [self.lines(samples, threads).tasks(), 0, 0, 0]
+    }
+
+    /// Returns the scratch: a line's floats of one block.
+    pub(crate) fn scratch(&self) -> Scratch {
+        Scratch {
+            own: self.output.width * BLOCK,
+            ..Scratch::default()
+        }
+    }
+
+    /// Computes some lines of the output.
+    ///
+    /// # Safety
+    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
+    pub(crate) unsafe fn run(&self, call: &Call<'_>, task: usize) {
+        let lines = self.lines(call.samples, call.threads).range(task);
+        let width = self.output.width;
+        let (values, border) = call.memory.reduced_base(self.input);
+        let own = call.memory.own(call.thread);
+        assert!(
+            width * BLOCK <= own.len(),
+            "scratch for a line of fewer pixels"
+        );
+        let work = LineWork {
+            step: self,
+            call,
+            values,
+            border: values.wrapping_add(border),
+            // SAFETY: tasks have disjoint lines.
+            outputs: unsafe { StepOutputs::of(call, lines.start * width..lines.end * width) },
+            // SAFETY: the call's family is available.
+            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
+            buffer: call.memory.ptr(own.start),
+        };
+        let line = (self.conv.stride * self.input.view.width * self.input.view.pitch).max(1);
+        let some = (CACHED / line).max(1);
+        for first in lines.clone().step_by(some) {
+            let lines = first..lines.end.min(first + some);
+            for block in 0..self.blocks().count() {
+                // SAFETY: handed on.
+                unsafe { work.block(block, lines.clone()) };
+            }
+        }
+    }
+}
+
+/// The work of one task.
+struct LineWork<'a> {
+    step: &'a ByteDepthwise,
+    call: &'a Call<'a>,
+    values: *const u8,
+    border: *const u8,
+    outputs: StepOutputs<'a>,
+    /// The activation, if it is applied behind each line.
+    pass: Option<RowActivation>,
+    /// A line's floats of one block.
+    buffer: *mut f32,
+}
+
+impl LineWork<'_> {
+    /// Returns the bytes that are written straight away, or `None` where floats come first.
+    fn written(&self) -> Option<ByteNumbers> {
+        let is_direct = self.pass.is_none() && self.outputs.is_reduced_alone();
+        match self.outputs.reduced()?.of.numbers {
+            ReducedNumbers::Bytes(numbers) if is_direct => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Computes the channels of one block of lines.
+    ///
+    /// # Safety
+    /// As for [`ByteDepthwise::run`].
+    unsafe fn block(&self, block: usize, lines: Range<usize>) {
+        let (step, weights) = (self.step, self.call.weights);
+        let (bytes, sums) = step.blocks().block(block, weights.packed.values());
+        let first = block * BLOCK;
+        let channels = (step.output.channels - first).min(BLOCK);
+        let bias = weights.bias.get(first..).unwrap_or_default();
+        let ends = BlockEnds::new(
+            sums,
+            (bias, channels),
+            self.written(),
+            self.call.step.fused.activation,
+        );
+        let width = step.output.width;
+        let run = line_fn(step.conv, width, channels);
+        for line in lines {
+            let pixel = line * width;
+            let (floats, floats_pitch) = self.outputs.floats((pixel, first), (self.buffer, BLOCK));
+            let direct = self.outputs.reduced().filter(|_| self.written().is_some());
+            let line = ByteLine {
+                rows: self.rows(line, first),
+                border: self.border,
+                width: step.input.view.width,
+                conv: step.conv,
+                weights: bytes,
+                ends: &ends,
+                channels,
+                columns: width,
+                out: direct.map_or(std::ptr::null_mut(), |out| out.ptr(pixel, first)),
+                out_pitch: direct.map_or(0, |out| out.of.view.pitch),
+                floats,
+                floats_pitch,
+            };
+            let written = TileRows {
+                start: floats,
+                stride: floats_pitch,
+                rows: width,
+                columns: channels,
+            };
+            // SAFETY: the lines lie in the image, whose slot has these channels; tasks write disjoint
+            // lines of slots that have them, too.
+            unsafe {
+                run(&line);
+                if direct.is_none() {
+                    if let Some(pass) = self.pass {
+                        pass.rows(written);
+                    }
+                    self.outputs.reduce((pixel, first), written);
+                }
+            }
+        }
+    }
+
+    /// Returns the lines of the image under each line of the kernel, from channel `first` on, and the
+    /// bytes from one pixel to the next; the border where a line lies outside of the image.
+    fn rows(&self, line: usize, first: usize) -> [(*const u8, usize); MOST_LINES] {
+        let (conv, view) = (self.step.conv, self.step.input.view);
+        let (sample, y) = (
+            line / self.step.output.height,
+            line % self.step.output.height,
+        );
+        let row = |at: usize| {
+            let y = (y * conv.stride + at * conv.dilation).checked_sub(conv.padding.height);
+            let y = y.filter(|&y| y < view.height && at < conv.kernel.height)?;
+            let pixel = (sample * view.height + y) * view.width;
+            let from = pixel * view.pitch + view.first + first;
+            Some((self.values.wrapping_add(from), view.pitch))
+        };
+        std::array::from_fn(|at| row(at).unwrap_or((self.border, 0)))
+    }
+}

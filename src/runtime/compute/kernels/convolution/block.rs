@@ -1,0 +1,58 @@
+//! The rows of one task of a convolution, and the columns of one tile.
+
+use std::ops::Range;
+
+use super::super::activations::{RowActivation, TileRows};
+use super::super::memory::InputPixels;
+use super::super::reduced::StepOutputs;
+use super::super::tile::Tile;
+
+/// Rows of one task.
+pub(super) struct RowBlock<'a> {
+    pub base: *const f32,
+    /// The same, or the first of the reduced numbers that are read.
+    pub values: *const u8,
+    /// What replaces a pixel outside of the image.
+    pub zeros: *const u8,
+    pub rows: Range<usize>,
+    pub outputs: StepOutputs<'a>,
+    pub residual: Option<InputPixels<'a>>,
+    /// The activation, if it is applied behind each tile.
+    pub pass: Option<RowActivation>,
+}
+
+impl RowBlock<'_> {
+    /// Writes what a tile wrote as reduced numbers, if they are wanted; `rows` are those of the block.
+    ///
+    /// # Safety
+    /// The tile wrote these rows, and nothing else uses what is written.
+    pub(super) unsafe fn reduce(
+        &self,
+        tile: &Tile,
+        rows: Range<usize>,
+        (columns, lanes): (TileColumns, usize),
+    ) {
+        let written = TileRows {
+            start: tile.out,
+            stride: tile.out_stride,
+            rows: rows.len(),
+            columns: (columns.vectors - 1) * lanes + columns.last,
+        };
+        let at = (self.rows.start + rows.start, columns.first);
+        // SAFETY: handed on.
+        unsafe { self.outputs.reduce(at, written) }
+    }
+}
+
+/// Columns of one tile.
+#[derive(Clone, Copy)]
+pub(super) struct TileColumns {
+    /// First output channel, and first input channel that is read.
+    pub first: usize,
+    pub input: usize,
+    /// Floats before their weights.
+    pub weights: usize,
+    pub vectors: usize,
+    /// Columns of the last vector.
+    pub last: usize,
+}
