@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
+use super::dynamic::in_bytes;
 use super::forms::{LoweringFacts, ValueForms};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::kernels::{
@@ -52,7 +53,7 @@ impl ArenaPlan {
             Some(_) => target.calibrated(),
             None => target,
         };
-        let mut steps = fuse(graph);
+        let mut steps = in_bytes(graph, fuse(graph));
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &steps);

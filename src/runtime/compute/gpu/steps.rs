@@ -103,6 +103,8 @@ fn operation(
         StepKernel::Softmax => GpuOp::Softmax,
         // Both are lowered part by part.
         StepKernel::Concat | StepKernel::Tensor(_) => return None,
+        // These are steps on processors alone.
+        StepKernel::RangedBytes | StepKernel::RangedLinear { .. } => return None,
     })
 }
 

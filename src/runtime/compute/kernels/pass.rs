@@ -224,6 +224,7 @@ impl Vectorised for Pass<'_> {
         let (input, to) = (inputs[0], step.output);
         match step.fused.kernel {
             StepKernel::Convolution(_) | StepKernel::Linear | StepKernel::Tensor(_) => {}
+            StepKernel::RangedBytes | StepKernel::RangedLinear { .. } => {}
             StepKernel::ScaleShift => {
                 // SAFETY: the family's instructions are enabled here.
                 unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };

@@ -6,6 +6,7 @@
 //! what surrounds an image. Sums are whole numbers, the same on every machine; what follows is
 //! float32. A sample with a value that is not finite has answers that are NaN.
 
+mod ranged;
 mod regions;
 mod tile;
 mod values;
@@ -23,7 +24,9 @@ use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
 use super::tile::{Prefetch, Tile};
 use super::vector::dispatch;
 use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::dynamic::RangedRow;
 use crate::network::Conv2d;
+pub(in crate::compute) use ranged::RangedBytes;
 use regions::ByteRegions;
 use tile::{DotTile, dot_fn};
 use values::{LineRanges, QuantizeLines, QuantizeRows};
@@ -43,6 +46,8 @@ pub(in crate::compute) struct Quantized {
     kernel: DotKernel,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
+    /// Whether values come as bytes by the range of a sample, in rows of [`RangedRow`].
+    ranged: bool,
 }
 
 /// Steps of fewer input channels stay in float32: first layers, where errors cost most.
@@ -84,7 +89,49 @@ impl Quantized {
             reads,
             kernel,
             tokens: false,
+            ranged: false,
         })
+    }
+
+    /// Plans a fully connected layer over `inputs` bytes by the range of a sample.
+    pub(crate) fn of_ranged(
+        inputs: usize,
+        input: TensorView,
+        output: TensorView,
+        target: KernelTarget,
+    ) -> Self {
+        let conv = Conv2d::new(output.channels, 1);
+        let kernel = DotKernel::up_to(target.family, ranged::MOST);
+        let copy = TensorView {
+            first: 0,
+            channels: inputs.next_multiple_of(4),
+            pitch: 4 * input.pitch,
+            ..input
+        };
+        let reads = Reads::new(conv, copy, output, true);
+        Quantized {
+            conv,
+            input,
+            copy,
+            output,
+            panels: Panels {
+                depth: reads.depth / 4,
+                columns: conv.channels,
+                shape: kernel.shape(),
+            },
+            reads,
+            kernel,
+            tokens: true,
+            ranged: true,
+        }
+    }
+
+    /// Returns the name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.ranged {
+            true => "int8, dynamic",
+            false => "int8",
+        }
     }
 
     /// Whether it is expected to be faster than Winograd's algorithm in float32, where that is
@@ -102,17 +149,24 @@ impl Quantized {
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
-        weights::floats(self.panels)
+        match self.ranged {
+            true => weights::ranged_floats(self.panels),
+            false => weights::floats(self.panels),
+        }
     }
 
     /// Whether weights are laid out as those of another convolution.
     pub(crate) fn packs_as(&self, other: &Quantized) -> bool {
-        (self.conv, self.panels) == (other.conv, other.panels)
+        let of = |q: &Quantized| (q.conv, q.panels, q.ranged);
+        of(self) == of(other)
     }
 
     /// Lays weights out; `packed` has [`Quantized::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        weights::pack(filters, self.panels, packed);
+        match self.ranged {
+            true => weights::pack_ranged(filters, self.panels, packed),
+            false => weights::pack(filters, self.panels, packed),
+        }
     }
 
     /// Returns the floats of input that a further row brings into cache.
@@ -149,6 +203,7 @@ impl Quantized {
         let copies = self.copies(samples, threads).tasks();
         let product = self.blocks(samples, threads).tasks();
         match is_pixelwise(self.conv) {
+            _ if self.ranged => [product, 0, 0, 0],
             true => [copies, product, 0, 0],
             false => [self.lines(samples, threads).tasks(), copies, product, 0],
         }
@@ -159,7 +214,10 @@ impl Quantized {
         let rows = samples * self.output.pixels();
         Scratch {
             own: 0,
-            shared: ByteRegions::of(self, samples).end,
+            shared: match self.ranged {
+                true => 0,
+                false => ByteRegions::of(self, samples).end,
+            },
             offsets: rows.min(most_rows(self.touched())) * (self.reads.taps + 1),
         }
     }
@@ -168,6 +226,7 @@ impl Quantized {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let phase = match is_pixelwise(self.conv) {
+            _ if self.ranged => phase + 2,
             true => phase + 1,
             false => phase,
         };
@@ -258,15 +317,10 @@ impl Quantized {
     unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
         let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
         self.reads.list(rows.clone(), 0, call.offsets);
-        let each = match is_pixelwise(self.conv) {
-            true => 1,
-            false => self.output.pixels(),
-        };
-        call.offsets.extend(rows.clone().map(|row| row / each));
-        let regions = ByteRegions::of(self, call.samples);
+        let (values, affine) = self.operands(call, rows.clone());
         let block = ByteBlock {
-            values: call.memory.ptr(regions.bytes(call, 0..0).start),
-            affine: call.memory.ptr(regions.affine(call, 0..0).start),
+            values,
+            affine,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
             // writes its panel's columns alone.
             out: unsafe { call.memory.part(self.output, rows.clone()) },
@@ -280,6 +334,28 @@ impl Quantized {
             // SAFETY: the offsets were just listed for these rows.
             unsafe { self.panel(call, &block, panel) };
         }
+    }
+
+    /// Returns the first byte of the rows, and the first scale, and lists the numbers of the scales of
+    /// these rows.
+    fn operands(&self, call: &mut Call<'_>, rows: Range<usize>) -> (*const f32, *const f32) {
+        if self.ranged {
+            let (values, _) = call.memory.base(self.input);
+            let (pairs, each) = (
+                RangedRow::of(self.copy.channels).bytes / 2,
+                self.input.pitch / 2,
+            );
+            call.offsets.extend(rows.map(|row| row * each + pairs));
+            return (values, values);
+        }
+        let each = match is_pixelwise(self.conv) {
+            true => 1,
+            false => self.output.pixels(),
+        };
+        call.offsets.extend(rows.map(|row| row / each));
+        let regions = ByteRegions::of(self, call.samples);
+        let [values, affine] = [regions.bytes(call, 0..0), regions.affine(call, 0..0)];
+        (call.memory.ptr(values.start), call.memory.ptr(affine.start))
     }
 
     /// Computes one panel, tile by tile.
@@ -321,6 +397,10 @@ impl Quantized {
             affine: block.affine.cast(),
             scales: scales[first..].as_ptr(),
             sums: sums[first..].as_ptr(),
+            shifts: match self.ranged {
+                true => weights::shifts(self.panels, packed, first),
+                false => std::ptr::null(),
+            },
             end: Tile {
                 base: std::ptr::null(),
                 rows: call.offsets.as_ptr(),
