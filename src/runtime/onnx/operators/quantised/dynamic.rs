@@ -4,10 +4,10 @@
 //! never made: the value is held as the numbers that they stand for, and the graph says that it rounds
 //! those of another value.
 
-use super::for_lines;
 use super::numbers::bounded;
+use super::{for_lines, scaled};
 use crate::network::{Binary, Reduction, Unary};
-use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::onnx::activation::{Activation, NumberType};
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
 use crate::onnx::operators::dense;
@@ -108,18 +108,29 @@ pub(in crate::onnx::operators) fn product<'a>(
         }
         return Ok(made);
     }
-    let mut operands = Vec::new();
-    for n in [0, 1] {
-        let x = Value::from(network.input(node, inputs, n)?.typed(NumberType::Floats));
-        let x = match inputs.has(n + 2) {
-            true => {
-                let zero = for_lines(network, node, inputs.value(n + 2)?, n == 0)?;
-                network.binary(node, Binary::Sub, &x, &zero)?
-            }
-            false => network.operand(node, &x)?,
-        };
-        operands.push(x);
+    if let Some(layer) = scaled::layer_of(inputs) {
+        let x = centred(network, node, inputs, (0, 2), true)?;
+        let made = layer.add(network, node, &x)?;
+        return Ok(made.typed(NumberType::Integers));
     }
-    let made = network.product(node, &operands[0], &operands[1])?;
+    let a = centred(network, node, inputs, (0, 2), true)?;
+    let b = centred(network, node, inputs, (1, 3), false)?;
+    let made = network.product(node, &a, &b)?;
     Ok(made.typed(NumberType::Integers))
+}
+
+/// Returns input `at` less its zero, of which there may be one for each line, as floats.
+fn centred<'a>(
+    network: &mut PartialNetwork<'a>,
+    node: Node<'a>,
+    inputs: &Inputs<'_>,
+    (at, zero): (usize, usize),
+    is_row: bool,
+) -> Added {
+    let x = network.input(node, inputs, at)?.typed(NumberType::Floats);
+    if !inputs.has(zero) {
+        return Ok(x);
+    }
+    let zero = for_lines(network, node, inputs.value(zero)?, is_row)?;
+    network.binary(node, Binary::Sub, &x.into(), &zero)
 }

@@ -7,6 +7,7 @@ use crate::onnx::activation::{Activation, Value};
 use crate::onnx::ends::FLOAT;
 use crate::onnx::node::Node;
 use crate::onnx::operators::dense::Dense;
+use crate::onnx::operators::inputs::Inputs;
 use crate::onnx::partial::PartialNetwork;
 use crate::onnx::tensor::{Constant, Values};
 
@@ -165,6 +166,18 @@ fn numbers(matrix: &Constant, zeros: Option<&Constant>, scales: &Constant) -> Op
         dims: matrix.dims.clone(),
         values: Values::Floats(values.collect()),
     })
+}
+
+/// Returns the layer of integers that the second factor of `MatMulInteger` less its zeros is, if both are
+/// constant.
+pub(super) fn layer_of(inputs: &Inputs<'_>) -> Option<Dense> {
+    let weights = inputs.constant(1).ok()??;
+    let one = Constant {
+        dims: Vec::new(),
+        values: Values::Floats(vec![1.0].into()),
+    };
+    let matrix = numbers(weights, inputs.constant(3).ok()?, &one)?;
+    Dense::new(&matrix, false, 1.0)
 }
 
 /// Whether multiples of a scale are numbers that it can be found from.
