@@ -16,8 +16,6 @@ mod tile;
 mod values;
 pub(super) mod weights;
 
-use std::ops::Range;
-
 use super::convolution::reads::{Reads, copied_lines, padded};
 use super::dots::DotKernel;
 use super::panels::{Filters, Panels};
