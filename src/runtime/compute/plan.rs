@@ -53,7 +53,11 @@ impl ArenaPlan {
             Some(_) => target.calibrated(),
             None => target,
         };
-        let mut steps = in_bytes(graph, fuse(graph));
+        let fused = fuse(graph);
+        let mut steps = match target.multiplies_bytes() {
+            true => in_bytes(graph, fused),
+            false => fused,
+        };
         let entry = enter(graph, &mut steps);
         let answer = graph.nodes().len();
         let buffers = ValueBuffers::new(graph, &steps);
