@@ -3,6 +3,7 @@
 
 use crate::network::{Graph, Shape, TensorOp};
 
+use super::dynamic::RangedRow;
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::reduced::{ReducedNumbers, ValueForm};
 
@@ -96,6 +97,8 @@ impl ValueBuffers {
             })
             .collect();
         let mut all = ValueBuffers { buffers, shapes };
+        let ranged = steps.iter().filter(|s| s.kernel == StepKernel::RangedBytes);
+        ranged.for_each(|step| all.hold_bytes(step.output));
         // Backwards, so that a concatenation's own home is known before its inputs'.
         for step in steps.iter().rev() {
             if step.kernel == StepKernel::Concat {
@@ -106,6 +109,13 @@ impl ValueBuffers {
             all.share_view(step);
         }
         all
+    }
+
+    /// Makes a value's rows those of bytes by the range of a sample.
+    fn hold_bytes(&mut self, value: ValueId) {
+        let floats = RangedRow::of(self.shapes[value].2).floats();
+        self.shapes[value].2 = floats;
+        self.buffers[value].pitch = floats;
     }
 
     /// Places a view in the buffer of the value that it is of, where that lies in one piece.

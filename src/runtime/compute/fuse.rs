@@ -47,6 +47,12 @@ pub(super) enum StepKernel {
     Table(ByteNumbers),
     /// An operation on tensors, its node under `weights`.
     Tensor(TensorOp),
+    /// Rounds values to bytes by their range in each sample.
+    RangedBytes,
+    /// A fully connected layer over `inputs` such bytes.
+    RangedLinear {
+        inputs: usize,
+    },
 }
 
 /// How two values become one.

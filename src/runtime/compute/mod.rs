@@ -11,6 +11,7 @@ mod costs;
 #[cfg(feature = "cuda")]
 #[allow(unsafe_code, reason = "the driver's interface")]
 pub mod cuda;
+mod dynamic;
 mod family;
 mod fold;
 mod forms;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
+use super::dynamic::in_bytes;
 use super::forms::{LoweringFacts, ValueForms};
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse, fuse_with_tables};
 use super::kernels::{
@@ -53,7 +54,11 @@ impl ArenaPlan {
             Some(_) => target.calibrated(),
             None => target,
         };
-        let mut steps = fuse_with_tables(graph);
+        let fused = fuse_with_tables(graph);
+        let mut steps = match target.multiplies_bytes() {
+            true => in_bytes(graph, fused),
+            false => fused,
+        };
         let entry = enter(graph, &mut steps);
         let facts = LoweringFacts {
             graph,

@@ -31,8 +31,8 @@ pub use parameters::{Parameter, ParameterRole};
 pub use shape::{Shape, ShapeError, Sides};
 pub use tensor_op::{Binary, Border, Reduction, TensorOp, Unary};
 pub(crate) use weights::{
-    EncodedPlace, EncodedValues, FilterValues, IntegerScales, IntegerStep, Map, transposed,
-    weight_scale,
+    ByteWeights, EncodedPlace, EncodedValues, FilterValues, IntegerScales, IntegerStep, Map,
+    transposed, weight_scale,
 };
 pub use weights::{
     Filling, Foreign, Handful, HeaderError, Ignored, IndexError, Mismatch, Naming, NamingError,

@@ -16,6 +16,7 @@ use super::error::{NodeFault, OnnxError, Unsupported};
 use super::floats::{Floats, are_finite};
 use super::model::OnnxModel;
 use super::node::Node;
+use super::operators::ScaledProduct;
 use super::proto::TensorProto;
 use super::tensor::Constant;
 use crate::network::{
@@ -58,6 +59,8 @@ pub(super) struct PartialNetwork<'a> {
     pub(super) readers: HashMap<&'a str, Vec<usize>>,
     /// Values of integers that are held as the numbers which they stand for.
     pub(super) numbers_held: HashSet<&'a str>,
+    /// Products of integers that are layers of the numbers which these stand for, by their answers.
+    pub(super) scaled_products: HashMap<&'a str, ScaledProduct<'a>>,
     /// Nodes that became part of another one's operation.
     pub(super) absorbed: HashSet<usize>,
     /// Values of the network that were brought into another order or shape.
@@ -107,6 +110,7 @@ impl<'a> PartialNetwork<'a> {
             types: HashMap::new(),
             readers,
             numbers_held: HashSet::new(),
+            scaled_products: HashMap::new(),
             absorbed: HashSet::new(),
             arranged: HashMap::new(),
             repeated: HashMap::new(),
@@ -335,7 +339,7 @@ impl<'a> PartialNetwork<'a> {
     }
 
     /// Returns the only node that reads a value, and its position.
-    fn only_reader(&self, name: &str) -> Option<(usize, Node<'a>)> {
+    pub(super) fn only_reader(&self, name: &str) -> Option<(usize, Node<'a>)> {
         let &[at] = self.readers.get(name)?.as_slice() else {
             return None;
         };

@@ -1098,6 +1098,51 @@ def idle():
     path.with_suffix(".json").write_text(json.dumps({"input": [4], "x": x.tolist(), "y": y.tolist()}))
 
 
+def dynamic():
+    """What `quantize_dynamic` writes: three products read the same integers, each scaled back to numbers."""
+    own = np.random.default_rng(23)
+    size, nodes, constants = 24, [], []
+
+    def product(name, read, out, kind, by_column):
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        count = [out] if by_column else []
+        constants.extend([
+            constant(f"{name}.w", own.integers(low, high, (size, out), endpoint=True).astype(kind)),
+            constant(f"{name}.z", own.integers(low, high, count, endpoint=True).astype(kind)),
+            constant(f"{name}.s", own.uniform(0.001, 0.004, count).astype(np.float32)),
+            constant(f"{name}.b", own.standard_normal(out).astype(np.float32)),
+        ])
+        nodes.extend([
+            node("Mul", [f"{read}.scale", f"{name}.s"], f"{name}.by"),
+            node("MatMulInteger", [f"{read}.q", f"{name}.w", f"{read}.zero", f"{name}.z"], f"{name}.i"),
+            node("Cast", [f"{name}.i"], f"{name}.f", to=FLOATS),
+            node("Mul", [f"{name}.f", f"{name}.by"], f"{name}.p"), node("Add", [f"{name}.b", f"{name}.p"], name),
+        ])
+
+    def quantised(name):
+        nodes.append(node("DynamicQuantizeLinear", [name], [f"{name}.q", f"{name}.scale", f"{name}.zero"]))
+
+    quantised("x")
+    for name, kind, by_column in [("query", np.int8, False), ("key", np.uint8, True), ("value", np.int8, True)]:
+        product(name, "x", size, kind, by_column)
+    nodes.extend([
+        node("Transpose", ["key"], "turned", perm=[0, 2, 1]), node("MatMul", ["query", "turned"], "scores"),
+        node("Softmax", ["scores"], "shares", axis=2), node("MatMul", ["shares", "value"], "mixed"),
+    ])
+    quantised("mixed")
+    product("out", "mixed", size, np.uint8, False)
+    nodes.extend([node("Relu", ["out"], "r"), node("Add", ["r", "x"], "sum")])
+    quantised("sum")
+    product("last", "sum", 7, np.int8, False)
+    nodes.append(node("ReduceMean", ["last"], "y", axes=[1], keepdims=0))
+    path = model("dynamic", nodes, constants, (5, size), 7)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    x = own.standard_normal((4, 5, size)).astype(np.float32)
+    y = np.concatenate([session.run(["y"], {"x": row[None]})[0] for row in x])
+    written = {"input": [5, size], "x": x.reshape(4, -1).tolist(), "y": y.tolist()}
+    path.with_suffix(".json").write_text(json.dumps(written))
+
+
 def hashes():
     """Remainders and bits of integers that may be larger than float32 holds exactly."""
     constants = [constant("by", np.int64(4097)), constant("of", np.int64(1021)), constant("bits", np.int64(1023))]
@@ -1274,5 +1319,6 @@ tables()
 crossed()
 bombs()
 idle()
+dynamic()
 hashes()
 rows_of_samples()

@@ -103,8 +103,9 @@ fn operation(
         StepKernel::Softmax => GpuOp::Softmax,
         // Both are lowered part by part.
         StepKernel::Concat | StepKernel::Tensor(_) => return None,
-        // Processors alone look functions up.
+        // These are steps on processors alone.
         StepKernel::Table(_) => return None,
+        StepKernel::RangedBytes | StepKernel::RangedLinear { .. } => return None,
     })
 }
 

@@ -8,7 +8,7 @@
 //! | `narrow` | depthwise convolutions, groups of 4 or 8 channels | a vector of outputs reads the same channels of its input, each lane its own group's |
 //! | `depthwise` | the same of stride 1 and one channel, 3, 5 or 7 wide | neighbouring outputs of a line share the inputs that they load |
 //! | `winograd` | stride 1, windows of 3, 5, 7 and 1×3 … 7×1, where it is expected to win | F(2), F(4) or F(6) a side with 4, 6 or 8 points; a task takes a run of tiles through transform, product and back in cache, or all threads do each together where there are few tiles |
-//! | `quantized` | convolutions and fully connected layers in int8, where it was asked for | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32 as others do |
+//! | `quantized` | convolutions and fully connected layers in int8, where it was asked for | values become bytes by their range, in padded lines of scratch; a tile multiplies four of them at a time with four bytes of weights, and ends in float32 as others do; the same over rows that lie as bytes by the range of their sample, where the network rounds so |
 //! | `reduced` | the same in bf16, or in int8 by ranges that are known before, where it was asked for or the network rounds so | values lie as brain floats or bytes from one product to the next, and are multiplied in groups of four bytes where they lie |
 //! | `tensors` | tensors of any rank | products of activations and attention by the same tiles, read by strides; the rest as passes over runs |
 //! | Candle | what has no kernel | its own operations, on copies |

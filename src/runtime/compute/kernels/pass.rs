@@ -276,6 +276,7 @@ impl Vectorised for Pass<'_> {
             | StepKernel::Linear
             | StepKernel::Tensor(_)
             | StepKernel::Table(_) => {}
+            StepKernel::RangedBytes | StepKernel::RangedLinear { .. } => {}
             StepKernel::ScaleShift => {
                 // SAFETY: the family's instructions are enabled here.
                 unsafe { elementwise::scale_shift::<V>(weights, input, &end, &mut out) };

@@ -5,7 +5,7 @@ use super::candle;
 use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
-use super::quantized::Quantized;
+use super::quantized::{Quantized, RangedBytes};
 use super::reduced::{self, ReducedKernel, ReducedProduct, suits_prepared};
 use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
@@ -35,6 +35,8 @@ pub(in crate::compute) enum StepMethod {
     Convolution(Box<Convolution>),
     /// One product in int8.
     Quantized(Box<Quantized>),
+    /// Values rounded to bytes by their range in a sample.
+    Ranged(Box<RangedBytes>),
     /// One product over rows of reduced numbers.
     Reduced(Box<ReducedProduct>),
     /// A depthwise convolution of bytes.
@@ -128,6 +130,7 @@ pub(in crate::compute) fn writes_reduced(
     let quantized = |conv| !entry && Quantized::new(conv, input, output, target).is_some();
     match (fused.kernel, convolution(fused, output)) {
         (StepKernel::Tensor(_) | StepKernel::Concat, _) => false,
+        (StepKernel::RangedBytes | StepKernel::RangedLinear { .. }, _) => false,
         (_, Some(conv)) => {
             entry || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
         }
@@ -203,6 +206,13 @@ impl StepMethod {
                 let method = TensorMethod::new(fused, inputs, output, shape);
                 return method.map_or(StepMethod::Candle, |m| StepMethod::Tensor(Box::new(m)));
             }
+            StepKernel::RangedBytes => {
+                return StepMethod::Ranged(Box::new(RangedBytes::new(input, output)));
+            }
+            StepKernel::RangedLinear { inputs } => {
+                let layer = Quantized::of_ranged(inputs, input, output, target);
+                return StepMethod::Quantized(Box::new(layer));
+            }
             _ => return StepMethod::Simple,
         };
         let winograd = Winograd::new(conv, input, output, shape).filter(|_| !entry);
@@ -226,7 +236,8 @@ impl StepMethod {
             StepMethod::Simple => "pass",
             StepMethod::Convolution(c) => c.name(),
             StepMethod::Winograd(_) => "winograd",
-            StepMethod::Quantized(_) => "int8",
+            StepMethod::Quantized(q) => q.name(),
+            StepMethod::Ranged(_) => "ranges",
             StepMethod::Reduced(r) => r.kernel().name(),
             StepMethod::Depthwise(_) => "depthwise, int8",
             StepMethod::Tensor(t) => t.name(),
@@ -238,6 +249,7 @@ impl StepMethod {
     pub(crate) fn weight_floats(&self) -> usize {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => 0,
+            StepMethod::Ranged(_) => 0,
             StepMethod::Convolution(c) => c.weight_floats(),
             StepMethod::Quantized(q) => q.weight_floats(),
             StepMethod::Reduced(r) => r.weight_floats(),
@@ -250,6 +262,7 @@ impl StepMethod {
     pub(crate) fn packs_as(&self, other: &StepMethod) -> bool {
         match (self, other) {
             (StepMethod::Simple, StepMethod::Simple)
+            | (StepMethod::Ranged(_), StepMethod::Ranged(_))
             | (StepMethod::Tensor(_), StepMethod::Tensor(_)) => true,
             (StepMethod::Convolution(a), StepMethod::Convolution(b)) => a.packs_as(b),
             (StepMethod::Quantized(a), StepMethod::Quantized(b)) => a.packs_as(b),
@@ -264,6 +277,7 @@ impl StepMethod {
     pub(crate) fn conv(&self) -> Option<Conv2d> {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => None,
+            StepMethod::Ranged(_) => None,
             StepMethod::Convolution(c) => Some(c.conv),
             StepMethod::Quantized(q) => Some(q.conv),
             StepMethod::Reduced(r) => Some(r.conv),
@@ -286,6 +300,7 @@ impl StepMethod {
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         match self {
             StepMethod::Simple | StepMethod::Tensor(_) | StepMethod::Candle => {}
+            StepMethod::Ranged(_) => {}
             StepMethod::Convolution(c) => c.pack(filters, packed),
             StepMethod::Quantized(q) => q.pack(filters, packed),
             StepMethod::Reduced(r) => r.pack(filters, packed),
@@ -337,7 +352,7 @@ impl PlannedStep {
     fn reducing_phase(&self) -> Option<usize> {
         let by_itself = match self.method {
             StepMethod::Winograd(_) | StepMethod::Tensor(_) | StepMethod::Candle => false,
-            StepMethod::Quantized(_) => false,
+            StepMethod::Quantized(_) | StepMethod::Ranged(_) => false,
             StepMethod::Convolution(_) | StepMethod::Reduced(_) => true,
             StepMethod::Depthwise(_) | StepMethod::Simple => true,
         };
@@ -354,6 +369,7 @@ impl PlannedStep {
         match &self.method {
             StepMethod::Convolution(c) => c.phases(samples, threads),
             StepMethod::Quantized(q) => q.phases(samples, threads),
+            StepMethod::Ranged(r) => r.phases(samples, threads),
             StepMethod::Reduced(r) => r.phases(samples, threads),
             StepMethod::Depthwise(d) => d.phases(samples, threads),
             StepMethod::Winograd(w) => w.phases(samples, threads),
@@ -371,6 +387,7 @@ impl PlannedStep {
         match &self.method {
             StepMethod::Convolution(c) => c.scratch(samples, self.placed.has_floats()),
             StepMethod::Quantized(q) => q.scratch(samples),
+            StepMethod::Ranged(r) => r.scratch(samples),
             StepMethod::Reduced(r) => r.scratch(samples),
             StepMethod::Depthwise(d) => d.scratch(),
             StepMethod::Winograd(w) => w.scratch(samples, threads),
@@ -401,6 +418,7 @@ impl PlannedStep {
                 StepMethod::Depthwise(d) => d.run(call, task),
                 StepMethod::Convolution(c) => c.run(call, phase, task),
                 StepMethod::Quantized(q) => q.run(call, phase, task),
+                StepMethod::Ranged(r) => r.run(call, phase, task),
                 StepMethod::Winograd(w) => w.run(call, phase, task),
                 StepMethod::Simple => pass::run(call, task),
                 StepMethod::Tensor(t) => t.run(call, phase, task),

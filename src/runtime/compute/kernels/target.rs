@@ -30,6 +30,11 @@ impl KernelTarget {
         }
     }
 
+    /// Whether there are instructions that multiply bytes faster than floats are multiplied.
+    pub(crate) fn multiplies_bytes(self) -> bool {
+        DotKernel::of(self.family) != DotKernel::Plain
+    }
+
     /// Returns the same without ranges that are found as values come.
     pub(crate) fn calibrated(self) -> Self {
         KernelTarget { dots: None, ..self }

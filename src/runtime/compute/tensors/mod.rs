@@ -123,7 +123,7 @@ fn held(values: &MadeValues<'_>, value: ValueId, op: TensorOp) -> Strided {
 }
 
 /// Leaves out steps whose answers nobody reads.
-fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
+pub(super) fn without_unread(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> {
     // The plan may add a value behind those of the nodes.
     let mut read = vec![false; graph.nodes().len() + 2];
     read[graph.nodes().len()] = true;

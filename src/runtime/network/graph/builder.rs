@@ -1,6 +1,6 @@
 //! The builder of graphs: it checks each layer as it is added.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Graph, Node, NodeId};
 use crate::network::activation::Activation;
@@ -71,6 +71,7 @@ impl GraphBuilder {
                 nodes: Vec::new(),
                 signature: None,
                 stepped: BTreeSet::new(),
+                roundings: BTreeMap::new(),
             },
             names: HashMap::new(),
         }
@@ -158,6 +159,13 @@ impl GraphBuilder {
             node.origins = origins;
         }
         Ok(id)
+    }
+
+    /// Notes that `value` holds the numbers of `of`, value for value, each rounded to the nearest of 256
+    /// by the range of the sample, as `DynamicQuantizeLinear` of ONNX does, and that its readers are
+    /// layers whose weights are bytes times a scale of each output channel, if they are layers.
+    pub(crate) fn note_rounding(&mut self, value: NodeId, of: NodeId) {
+        self.graph.roundings.insert(value.0, of.0);
     }
 
     /// Returns where a layer of operation `op` finds the tensors of the layer called `name`, by the

@@ -2,7 +2,7 @@
 
 mod builder;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -67,6 +67,10 @@ pub struct Graph {
     /// a quantiser left them.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     stepped: BTreeSet<usize>,
+    /// The values that are those of others, each rounded to the nearest of 256 by the range of the
+    /// sample.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    roundings: BTreeMap<usize, usize>,
 }
 
 impl Graph {
@@ -128,6 +132,13 @@ impl Graph {
     /// most, as a quantiser left them.
     pub fn has_stepped_weights(&self, node: usize) -> bool {
         self.stepped.contains(&node)
+    }
+
+    /// Iterates over the values that are those of others, each rounded to the nearest of 256 by the range
+    /// of the sample, with these others. Layers that read them have weights that are bytes times a scale
+    /// of each output channel.
+    pub(crate) fn roundings(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.roundings.iter().map(|(value, of)| (*value, *of))
     }
 
     /// Returns the network with this said of the weights of these nodes.

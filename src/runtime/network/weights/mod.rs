@@ -38,7 +38,7 @@ pub use foreign::Foreign;
 pub use naming::{Naming, Pattern};
 pub use notes::{Handful, Ignored, WeightsNote};
 pub(crate) use source::Map;
-pub(crate) use step::weight_scale;
+pub(crate) use step::{ByteWeights, weight_scale};
 pub use synthetic::{Filling, fillings};
 
 /// The values of every parameter of one network, in float32, row-major.

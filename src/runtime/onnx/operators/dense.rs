@@ -12,7 +12,7 @@ use crate::onnx::shapes::broadcast_dims;
 use crate::onnx::tensor::{Constant, Values};
 
 /// A fully connected layer, its weights `[features, inputs]`.
-pub(super) struct Dense {
+pub(in crate::onnx) struct Dense {
     pub(super) values: Floats,
     pub(super) bias: Option<Vec<f32>>,
     pub(super) inputs: usize,
@@ -21,7 +21,7 @@ pub(super) struct Dense {
 
 impl Dense {
     /// Creates a layer from a constant matrix times `by`, whose rows are the features if `rows`.
-    fn new(matrix: &Constant, rows: bool, by: f32) -> Option<Self> {
+    pub(super) fn new(matrix: &Constant, rows: bool, by: f32) -> Option<Self> {
         let leading = matrix.dims.len().checked_sub(2)?;
         let &[one, other] = matrix.dims.get(leading..)? else {
             return None;
@@ -253,7 +253,8 @@ pub(super) fn scaled_matmul<'a>(
     network.by(node, Binary::Mul, &made, by, false)
 }
 
-fn with_bias<'a>(
+/// Adds a layer over the last axis of `x`, with the constant that is added to the answer of `node`.
+pub(super) fn with_bias<'a>(
     network: &mut PartialNetwork<'a>,
     node: Node<'a>,
     x: &Activation,

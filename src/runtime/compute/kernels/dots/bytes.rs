@@ -187,7 +187,7 @@ pub(in super::super) mod x86 {
         }
         #[inline(always)]
         unsafe fn dot(self, values: __m256i, weights: __m256i) -> Self {
-            // Two products are at most 2 · 127 · 127, which 16 bits hold.
+            // Two products are at most 2 · 127 · 128, which 16 bits hold.
             let pairs = _mm256_maddubs_epi16(values, weights);
             let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
             Avx2Dot(_mm256_add_epi32(self.0, fours))

@@ -38,7 +38,7 @@ pub(super) trait DotVector: Copy {
     /// The same group of values in every lane.
     unsafe fn spread(from: *const u8) -> Self::Group;
     /// `self` and, in each lane, the products of a group of values with a group of weights. Bytes
-    /// are values from 0 to what the kernel is exact for, and weights from -127 to 127.
+    /// are values from 0 to what the kernel is exact for, and weights from -128 to 127.
     unsafe fn dot(self, values: Self::Group, weights: Self::Group) -> Self;
 }
 

@@ -5,27 +5,27 @@
 //! where windows have one pixel, in a pixel or token. They are copied as bytes into scratch, with
 //! what surrounds an image. Sums are whole numbers, the same on every machine; what follows is
 //! float32. A sample with a value that is not finite has answers that are NaN.
+//!
+//! Where the network itself rounds values by the range of a sample, they come as bytes from 0 to 255
+//! with their scale and zero point in rows, and weights are the network's own bytes, of either sign.
 
+mod product;
+mod ranged;
 mod regions;
 mod tile;
 mod values;
 pub(super) mod weights;
 
-use std::ops::Range;
-
-use super::activations::RowActivation;
 use super::convolution::reads::{Reads, copied_lines, padded};
 use super::dots::DotKernel;
-use super::memory::{InputPixels, OutputPixels};
-use super::panels::{Filters, Panels, even_tiles};
+use super::panels::{Filters, Panels};
 use super::target::KernelTarget;
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, Split, most_rows};
-use super::tile::{Prefetch, Tile};
 use super::vector::dispatch;
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::network::Conv2d;
+pub(in crate::compute) use ranged::RangedBytes;
 use regions::ByteRegions;
-use tile::{DotTile, dot_fn};
 use values::{LineRanges, QuantizeLines, QuantizeRows};
 
 /// A convolution in int8 with its operands and the layout of its weights.
@@ -43,6 +43,8 @@ pub(in crate::compute) struct Quantized {
     kernel: DotKernel,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
+    /// Whether values come as bytes by the range of a sample, in rows of [`RangedRow`].
+    ranged: bool,
 }
 
 /// Steps of fewer input channels stay in float32: first layers, where errors cost most.
@@ -84,7 +86,49 @@ impl Quantized {
             reads,
             kernel,
             tokens: false,
+            ranged: false,
         })
+    }
+
+    /// Plans a fully connected layer over `inputs` bytes by the range of a sample.
+    pub(crate) fn of_ranged(
+        inputs: usize,
+        input: TensorView,
+        output: TensorView,
+        target: KernelTarget,
+    ) -> Self {
+        let conv = Conv2d::new(output.channels, 1);
+        let kernel = DotKernel::up_to(target.family, ranged::MOST);
+        let copy = TensorView {
+            first: 0,
+            channels: inputs.next_multiple_of(4),
+            pitch: 4 * input.pitch,
+            ..input
+        };
+        let reads = Reads::new(conv, copy, output, true);
+        Quantized {
+            conv,
+            input,
+            copy,
+            output,
+            panels: Panels {
+                depth: reads.depth / 4,
+                columns: conv.channels,
+                shape: kernel.shape(),
+            },
+            reads,
+            kernel,
+            tokens: true,
+            ranged: true,
+        }
+    }
+
+    /// Returns the name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.ranged {
+            true => "int8, dynamic",
+            false => "int8",
+        }
     }
 
     /// Whether it is expected to be faster than Winograd's algorithm in float32, where that is
@@ -102,17 +146,24 @@ impl Quantized {
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
-        weights::floats(self.panels)
+        match self.ranged {
+            true => weights::ranged_floats(self.panels),
+            false => weights::floats(self.panels),
+        }
     }
 
     /// Whether weights are laid out as those of another convolution.
     pub(crate) fn packs_as(&self, other: &Quantized) -> bool {
-        (self.conv, self.panels) == (other.conv, other.panels)
+        let of = |q: &Quantized| (q.conv, q.panels, q.ranged);
+        of(self) == of(other)
     }
 
     /// Lays weights out; `packed` has [`Quantized::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        weights::pack(filters, self.panels, packed);
+        match self.ranged {
+            true => weights::pack_ranged(filters, self.panels, packed),
+            false => weights::pack(filters, self.panels, packed),
+        }
     }
 
     /// Returns the floats of input that a further row brings into cache.
@@ -149,6 +200,7 @@ impl Quantized {
         let copies = self.copies(samples, threads).tasks();
         let product = self.blocks(samples, threads).tasks();
         match is_pixelwise(self.conv) {
+            _ if self.ranged => [product, 0, 0, 0],
             true => [copies, product, 0, 0],
             false => [self.lines(samples, threads).tasks(), copies, product, 0],
         }
@@ -159,7 +211,10 @@ impl Quantized {
         let rows = samples * self.output.pixels();
         Scratch {
             own: 0,
-            shared: ByteRegions::of(self, samples).end,
+            shared: match self.ranged {
+                true => 0,
+                false => ByteRegions::of(self, samples).end,
+            },
             offsets: rows.min(most_rows(self.touched())) * (self.reads.taps + 1),
         }
     }
@@ -168,6 +223,7 @@ impl Quantized {
     /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
     pub(crate) unsafe fn run(&self, call: &mut Call<'_>, phase: usize, task: usize) {
         let phase = match is_pixelwise(self.conv) {
+            _ if self.ranged => phase + 2,
             true => phase + 1,
             false => phase,
         };
@@ -250,96 +306,6 @@ impl Quantized {
             dispatch(call.family, work);
         }
     }
-
-    /// Computes one block of output pixels and panels.
-    ///
-    /// # Safety
-    /// As for [`PlannedStep::run`](super::step::PlannedStep::run).
-    unsafe fn product(&self, call: &mut Call<'_>, task: usize) {
-        let (rows, panels) = self.blocks(call.samples, call.threads).of(task);
-        self.reads.list(rows.clone(), 0, call.offsets);
-        let each = match is_pixelwise(self.conv) {
-            true => 1,
-            false => self.output.pixels(),
-        };
-        call.offsets.extend(rows.clone().map(|row| row / each));
-        let regions = ByteRegions::of(self, call.samples);
-        let block = ByteBlock {
-            values: call.memory.ptr(regions.bytes(call, 0..0).start),
-            affine: call.memory.ptr(regions.affine(call, 0..0).start),
-            // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
-            // writes its panel's columns alone.
-            out: unsafe { call.memory.part(self.output, rows.clone()) },
-            // SAFETY: a step never reads the slot that it writes.
-            residual: call.step.residual.map(|v| unsafe { call.memory.source(v) }),
-            // SAFETY: the call's family is available.
-            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
-            rows,
-        };
-        for panel in panels {
-            // SAFETY: the offsets were just listed for these rows.
-            unsafe { self.panel(call, &block, panel) };
-        }
-    }
-
-    /// Computes one panel, tile by tile.
-    ///
-    /// # Safety
-    /// As for [`PlannedStep::run`](super::step::PlannedStep::run); the call's offsets are those of
-    /// the block's rows.
-    unsafe fn panel(&self, call: &Call<'_>, block: &ByteBlock<'_>, index: usize) {
-        let panel = self.panels.panel(index);
-        let shape = self.panels.shape;
-        let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
-        let width = panel.vectors * shape.lanes;
-        let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
-        // What tiles have in common is worked out once: beside a small tile it would take long.
-        let first = self.first_tile(call, block, index);
-        for (rows, prefetch) in tiles.zip(shares) {
-            let tile = first.further_on(rows.start, prefetch);
-            let run = dot_fn(self.kernel, panel.vectors, rows.len());
-            // SAFETY: the offsets are those of bytes of the copy, each row's scale was found, the
-            // panel and the bias have their full width, and the rows of the residual and of the
-            // output exist for all pixels of the block.
-            unsafe {
-                run(&tile);
-                tile.end.pass(block.pass, rows.len(), shape.lanes);
-            }
-        }
-    }
-
-    /// Returns the tile of a panel from the first row of the block on.
-    fn first_tile(&self, call: &Call<'_>, block: &ByteBlock<'_>, panel: usize) -> DotTile {
-        let panel = self.panels.panel(panel);
-        let (pixel, first) = (block.rows.start, panel.column);
-        let packed = call.weights.packed.values();
-        let (scales, sums) = weights::columns(self.panels, packed);
-        let residual = block.residual.map(|r| r.ptr(pixel).wrapping_add(first));
-        let bias = call.weights.bias.get(first..).filter(|b| !b.is_empty());
-        DotTile {
-            values: block.values.cast(),
-            affine: block.affine.cast(),
-            scales: scales[first..].as_ptr(),
-            sums: sums[first..].as_ptr(),
-            end: Tile {
-                base: std::ptr::null(),
-                rows: call.offsets.as_ptr(),
-                rows_stride: block.rows.len(),
-                taps: self.reads.taps,
-                depth: self.reads.depth / 4,
-                panel: packed[panel.at..].as_ptr(),
-                prefetch: Prefetch::NOTHING,
-                bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
-                residual: residual.unwrap_or(std::ptr::null()),
-                residual_stride: block.residual.map_or(0, |r| r.view.pitch),
-                out: block.out.ptr(pixel).wrapping_add(first),
-                out_stride: block.out.pitch(),
-                vectors: panel.vectors,
-                last: panel.last,
-                activation: call.step.fused.activation,
-            },
-        }
-    }
 }
 
 /// The least bytes that a task copies.
@@ -366,16 +332,4 @@ fn copy(conv: Conv2d, input: TensorView, output: TensorView) -> TensorView {
         pitch: channels,
         ..image
     }
-}
-
-/// Rows of one task.
-struct ByteBlock<'a> {
-    /// The first byte of the copy, and the first scale.
-    values: *const f32,
-    affine: *const f32,
-    rows: Range<usize>,
-    out: OutputPixels<'a>,
-    residual: Option<InputPixels<'a>>,
-    /// The activation, if it is applied behind each tile.
-    pass: Option<RowActivation>,
 }

@@ -16,6 +16,9 @@ pub(super) struct DotTile {
     /// A scale for each column, and the sum of its weights.
     pub scales: *const f32,
     pub sums: *const i32,
+    /// What is taken away from the weights of each column, or null if that is nothing. The sum of each
+    /// row's values less their zero points lies behind its scale then.
+    pub shifts: *const i32,
     /// Weights, bias, residual and output. A float of its panel is four weights of a column, and its
     /// depth counts these; its base is not used.
     pub end: Tile,
@@ -44,8 +47,8 @@ impl DotTile {
 ///
 /// # Safety
 /// The processor has the kernel's instructions. For all rows of each tap, `4 · depth` bytes can be
-/// read at `values` plus their offset; each row has a number of a scale; scales and sums have a
-/// vector's worth for each vector. All else is as for [`TileFn`](super::super::tile::TileFn).
+/// read at `values` plus their offset; each row has a number of a scale, behind which a sum lies if there
+/// are shifts; scales, sums and shifts have a vector's worth for each vector. All else is as for [`TileFn`](super::super::tile::TileFn).
 pub(super) type DotTileFn = unsafe fn(&DotTile);
 
 /// Returns the function for `rows × vectors`, each at least 1 and within the bounds of
@@ -56,6 +59,8 @@ pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileF
         DotKernel::Vnni => x86::vnni(vectors, rows),
         #[cfg(target_arch = "x86_64")]
         DotKernel::Avx2 => x86::avx2(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        DotKernel::Avx2Wide => x86::avx2_wide(vectors, rows),
         _ => plain(vectors, rows),
     }
 }
@@ -70,7 +75,7 @@ fn plain(vectors: usize, rows: usize) -> DotTileFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::super::dots::x86::{Avx2Dot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
     use super::{DotTile, DotTileFn, run};
 
     pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
@@ -93,6 +98,15 @@ mod x86 {
             unsafe { run::<Avx2Dot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5;)
+    }
+
+    pub(super) fn avx2_wide(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<Avx2WideDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
     }
 }
 
@@ -127,10 +141,15 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
         let mut floats = [[D::Float::splat(0.0); N]; M];
         let numbers = end.rows.add(end.taps * end.rows_stride);
         let mut rows = [[0.0; 2]; M];
+        let mut row_sums = [0; M];
         let mut shifted = false;
         for (m, row) in rows.iter_mut().enumerate() {
-            *row = *tile.affine.add(*numbers.add(m));
+            let affine = tile.affine.add(*numbers.add(m));
+            *row = *affine;
             shifted |= row[1] != 0.0;
+            if !tile.shifts.is_null() {
+                row_sums[m] = *affine.add(1).cast::<i32>();
+            }
         }
         for n in 0..N {
             let mut bias = D::Float::splat(0.0);
@@ -142,10 +161,14 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
             for m in 0..M {
                 let [by, zero_point] = rows[m];
                 // Behind a ReLU there is none.
-                let sum = match shifted {
+                let mut sum = match shifted {
                     true => sums[m][n].less(zero_point as i32, weights),
                     false => sums[m][n],
                 };
+                if !tile.shifts.is_null() {
+                    let shifts = D::load(tile.shifts.add(n * lanes));
+                    sum = sum.less(row_sums[m].wrapping_neg(), shifts);
+                }
                 floats[m][n] = sum.float().mul(scale).mul(D::Float::splat(by)).add(bias);
             }
         }

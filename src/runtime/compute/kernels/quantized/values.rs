@@ -231,8 +231,8 @@ fn runs(from: InputPixels<'_>, line: usize, each: usize) -> impl Iterator<Item =
     (0..runs).map(move |run| &from.data[first + run * view.pitch..][..each])
 }
 
-/// Returns the scale of a sample by the ranges of its lines.
-pub(super) fn sample_affine(lines: &[[f32; 2]]) -> ByteScale {
+/// Returns the range of lines, with 0; NaN if that of one is.
+pub(super) fn joined(lines: &[[f32; 2]]) -> [f32; 2] {
     let join = |a: [f32; 2], b: &[f32; 2]| match b[0].is_nan() {
         true => *b,
         // NaN stays NaN.
@@ -241,7 +241,7 @@ pub(super) fn sample_affine(lines: &[[f32; 2]]) -> ByteScale {
             if b[1] > a[1] { b[1] } else { a[1] },
         ],
     };
-    ByteScale::of(lines.iter().fold([0.0; 2], join))
+    lines.iter().fold([0.0; 2], join)
 }
 
 /// Copies lines of images as bytes, with what surrounds the images.
@@ -269,7 +269,7 @@ impl Vectorised for QuantizeLines<'_> {
             let (sample, y) = (line / copy.height, line % copy.height);
             if scaled.0 != sample {
                 let lines = &self.ranges[sample * view.height..][..view.height];
-                scaled = (sample, sample_affine(lines));
+                scaled = (sample, ByteScale::of(joined(lines)));
             }
             let scale = scaled.1;
             if y == 0 {

@@ -3,7 +3,7 @@
 use super::super::panels::{Filters, Panels};
 use super::values::rounded;
 use crate::compute::reduced::ByteNumbers;
-use crate::network::weight_scale;
+use crate::network::{ByteWeights, weight_scale};
 
 /// Returns the floats that the weights take: panels, then a scale and a sum for each column.
 pub(in super::super) fn floats(panels: Panels) -> usize {
@@ -29,6 +29,43 @@ pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut 
             sums[column.out] += i32::from(byte);
         }
     });
+}
+
+/// Returns the floats that weights take for values by the range of a sample: as [`floats`], then a shift
+/// for each column.
+pub(super) fn ranged_floats(panels: Panels) -> usize {
+    floats(panels) + panels.padded_columns()
+}
+
+/// Lays weights out as [`pack`] does, those that are bytes times a scale as these bytes; `packed` has
+/// [`ranged_floats`] zeros.
+pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
+    let (lines, columns) = packed.split_at_mut(panels.floats());
+    let (scales, whole) = columns.split_at_mut(panels.padded_columns());
+    let whole: &mut [i32] = bytemuck::cast_slice_mut(whole);
+    let (sums, shifts) = whole.split_at_mut(panels.padded_columns());
+    let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
+    filters.columns(panels, GROUP, |column| {
+        let of = ByteWeights::of(column.raw);
+        scales[column.out] = of.scale * column.factor;
+        shifts[column.out] = of.shift;
+        for (place, weight) in column.places(GROUP).zip(column.raw) {
+            let byte = of.byte(*weight);
+            bytes[place] = byte;
+            sums[column.out] += i32::from(byte);
+        }
+    });
+}
+
+/// Returns the shifts of columns from `first` on, or null if a panel has none.
+pub(super) fn shifts(panels: Panels, packed: &[f32], first: usize) -> *const i32 {
+    let shifts = packed.get(floats(panels) + first..).unwrap_or_default();
+    let shifts: &[i32] = bytemuck::cast_slice(shifts);
+    let of_panel = shifts.iter().take(panels.shape.columns());
+    match of_panel.clone().all(|shift| *shift == 0) {
+        true => std::ptr::null(),
+        false => shifts.as_ptr(),
+    }
 }
 
 /// Returns a scale for each column, and the sums of weights as bits, of packed weights.

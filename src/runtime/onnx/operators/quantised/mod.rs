@@ -1,76 +1,26 @@
 //! Integers that stand for numbers: `(integer − zero) · scale`.
 
+mod dynamic;
 mod held;
 mod linear;
 mod numbers;
+mod scaled;
 
 use super::inputs::{Added, Inputs, unsupported};
-use crate::network::{Binary, Reduction, Unary};
-use crate::onnx::activation::{Activation, NumberType, Value};
+use crate::network::Binary;
+use crate::onnx::activation::{NumberType, Value};
 use crate::onnx::floats::Floats;
 use crate::onnx::node::Node;
 use crate::onnx::partial::{PartialNetwork, Refusal};
 use crate::onnx::tensor::{Constant, Values};
 
+pub(super) use dynamic::{dynamic, product};
 pub(super) use linear::{
     chosen, convolution as linear_convolution, function, gemm, joined, multiplied, pool,
     product as linear_product, shares, sum,
 };
-use numbers::bounded;
 pub(super) use numbers::{dequantise, quantise};
-
-/// The least and the largest byte.
-const BYTES: (f32, f32) = (0.0, 255.0);
-
-/// Integers from 0 to 255, and the scale and the zero that suit the values.
-pub(super) fn dynamic<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Result<Vec<Activation>, Refusal> {
-    let x = network.input(node, inputs, 0)?;
-    let over: Vec<usize> = (0..x.dims().len()).collect();
-    let most = network.reduce(node, Reduction::Max, &x, &over)?;
-    let most = network.by(node, Binary::Max, &most, 0.0, false)?;
-    let least = network.reduce(node, Reduction::Min, &x, &over)?;
-    let least = network.by(node, Binary::Min, &least, 0.0, false)?;
-    let scale = network.pair(node, Binary::Sub, &most, &least)?;
-    let scale = network.by(node, Binary::Div, &scale, 255.0, false)?;
-    // Zeros alone have no range, and are 0 by any scale.
-    let scale = network.by(node, Binary::Max, &scale, f32::MIN_POSITIVE, false)?;
-    let zero = network.pair(node, Binary::Div, &least, &scale)?;
-    let zero = network.unary(node, Unary::Neg, &zero)?;
-    let zero = network.unary(node, Unary::Round, &zero)?;
-    let zero = bounded(network, node, &zero, BYTES)?;
-    let made = network.pair(node, Binary::Div, &x, &scale)?;
-    let made = network.unary(node, Unary::Round, &made)?;
-    let made = network.pair(node, Binary::Add, &made, &zero)?;
-    let made = bounded(network, node, &made, BYTES)?;
-    let [scale, zero] = [scale, zero].map(|x| network.reshaped(node, &x, &[]));
-    let integers = NumberType::Integers;
-    Ok(vec![made.typed(integers), scale?, zero?.typed(integers)])
-}
-
-pub(super) fn product<'a>(
-    network: &mut PartialNetwork<'a>,
-    node: Node<'a>,
-    inputs: &Inputs<'_>,
-) -> Added {
-    let mut operands = Vec::new();
-    for n in [0, 1] {
-        let x = Value::from(network.input(node, inputs, n)?.typed(NumberType::Floats));
-        let x = match inputs.has(n + 2) {
-            true => {
-                let zero = for_lines(network, node, inputs.value(n + 2)?, n == 0)?;
-                network.binary(node, Binary::Sub, &x, &zero)?
-            }
-            false => network.operand(node, &x)?,
-        };
-        operands.push(x);
-    }
-    let made = network.product(node, &operands[0], &operands[1])?;
-    Ok(made.typed(NumberType::Integers))
-}
+pub(in crate::onnx) use scaled::ScaledProduct;
 
 /// Returns constant weights `(integer − zero) · scale`, one of each for the first axis or one
 /// for all.
