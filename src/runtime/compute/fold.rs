@@ -194,6 +194,10 @@ fn weighted(
     };
     let mut packed = Buffer::zeroed(step.method.weight_floats())?;
     step.method.pack(filters, packed.values_mut());
+    if let Some(shift) = step.placed.fused.shift() {
+        let values = graph.values_of(shift, "value", weights);
+        step.method.pack_shift(&values, packed.values_mut());
+    }
     Ok(StepWeights {
         packed,
         candle: None,

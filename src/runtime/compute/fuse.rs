@@ -5,7 +5,6 @@
 //! step only if no other node reads the value between them.
 
 use super::reduced::ByteNumbers;
-use super::tables::tabulated;
 use super::tensors::{self, TensorForm};
 use crate::network::{
     Activation, Binary, Conv2d, Graph, Node, Op, Pool, ResponseNorm, Shape, TensorOp,
@@ -62,6 +61,14 @@ pub(super) enum Pairing {
     Product,
 }
 
+/// The rounding of a result before it is added to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rounding {
+    pub function: Activation,
+    /// The node that adds a constant to each channel behind it.
+    pub shift: Option<usize>,
+}
+
 /// One fused step; `input`, `residual` and `output` are values of the graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FusedStep {
@@ -73,8 +80,8 @@ pub(super) struct FusedStep {
     pub inputs: Vec<ValueId>,
     /// The factor of the weighted result.
     pub scale: f32,
-    /// The function that rounds the result before a value is added to it: of products of bytes alone.
-    pub rounding: Option<Activation>,
+    /// How the result is rounded before more is added to it: of products of bytes alone.
+    pub rounding: Option<Rounding>,
     /// The value that is added to the result before the activation.
     pub residual: Option<ValueId>,
     pub activation: Option<Activation>,
@@ -87,6 +94,11 @@ impl FusedStep {
     /// Iterates over the values that the step reads.
     pub(super) fn reads(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.inputs.iter().copied().chain(self.residual)
+    }
+
+    /// Returns the node whose constants are added behind the rounding.
+    pub(super) fn shift(&self) -> Option<usize> {
+        self.rounding.and_then(|rounding| rounding.shift)
     }
 
     /// Whether it reads a value of which something holds.
@@ -130,12 +142,8 @@ pub(super) fn fuse(graph: &Graph) -> Vec<FusedStep> {
     tensors::arranged(graph, fused(graph))
 }
 
-/// Returns the steps of `graph` for processors, which look functions of one byte up.
-pub(super) fn fuse_with_tables(graph: &Graph) -> Vec<FusedStep> {
-    tensors::arranged(graph, tabulated(graph, fused(graph)))
-}
-
-fn fused(graph: &Graph) -> Vec<FusedStep> {
+/// Returns the steps before those on tensors are arranged.
+pub(super) fn fused(graph: &Graph) -> Vec<FusedStep> {
     let mut fusion = Fusion::new(graph);
     for (index, node) in graph.nodes().iter().enumerate() {
         let value = index + 1;

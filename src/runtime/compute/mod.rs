@@ -14,6 +14,7 @@ pub mod cuda;
 mod dynamic;
 mod family;
 mod fold;
+mod formed;
 mod forms;
 mod fuse;
 pub mod gpu;

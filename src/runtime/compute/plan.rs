@@ -13,15 +13,16 @@ use std::sync::Arc;
 use super::buffers::{ReducedView, Slots, TensorView, ValueBuffers, ValuePlace};
 use super::calibration::Calibration;
 use super::dynamic::in_bytes;
-use super::forms::{LoweringFacts, ValueForms};
-use super::fuse::{FusedStep, StepKernel, ValueId, fuse, fuse_with_tables};
+use super::formed::FormedSteps;
+use super::forms::LoweringFacts;
+use super::fuse::{FusedStep, StepKernel, ValueId, fuse, fused};
 use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
-    StepReads,
 };
 use super::reduced::{ByteNumbers, ReducedNumbers};
-use super::rounded_sums::RoundedSums;
 use super::shared::twins;
+use super::tables::tabulated;
+use super::tensors::arranged;
 use crate::network::{Graph, Shape};
 
 /// The plan of one network, independent of the batch.
@@ -54,10 +55,10 @@ impl ArenaPlan {
             Some(_) => target.calibrated(),
             None => target,
         };
-        let fused = fuse_with_tables(graph);
+        let steps = arranged(graph, tabulated(graph, fused(graph)));
         let mut steps = match target.multiplies_bytes() {
-            true => in_bytes(graph, fused),
-            false => fused,
+            true => in_bytes(graph, steps),
+            false => steps,
         };
         let entry = enter(graph, &mut steps);
         let facts = LoweringFacts {
@@ -197,46 +198,6 @@ impl ArenaPlan {
         steps
             .filter(|(_, twin)| twin.is_none())
             .map(|(step, _)| step)
-    }
-}
-
-/// Steps, with the buffers and the forms of their values.
-struct FormedSteps<'a> {
-    steps: Vec<FusedStep>,
-    facts: LoweringFacts<'a>,
-    buffers: ValueBuffers,
-    forms: ValueForms,
-}
-
-impl<'a> FormedSteps<'a> {
-    fn new(steps: Vec<FusedStep>, facts: LoweringFacts<'a>) -> Self {
-        let buffers = ValueBuffers::new(facts.graph, &steps);
-        let forms = ValueForms::new(&buffers, &steps, facts);
-        FormedSteps {
-            steps,
-            facts,
-            buffers,
-            forms,
-        }
-    }
-
-    /// Returns the same with rounded sums in the ends of products.
-    fn with_rounded_sums(self) -> Self {
-        let Some(sums) = RoundedSums::new(&self.steps, &self.forms) else {
-            return self;
-        };
-        let facts = LoweringFacts {
-            entry: self.facts.entry.map(|at| sums.place(at)),
-            ..self.facts
-        };
-        let fused = FormedSteps::new(sums.steps, facts);
-        // Nothing but a product of bytes rounds before it adds.
-        let mut steps = fused.steps.iter().zip(&fused.forms.reads);
-        let adds = |reads: StepReads| reads == StepReads::Reduced;
-        match steps.all(|(step, &reads)| adds(reads) || step.rounding.is_none()) {
-            true => fused,
-            false => self,
-        }
     }
 }
 

@@ -43,7 +43,11 @@ fn folds_as(graph: &Graph, step: &PlannedStep, other: &PlannedStep) -> bool {
         (Some(a), Some(b)) => has_parameters_of(graph, a, b),
         (a, b) => a == b,
     };
-    let layers = [(a.weights, b.weights), (a.norm, b.norm)];
+    let layers = [
+        (a.weights, b.weights),
+        (a.norm, b.norm),
+        (a.shift(), b.shift()),
+    ];
     layers.into_iter().all(same)
         && is_packed_as(step, other)
         && a.tensors.is_none()
@@ -115,7 +119,11 @@ impl<'a> KnownWeights<'a> {
         let node = fused.weights.or(fused.norm)?;
         let (known, folded) = self.steps.get(&graph.nodes()[node].name)?;
         let other = &known.placed.fused;
-        let nodes = [(fused.weights, other.weights), (fused.norm, other.norm)];
+        let nodes = [
+            (fused.weights, other.weights),
+            (fused.norm, other.norm),
+            (fused.shift(), other.shift()),
+        ];
         let same_layers = nodes.into_iter().all(|pair| match pair {
             (Some(own), Some(other)) => same(((graph, weights), own), ((of, held), other)),
             (own, other) => own == other,

@@ -1,4 +1,4 @@
-//! Functions of one byte: what a network computes of a value that it rounded to bytes, value by value,
+//! StepsByValue of one byte: what a network computes of a value that it rounded to bytes, value by value,
 //! is looked up in a table of 256 answers.
 //!
 //! Quantisers round behind each operation: a GELU is five operations and as many roundings, and all of
@@ -28,7 +28,7 @@ pub(super) fn tabulated(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> 
     if numbers.iter().all(Option::is_none) {
         return steps;
     }
-    let functions = Functions::new(graph, &steps, &numbers);
+    let functions = StepsByValue::new(graph, &steps, &numbers);
     let mut tables: BTreeMap<usize, FusedStep> = BTreeMap::new();
     let mut removed: BTreeSet<usize> = BTreeSet::new();
     for at in (0..steps.len()).rev() {
@@ -48,13 +48,13 @@ pub(super) fn tabulated(graph: &Graph, steps: Vec<FusedStep>) -> Vec<FusedStep> 
 }
 
 /// Steps that are together a function of one value.
-struct Function {
+struct ByteFunction {
     input: ValueId,
     numbers: ByteNumbers,
     steps: BTreeSet<usize>,
 }
 
-impl Function {
+impl ByteFunction {
     /// Returns the step that looks the function up, which answers what `last` does.
     fn table(&self, last: &FusedStep) -> FusedStep {
         FusedStep {
@@ -74,7 +74,7 @@ impl Function {
 }
 
 /// The steps of a network, with what is needed to find functions among them.
-struct Functions<'a> {
+struct StepsByValue<'a> {
     graph: &'a Graph,
     steps: &'a [FusedStep],
     numbers: &'a [Option<ReducedNumbers>],
@@ -82,7 +82,7 @@ struct Functions<'a> {
     readers: Vec<usize>,
 }
 
-impl<'a> Functions<'a> {
+impl<'a> StepsByValue<'a> {
     fn new(
         graph: &'a Graph,
         steps: &'a [FusedStep],
@@ -95,7 +95,7 @@ impl<'a> Functions<'a> {
         }
         // The answer is read by whoever asked.
         readers[graph.nodes().len()] += 1;
-        Functions {
+        StepsByValue {
             graph,
             steps,
             numbers,
@@ -105,19 +105,26 @@ impl<'a> Functions<'a> {
     }
 
     /// Returns the longest function of one byte whose last step is `at`.
-    fn ending_with(&self, at: usize) -> Option<Function> {
-        if !self.is_by_value(at) {
+    fn ending_with(&self, at: usize) -> Option<ByteFunction> {
+        let is_view = matches!(
+            self.steps[at].kernel,
+            StepKernel::Tensor(TensorOp::View { .. })
+        );
+        if is_view || !self.is_by_value(at) {
             return None;
         }
+        let channels = |value: ValueId| self.shape(value).map(|shape| shape.channels());
+        let answers = channels(self.steps[at].output);
         let mut inside = BTreeSet::from([at]);
         let mut open: BTreeSet<ValueId> = self.steps[at].reads().collect();
         let mut longest = None;
         loop {
             if let [&input] = open.iter().collect::<Vec<_>>()[..]
                 && let Some(ReducedNumbers::Bytes(numbers)) = self.numbers[input]
+                && channels(input) == answers
             {
                 let steps = inside.clone();
-                longest = Some(Function {
+                longest = Some(ByteFunction {
                     input,
                     numbers,
                     steps,
@@ -142,7 +149,9 @@ impl<'a> Functions<'a> {
     /// Whether each value of a step's answer is a function of the values at its place, the same at all.
     fn is_by_value(&self, at: usize) -> bool {
         let step = &self.steps[at];
-        let alike = |value: ValueId| self.shape(value) == self.shape(step.output);
+        // As many values lie in the same order, whatever their shape.
+        let count = |value: ValueId| self.shape(value).map(|shape| shape.elements());
+        let alike = |value: ValueId| count(value) == count(step.output);
         let one = |dims: Dims| dims.elements() == 1;
         let by_value = match step.kernel {
             StepKernel::Copy | StepKernel::Paired(_) => true,
@@ -151,7 +160,7 @@ impl<'a> Functions<'a> {
                 matches!(op, Op::Tensor(TensorOp::With { dims, .. }) if one(dims))
             }),
             StepKernel::Tensor(TensorOp::Unary { kind }) => is_always_number(kind),
-            StepKernel::Tensor(TensorOp::Binary { .. }) => true,
+            StepKernel::Tensor(TensorOp::Binary { .. } | TensorOp::View { .. }) => true,
             StepKernel::Tensor(TensorOp::With { dims, .. }) => one(dims),
             _ => false,
         };
@@ -220,6 +229,7 @@ impl Evaluation<'_> {
             (Op::Scale { by }, _) => Some(first.iter().map(|x| x * by).collect()),
             (Op::Add, [a, b]) => arithmetic::of_two(Binary::Add, a, b),
             (Op::Mul, [a, b]) => arithmetic::of_two(Binary::Mul, a, b),
+            (Op::Tensor(TensorOp::View { .. }), _) => Some(first.clone()),
             (Op::Tensor(TensorOp::Unary { kind }), _) => arithmetic::of_one(kind, first),
             (Op::Tensor(TensorOp::Binary { kind }), [a, b]) => arithmetic::of_two(kind, a, b),
             (

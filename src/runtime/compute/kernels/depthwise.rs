@@ -22,7 +22,7 @@ pub(super) struct LineRun {
     /// The lines of the image under each line of the kernel, from the first channel on, and the bytes from
     /// one pixel to the next: 0 of zeros, which lie outside of the image.
     pub rows: [(*const u8, usize); MOST_LINES],
-    /// What replaces a pixel outside of the image.
+    /// The zeros that replace a pixel outside of the image.
     pub zeros: *const u8,
     /// Pixels of a line of the image, and those to the left of it that are read as zeros.
     pub width: usize,

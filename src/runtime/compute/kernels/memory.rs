@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::layout::ArenaLayout;
+use super::reduced_pixels::ReducedPixels;
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 
 /// One batch's memory, as every thread sees it.
@@ -129,12 +130,7 @@ impl<'a> BatchMemory<'a> {
     /// Returns the pixels of reduced numbers, of which each task writes its own.
     pub(crate) fn reduced(&self, of: ReducedView) -> ReducedPixels<'a> {
         let range = self.reduced_range(of);
-        ReducedPixels {
-            start: self.ptr(range.start).cast(),
-            len: 4 * range.len(),
-            of,
-            buffer: PhantomData,
-        }
+        ReducedPixels::new(self.ptr(range.start).cast(), 4 * range.len(), of)
     }
 
     /// Returns the address of float `at` of the allocation.
@@ -348,33 +344,6 @@ impl OutputPixels<'_> {
 
     pub(crate) fn pitch(&self) -> usize {
         self.view.pitch
-    }
-}
-
-/// The pixels of a slot of reduced numbers.
-#[derive(Clone, Copy)]
-pub(in crate::compute) struct ReducedPixels<'a> {
-    start: *mut u8,
-    /// Bytes of the slot.
-    len: usize,
-    pub of: ReducedView,
-    buffer: PhantomData<&'a mut [f32]>,
-}
-
-impl ReducedPixels<'_> {
-    /// Returns the address of channel `first` of pixel `pixel`, behind which the pixel's further
-    /// channels lie.
-    #[inline(always)]
-    pub(crate) fn ptr(&self, pixel: usize, first: usize) -> *mut u8 {
-        let view = self.of.view;
-        let bytes = self.of.numbers.bytes();
-        let end = (pixel * view.pitch + view.first + view.channels) * bytes;
-        assert!(
-            end <= self.len && first <= view.channels,
-            "a pixel outside of its slot"
-        );
-        self.start
-            .wrapping_add(end - (view.channels - first) * bytes)
     }
 }
 

@@ -58,6 +58,7 @@ mod buffer;
 mod byte_depthwise;
 mod candle;
 mod channels;
+mod choice;
 mod convolution;
 mod depthwise;
 mod dots;
@@ -71,6 +72,7 @@ mod panels;
 mod pass;
 mod quantized;
 mod reduced;
+mod reduced_pixels;
 mod resample;
 mod step;
 mod table;
@@ -88,16 +90,16 @@ mod winograd;
 pub(in crate::compute) use activations::activate_plainly;
 pub use buffer::mapped_bytes;
 pub(in crate::compute) use buffer::{Buffer, LINE};
+pub(in crate::compute) use choice::{
+    StepReads, adds_any, reads_any, suits_reduced, suits_reducing, writes_reduced,
+};
 pub(in crate::compute) use dots::HalfKernel;
 pub use elementwise::softmax_row;
 pub(in crate::compute) use layout::ArenaLayout;
 pub(in crate::compute) use memory::BatchMemory;
 pub(in crate::compute) use panels::Filters;
 pub use resample::resize_planes;
-pub(in crate::compute) use step::{
-    PlannedStep, StepMethod, StepReads, adds_any, reads_any, suits_reduced, suits_reducing,
-    writes_reduced,
-};
+pub(in crate::compute) use step::{PlannedStep, StepMethod};
 pub(in crate::compute) use table::{TABLE_FLOATS, bytes_of};
 pub(in crate::compute) use target::KernelTarget;
 pub(in crate::compute) use task::{Call, PlacedStep, ReducedOperands, Scratch, StepWeights};

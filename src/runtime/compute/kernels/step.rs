@@ -1,19 +1,19 @@
 //! Planned steps: their operands, and the methods that compute them.
 
-use super::byte_depthwise::{self, ByteDepthwise};
+use super::byte_depthwise::ByteDepthwise;
 use super::candle;
+use super::choice::{StepReads, convolution_of, is_byte_depthwise};
 use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
 use super::quantized::{Quantized, RangedBytes};
-use super::reduced::{self, ReducedKernel, ReducedProduct, suits_prepared};
+use super::reduced::{self, ReducedProduct};
 use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
 use super::tensors::TensorMethod;
 use super::winograd::Winograd;
 use crate::compute::buffers::{TensorView, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel};
-use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
 
 /// The least floats of a task that writes reduced numbers.
@@ -49,115 +49,6 @@ pub(in crate::compute) enum StepMethod {
     Candle,
 }
 
-/// Returns the convolution that a weighted step is.
-fn convolution(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
-    match fused.kernel {
-        StepKernel::Convolution(conv) => Some(conv),
-        StepKernel::Linear => Some(Conv2d::new(output.channels, 1)),
-        _ => None,
-    }
-}
-
-/// Whether a weighted step is a depthwise convolution that multiplies bytes.
-fn is_byte_depthwise(
-    fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
-    output: TensorView,
-    target: KernelTarget,
-) -> bool {
-    let suits = |conv| byte_depthwise::suits(conv, input, numbers, target.family);
-    fused.residual.is_none() && convolution(fused, output).is_some_and(suits)
-}
-
-/// Whether a weighted step is expected to be faster as a product of reduced numbers.
-pub(in crate::compute) fn suits_reduced(
-    fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
-    output: TensorView,
-    target: KernelTarget,
-) -> bool {
-    let product = |conv| {
-        let times = ReducedKernel::of(target.family, numbers).speed();
-        reduced::suits(conv, input, numbers.group())
-            && !Winograd::is_faster(conv, (input, output), target.shape, times)
-    };
-    is_byte_depthwise(fused, (input, numbers), output, target)
-        || convolution(fused, output).is_some_and(product)
-}
-
-/// Whether a weighted step over an image of few channels is expected to be faster as a product of
-/// reduced numbers, which the step itself makes of floats.
-pub(in crate::compute) fn suits_reducing(
-    fused: &FusedStep,
-    (input, numbers): (TensorView, ReducedNumbers),
-    output: TensorView,
-    target: KernelTarget,
-) -> bool {
-    let StepKernel::Convolution(conv) = fused.kernel else {
-        return false;
-    };
-    let times = ReducedKernel::of(target.family, numbers).speed();
-    times > 1.0
-        && suits_prepared(conv, input, numbers)
-        && !Winograd::is_faster(conv, (input, output), target.shape, times)
-}
-
-/// Whether a step that is no product of reduced numbers adds floats and reduced numbers alike.
-pub(in crate::compute) fn adds_any(fused: &FusedStep) -> bool {
-    pass::is_pixelwise(fused)
-}
-
-/// Whether a step reads floats and reduced numbers alike, whichever are there.
-pub(in crate::compute) fn reads_any(
-    fused: &FusedStep,
-    input: TensorView,
-    output: TensorView,
-    target: KernelTarget,
-) -> bool {
-    let narrow = |conv| super::convolution::reads_any(conv, input, target.shape);
-    let is_mean = fused.kernel == StepKernel::GlobalAvgPool;
-    is_mean || pass::is_pixelwise(fused) || convolution(fused, output).is_some_and(narrow)
-}
-
-/// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
-/// be there; `entry` says that it reads samples channels-first.
-pub(in crate::compute) fn writes_reduced(
-    fused: &FusedStep,
-    input: TensorView,
-    output: TensorView,
-    (target, entry): (KernelTarget, bool),
-) -> bool {
-    let quantized = |conv| !entry && Quantized::new(conv, input, output, target).is_some();
-    match (fused.kernel, convolution(fused, output)) {
-        (StepKernel::Tensor(_) | StepKernel::Concat, _) => false,
-        (StepKernel::RangedBytes | StepKernel::RangedLinear { .. }, _) => false,
-        (_, Some(conv)) => {
-            entry || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
-        }
-        _ => true,
-    }
-}
-
-/// How a step reads its first input.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::compute) enum StepReads {
-    /// Floats.
-    Floats,
-    /// Samples channels-first.
-    Entry,
-    /// The reduced numbers of a product.
-    Reduced,
-    /// Floats, of which a product makes such numbers; channels-first samples, or not.
-    Reducing(ReducedNumbers, bool),
-}
-
-impl StepReads {
-    /// Whether the step is a product of reduced numbers.
-    pub(crate) fn is_product(self) -> bool {
-        matches!(self, StepReads::Reduced | StepReads::Reducing(..))
-    }
-}
-
 impl StepMethod {
     /// Chooses the method for a step.
     pub(crate) fn new(
@@ -170,7 +61,7 @@ impl StepMethod {
         let (input, shape, entry) = (inputs[0], target.shape, reads == StepReads::Entry);
         let first = reduced.inputs.first().copied().flatten();
         if let Some(input) = first.filter(|_| reads == StepReads::Reduced)
-            && let Some(conv) = convolution(fused, output)
+            && let Some(conv) = convolution_of(fused, output)
         {
             let correction = reduced.correction.clone();
             if is_byte_depthwise(fused, (input.view, input.numbers), output, target) {
@@ -179,13 +70,14 @@ impl StepMethod {
             }
             let product = ReducedProduct::new(conv, input, output, target.family);
             let product = product.corrected(correction);
+            let product = product.shifted(fused.shift().is_some());
             return StepMethod::Reduced(Box::new(match fused.kernel {
                 StepKernel::Linear => product.of_tokens(),
                 _ => product,
             }));
         }
         if let (StepReads::Reducing(numbers, entry), Some(conv)) =
-            (reads, convolution(fused, output))
+            (reads, convolution_of(fused, output))
         {
             let given = (input, numbers, entry);
             let product = ReducedProduct::prepared(conv, given, output, target.family);
@@ -306,6 +198,14 @@ impl StepMethod {
             StepMethod::Reduced(r) => r.pack(filters, packed),
             StepMethod::Depthwise(d) => d.pack(filters, packed),
             StepMethod::Winograd(w) => w.pack(filters, packed),
+        }
+    }
+
+    /// Lays out the constants that are added behind a rounding; `packed` is that of
+    /// [`StepMethod::pack`].
+    pub(crate) fn pack_shift(&self, values: &[f32], packed: &mut [f32]) {
+        if let StepMethod::Reduced(product) = self {
+            product.pack_shift(values, packed);
         }
     }
 

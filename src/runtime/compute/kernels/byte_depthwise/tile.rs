@@ -9,7 +9,7 @@ pub(super) struct ByteLine<'a> {
     /// The lines of the image under each line of the kernel, and the bytes from one pixel to the next:
     /// 0 of the border, which lies outside of the image.
     pub rows: [(*const u8, usize); MOST_LINES],
-    /// What replaces a pixel outside of the image: a vector of bytes.
+    /// The vector of bytes that replaces a pixel outside of the image.
     pub border: *const u8,
     /// Pixels of a line of the image.
     pub width: usize,
@@ -34,12 +34,12 @@ pub(super) struct ByteLine<'a> {
 /// The processor has the instructions of [`DotKernel::Vnni`](super::super::dots::DotKernel::Vnni); rows
 /// have `width` pixels of `channels` bytes, out or floats have `columns` pixels of
 /// `channels` numbers, and nothing else uses these meanwhile.
-pub(super) type LineFn = unsafe fn(&ByteLine<'_>);
+pub(super) type ByteLineFn = unsafe fn(&ByteLine<'_>);
 
 /// Returns the function for a convolution that [`suits`](super::suits), for lines of `columns` pixels
 /// and blocks of `channels`.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> LineFn {
+pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> ByteLineFn {
     let several = conv.dilation == 1 && conv.stride <= 2 && columns >= x86::SEVERAL;
     let paired = several && conv.stride == 1 && columns >= 2 * x86::SEVERAL;
     match channels {
@@ -51,7 +51,7 @@ pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> LineFn {
 
 /// Returns a function that does nothing: no convolution [`suits`](super::suits).
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn line_fn(_: Conv2d, _: usize, _: usize) -> LineFn {
+pub(super) fn line_fn(_: Conv2d, _: usize, _: usize) -> ByteLineFn {
     unsafe fn nothing(_: &ByteLine<'_>) {}
     nothing
 }
@@ -68,13 +68,13 @@ mod x86 {
     use super::super::super::tile::activated;
     use super::super::super::vector::Avx512;
     use super::super::{BLOCK, GROUP};
-    use super::{ByteLine, LineFn};
+    use super::{ByteLine, ByteLineFn};
     use crate::network::Conv2d;
 
     /// Pixels that are computed at a time where lines have as many.
     pub(super) const SEVERAL: usize = 4;
 
-    pub(super) fn line_fn<const WHOLE: bool>(conv: Conv2d, several: bool) -> LineFn {
+    pub(super) fn line_fn<const WHOLE: bool>(conv: Conv2d, several: bool) -> ByteLineFn {
         match (conv.kernel.width, conv.stride, several) {
             (3, 1, true) => line::<3, 1, SEVERAL, WHOLE, 1>,
             (3, _, true) => line::<3, 2, SEVERAL, WHOLE, 1>,
@@ -90,7 +90,7 @@ mod x86 {
     }
 
     /// Returns the function for half a block of channels, of which a vector holds two pixels.
-    pub(super) fn paired_fn(conv: Conv2d) -> LineFn {
+    pub(super) fn paired_fn(conv: Conv2d) -> ByteLineFn {
         match conv.kernel.width {
             3 => line::<3, 1, SEVERAL, false, 2>,
             5 => line::<5, 1, SEVERAL, false, 2>,

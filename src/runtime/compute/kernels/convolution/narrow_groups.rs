@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::super::depthwise::{self, LineRun, RUN_PIXELS, line_fn};
-use super::super::memory::ReducedPixels;
 use super::super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
 use super::super::panels::{TileShape, even_tiles};
 use super::super::reduced::ByteForm;
+use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
 use super::{Convolution, RowBlock, TileColumns};
 use crate::compute::buffers::{TensorView, ValuePlace};

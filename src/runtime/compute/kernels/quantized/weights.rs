@@ -16,7 +16,7 @@ const GROUP: usize = 4;
 /// Lays weights out; `packed` has [`floats`] zeros. A line of the panels is four inputs at a
 /// position of the kernel, whose inputs are filled up to whole lines.
 pub(in super::super) fn pack(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
-    let (lines, columns) = packed.split_at_mut(panels.floats());
+    let (lines, columns) = packed[..floats(panels)].split_at_mut(panels.floats());
     let (scales, sums) = columns.split_at_mut(panels.padded_columns());
     let bytes: &mut [i8] = bytemuck::cast_slice_mut(lines);
     let sums: &mut [i32] = bytemuck::cast_slice_mut(sums);
@@ -40,7 +40,7 @@ pub(super) fn ranged_floats(panels: Panels) -> usize {
 /// Lays weights out as [`pack`] does, those that are bytes times a scale as these bytes; `packed` has
 /// [`ranged_floats`] zeros.
 pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
-    let (lines, columns) = packed.split_at_mut(panels.floats());
+    let (lines, columns) = packed[..floats(panels)].split_at_mut(panels.floats());
     let (scales, whole) = columns.split_at_mut(panels.padded_columns());
     let whole: &mut [i32] = bytemuck::cast_slice_mut(whole);
     let (sums, shifts) = whole.split_at_mut(panels.padded_columns());
@@ -70,14 +70,15 @@ pub(super) fn shifts(panels: Panels, packed: &[f32], first: usize) -> *const i32
 
 /// Returns a scale for each column, and the sums of weights as bits, of packed weights.
 pub(in super::super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i32]) {
-    let (scales, sums) = packed[panels.floats()..].split_at(panels.padded_columns());
+    let (scales, sums) = packed[panels.floats()..floats(panels)].split_at(panels.padded_columns());
     (scales, bytemuck::cast_slice(sums))
 }
 
 /// Makes the scales those of products with values by `numbers`, and the sums what a sum of products
 /// begins with, so that zero points are taken away.
 pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &mut [f32]) {
-    let (scales, sums) = packed[panels.floats()..].split_at_mut(panels.padded_columns());
+    let (scales, sums) =
+        packed[panels.floats()..floats(panels)].split_at_mut(panels.padded_columns());
     for scale in scales {
         *scale *= numbers.scale;
     }

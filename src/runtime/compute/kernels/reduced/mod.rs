@@ -52,6 +52,8 @@ pub(in crate::compute) struct ReducedProduct {
     kernel: ReducedKernel,
     /// Numbers that are added to the bias of each output channel, before a norm is folded into it.
     correction: Option<Arc<[f32]>>,
+    /// Whether constants are added behind the rounding.
+    shifts: bool,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
 }
@@ -117,6 +119,7 @@ impl ReducedProduct {
             reads,
             kernel,
             correction: None,
+            shifts: false,
             tokens: false,
         }
     }
@@ -124,6 +127,28 @@ impl ReducedProduct {
     /// Returns the same with numbers that are added to the bias.
     pub(crate) fn corrected(self, correction: Option<Arc<[f32]>>) -> Self {
         ReducedProduct { correction, ..self }
+    }
+
+    /// Returns the same with constants that are added behind the rounding, or without.
+    pub(crate) fn shifted(self, shifts: bool) -> Self {
+        ReducedProduct { shifts, ..self }
+    }
+
+    /// Lays these out; `packed` is that of [`ReducedProduct::pack`].
+    pub(crate) fn pack_shift(&self, values: &[f32], packed: &mut [f32]) {
+        let first = self.weight_floats() - self.shift_floats();
+        let channels = packed[first..].iter_mut().take(self.conv.channels);
+        channels
+            .zip(values.iter().cycle())
+            .for_each(|(to, &value)| *to = value);
+    }
+
+    /// Returns the floats of these constants.
+    fn shift_floats(&self) -> usize {
+        match self.shifts {
+            true => self.panels.padded_columns(),
+            false => 0,
+        }
     }
 
     /// Returns the numbers that are added to the bias of each output channel, before a norm is folded
@@ -146,15 +171,16 @@ impl ReducedProduct {
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
-        match self.input.numbers {
+        let weights = match self.input.numbers {
             ReducedNumbers::Bf16 => self.panels.floats(),
             ReducedNumbers::Bytes(_) => byte_weights::floats(self.panels),
-        }
+        };
+        weights + self.shift_floats()
     }
 
     /// Whether weights are laid out as those of another product, and biases are corrected alike.
     pub(crate) fn packs_as(&self, other: &ReducedProduct) -> bool {
-        let of = |p: &ReducedProduct| (p.conv, p.panels, p.input.numbers);
+        let of = |p: &ReducedProduct| (p.conv, p.panels, p.input.numbers, p.shifts);
         of(self) == of(other) && self.correction == other.correction
     }
 
@@ -326,8 +352,14 @@ impl ReducedProduct {
             out_stride: reduced.map_or(0, |out| out.of.view.pitch),
             scales,
             starts,
-            rounding: ByteNumbers::of(call.step.fused.rounding)
-                .map(|numbers| ByteForm::of(Some(ReducedNumbers::Bytes(numbers)))),
+            rounding: call.step.fused.rounding.and_then(|rounding| {
+                let numbers = ByteNumbers::of(Some(rounding.function))?;
+                Some(ByteForm::of(Some(ReducedNumbers::Bytes(numbers))))
+            }),
+            shift: match self.shifts {
+                true => packed[self.weight_floats() - self.shift_floats()..][first..].as_ptr(),
+                false => std::ptr::null(),
+            },
             added: ByteForm::of(block.residual.numbers()),
             written: ByteForm::of(reduced.map(|out| out.of.numbers)),
             end: Tile {

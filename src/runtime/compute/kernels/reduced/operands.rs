@@ -21,6 +21,8 @@ pub(super) struct ReducedTile {
     /// Of bytes, the numbers that answers are rounded to before anything is added, if they are, those
     /// that are added, and those that are written.
     pub rounding: Option<ByteForm>,
+    /// Constants of columns that are added behind that, or null.
+    pub shift: *const f32,
     pub added: ByteForm,
     pub written: ByteForm,
     /// Weights, bias, and the floats that are added and written, each null if there are none. A float

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::super::memory::{OutputPixels, ReducedPixels};
+use super::super::memory::OutputPixels;
+use super::super::reduced_pixels::ReducedPixels;
 use super::super::resample::PixelWindow;
 use super::super::task::Call;
 use super::super::vector::{Vector, Vectorised, dispatch};

@@ -1,6 +1,7 @@
 //! The values that a product of reduced numbers adds.
 
-use super::super::memory::{InputPixels, ReducedPixels};
+use super::super::memory::InputPixels;
+use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
 use crate::compute::buffers::ValuePlace;
 use crate::compute::reduced::ReducedNumbers;

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::activations::TileRows;
-use super::super::memory::{OutputPixels, ReducedPixels};
+use super::super::memory::OutputPixels;
+use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
 use super::super::vector::{Vector, Vectorised, dispatch};
 use super::form::{ByteForm, HalfForm, ReducedForm};

@@ -14,12 +14,12 @@ pub(super) trait ReducedSums: DotVector {
     /// The numbers of values.
     type Form: ReducedForm;
 
-    /// What makes numbers of the sums of a vector of columns.
+    /// The numbers that the sums of a vector of columns are multiplied by and added to.
     type Column: Copy;
 
     /// The sums before any product.
     unsafe fn begin(tile: &ReducedTile, column: usize) -> Self;
-    /// What makes numbers of sums.
+    /// Those of the columns from `column` on.
     unsafe fn column(tile: &ReducedTile, column: usize) -> Self::Column;
     /// The same for numbers that count steps, `steps` to 1.
     unsafe fn in_steps(column: Self::Column, steps: f32) -> Self::Column;

@@ -226,6 +226,11 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
                 *value = D::Form::with(rounding).round(*value);
             }
         }
+        if !tile.shift.is_null() {
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = value.add(D::Float::load(tile.shift.add(n * D::Float::LANES)));
+            }
+        }
         if !end.residual.is_null() {
             let from = (FloatForm, end.residual.cast(), end.residual_stride);
             add(&mut values, tile, row, from);
@@ -297,6 +302,12 @@ unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
             let steps = V::splat(rounding.scale() * written.steps());
             for value in &mut values {
                 *value = rounding.nearest(*value).mul(steps);
+            }
+        }
+        if !tile.shift.is_null() {
+            let steps = V::splat(written.steps());
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = value.mul_add(V::load(tile.shift.add(n * V::LANES)), steps);
             }
         }
         if !tile.residual.is_null() {

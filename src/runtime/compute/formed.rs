@@ -1,0 +1,47 @@
+//! Steps with the forms of their values, before these have a place.
+
+use super::buffers::ValueBuffers;
+use super::forms::{LoweringFacts, ValueForms};
+use super::fuse::FusedStep;
+use super::kernels::StepReads;
+use super::rounded_sums::RoundedSums;
+
+/// Steps, with the buffers and the forms of their values.
+pub(super) struct FormedSteps<'a> {
+    pub steps: Vec<FusedStep>,
+    facts: LoweringFacts<'a>,
+    pub buffers: ValueBuffers,
+    pub forms: ValueForms,
+}
+
+impl<'a> FormedSteps<'a> {
+    pub(super) fn new(steps: Vec<FusedStep>, facts: LoweringFacts<'a>) -> Self {
+        let buffers = ValueBuffers::new(facts.graph, &steps);
+        let forms = ValueForms::new(&buffers, &steps, facts);
+        FormedSteps {
+            steps,
+            facts,
+            buffers,
+            forms,
+        }
+    }
+
+    /// Returns the same with rounded sums in the ends of products.
+    pub(super) fn with_rounded_sums(self) -> Self {
+        let Some(sums) = RoundedSums::new(self.facts.graph, &self.steps, &self.forms) else {
+            return self;
+        };
+        let facts = LoweringFacts {
+            entry: self.facts.entry.map(|at| sums.place(at)),
+            ..self.facts
+        };
+        let fused = FormedSteps::new(sums.steps, facts);
+        // Nothing but a product of bytes rounds before it adds.
+        let mut steps = fused.steps.iter().zip(&fused.forms.reads);
+        let adds = |reads: StepReads| reads == StepReads::Reduced;
+        match steps.all(|(step, &reads)| adds(reads) || step.rounding.is_none()) {
+            true => fused,
+            false => self,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What steps are expected to read and write fastest: floats or reduced numbers.
+
+use super::byte_depthwise;
+use super::convolution;
+use super::pass;
+use super::quantized::Quantized;
+use super::reduced::{self, ReducedKernel, suits_prepared};
+use super::target::KernelTarget;
+use super::winograd::Winograd;
+use crate::compute::buffers::TensorView;
+use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::compute::reduced::ReducedNumbers;
+use crate::network::Conv2d;
+
+/// Returns the convolution that a weighted step is.
+pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
+    match fused.kernel {
+        StepKernel::Convolution(conv) => Some(conv),
+        StepKernel::Linear => Some(Conv2d::new(output.channels, 1)),
+        _ => None,
+    }
+}
+
+/// Whether a weighted step is a depthwise convolution that multiplies bytes.
+pub(super) fn is_byte_depthwise(
+    fused: &FusedStep,
+    (input, numbers): (TensorView, ReducedNumbers),
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let suits = |conv| byte_depthwise::suits(conv, input, numbers, target.family);
+    fused.residual.is_none() && convolution_of(fused, output).is_some_and(suits)
+}
+
+/// Whether a weighted step is expected to be faster as a product of reduced numbers.
+pub(in crate::compute) fn suits_reduced(
+    fused: &FusedStep,
+    (input, numbers): (TensorView, ReducedNumbers),
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let product = |conv| {
+        let times = ReducedKernel::of(target.family, numbers).speed();
+        reduced::suits(conv, input, numbers.group())
+            && !Winograd::is_faster(conv, (input, output), target.shape, times)
+    };
+    is_byte_depthwise(fused, (input, numbers), output, target)
+        || convolution_of(fused, output).is_some_and(product)
+}
+
+/// Whether a weighted step over an image of few channels is expected to be faster as a product of
+/// reduced numbers, which the step itself makes of floats.
+pub(in crate::compute) fn suits_reducing(
+    fused: &FusedStep,
+    (input, numbers): (TensorView, ReducedNumbers),
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let StepKernel::Convolution(conv) = fused.kernel else {
+        return false;
+    };
+    let times = ReducedKernel::of(target.family, numbers).speed();
+    times > 1.0
+        && suits_prepared(conv, input, numbers)
+        && !Winograd::is_faster(conv, (input, output), target.shape, times)
+}
+
+/// Whether a step that is no product of reduced numbers adds floats and reduced numbers alike.
+pub(in crate::compute) fn adds_any(fused: &FusedStep) -> bool {
+    pass::is_pixelwise(fused)
+}
+
+/// Whether a step reads floats and reduced numbers alike, whichever are there.
+pub(in crate::compute) fn reads_any(
+    fused: &FusedStep,
+    input: TensorView,
+    output: TensorView,
+    target: KernelTarget,
+) -> bool {
+    let narrow = |conv| convolution::reads_any(conv, input, target.shape);
+    let is_mean = fused.kernel == StepKernel::GlobalAvgPool;
+    is_mean || pass::is_pixelwise(fused) || convolution_of(fused, output).is_some_and(narrow)
+}
+
+/// Whether a step that is no product of reduced numbers writes these by itself, so that floats need not
+/// be there; `entry` says that it reads samples channels-first.
+pub(in crate::compute) fn writes_reduced(
+    fused: &FusedStep,
+    input: TensorView,
+    output: TensorView,
+    (target, entry): (KernelTarget, bool),
+) -> bool {
+    let quantized = |conv| !entry && Quantized::new(conv, input, output, target).is_some();
+    match (fused.kernel, convolution_of(fused, output)) {
+        (StepKernel::Tensor(_) | StepKernel::Concat, _) => false,
+        (StepKernel::RangedBytes | StepKernel::RangedLinear { .. }, _) => false,
+        (_, Some(conv)) => {
+            entry || Winograd::new(conv, input, output, target.shape).is_none() && !quantized(conv)
+        }
+        _ => true,
+    }
+}
+
+/// How a step reads its first input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::compute) enum StepReads {
+    /// Floats.
+    Floats,
+    /// Samples channels-first.
+    Entry,
+    /// The reduced numbers of a product.
+    Reduced,
+    /// Floats, of which a product makes such numbers; channels-first samples, or not.
+    Reducing(ReducedNumbers, bool),
+}
+
+impl StepReads {
+    /// Whether the step is a product of reduced numbers.
+    pub(crate) fn is_product(self) -> bool {
+        matches!(self, StepReads::Reduced | StepReads::Reducing(..))
+    }
+}
