@@ -44,9 +44,9 @@ unsafe fn bias<V: Vector>(tile: &ReducedTile, column: usize) -> V {
 
 /// Implements [`ReducedSums`] for sums in float32, which begin with the bias.
 macro_rules! of_floats {
-    ($($generic:ident)?, $ty:ty) => {
+    ($($generic:ident)?, $ty:ty, $form:ty) => {
         impl $(<$generic: Vector>)? ReducedSums for $ty {
-            type Form = HalfForm;
+            type Form = $form;
             type Column = ();
 
             #[inline(always)]
@@ -105,16 +105,17 @@ macro_rules! of_bytes {
     };
 }
 
-of_floats!(V, WidenedDot<V>);
+of_floats!(V, WidenedDot<V>, HalfForm);
 of_bytes!(PlainDot);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;
     use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
-    use super::{ByteForm, FloatDot, HalfForm, ReducedSums, ReducedTile, Vector, WholeDot, bias};
+    use super::super::form::NativeHalfForm;
+    use super::{ByteForm, FloatDot, ReducedSums, ReducedTile, Vector, WholeDot, bias};
 
-    of_floats!(, Bf16Dot);
+    of_floats!(, Bf16Dot, NativeHalfForm);
     of_bytes!(VnniDot);
     of_bytes!(Avx2Dot);
     of_bytes!(Avx2WideDot);
