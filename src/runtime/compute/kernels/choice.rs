@@ -1,4 +1,4 @@
-//! What steps are expected to read and write fastest: floats or reduced numbers.
+//! The choice of what steps read and write: floats or reduced numbers, whichever is expected to be faster.
 
 use super::byte_depthwise;
 use super::convolution;

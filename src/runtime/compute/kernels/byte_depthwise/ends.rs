@@ -1,4 +1,4 @@
-//! What becomes of the sums of a block of channels.
+//! The end of the sums of a block of channels: as floats, or as bytes.
 
 use super::BLOCK;
 use super::weights::{BlockSums, places};

@@ -12,7 +12,7 @@ pub(super) struct RowBlock<'a> {
     pub base: *const f32,
     /// The same, or the first of the reduced numbers that are read.
     pub values: *const u8,
-    /// What replaces a pixel outside of the image.
+    /// The zeros that replace a pixel outside of the image.
     pub zeros: *const u8,
     pub rows: Range<usize>,
     pub outputs: StepOutputs<'a>,

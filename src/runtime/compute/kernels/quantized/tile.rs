@@ -16,7 +16,7 @@ pub(super) struct DotTile {
     /// A scale for each column, and the sum of its weights.
     pub scales: *const f32,
     pub sums: *const i32,
-    /// What is taken away from the weights of each column, or null if that is nothing. The sum of each
+    /// The number that is taken away from the weights of each column, or null if all are 0. The sum of each
     /// row's values less their zero points lies behind its scale then.
     pub shifts: *const i32,
     /// Weights, bias, residual and output. A float of its panel is four weights of a column, and its

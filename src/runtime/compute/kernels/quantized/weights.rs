@@ -40,7 +40,7 @@ pub(super) fn ranged_floats(panels: Panels) -> usize {
 /// Lays weights out as [`pack`] does, those that are bytes times a scale as these bytes; `packed` has
 /// [`ranged_floats`] zeros.
 pub(super) fn pack_ranged(filters: Filters<'_>, panels: Panels, packed: &mut [f32]) {
-    let (lines, columns) = packed[..floats(panels)].split_at_mut(panels.floats());
+    let (lines, columns) = packed.split_at_mut(panels.floats());
     let (scales, whole) = columns.split_at_mut(panels.padded_columns());
     let whole: &mut [i32] = bytemuck::cast_slice_mut(whole);
     let (sums, shifts) = whole.split_at_mut(panels.padded_columns());

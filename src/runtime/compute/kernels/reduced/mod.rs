@@ -6,6 +6,8 @@
 
 mod form;
 mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod native;
 mod operands;
 mod pools;
 mod prepared;

@@ -112,7 +112,7 @@ of_bytes!(PlainDot);
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;
     use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
-    use super::super::form::NativeHalfForm;
+    use super::super::native::NativeHalfForm;
     use super::{ByteForm, FloatDot, ReducedSums, ReducedTile, Vector, WholeDot, bias};
 
     of_floats!(, Bf16Dot, NativeHalfForm);
