@@ -211,6 +211,7 @@ impl ValueCoding {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "tests fail by it")]
 mod tests {
     use super::super::step::weight_step;
     use super::{IntegerScales, IntegerStep};

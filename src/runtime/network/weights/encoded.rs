@@ -211,6 +211,7 @@ fn turn_block(some: &[f32], columns: usize, to: &mut [f32], (lines, first): (usi
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "tests fail by it")]
 mod tests {
     use prost::bytes::Bytes;
 

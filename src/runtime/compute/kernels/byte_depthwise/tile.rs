@@ -188,9 +188,10 @@ mod x86 {
     /// Returns an address that is not known to be that of values which were loaded before: those would be
     /// kept, and take the registers of sums.
     #[inline(always)]
-    unsafe fn anew(mut at: *const f32) -> *const f32 {
-        std::arch::asm!("/* {0} */", inout(reg) at, options(nomem, nostack, preserves_flags));
-        at
+    unsafe fn anew(at: *const f32) -> *const f32 {
+        let mut address = at.addr();
+        std::arch::asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags));
+        at.with_addr(address)
     }
 
     /// Returns the bytes of four lines side by side.

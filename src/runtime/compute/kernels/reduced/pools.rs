@@ -30,7 +30,7 @@ impl Vectorised for MaxPool<'_> {
         unsafe {
             match self.from.of.numbers {
                 ReducedNumbers::Bf16 => {
-                    self.each(i16::MIN, |bits: u16| order(bits), |key| bits_of(key));
+                    self.each(i16::MIN, |bits: u16| order(bits), bits_of);
                 }
                 ReducedNumbers::Bytes(_) => self.each(0, |byte: u8| byte, |byte| byte),
             }
