@@ -11,6 +11,8 @@ use thiserror::Error;
 pub enum Family {
     /// 512-bit vectors (x86-64 with AVX-512 F).
     Avx512,
+    /// As [`Family::Avx2`], with products of bytes (x86-64 with AVX-VNNI).
+    Avx2Vnni,
     /// 256-bit vectors with fused multiply-add (x86-64 with AVX2 and FMA).
     Avx2,
     /// 128-bit vectors (aarch64).
@@ -68,8 +70,9 @@ impl Family {
     }
 
     /// All families with their names, the fastest first.
-    pub const ALL: [(Family, &'static str); 4] = [
+    pub const ALL: [(Family, &'static str); 5] = [
         (Family::Avx512, "avx512"),
+        (Family::Avx2Vnni, "avx2-vnni"),
         (Family::Avx2, "avx2"),
         (Family::Neon, "neon"),
         (Family::Plain, "plain"),
@@ -92,6 +95,8 @@ impl Family {
         match self {
             #[cfg(target_arch = "x86_64")]
             Family::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Family::Avx2Vnni => Family::Avx2.is_available() && is_x86_feature_detected!("avxvnni"),
             #[cfg(target_arch = "x86_64")]
             Family::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
             #[cfg(target_arch = "aarch64")]

@@ -55,6 +55,8 @@ pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileF
         #[cfg(target_arch = "x86_64")]
         DotKernel::Vnni => x86::vnni(vectors, rows),
         #[cfg(target_arch = "x86_64")]
+        DotKernel::AvxVnni => x86::avx_vnni(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
         DotKernel::Avx2 => x86::avx2(vectors, rows),
         _ => plain(vectors, rows),
     }
@@ -70,7 +72,7 @@ fn plain(vectors: usize, rows: usize) -> DotTileFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::super::dots::x86::{Avx2Dot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, AvxVnniDot, VnniDot};
     use super::{DotTile, DotTileFn, run};
 
     pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
@@ -84,6 +86,15 @@ mod x86 {
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx_vnni(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "avx2,fma,avxvnni")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<AvxVnniDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
     }
 
     pub(super) fn avx2(vectors: usize, rows: usize) -> DotTileFn {

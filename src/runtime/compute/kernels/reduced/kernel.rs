@@ -41,7 +41,7 @@ impl ReducedKernel {
     pub(crate) fn speed(self) -> f64 {
         match self {
             ReducedKernel::Halves(kernel) if kernel.is_native() => 1.9,
-            ReducedKernel::Bytes(DotKernel::Vnni) => f64::INFINITY,
+            ReducedKernel::Bytes(DotKernel::Vnni | DotKernel::AvxVnni) => f64::INFINITY,
             _ => 1.0,
         }
     }

@@ -85,11 +85,12 @@ of_bytes!(PlainDot);
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;
-    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, AvxVnniDot, VnniDot};
     use super::{ByteForm, FloatDot, HalfForm, ReducedSums, ReducedTile, Vector, WholeDot, bias};
 
     of_floats!(, Bf16Dot);
     of_bytes!(VnniDot);
+    of_bytes!(AvxVnniDot);
     of_bytes!(Avx2Dot);
     of_bytes!(Avx2WideDot);
 }
