@@ -82,6 +82,15 @@ macro_rules! of_bytes {
 of_floats!(V, WidenedDot<V>);
 of_bytes!(PlainDot);
 
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::super::super::dots::arm::{NeonDot, NeonWideDot};
+    use super::{ByteForm, ReducedSums, ReducedTile, Vector, WholeDot, bias};
+
+    of_bytes!(NeonDot);
+    of_bytes!(NeonWideDot);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;

@@ -1,5 +1,7 @@
 //! Products of bytes, four to a sum, once for each kind of instructions.
 
+#[cfg(target_arch = "aarch64")]
+pub(in super::super) mod arm;
 #[cfg(target_arch = "x86_64")]
 pub(in super::super) mod x86;
 
@@ -20,6 +22,11 @@ pub(in crate::compute) enum DotKernel {
     Avx2,
     /// AVX2: bytes are widened to 16 bits. Exact for all.
     Avx2Wide,
+    /// NEON with DotProd: 16 products an instruction.
+    NeonDot,
+    /// NEON: products of bytes are added in pairs of 16 bits, and these in pairs of 32. Exact for
+    /// all.
+    Neon,
     /// No particular instructions.
     Plain,
 }
@@ -28,10 +35,11 @@ impl DotKernel {
     /// Returns the fastest kernel for a processor that has the instructions of `family`.
     pub(crate) fn of(family: Family) -> Self {
         match family {
-            #[cfg(target_arch = "x86_64")]
             Family::Avx512 if has_vnni() => DotKernel::Vnni,
             Family::Avx2Vnni if family.is_available() => DotKernel::AvxVnni,
             Family::Avx512 | Family::Avx2 if Family::Avx2.is_available() => DotKernel::Avx2,
+            Family::NeonDot if family.is_available() => DotKernel::NeonDot,
+            Family::Neon if family.is_available() => DotKernel::Neon,
             _ => DotKernel::Plain,
         }
     }
@@ -53,7 +61,19 @@ impl DotKernel {
             DotKernel::Avx2 => TileShape::of(Family::Avx2).with_rows(2, 5),
             // Each group of values and of weights takes two.
             DotKernel::Avx2Wide => TileShape::of(Family::Avx2).with_rows(2, 4),
+            DotKernel::NeonDot => TileShape::of(Family::NeonDot),
+            // Products and their pairs take registers, too.
+            DotKernel::Neon => TileShape::of(Family::Neon).with_rows(4, 5),
             DotKernel::Plain => TileShape::of(Family::Plain),
+        }
+    }
+
+    /// Returns what is subtracted from values before they are multiplied ([`WholeDot::SHIFT`]).
+    pub(crate) fn shift(self) -> i32 {
+        match self {
+            #[cfg(target_arch = "aarch64")]
+            DotKernel::NeonDot | DotKernel::Neon => arm::SHIFT,
+            _ => 0,
         }
     }
 }
@@ -64,6 +84,11 @@ fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vnni")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_vnni() -> bool {
+    false
 }
 
 #[derive(Clone, Copy)]
