@@ -64,6 +64,8 @@ mod normalisation;
 mod npy;
 mod onnx;
 mod onnx_batches;
+mod onnx_hostile;
+mod onnx_made;
 mod onnx_quantised;
 mod owed;
 mod papers;

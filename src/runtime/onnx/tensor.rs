@@ -8,6 +8,7 @@ use half::{bf16, f16};
 
 use super::error::TensorFault;
 use super::floats::Floats;
+use super::kinds;
 use super::proto::TensorProto;
 use crate::network::EncodedValues;
 use crate::reading;
@@ -97,6 +98,7 @@ impl Constant {
         } else if let Some(raw) = &tensor.raw_data {
             kind.decode(raw)
         } else {
+            kinds::check_narrow(tensor)?;
             kind.listed(tensor)
         };
         let found = values.len();
