@@ -290,7 +290,7 @@ pub enum NodeFault {
         input: usize,
         /// The position of the first such scale.
         at: usize,
-        /// What it may be.
+        /// The numbers that it may be.
         expected: &'static str,
         /// The scale.
         found: f32,

@@ -49,7 +49,7 @@ pub(super) trait DotVector: Copy {
 /// # Safety
 /// As for [`DotVector`]; loads reach a number a lane.
 pub(super) trait WholeDot: DotVector {
-    /// What is subtracted from values before they are multiplied: sums lack so many times the sum of
+    /// The number that is subtracted from values before they are multiplied: sums lack so many times the sum of
     /// their weights.
     const SHIFT: i32 = 0;
 

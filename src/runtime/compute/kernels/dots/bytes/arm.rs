@@ -11,7 +11,7 @@ use std::arch::asm;
 use super::super::super::vector::Neon;
 use super::{DotVector, WholeDot};
 
-/// What is subtracted from values: from 0 to 255 they become -128 to 127.
+/// The number that is subtracted from values: from 0 to 255 they become -128 to 127.
 pub(super) const SHIFT: i32 = 128;
 
 /// Implements [`DotVector`] and [`WholeDot`] for sums to which `$dot` adds four products a lane.
