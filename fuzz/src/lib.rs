@@ -1,5 +1,8 @@
 //! What the targets that read networks have in common.
 
+#[path = "../../tests/engine/onnx_made.rs"]
+pub mod onnx_made;
+
 use std::sync::Arc;
 
 use divisi::compute::{CpuPredictor, Lowered, Predictor, host_rows};
@@ -32,7 +35,15 @@ pub fn run(graph: &Graph, weights: &Weights) {
     if graph.flops() > FLOPS || ends > VALUES || most.is_none_or(|most| most > VALUES) {
         return;
     }
-    let lowered = Arc::new(Lowered::new(graph, weights).expect("lowers"));
+    run_lowered(Lowered::new(graph, weights).expect("lowers"));
+}
+
+/// Runs a network that was lowered on a batch of two samples of zeros.
+///
+/// # Panics
+/// It cannot be run.
+pub fn run_lowered(lowered: Lowered) {
+    let lowered = Arc::new(lowered);
     let input = host_rows(2, lowered.inputs()).expect("memory");
     let output = host_rows(2, lowered.outputs()).expect("memory");
     let mut predictor = CpuPredictor::new(lowered, 2, None).expect("memory");

@@ -66,6 +66,8 @@ mod npy;
 mod onnx;
 mod onnx_batches;
 mod onnx_dynamic;
+mod onnx_hostile;
+mod onnx_made;
 mod onnx_quantised;
 mod owed;
 mod papers;

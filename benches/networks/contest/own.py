@@ -38,7 +38,7 @@ class Own:
 
 def measure(bench: Bench, files: Files, threads: int, kernels: str | None) -> Own:
     cores = bench.cores[:threads]
-    environment = dict(os.environ) | (instructions.DIVISI if kernels else {})
+    environment = dict(os.environ) | ({instructions.DIVISI_VARIABLE: kernels} if kernels else {})
     load = files.of_load(OWN_BATCH, cores, choose=False)
     ways = questions(files)
     with ExitStack() as stack:
@@ -75,10 +75,11 @@ def of_rounds(
 
 
 def kernels(bench: Bench) -> list[str | None]:
-    """All kernels, and AVX2's alone where these are others and have the instructions."""
+    """All kernels, and AVX2's where these are others and have the instructions."""
     needs = precision.ALL[bench.asked.precision].needs
-    has_more = any(flag.startswith("avx512") for flag in instructions.flags())
-    avx2 = has_more and instructions.used("avx2").intersection(needs)
     if bench.asked.kernels:
         return [bench.asked.kernels]
-    return [None, "avx2"] if avx2 else [None]
+    has_avx512 = any(flag.startswith("avx512") for flag in instructions.flags())
+    has_avx_vnni = "avx_vnni" in instructions.flags()
+    others = {"avx2-vnni": has_avx512 and has_avx_vnni, "avx2": has_avx512 or has_avx_vnni}
+    return [None, *(k for k, are in others.items() if are and instructions.used(k).intersection(needs))]

@@ -11,8 +11,12 @@ use thiserror::Error;
 pub enum Family {
     /// 512-bit vectors (x86-64 with AVX-512 F).
     Avx512,
+    /// As [`Family::Avx2`], with products of bytes (x86-64 with AVX-VNNI).
+    Avx2Vnni,
     /// 256-bit vectors with fused multiply-add (x86-64 with AVX2 and FMA).
     Avx2,
+    /// As [`Family::Neon`], with products of bytes (aarch64 with DotProd).
+    NeonDot,
     /// 128-bit vectors (aarch64).
     Neon,
     /// No particular instructions; tests compare every other family with it.
@@ -68,9 +72,11 @@ impl Family {
     }
 
     /// All families with their names, the fastest first.
-    pub const ALL: [(Family, &'static str); 4] = [
+    pub const ALL: [(Family, &'static str); 6] = [
         (Family::Avx512, "avx512"),
+        (Family::Avx2Vnni, "avx2-vnni"),
         (Family::Avx2, "avx2"),
+        (Family::NeonDot, "neon-dot"),
         (Family::Neon, "neon"),
         (Family::Plain, "plain"),
     ];
@@ -93,7 +99,13 @@ impl Family {
             #[cfg(target_arch = "x86_64")]
             Family::Avx512 => is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]
+            Family::Avx2Vnni => Family::Avx2.is_available() && is_x86_feature_detected!("avxvnni"),
+            #[cfg(target_arch = "x86_64")]
             Family::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "aarch64")]
+            Family::NeonDot => {
+                Family::Neon.is_available() && std::arch::is_aarch64_feature_detected!("dotprod")
+            }
             #[cfg(target_arch = "aarch64")]
             Family::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             Family::Plain => true,

@@ -229,6 +229,18 @@ pub enum TensorFault {
         /// Values in the file, rounded down.
         found: usize,
     },
+    /// A whole number is none of its type.
+    #[error("value {at}: expected {least} to {most}, found {found}")]
+    Beyond {
+        /// The position of the first such value.
+        at: usize,
+        /// The least number of the type.
+        least: i64,
+        /// The largest number of the type.
+        most: i64,
+        /// The value.
+        found: i64,
+    },
     /// Values are not finite.
     #[error("value {at} is not a finite number")]
     NotFinite {
@@ -270,6 +282,18 @@ pub enum NodeFault {
         name: &'static str,
         /// The values that it may have.
         expected: String,
+    },
+    /// A scale by which numbers become integers, or integers numbers, is none.
+    #[error("scale {at} in input {input}: expected {expected}, found {found}")]
+    Scale {
+        /// The input.
+        input: usize,
+        /// The position of the first such scale.
+        at: usize,
+        /// The numbers that it may be.
+        expected: &'static str,
+        /// The scale.
+        found: f32,
     },
     /// The dimensions of the inputs do not fit the operator.
     #[error("{0}")]

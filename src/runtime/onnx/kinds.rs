@@ -1,5 +1,7 @@
 //! Functions of numbers by the names of the operators that compute them.
 
+use super::error::TensorFault;
+use super::proto::TensorProto;
 use crate::network::{Binary, Reduction, Unary};
 
 /// Returns the function of two numbers of an operator, or `None` if it is no such operator.
@@ -76,6 +78,24 @@ pub(super) const fn narrow(element_type: i32) -> Option<(f32, f32)> {
         5 => (-32_768.0, 65_536.0),
         _ => return None,
     })
+}
+
+/// Checks that whole numbers of at most 16 bits, which lie in a field of larger ones, are of their type.
+pub(super) fn check_narrow(tensor: &TensorProto) -> Result<(), TensorFault> {
+    let Some((least, count)) = narrow(tensor.data_type.unwrap_or_default()) else {
+        return Ok(());
+    };
+    let (least, most) = (least as i64, (least + count) as i64 - 1);
+    let mut values = tensor.int32_data.iter().map(|v| i64::from(*v)).enumerate();
+    match values.find(|(_, value)| !(least..=most).contains(value)) {
+        Some((at, found)) => Err(TensorFault::Beyond {
+            at,
+            least,
+            most,
+            found,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the reduction of an operator, or `None` if it is no single one.

@@ -7,6 +7,7 @@ use super::beside::{FilesBeside, location};
 use super::error::TensorFault;
 use super::floats::Floats;
 use super::integers::Integers;
+use super::kinds;
 use super::proto::TensorProto;
 use crate::network::EncodedValues;
 
@@ -96,6 +97,7 @@ impl Constant {
         } else if let Some(raw) = &tensor.raw_data {
             kind.decode(raw)
         } else {
+            kinds::check_narrow(tensor)?;
             kind.listed(tensor)
         };
         let found = values.len();

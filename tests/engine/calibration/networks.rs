@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use candle_core::{Device, Tensor};
 use divisi::compute::calibration::{
     CalibratedNetwork, Calibration, CalibrationError, CalibrationOptions, CalibrationRows,
     ComparedAnswers, KeptLayers, NetworkDigest, RangeMethod, SignalAndNoise, ValueRange, calibrate,
 };
+use divisi::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, Lowered, NetworkOp};
 use divisi::network::builders::{Builder, Resnet};
 use divisi::network::{Conv2d, Graph, GraphBuilder, NodeId, Op, Shape, Weights};
 
@@ -250,4 +253,55 @@ fn a_digest_tells_networks_apart_and_forgets_what_ensembles_add() {
     changed.get_mut("fc.bias").expect("a bias")[3] += 1e-6;
     let changed = Weights::from_values(changed, &graph).expect("fits");
     assert_ne!(digest(&graph), NetworkDigest::of(&graph, &changed));
+}
+
+/// Two convolutions that are multiplied as bytes.
+fn wide() -> Graph {
+    let mut builder = GraphBuilder::new(Shape::image(16, 4, 4));
+    let conv = |side| Op::Conv2d(Conv2d::new(16, side).same().biased());
+    let ops = [conv(3), Op::Relu, conv(1), Op::GlobalAvgPool];
+    let mut last = NodeId::INPUT;
+    for (name, op) in ["first", "relu", "second", "pool"].into_iter().zip(ops) {
+        last = builder.add(name, op, &[last]).expect("fits");
+    }
+    builder.build().expect("layers")
+}
+
+#[test]
+fn ranges_at_the_ends_of_floats_answer_numbers_and_the_same_on_every_family() {
+    let (graph, weights) = (wide(), weights(&wide()));
+    let x = Tensor::from_vec(samples(3, graph.input()), (3, 256), &Device::Cpu).expect("rows");
+    for (low, high) in [
+        (0.0, 0.0),
+        (-1e-45, 1e-45),
+        (0.0, 1e-39),
+        (-1e-38, 3e38),
+        (-f32::MAX, f32::MAX),
+        (-0.0, f32::MIN_POSITIVE),
+    ] {
+        let range = ValueRange::new(low, high).expect("around 0");
+        let digest = NetworkDigest::of(&graph, &weights);
+        let ranges = vec![Some(range); graph.nodes().len() + 1];
+        let calibration = Calibration::of_ranges(digest, (RangeMethod::MinMax, 1), ranges);
+        let answers = |family| -> Vec<f32> {
+            let precision = CpuPrecision::Int8;
+            let by = CpuLowering {
+                kernels: CpuKernels { family, precision },
+                calibration: Some(&calibration),
+            };
+            let lowered = Lowered::with(&graph, &weights, by).expect("lowers");
+            let op = NetworkOp::new(Arc::new(lowered), 3, None).expect("memory");
+            let y = x.apply_op1_no_bwd(&op).expect("runs");
+            y.flatten_all().and_then(|y| y.to_vec1()).expect("values")
+        };
+        let plain = answers(Family::Plain);
+        let most = plain.iter().fold(1e-3f32, |most, v| v.abs().max(most));
+        for family in Family::available() {
+            let mut pairs = plain.iter().zip(answers(family));
+            assert!(
+                pairs.all(|(a, b)| (a - b).abs() <= 1e-5 * most),
+                "{family}: {low:e} to {high:e}"
+            );
+        }
+    }
 }

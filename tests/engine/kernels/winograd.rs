@@ -5,7 +5,7 @@ use divisi::network::{Conv2d, NodeId, Op, Shape, Sides};
 use proptest::prelude::*;
 
 use super::convolutions::activation;
-use super::{Net, cases, check};
+use super::{Net, cases, check_after};
 
 /// Kernels that the algorithm is there for, with the sides of images on which it wins.
 const WINS: [((usize, usize), usize); 6] = [
@@ -40,16 +40,19 @@ proptest! {
         batch in 1usize..4, threads in 0usize..4,
     ) {
         let conv = Conv2d { padding: Sides::from(padding), bias, ..Conv2d::new(to, WINS[at].0) };
-        let mut net = Net::new(Shape::image(from, height, width));
-        let mut twin = None;
-        if residual {
-            let Some(x) = net.try_add(Op::Conv2d(conv), &[NodeId::INPUT]) else { return Ok(()) };
-            twin = Some(x);
-        }
-        let Some(mut x) = net.try_add(Op::Conv2d(conv), &[NodeId::INPUT]) else { return Ok(()) };
-        if norm { x = net.add(Op::BatchNorm { eps: 1e-3 }, &[x]); }
-        if let Some(twin) = twin { x = net.add(Op::Add, &[x, twin]); }
-        if let Some(op) = activation { net.add(op, &[x]); }
-        check(&net.build(), batch, threads)?;
+        let network = |activation: Option<Op>| {
+            let mut net = Net::new(Shape::image(from, height, width));
+            let twin = match residual {
+                true => Some(net.try_add(Op::Conv2d(conv), &[NodeId::INPUT])?),
+                false => None,
+            };
+            let mut x = net.try_add(Op::Conv2d(conv), &[NodeId::INPUT])?;
+            if norm { x = net.add(Op::BatchNorm { eps: 1e-3 }, &[x]); }
+            if let Some(twin) = twin { x = net.add(Op::Add, &[twin, x]); }
+            if let Some(op) = activation { net.add(op, &[x]); }
+            Some(net.build())
+        };
+        let (Some(sums), Some(graph)) = (network(None), network(activation)) else { return Ok(()) };
+        check_after(&sums, &graph, batch, threads)?;
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const ENVIRONMENT: [(&str, &str); 13] = [
     ),
     (
         "DIVISI_KERNELS",
-        "The kernels of this processor to use in place of the fastest: avx512, avx2, neon, plain.",
+        "The kernels of this processor to use in place of the fastest: avx512, avx2-vnni, avx2, neon-dot, neon, plain.",
     ),
     ("NO_COLOR", "No colours, where it is not empty."),
     (

@@ -88,9 +88,9 @@ fn rows_fn(family: Family) -> RowsFn {
         #[cfg(target_arch = "x86_64")]
         Family::Avx512 => x86::avx512,
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2,
+        Family::Avx2Vnni | Family::Avx2 => x86::avx2,
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon,
+        Family::NeonDot | Family::Neon => arm::neon,
         _ => run::<Plain>,
     }
 }

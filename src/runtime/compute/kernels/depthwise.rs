@@ -63,9 +63,9 @@ fn of_form<F: ReducedForm>(family: Family, conv: Conv2d) -> LineRunFn {
         #[cfg(target_arch = "x86_64")]
         Family::Avx512 => x86::avx512::<F>(conv),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2::<F>(conv),
+        Family::Avx2Vnni | Family::Avx2 => x86::avx2::<F>(conv),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon::<F>(conv),
+        Family::NeonDot | Family::Neon => arm::neon::<F>(conv),
         _ => plain::<F>(conv),
     }
 }

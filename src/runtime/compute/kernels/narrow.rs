@@ -56,9 +56,9 @@ fn of_form<F: ReducedForm>(family: Family, width: usize, rows: usize) -> NarrowT
         #[cfg(target_arch = "x86_64")]
         Family::Avx512 => x86::avx512::<F>(width, rows),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2::<F>(width, rows),
+        Family::Avx2Vnni | Family::Avx2 => x86::avx2::<F>(width, rows),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon::<F>(width, rows),
+        Family::NeonDot | Family::Neon => arm::neon::<F>(width, rows),
         _ => plain::<F>(width, rows),
     }
 }

@@ -143,9 +143,9 @@ pub(super) fn tile_fn(family: Family, vectors: usize, rows: usize) -> TileFn {
         #[cfg(target_arch = "x86_64")]
         Family::Avx512 => x86::avx512(vectors, rows),
         #[cfg(target_arch = "x86_64")]
-        Family::Avx2 => x86::avx2(vectors, rows),
+        Family::Avx2Vnni | Family::Avx2 => x86::avx2(vectors, rows),
         #[cfg(target_arch = "aarch64")]
-        Family::Neon => arm::neon(vectors, rows),
+        Family::NeonDot | Family::Neon => arm::neon(vectors, rows),
         _ => plain(vectors, rows),
     }
 }

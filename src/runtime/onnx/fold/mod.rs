@@ -24,7 +24,7 @@ use select::{gathered, joined, picked, run, sliced, transposed};
 pub(super) use elementwise::by_zero;
 pub(super) use growth::growth;
 pub(super) use made::{eye, kept};
-pub(super) use quantised::{dequantised, quantised};
+pub(super) use quantised::{check_scales, dequantised, quantised};
 pub(super) use select::{order, permuted, taken};
 
 /// Returns the answers of a node from its constant inputs, or `None` if its operator is not

@@ -57,6 +57,27 @@ impl Spread {
     }
 }
 
+/// Checks scales in input `input`, by which numbers are divided, or multiplied.
+pub(in crate::onnx) fn check_scales(
+    input: usize,
+    scales: &[f32],
+    are_divisors: bool,
+) -> Result<(), NodeFault> {
+    let is_one = |scale: f32| scale.is_finite() && !(are_divisors && scale == 0.0);
+    match scales.iter().position(|&scale| !is_one(scale)) {
+        None => Ok(()),
+        Some(at) => Err(NodeFault::Scale {
+            input,
+            at,
+            expected: match are_divisors {
+                true => "a finite number other than 0",
+                false => "a finite number",
+            },
+            found: scales[at],
+        }),
+    }
+}
+
 /// The scales of a node and its zeros, which are 0 where they are left out.
 struct Steps {
     spread: Spread,
@@ -65,7 +86,11 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(node: Node<'_>, inputs: &[Option<&Constant>]) -> Result<Self, NodeFault> {
+    fn of(
+        node: Node<'_>,
+        inputs: &[Option<&Constant>],
+        are_divisors: bool,
+    ) -> Result<Self, NodeFault> {
         let (x, scales) = (input(inputs, 0)?, input(inputs, 1)?);
         let spread = Spread::of(node, &x.dims, scales)?;
         let zeros = match inputs.get(2).copied().flatten() {
@@ -78,6 +103,7 @@ impl Steps {
             }
         };
         let scales = scales.to_floats();
+        check_scales(1, &scales, are_divisors)?;
         Ok(Steps {
             spread,
             scales,
@@ -113,7 +139,7 @@ impl Steps {
 
 /// Returns `(integer − zero) · scale`.
 pub(in crate::onnx) fn dequantised(node: Node<'_>, inputs: &[Option<&Constant>]) -> FoldedConstant {
-    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs)?);
+    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs, false)?);
     let made = || steps.each(x, |value, (scale, zero)| (value - zero) * scale);
     let values = steps
         .numbers(x)
@@ -130,7 +156,7 @@ pub(in crate::onnx) fn quantised(
     inputs: &[Option<&Constant>],
     (least, most): (f32, f32),
 ) -> FoldedConstant {
-    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs)?);
+    let (x, steps) = (input(inputs, 0)?, Steps::of(node, inputs, true)?);
     let values = steps.each(x, |value, (scale, zero)| {
         ((value / scale).round_ties_even() + zero).clamp(least, most)
     });

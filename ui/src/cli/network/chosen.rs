@@ -169,7 +169,7 @@ pub(crate) struct PlaceChoice {
     /// Threads, each pinned to one of the first cores this process may use (default: all)
     #[arg(long, value_name = "T", value_parser = at_least_one)]
     threads: Option<usize>,
-    /// Kernels instead of the fastest: avx512, avx2, neon or plain
+    /// Kernels instead of the fastest: avx512, avx2-vnni, avx2, neon-dot, neon or plain
     #[arg(long, value_name = "NAME", hide = true, value_parser = parse_family)]
     kernels: Option<Family>,
     /// A GPU instead of cores, such as cuda:0

@@ -36,7 +36,9 @@ impl HalfKernel {
             HalfKernel::Native => TileShape::of(Family::Avx512),
             // Both halves of each group of weights and of a group of values take registers.
             HalfKernel::Widened(Family::Avx512) => TileShape::of(Family::Avx512).with_rows(4, 5),
-            HalfKernel::Widened(Family::Avx2) => TileShape::of(Family::Avx2).with_rows(2, 4),
+            HalfKernel::Widened(Family::Avx2Vnni | Family::Avx2) => {
+                TileShape::of(Family::Avx2).with_rows(2, 4)
+            }
             HalfKernel::Widened(family) => TileShape::of(family),
         }
     }

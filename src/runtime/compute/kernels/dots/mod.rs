@@ -11,6 +11,8 @@ use super::vector::Vector;
 
 pub(in crate::compute) use bytes::DotKernel;
 pub(super) use bytes::PlainDot;
+#[cfg(target_arch = "aarch64")]
+pub(super) use bytes::arm;
 #[cfg(target_arch = "x86_64")]
 pub(super) use bytes::x86;
 pub(in crate::compute) use halves::HalfKernel;
@@ -47,6 +49,10 @@ pub(super) trait DotVector: Copy {
 /// # Safety
 /// As for [`DotVector`]; loads reach a number a lane.
 pub(super) trait WholeDot: DotVector {
+    /// The number that is subtracted from values before they are multiplied: sums lack so many times the sum of
+    /// their weights.
+    const SHIFT: i32 = 0;
+
     /// A number a lane.
     unsafe fn load(from: *const i32) -> Self;
     /// `self - times · other`, modulo 2³².

@@ -132,9 +132,9 @@ impl Quantized {
     }
 
     /// Whether it is expected to be faster than Winograd's algorithm in float32, where that is
-    /// faster than multiplying directly: with AVX2 alone it is not.
+    /// faster than multiplying directly: with AVX2 or NEON alone it is not.
     pub(crate) fn outruns_winograd(&self) -> bool {
-        self.kernel != DotKernel::Avx2
+        !matches!(self.kernel, DotKernel::Avx2 | DotKernel::Neon)
     }
 
     /// Returns the same for rows of tokens.

@@ -58,9 +58,15 @@ pub(super) fn dot_fn(kernel: DotKernel, vectors: usize, rows: usize) -> DotTileF
         #[cfg(target_arch = "x86_64")]
         DotKernel::Vnni => x86::vnni(vectors, rows),
         #[cfg(target_arch = "x86_64")]
+        DotKernel::AvxVnni => x86::avx_vnni(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
         DotKernel::Avx2 => x86::avx2(vectors, rows),
         #[cfg(target_arch = "x86_64")]
         DotKernel::Avx2Wide => x86::avx2_wide(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        DotKernel::NeonDot => arm::neon_dot(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        DotKernel::Neon => arm::neon(vectors, rows),
         _ => plain(vectors, rows),
     }
 }
@@ -75,7 +81,7 @@ fn plain(vectors: usize, rows: usize) -> DotTileFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, AvxVnniDot, VnniDot};
     use super::{DotTile, DotTileFn, run};
 
     pub(super) fn vnni(vectors: usize, rows: usize) -> DotTileFn {
@@ -89,6 +95,15 @@ mod x86 {
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn avx_vnni(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "avx2,fma,avxvnni")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<AvxVnniDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
     }
 
     pub(super) fn avx2(vectors: usize, rows: usize) -> DotTileFn {
@@ -107,6 +122,38 @@ mod x86 {
             unsafe { run::<Avx2WideDot, M, N>(tile) }
         }
         tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4;)
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::super::super::dots::arm::{NeonDot, NeonWideDot};
+    use super::{DotTile, DotTileFn, run};
+
+    pub(super) fn neon_dot(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "neon,dotprod")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<NeonDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn neon(vectors: usize, rows: usize) -> DotTileFn {
+        #[target_feature(enable = "neon")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &DotTile) {
+            // SAFETY: as `DotTileFn` says.
+            unsafe { run::<NeonWideDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5;)
     }
 }
 
@@ -140,13 +187,14 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
     unsafe {
         let mut floats = [[D::Float::splat(0.0); N]; M];
         let numbers = end.rows.add(end.taps * end.rows_stride);
-        let mut rows = [[0.0; 2]; M];
+        let mut rows = [(0.0, 0); M];
         let mut row_sums = [0; M];
         let mut shifted = false;
         for (m, row) in rows.iter_mut().enumerate() {
             let affine = tile.affine.add(*numbers.add(m));
-            *row = *affine;
-            shifted |= row[1] != 0.0;
+            let [scale, zero_point] = *affine;
+            *row = (scale, zero_point as i32 - D::SHIFT);
+            shifted |= row.1 != 0;
             if !tile.shifts.is_null() {
                 row_sums[m] = *affine.add(1).cast::<i32>();
             }
@@ -159,10 +207,10 @@ unsafe fn scaled<D: WholeDot, const M: usize, const N: usize>(
             let scale = D::Float::load(tile.scales.add(n * lanes));
             let weights = D::load(tile.sums.add(n * lanes));
             for m in 0..M {
-                let [by, zero_point] = rows[m];
+                let (by, zero_point) = rows[m];
                 // Behind a ReLU there is none.
                 let mut sum = match shifted {
-                    true => sums[m][n].less(zero_point as i32, weights),
+                    true => sums[m][n].less(zero_point, weights),
                     false => sums[m][n],
                 };
                 if !tile.shifts.is_null() {

@@ -75,16 +75,21 @@ pub(in super::super) fn columns(panels: Panels, packed: &[f32]) -> (&[f32], &[i3
 }
 
 /// Makes the scales those of products with values by `numbers`, and the sums what a sum of products
-/// begins with, so that zero points are taken away.
-pub(in super::super) fn combine(numbers: ByteNumbers, panels: Panels, packed: &mut [f32]) {
+/// begins with, so that zero points are taken away; `shift` is taken from values already.
+pub(in super::super) fn combine(
+    numbers: ByteNumbers,
+    shift: i32,
+    panels: Panels,
+    packed: &mut [f32],
+) {
     let (scales, sums) =
         packed[panels.floats()..floats(panels)].split_at_mut(panels.padded_columns());
     for scale in scales {
         *scale *= numbers.scale;
     }
-    let zero_point = numbers.zero_point as i32;
+    let start = shift - numbers.zero_point as i32;
     for sum in bytemuck::cast_slice_mut::<f32, i32>(sums) {
-        *sum = (-zero_point).wrapping_mul(*sum);
+        *sum = start.wrapping_mul(*sum);
     }
 }
 

@@ -34,6 +34,14 @@ impl ReducedKernel {
         }
     }
 
+    /// Returns what the kernel subtracts from values before it multiplies them.
+    pub(crate) fn shift(self) -> i32 {
+        match self {
+            ReducedKernel::Halves(_) => 0,
+            ReducedKernel::Bytes(kernel) => kernel.shift(),
+        }
+    }
+
     /// Returns how many times as fast as the direct algorithm in float32 Winograd's algorithm has to be
     /// expected to be in order to be taken instead. Multiplying brain floats is 1.9 times as fast on a
     /// Zen 5 core, and what it writes is read by others; with AVX2 alone, and where brain floats are
@@ -41,7 +49,9 @@ impl ReducedKernel {
     pub(crate) fn speed(self) -> f64 {
         match self {
             ReducedKernel::Halves(kernel) if kernel.is_native() => 1.9,
-            ReducedKernel::Bytes(DotKernel::Vnni) => f64::INFINITY,
+            ReducedKernel::Bytes(DotKernel::Vnni | DotKernel::AvxVnni | DotKernel::NeonDot) => {
+                f64::INFINITY
+            }
             _ => 1.0,
         }
     }

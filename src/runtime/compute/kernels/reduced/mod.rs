@@ -192,7 +192,7 @@ impl ReducedProduct {
             ReducedNumbers::Bf16 => weights::pack(filters, self.panels, packed),
             ReducedNumbers::Bytes(numbers) => {
                 byte_weights::pack(filters, self.panels, packed);
-                byte_weights::combine(numbers, self.panels, packed);
+                byte_weights::combine(numbers, self.kernel.shift(), self.panels, packed);
             }
         }
     }

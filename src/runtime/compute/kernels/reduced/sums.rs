@@ -108,15 +108,25 @@ macro_rules! of_bytes {
 of_floats!(V, WidenedDot<V>, HalfForm);
 of_bytes!(PlainDot);
 
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use super::super::super::dots::arm::{NeonDot, NeonWideDot};
+    use super::{ByteForm, ReducedSums, ReducedTile, Vector, WholeDot, bias};
+
+    of_bytes!(NeonDot);
+    of_bytes!(NeonWideDot);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::super::dots::native::Bf16Dot;
-    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, AvxVnniDot, VnniDot};
     use super::super::native::NativeHalfForm;
     use super::{ByteForm, FloatDot, ReducedSums, ReducedTile, Vector, WholeDot, bias};
 
     of_floats!(, Bf16Dot, NativeHalfForm);
     of_bytes!(VnniDot);
+    of_bytes!(AvxVnniDot);
     of_bytes!(Avx2Dot);
     of_bytes!(Avx2WideDot);
 }

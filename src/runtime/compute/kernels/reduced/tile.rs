@@ -29,15 +29,21 @@ pub(super) fn reduced_fn(kernel: ReducedKernel, vectors: usize, rows: usize) -> 
         #[cfg(target_arch = "x86_64")]
         Halves(HalfKernel::Widened(Family::Avx512)) => x86::avx512(vectors, rows),
         #[cfg(target_arch = "x86_64")]
-        Halves(HalfKernel::Widened(Family::Avx2)) => x86::avx2(vectors, rows),
+        Halves(HalfKernel::Widened(Family::Avx2Vnni | Family::Avx2)) => x86::avx2(vectors, rows),
         #[cfg(target_arch = "aarch64")]
-        Halves(HalfKernel::Widened(Family::Neon)) => arm::neon(vectors, rows),
+        Halves(HalfKernel::Widened(Family::NeonDot | Family::Neon)) => arm::neon(vectors, rows),
         #[cfg(target_arch = "x86_64")]
         Bytes(DotKernel::Vnni) => x86::vnni(vectors, rows),
+        #[cfg(target_arch = "x86_64")]
+        Bytes(DotKernel::AvxVnni) => x86::avx_vnni(vectors, rows),
         #[cfg(target_arch = "x86_64")]
         Bytes(DotKernel::Avx2) => x86::avx2_bytes(vectors, rows),
         #[cfg(target_arch = "x86_64")]
         Bytes(DotKernel::Avx2Wide) => x86::avx2_wide(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        Bytes(DotKernel::NeonDot) => arm::neon_dot(vectors, rows),
+        #[cfg(target_arch = "aarch64")]
+        Bytes(DotKernel::Neon) => arm::neon_bytes(vectors, rows),
         Halves(_) => plain::<WidenedDot<Plain>>(vectors, rows),
         Bytes(_) => plain::<PlainDot>(vectors, rows),
     }
@@ -49,7 +55,7 @@ fn plain<D: ReducedSums>(vectors: usize, rows: usize) -> ReducedTileFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, VnniDot};
+    use super::super::super::dots::x86::{Avx2Dot, Avx2WideDot, AvxVnniDot, VnniDot};
     use super::super::super::dots::{WidenedDot, native::Bf16Dot};
     use super::super::super::vector::{Avx2, Avx512};
     use super::{ReducedTile, ReducedTileFn, run};
@@ -102,6 +108,15 @@ mod x86 {
             4: 1 2 3 4 5 6;)
     }
 
+    pub(super) fn avx_vnni(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "avx2,fma,avxvnni")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<AvxVnniDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows); 1: 1 2 3 4 5 6 7 8; 2: 1 2 3 4 5 6;)
+    }
+
     pub(super) fn avx2_bytes(vectors: usize, rows: usize) -> ReducedTileFn {
         #[target_feature(enable = "avx2,fma")]
         unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
@@ -124,6 +139,7 @@ mod x86 {
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::super::dots::WidenedDot;
+    use super::super::super::dots::arm::{NeonDot, NeonWideDot};
     use super::super::super::vector::Neon;
     use super::{ReducedTile, ReducedTileFn, run};
 
@@ -138,6 +154,32 @@ mod arm {
             2: 1 2 3 4 5 6 7 8 9 10 11 12;
             3: 1 2 3 4 5 6 7 8;
             4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn neon_dot(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "neon,dotprod")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<NeonDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5 6;)
+    }
+
+    pub(super) fn neon_bytes(vectors: usize, rows: usize) -> ReducedTileFn {
+        #[target_feature(enable = "neon")]
+        unsafe fn of<const M: usize, const N: usize>(tile: &ReducedTile) {
+            // SAFETY: as `ReducedTileFn` says.
+            unsafe { run::<NeonWideDot, M, N>(tile) }
+        }
+        tile_instances!(of, (vectors, rows);
+            1: 1 2 3 4 5 6 7 8 9 10 11 12;
+            2: 1 2 3 4 5 6 7 8 9 10 11 12;
+            3: 1 2 3 4 5 6 7 8;
+            4: 1 2 3 4 5;)
     }
 }
 

@@ -138,9 +138,9 @@ pub(in crate::compute) unsafe fn dispatch<W: Vectorised>(family: Family, work: W
             #[cfg(target_arch = "x86_64")]
             Family::Avx512 => avx512::with(work),
             #[cfg(target_arch = "x86_64")]
-            Family::Avx2 => avx2::with(work),
+            Family::Avx2Vnni | Family::Avx2 => avx2::with(work),
             #[cfg(target_arch = "aarch64")]
-            Family::Neon => neon::with(work),
+            Family::NeonDot | Family::Neon => neon::with(work),
             _ => work.run::<Plain>(),
         }
     }

@@ -9,7 +9,7 @@ use std::arch::aarch64::*;
 use super::{Vector, Vectorised};
 
 #[derive(Clone, Copy)]
-pub(in crate::compute) struct Neon(float32x4_t);
+pub(in crate::compute) struct Neon(pub(in super::super) float32x4_t);
 
 /// Runs `work` with these instructions enabled.
 ///

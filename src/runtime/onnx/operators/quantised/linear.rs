@@ -2,7 +2,7 @@
 //! ONNX Runtime, as the operators of numbers that they stand for.
 
 use super::for_lines;
-use super::numbers::{numbers, quantised};
+use super::numbers::{check_scales, numbers, quantised};
 use crate::network::{Activation as Function, Binary, Op};
 use crate::onnx::activation::{NumberType, Value};
 use crate::onnx::node::Node;
@@ -168,6 +168,7 @@ pub(in crate::onnx::operators) fn product<'a>(
     let mut operands = Vec::new();
     for (at, is_row) in [(0, true), (3, false)] {
         let mut x = Value::from(network.input(node, inputs, at)?.typed(NumberType::Floats));
+        check_scales(inputs, at + 1, false)?;
         if !network.is_held_as_numbers(node, at) {
             for (n, kind) in [(at + 2, Binary::Sub), (at + 1, Binary::Mul)] {
                 let by = for_lines(network, node, inputs.value(n)?, is_row)?;

@@ -19,6 +19,7 @@ pub(super) use linear::{
     chosen, convolution as linear_convolution, function, gemm, joined, multiplied, pool,
     product as linear_product, shares, sum,
 };
+use numbers::check_scales;
 pub(super) use numbers::{dequantise, quantise};
 pub(in crate::onnx) use scaled::ScaledProduct;
 
@@ -38,6 +39,9 @@ fn weights(
     let each = |n: Option<usize>, default: f32| -> Result<Vec<f32>, Refusal> {
         Ok(of(n)?.map_or_else(|| vec![default], Constant::to_floats))
     };
+    if let Some(scale) = scale {
+        check_scales(inputs, scale, false)?;
+    }
     let (scales, zeros) = (each(scale, 1.0)?, each(zero, 0.0)?);
     let rows = weights.dims.first().copied().unwrap_or(1).max(1);
     let fits = |all: &[f32]| all.len() == 1 || all.len() == rows;

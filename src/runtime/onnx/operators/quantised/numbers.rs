@@ -32,6 +32,18 @@ fn along(value: &Value, node: Node<'_>, rank: usize) -> Result<Value, Refusal> {
     Ok(Constant { dims, values }.into())
 }
 
+/// Checks the scales in input `n`, by which numbers are divided, or multiplied, where they are constant.
+pub(super) fn check_scales(
+    inputs: &Inputs<'_>,
+    n: usize,
+    are_divisors: bool,
+) -> Result<(), Refusal> {
+    match inputs.value(n)? {
+        Value::Constant(scales) => Ok(fold::check_scales(n, &scales.to_floats(), are_divisors)?),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the numbers that the integers of input `at` stand for, by the scale and the zero point
 /// behind it.
 pub(super) fn numbers<'a>(
@@ -40,6 +52,7 @@ pub(super) fn numbers<'a>(
     inputs: &Inputs<'_>,
     at: usize,
 ) -> Result<Value, Refusal> {
+    check_scales(inputs, at + 1, false)?;
     let zero = inputs.has(at + 2).then(|| inputs.value(at + 2));
     let (x, scale, zero) = (inputs.value(at)?, inputs.value(at + 1)?, zero.transpose()?);
     if let (Value::Constant(x), Value::Constant(scale), None | Some(Value::Constant(_))) =
@@ -102,6 +115,7 @@ pub(super) fn quantised<'a>(
     inputs: &Inputs<'_>,
     (x, at): (&Activation, usize),
 ) -> Added {
+    check_scales(inputs, at, true)?;
     let bounds = network.integer_bounds(node, at + 1)?;
     if let Some(held) = network.held_as_numbers(node, x, at, bounds) {
         return held;
