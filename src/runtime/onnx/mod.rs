@@ -29,6 +29,7 @@ mod operators;
 mod partial;
 mod patterns;
 mod proto;
+mod scaled;
 mod shapes;
 mod tensor;
 mod types;

@@ -16,8 +16,8 @@ use super::error::{NodeFault, OnnxError, Unsupported};
 use super::floats::{Floats, are_finite};
 use super::model::OnnxModel;
 use super::node::Node;
-use super::operators::ScaledProduct;
 use super::proto::TensorProto;
+use super::scaled::ScaledProduct;
 use super::tensor::Constant;
 use crate::network::{
     EncodedPlace, EncodedValues, GraphBuilder, GraphError, NodeId, Op, ParameterOrigin, Shape,

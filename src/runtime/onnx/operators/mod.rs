@@ -38,7 +38,6 @@ mod windows;
 pub(super) use activations::{add_activation, add_unary};
 use inputs::{Handler, HandlerOfMany, Inputs, unsupported};
 pub(super) use layer_norm::add_norm;
-pub(super) use quantised::ScaledProduct;
 
 use super::activation::{Activation, Value};
 use super::node::Node;

@@ -4,6 +4,7 @@
 //! Sums are float32, or whole numbers of 32 bits; bias, activation and, where a reader needs them,
 //! answers are float32. An answer that further such products read is rounded once, as it is written.
 
+mod finish;
 mod form;
 mod kernel;
 #[cfg(target_arch = "x86_64")]

@@ -10,8 +10,8 @@ use crate::network::{Binary, Reduction, Unary};
 use crate::onnx::activation::{Activation, NumberType};
 use crate::onnx::layout::Layout;
 use crate::onnx::node::Node;
-use crate::onnx::operators::dense;
-use crate::onnx::operators::inputs::{Added, Inputs};
+use crate::onnx::operators::dense::{self, Dense};
+use crate::onnx::operators::inputs::{Added, Inputs, unsupported};
 use crate::onnx::partial::{PartialNetwork, Refusal};
 
 /// The least and the largest byte.
@@ -102,7 +102,10 @@ pub(in crate::onnx::operators) fn product<'a>(
     let name = node.outputs().first().map_or("", String::as_str);
     if let Some(scaled) = network.scaled_products.remove(name) {
         let x = network.input(node, inputs, 0)?;
-        let made = dense::with_bias(network, scaled.last, &x, scaled.layer)?;
+        let Some(layer) = Dense::new(&scaled.matrix, false, 1.0) else {
+            return unsupported("weights that are not finite");
+        };
+        let made = dense::with_bias(network, scaled.last, &x, layer)?;
         for follower in [scaled.cast, scaled.last] {
             network.set(follower, vec![made.clone().into()]);
         }

@@ -21,7 +21,6 @@ pub(super) use linear::{
 };
 use numbers::check_scales;
 pub(super) use numbers::{dequantise, quantise};
-pub(in crate::onnx) use scaled::ScaledProduct;
 
 /// Returns constant weights `(integer − zero) · scale`, one of each for the first axis or one
 /// for all.

@@ -9,17 +9,8 @@ use crate::onnx::node::Node;
 use crate::onnx::operators::dense::Dense;
 use crate::onnx::operators::inputs::Inputs;
 use crate::onnx::partial::PartialNetwork;
+use crate::onnx::scaled::ScaledProduct;
 use crate::onnx::tensor::{Constant, Values};
-
-/// A product of integers with the nodes behind it, as a layer of the numbers that they stand for.
-pub(in crate::onnx) struct ScaledProduct<'a> {
-    pub(in crate::onnx) layer: Dense,
-    pub(in crate::onnx) cast: Node<'a>,
-    /// The product with the scales.
-    pub(in crate::onnx) last: Node<'a>,
-    /// The positions of these two nodes, and of the product of the scales.
-    absorbed: [usize; 3],
-}
 
 /// The most readers of one value that are looked at.
 const MOST_READERS: usize = 64;
@@ -87,7 +78,7 @@ impl<'a> PartialNetwork<'a> {
         };
         let matrix = numbers(&self.constant_of(weights)?, zeros.as_ref(), &scales)?;
         Some(ScaledProduct {
-            layer: Dense::new(&matrix, false, 1.0)?,
+            matrix,
             cast,
             last,
             absorbed: [cast_at, last_at, scales_at],

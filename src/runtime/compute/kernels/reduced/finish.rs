@@ -1,0 +1,187 @@
+//! The end of a tile: sums are rounded, added to, and written.
+
+use super::super::tile::activated;
+use super::super::vector::Vector;
+use super::form::{FloatForm, ReducedForm, StepForm};
+use super::operands::ReducedTile;
+use super::sums::ReducedSums;
+
+/// Rounds, adds, applies the activation and writes, row by row. Loops alone: a closure would be compiled
+/// without the instructions of the kernel.
+#[inline(always)]
+pub(super) unsafe fn finish<D: ReducedSums, const M: usize, const N: usize>(
+    tile: &ReducedTile,
+    sums: [[D; N]; M],
+) {
+    // SAFETY: residuals and outs, where they are not null, have `M` rows of the columns written.
+    unsafe {
+        let mut columns = [D::column(tile, 0); N];
+        for (n, column) in columns.iter_mut().enumerate().skip(1) {
+            *column = D::column(tile, n * D::Float::LANES);
+        }
+        unrolled!(ROW < M; 0 1 2 3 4 5 6 7 8 9 10 11 => {
+            let mut values = [D::Float::splat(0.0); N];
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = sums[ROW][n].end(columns[n]);
+            }
+            finish_row::<D, N>(tile, ROW, values);
+        });
+    }
+}
+
+/// # Safety
+/// As for [`finish`], of row `row`.
+#[inline(always)]
+unsafe fn finish_row<D: ReducedSums, const N: usize>(
+    tile: &ReducedTile,
+    row: usize,
+    mut values: [D::Float; N],
+) {
+    let end = &tile.end;
+    // SAFETY: handed on.
+    unsafe {
+        if let Some(rounding) = tile.rounding {
+            for value in &mut values {
+                *value = D::Form::with(rounding).round(*value);
+            }
+        }
+        if !tile.shift.is_null() {
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = value.add(D::Float::load(tile.shift.add(n * D::Float::LANES)));
+            }
+        }
+        if !end.residual.is_null() {
+            let from = (FloatForm, end.residual.cast(), end.residual_stride);
+            add(&mut values, tile, row, from);
+        }
+        if !tile.residual.is_null() {
+            let from = (
+                D::Form::with(tile.added),
+                tile.residual,
+                tile.residual_stride,
+            );
+            add(&mut values, tile, row, from);
+        }
+        if end.activation.is_some() {
+            for value in &mut values {
+                *value = activated(*value, end.activation);
+            }
+        }
+        if !end.out.is_null() {
+            write(
+                values,
+                tile,
+                row,
+                (FloatForm, end.out.cast(), end.out_stride),
+            );
+        }
+        if !tile.out.is_null() {
+            let to = (D::Form::with(tile.written), tile.out, tile.out_stride);
+            write(values, tile, row, to);
+        }
+    }
+}
+
+/// The end of a tile of bytes that reads and writes nothing but bytes: sums become steps of the numbers
+/// that they are rounded to, without floats between.
+#[inline(always)]
+pub(super) unsafe fn finish_bytes<D: ReducedSums, const M: usize, const N: usize>(
+    tile: &ReducedTile,
+    sums: [[D; N]; M],
+) {
+    let steps = tile.rounding.unwrap_or(tile.written).steps();
+    // SAFETY: as for `finish`.
+    unsafe {
+        let mut columns = [D::in_steps(D::column(tile, 0), steps); N];
+        for (n, column) in columns.iter_mut().enumerate().skip(1) {
+            *column = D::in_steps(D::column(tile, n * D::Float::LANES), steps);
+        }
+        unrolled!(ROW < M; 0 1 2 3 4 5 6 7 8 9 10 11 => {
+            let mut values = [D::Float::splat(0.0); N];
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = sums[ROW][n].end(columns[n]);
+            }
+            finish_row_of_bytes(tile, ROW, values);
+        });
+    }
+}
+
+/// # Safety
+/// As for [`finish`], of row `row`.
+#[inline(always)]
+unsafe fn finish_row_of_bytes<V: Vector, const N: usize>(
+    tile: &ReducedTile,
+    row: usize,
+    mut values: [V; N],
+) {
+    let written = tile.written;
+    // SAFETY: handed on.
+    unsafe {
+        if let Some(rounding) = tile.rounding {
+            let steps = V::splat(rounding.scale() * written.steps());
+            for value in &mut values {
+                *value = rounding.nearest(*value).mul(steps);
+            }
+        }
+        if !tile.shift.is_null() {
+            let steps = V::splat(written.steps());
+            for (n, value) in values.iter_mut().enumerate() {
+                *value = value.mul_add(V::load(tile.shift.add(n * V::LANES)), steps);
+            }
+        }
+        if !tile.residual.is_null() {
+            let added = tile.added.as_steps_of(written);
+            let from = (added, tile.residual, tile.residual_stride);
+            add(&mut values, tile, row, from);
+        }
+        if tile.end.activation.is_some() {
+            for value in &mut values {
+                *value = value.relu();
+            }
+        }
+        let to = (StepForm::of(written), tile.out, tile.out_stride);
+        write(values, tile, row, to);
+    }
+}
+
+/// Adds a row of numbers of a form; rows lie at an address with so many from one to the next.
+#[inline(always)]
+unsafe fn add<V: Vector, F: ReducedForm, const N: usize>(
+    values: &mut [V; N],
+    tile: &ReducedTile,
+    row: usize,
+    (form, from, stride): (F, *const u8, usize),
+) {
+    let last = tile.end.last;
+    for (n, value) in values.iter_mut().enumerate() {
+        let from = from.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        // SAFETY: the rows have the columns that are written.
+        *value = unsafe {
+            value.add(match n + 1 < N || last == V::LANES {
+                true => form.load(from),
+                false => form.load_part(from, last),
+            })
+        };
+    }
+}
+
+/// Writes a row of numbers of a form; rows go to an address with so many from one to the next.
+#[inline(always)]
+unsafe fn write<V: Vector, F: ReducedForm, const N: usize>(
+    values: [V; N],
+    tile: &ReducedTile,
+    row: usize,
+    (form, to, stride): (F, *mut u8, usize),
+) {
+    let last = tile.end.last;
+    for (n, value) in values.into_iter().enumerate() {
+        let to = to.wrapping_add((row * stride + n * V::LANES) * F::BYTES);
+        // SAFETY: the rows have these columns.
+        unsafe {
+            match n + 1 < N || last == V::LANES {
+                true => form.store(value, to),
+                false => form.store_part(value, to, last),
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Products of integers with the nodes that scale them back to numbers.
+
+use super::node::Node;
+use super::tensor::Constant;
+
+/// A product of integers with the nodes behind it, as a layer of the numbers that they stand for.
+pub(super) struct ScaledProduct<'a> {
+    /// The numbers that the constant integers stand for, `[inputs, features]`.
+    pub(super) matrix: Constant,
+    pub(super) cast: Node<'a>,
+    /// The product with the scales.
+    pub(super) last: Node<'a>,
+    /// The positions of these two nodes, and of the product of the scales.
+    pub(super) absorbed: [usize; 3],
+}
