@@ -13,6 +13,7 @@ mod nonfinite;
 mod nonfinite_tensors;
 mod quantized;
 mod reduced;
+mod rounded;
 mod shared;
 mod stepped;
 mod tensors;

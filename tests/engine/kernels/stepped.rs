@@ -9,7 +9,7 @@ use super::{Net, TOLERANCE, answer, cases, difference, input, lowered, plain, ro
 use crate::compute::weights;
 
 /// The integers that bytes from 0 to 255 stand for, whose 0 is this one.
-fn rounding(zero_point: u8) -> Op {
+pub(super) fn rounding(zero_point: u8) -> Op {
     let least = -f32::from(zero_point);
     Op::Activation(Activation::FakeQuantise {
         scale: 1.0,
@@ -91,7 +91,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 /// Returns whole weights from -2 to 2, of which each has one that is 127 where `wide`.
-fn whole(graph: &Graph, wide: bool) -> Weights {
+pub(super) fn whole(graph: &Graph, wide: bool) -> Weights {
     let known = weights(graph);
     let each = known.iter().map(|(name, values)| {
         let small = |(at, v): (usize, &f32)| match wide && name.ends_with("weight") && at % 7 == 0 {
