@@ -1,10 +1,10 @@
 //! What steps are expected to read and write fastest: floats or reduced numbers.
 
-use super::byte_depthwise;
 use super::convolution;
 use super::pass;
 use super::quantized::Quantized;
 use super::reduced::{self, ReducedKernel, suits_prepared};
+use super::reduced_depthwise;
 use super::target::KernelTarget;
 use super::winograd::Winograd;
 use crate::compute::buffers::TensorView;
@@ -21,14 +21,14 @@ pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Co
     }
 }
 
-/// Whether a weighted step is a depthwise convolution that multiplies bytes.
-pub(super) fn is_byte_depthwise(
+/// Whether a weighted step is a depthwise convolution that multiplies reduced numbers.
+pub(super) fn is_reduced_depthwise(
     fused: &FusedStep,
     (input, numbers): (TensorView, ReducedNumbers),
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
-    let suits = |conv| byte_depthwise::suits(conv, input, numbers, target.family);
+    let suits = |conv| reduced_depthwise::suits(conv, input, numbers, target.family);
     fused.residual.is_none() && convolution_of(fused, output).is_some_and(suits)
 }
 
@@ -44,7 +44,7 @@ pub(in crate::compute) fn suits_reduced(
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
     };
-    is_byte_depthwise(fused, (input, numbers), output, target)
+    is_reduced_depthwise(fused, (input, numbers), output, target)
         || convolution_of(fused, output).is_some_and(product)
 }
 
