@@ -1,16 +1,16 @@
 //! The choice of what steps read and write: floats or reduced numbers, whichever is expected to be faster.
 
-use super::byte_depthwise;
 use super::convolution;
 use super::pass;
 use super::quantized::Quantized;
 use super::reduced::{self, ReducedKernel, suits_prepared};
+use super::reduced_depthwise;
 use super::target::KernelTarget;
 use super::winograd::Winograd;
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::compute::reduced::ReducedNumbers;
-use crate::network::Conv2d;
+use crate::network::{Activation, Conv2d};
 
 /// Returns the convolution that a weighted step is.
 pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
@@ -21,15 +21,22 @@ pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Co
     }
 }
 
-/// Whether a weighted step is a depthwise convolution that multiplies bytes.
-pub(super) fn is_byte_depthwise(
+/// Whether a weighted step is a depthwise convolution that multiplies reduced numbers.
+pub(super) fn is_reduced_depthwise(
     fused: &FusedStep,
     (input, numbers): (TensorView, ReducedNumbers),
     output: TensorView,
     target: KernelTarget,
 ) -> bool {
-    let suits = |conv| byte_depthwise::suits(conv, input, numbers, target.family);
-    fused.residual.is_none() && convolution_of(fused, output).is_some_and(suits)
+    let suits = |conv| reduced_depthwise::suits(conv, input, numbers, target.family);
+    // Floats that another function passes over take longer than brain floats that are widened.
+    let in_registers = matches!(
+        fused.activation,
+        None | Some(Activation::Relu | Activation::Relu6)
+    );
+    fused.residual.is_none()
+        && (numbers != ReducedNumbers::Bf16 || in_registers)
+        && convolution_of(fused, output).is_some_and(suits)
 }
 
 /// Whether a weighted step is expected to be faster as a product of reduced numbers.
@@ -44,7 +51,7 @@ pub(in crate::compute) fn suits_reduced(
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
     };
-    is_byte_depthwise(fused, (input, numbers), output, target)
+    is_reduced_depthwise(fused, (input, numbers), output, target)
         || convolution_of(fused, output).is_some_and(product)
 }
 

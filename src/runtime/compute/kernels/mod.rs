@@ -55,7 +55,6 @@ macro_rules! unrolled {
 
 mod activations;
 mod buffer;
-mod byte_depthwise;
 mod candle;
 mod channels;
 mod choice;
@@ -72,6 +71,7 @@ mod panels;
 mod pass;
 mod quantized;
 mod reduced;
+mod reduced_depthwise;
 mod reduced_pixels;
 mod resample;
 mod step;

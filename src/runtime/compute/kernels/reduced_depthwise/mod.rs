@@ -1,10 +1,13 @@
-//! Depthwise convolutions of bytes by weights that are bytes, summed in whole numbers.
+//! Depthwise convolutions of reduced numbers by weights of such numbers: bytes, summed in whole numbers,
+//! and brain floats, summed in float32.
 //!
-//! A vector holds the same pixel's bytes of many channels. The bytes of four lines of the image are
-//! interleaved, so that an instruction multiplies a column of the kernel; neighbouring outputs of a
-//! line share what was interleaved.
+//! A vector holds the same pixel's numbers of many channels. Those of a few lines of the image, four of
+//! bytes and two of brain floats, are interleaved, so that an instruction multiplies a column of the
+//! kernel; neighbouring outputs of a line share what was interleaved.
 
 mod ends;
+#[cfg(target_arch = "x86_64")]
+mod forms;
 mod tile;
 mod weights;
 
@@ -12,29 +15,23 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::activations::{RowActivation, TileRows};
-use super::dots::DotKernel;
+use super::dots::{DotKernel, HalfKernel};
 use super::panels::Filters;
 use super::reduced::StepOutputs;
 use super::task::{Call, MAX_PHASES, Scratch, Split};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::family::Family;
-use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
+use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
 use ends::BlockEnds;
-use tile::{ByteLine, line_fn};
+use tile::{ReducedLine, line_fn};
 use weights::WeightBlocks;
 
-/// Channels of a vector of bytes.
-const BLOCK: usize = 64;
-
-/// The most channels of a block whose vectors hold two pixels.
-const HALF: usize = BLOCK / 2;
-
-/// Lines of the image whose bytes are interleaved.
-const GROUP: usize = 4;
+/// Bytes of a vector, which holds a block of channels.
+const VECTOR: usize = 64;
 
 /// The most lines of a kernel.
-const MOST_LINES: usize = 2 * GROUP;
+const MOST_LINES: usize = 8;
 
 /// The least bytes that a task reads.
 const GRAIN: usize = 32 * 1024;
@@ -43,9 +40,9 @@ const GRAIN: usize = 32 * 1024;
 /// common second-level cache.
 const CACHED: usize = 256 * 1024;
 
-/// A depthwise convolution of bytes with its operands.
+/// A depthwise convolution of reduced numbers with its operands.
 #[derive(Clone, Debug)]
-pub(in crate::compute) struct ByteDepthwise {
+pub(in crate::compute) struct ReducedDepthwise {
     pub conv: Conv2d,
     input: ReducedView,
     output: TensorView,
@@ -53,7 +50,7 @@ pub(in crate::compute) struct ByteDepthwise {
     correction: Option<Arc<[f32]>>,
 }
 
-/// Whether a convolution of these numbers is one that [`ByteDepthwise`] computes.
+/// Whether a convolution of these numbers is one that [`ReducedDepthwise`] computes.
 pub(super) fn suits(
     conv: Conv2d,
     input: TensorView,
@@ -61,8 +58,11 @@ pub(super) fn suits(
     family: Family,
 ) -> bool {
     let whole = |count: usize| count.is_multiple_of(numbers.group());
-    matches!(numbers, ReducedNumbers::Bytes(_))
-        && DotKernel::of(family) == DotKernel::Vnni
+    let is_native = match numbers {
+        ReducedNumbers::Bf16 => HalfKernel::of(family).is_native(),
+        ReducedNumbers::Bytes(_) => DotKernel::of(family) == DotKernel::Vnni,
+    };
+    is_native
         && conv.groups > 1
         && conv.groups == input.channels
         && conv.channels == input.channels
@@ -73,7 +73,7 @@ pub(super) fn suits(
         && input.place != ValuePlace::Input
 }
 
-impl ByteDepthwise {
+impl ReducedDepthwise {
     /// Plans a convolution that [`suits`].
     pub(crate) fn new(
         conv: Conv2d,
@@ -81,11 +81,19 @@ impl ByteDepthwise {
         output: TensorView,
         correction: Option<Arc<[f32]>>,
     ) -> Self {
-        ByteDepthwise {
+        ReducedDepthwise {
             conv,
             input,
             output,
             correction,
+        }
+    }
+
+    /// Returns the name in reports.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.input.numbers {
+            ReducedNumbers::Bf16 => "depthwise, bf16",
+            ReducedNumbers::Bytes(_) => "depthwise, int8",
         }
     }
 
@@ -96,7 +104,7 @@ impl ByteDepthwise {
     }
 
     fn blocks(&self) -> WeightBlocks {
-        WeightBlocks::new(self.conv)
+        WeightBlocks::new(self.conv, self.input.numbers)
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
@@ -104,25 +112,30 @@ impl ByteDepthwise {
     }
 
     /// Whether weights are laid out as those of another one, and biases are corrected alike.
-    pub(crate) fn packs_as(&self, other: &ByteDepthwise) -> bool {
-        let of = |d: &ByteDepthwise| (d.conv, d.input.numbers);
+    pub(crate) fn packs_as(&self, other: &ReducedDepthwise) -> bool {
+        let of = |d: &ReducedDepthwise| (d.conv, d.input.numbers);
         of(self) == of(other) && self.correction == other.correction
     }
 
-    /// Lays weights out; `packed` has [`ByteDepthwise::weight_floats`] zeros.
+    /// Lays weights out; `packed` has [`ReducedDepthwise::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
-        if let ReducedNumbers::Bytes(numbers) = self.input.numbers {
-            self.blocks().pack(filters, numbers, packed);
-        }
+        self.blocks().pack(filters, packed);
     }
 
     /// Returns the byte of 0, and how many floats of it replace a pixel outside of the image.
     pub(crate) fn border(&self) -> (u8, usize) {
-        (self.input.numbers.zero_point(), BLOCK / 4)
+        (self.input.numbers.zero_point(), VECTOR / 4)
+    }
+
+    /// Returns the bytes of the lines that a line of the output is apart from the next, with pixels of so
+    /// many channels.
+    fn line_bytes(&self, channels: usize) -> usize {
+        let line = self.conv.stride * self.input.view.width * channels;
+        line * self.input.numbers.bytes()
     }
 
     fn lines(&self, samples: usize, threads: usize) -> Split {
-        let line = self.conv.stride * self.input.view.width * self.input.view.channels;
+        let line = self.line_bytes(self.input.view.channels);
         Split::new(samples * self.output.height, GRAIN / line.max(1), threads)
     }
 
@@ -133,7 +146,7 @@ impl ByteDepthwise {
     /// Returns the scratch: a line's floats of one block.
     pub(crate) fn scratch(&self) -> Scratch {
         Scratch {
-            own: self.output.width * BLOCK,
+            own: self.output.width * self.blocks().channels(),
             ..Scratch::default()
         }
     }
@@ -148,21 +161,21 @@ impl ByteDepthwise {
         let (values, border) = call.memory.reduced_base(self.input);
         let own = call.memory.own(call.thread);
         assert!(
-            width * BLOCK <= own.len(),
+            width * self.blocks().channels() <= own.len(),
             "scratch for a line of fewer pixels"
         );
         let work = LineWork {
             step: self,
             call,
             values,
-            border: values.wrapping_add(border),
+            border: values.wrapping_add(border.wrapping_mul(self.input.numbers.bytes())),
             // SAFETY: tasks have disjoint lines.
             outputs: unsafe { StepOutputs::of(call, lines.start * width..lines.end * width) },
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             buffer: call.memory.ptr(own.start),
         };
-        let line = (self.conv.stride * self.input.view.width * self.input.view.pitch).max(1);
+        let line = self.line_bytes(self.input.view.pitch).max(1);
         let some = (CACHED / line).max(1);
         for first in lines.clone().step_by(some) {
             let lines = first..lines.end.min(first + some);
@@ -176,7 +189,7 @@ impl ByteDepthwise {
 
 /// The work of one task.
 struct LineWork<'a> {
-    step: &'a ByteDepthwise,
+    step: &'a ReducedDepthwise,
     call: &'a Call<'a>,
     values: *const u8,
     border: *const u8,
@@ -188,48 +201,51 @@ struct LineWork<'a> {
 }
 
 impl LineWork<'_> {
-    /// Returns the bytes that are written straight away, or `None` where floats come first.
-    fn written(&self) -> Option<ByteNumbers> {
+    /// Returns the numbers that are written straight away, of the form that is read, or `None` where
+    /// floats come first.
+    fn written(&self) -> Option<ReducedNumbers> {
         let is_direct = self.pass.is_none() && self.outputs.is_reduced_alone();
-        match self.outputs.reduced()?.of.numbers {
-            ReducedNumbers::Bytes(numbers) if is_direct => Some(numbers),
-            _ => None,
-        }
+        let numbers = self.outputs.reduced()?.of.numbers;
+        let is_alike = numbers.bytes() == self.step.input.numbers.bytes();
+        (is_direct && is_alike).then_some(numbers)
     }
 
     /// Computes the channels of one block of lines.
     ///
     /// # Safety
-    /// As for [`ByteDepthwise::run`].
+    /// As for [`ReducedDepthwise::run`].
     unsafe fn block(&self, block: usize, lines: Range<usize>) {
         let (step, weights) = (self.step, self.call.weights);
-        let (bytes, sums) = step.blocks().block(block, weights.packed.values());
-        let first = block * BLOCK;
-        let channels = (step.output.channels - first).min(BLOCK);
+        let blocks = step.blocks();
+        let (numbers, sums) = blocks.block(block, weights.packed.values());
+        let first = block * blocks.channels();
+        let channels = (step.output.channels - first).min(blocks.channels());
         let bias = weights.bias.get(first..).unwrap_or_default();
         let ends = BlockEnds::new(
-            sums,
+            (blocks, sums),
             (bias, channels),
             self.written(),
             self.call.step.fused.activation,
         );
         let width = step.output.width;
-        let run = line_fn(step.conv, width, channels);
+        let run = line_fn(step.input.numbers, step.conv, (width, channels));
         for line in lines {
             let pixel = line * width;
-            let (floats, floats_pitch) = self.outputs.floats((pixel, first), (self.buffer, BLOCK));
+            let (floats, floats_pitch) = self
+                .outputs
+                .floats((pixel, first), (self.buffer, blocks.channels()));
             let direct = self.outputs.reduced().filter(|_| self.written().is_some());
-            let line = ByteLine {
+            let line = ReducedLine {
                 rows: self.rows(line, first),
                 border: self.border,
                 width: step.input.view.width,
                 conv: step.conv,
-                weights: bytes,
+                weights: numbers,
                 ends: &ends,
                 channels,
                 columns: width,
                 out: direct.map_or(std::ptr::null_mut(), |out| out.ptr(pixel, first)),
-                out_pitch: direct.map_or(0, |out| out.of.view.pitch),
+                out_pitch: direct.map_or(0, |out| out.of.view.pitch * out.of.numbers.bytes()),
                 floats,
                 floats_pitch,
             };
@@ -261,12 +277,13 @@ impl LineWork<'_> {
             line / self.step.output.height,
             line % self.step.output.height,
         );
+        let bytes = self.step.input.numbers.bytes();
         let row = |at: usize| {
             let y = (y * conv.stride + at * conv.dilation).checked_sub(conv.padding.height);
             let y = y.filter(|&y| y < view.height && at < conv.kernel.height)?;
             let pixel = (sample * view.height + y) * view.width;
             let from = pixel * view.pitch + view.first + first;
-            Some((self.values.wrapping_add(from), view.pitch))
+            Some((self.values.wrapping_add(from * bytes), view.pitch * bytes))
         };
         std::array::from_fn(|at| row(at).unwrap_or((self.border, 0)))
     }

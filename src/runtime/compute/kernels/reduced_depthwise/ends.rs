@@ -1,54 +1,62 @@
 //! The end of the sums of a block of channels: as floats, or as bytes.
 
-use super::BLOCK;
-use super::weights::{BlockSums, places};
-use crate::compute::reduced::ByteNumbers;
+use super::VECTOR;
+use super::weights::{BlockSums, WeightBlocks};
+use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Activation;
 
 /// The numbers that sums begin with, are multiplied by and are added to, in the order of sums, and the
-/// bytes that they become.
+/// bytes that they become. Sums of brain floats begin with the bits of the bias, and need no more.
 #[repr(C, align(64))]
 pub(super) struct BlockEnds {
-    pub starts: [i32; BLOCK],
-    pub scales: [f32; BLOCK],
-    pub bias: [f32; BLOCK],
+    pub starts: [i32; VECTOR],
+    pub scales: [f32; VECTOR],
+    pub bias: [f32; VECTOR],
     /// A vector of the byte of 0, and of the least and the most byte, which apply the activation.
-    pub zero_point: [i16; BLOCK / 2],
-    pub least: [u8; BLOCK],
-    pub most: [u8; BLOCK],
+    pub zero_point: [i16; VECTOR / 2],
+    pub least: [u8; VECTOR],
+    pub most: [u8; VECTOR],
     /// The activation of floats.
     pub activation: Option<Activation>,
 }
 
 impl BlockEnds {
-    /// Returns the ends of sums that become bytes, or floats if none are `written`. `bias` begins with
+    /// Returns the ends of sums that become numbers, or floats if none are `written`. `bias` begins with
     /// the first of the block's `channels`, or is empty.
     pub(super) fn new(
-        sums: BlockSums<'_>,
+        (blocks, sums): (WeightBlocks, BlockSums<'_>),
         (bias, channels): (&[f32], usize),
-        written: Option<ByteNumbers>,
+        written: Option<ReducedNumbers>,
         activation: Option<Activation>,
     ) -> Self {
-        let factor = written.map_or(1.0, |numbers| numbers.scale.recip());
+        let bytes = match written {
+            Some(ReducedNumbers::Bytes(numbers)) => Some(numbers),
+            _ => None,
+        };
+        let factor = bytes.map_or(1.0, |numbers| numbers.scale.recip());
         let mut ends = BlockEnds {
-            starts: [0; BLOCK],
-            scales: [0.0; BLOCK],
-            bias: [0.0; BLOCK],
-            zero_point: [0; BLOCK / 2],
-            least: [0; BLOCK],
-            most: [0; BLOCK],
+            starts: [0; VECTOR],
+            scales: [0.0; VECTOR],
+            bias: [0.0; VECTOR],
+            zero_point: [0; VECTOR / 2],
+            least: [0; VECTOR],
+            most: [0; VECTOR],
             activation,
         };
-        ends.starts.copy_from_slice(sums.starts);
+        let is_of_bytes = !sums.starts.is_empty();
+        ends.starts[..sums.starts.len()].copy_from_slice(sums.starts);
         for (to, scale) in ends.scales.iter_mut().zip(sums.scales) {
             *to = scale * factor;
         }
         for (channel, bias) in bias.iter().take(channels).enumerate() {
-            for place in places(channel, channels) {
-                ends.bias[place] = bias * factor;
+            for place in blocks.places(channel, channels) {
+                match is_of_bytes {
+                    true => ends.bias[place] = bias * factor,
+                    false => ends.starts[place] = bias.to_bits().cast_signed(),
+                }
             }
         }
-        if let Some(numbers) = written {
+        if let Some(numbers) = bytes {
             ends.bound(numbers, activation);
         }
         ends
@@ -65,14 +73,17 @@ impl BlockEnds {
             Some(Activation::Relu6) => (byte(0.0), byte(6.0)),
             _ => (0, numbers.most as u8),
         };
-        self.zero_point = [numbers.zero_point as i16; BLOCK / 2];
-        (self.least, self.most) = ([least; BLOCK], [most; BLOCK]);
+        self.zero_point = [numbers.zero_point as i16; VECTOR / 2];
+        (self.least, self.most) = ([least; VECTOR], [most; VECTOR]);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Activation, BLOCK, BlockEnds, BlockSums, ByteNumbers};
+    use super::{
+        Activation, BlockEnds, BlockSums, ByteNumbers, ReducedNumbers, VECTOR, WeightBlocks,
+    };
+    use crate::network::Conv2d;
 
     #[test]
     fn bytes_are_bounded_as_an_activation_bounds_numbers() {
@@ -82,11 +93,13 @@ mod tests {
             most: 127.0,
         };
         let sums = BlockSums {
-            scales: &[1.0; BLOCK],
-            starts: &[0; BLOCK],
+            scales: &[1.0; VECTOR],
+            starts: &[0; VECTOR],
         };
+        let numbers = ReducedNumbers::Bytes(numbers);
+        let blocks = WeightBlocks::new(Conv2d::new(VECTOR, 3), numbers);
         let bounds = |activation| {
-            let ends = BlockEnds::new(sums, (&[], BLOCK), Some(numbers), activation);
+            let ends = BlockEnds::new((blocks, sums), (&[], VECTOR), Some(numbers), activation);
             (ends.zero_point[0], ends.least[0], ends.most[0])
         };
         assert_eq!(bounds(None), (10, 0, 127));

@@ -1,0 +1,277 @@
+//! The inner loop: a few neighbouring pixels of a line, of one block of channels.
+
+use super::MOST_LINES;
+use super::ends::BlockEnds;
+use crate::compute::reduced::ReducedNumbers;
+use crate::network::Conv2d;
+
+/// One line of the output, of one block of channels.
+pub(super) struct ReducedLine<'a> {
+    /// The lines of the image under each line of the kernel, and the bytes from one pixel to the next:
+    /// 0 of the border, which lies outside of the image.
+    pub rows: [(*const u8, usize); MOST_LINES],
+    /// The vector of numbers that replaces a pixel outside of the image.
+    pub border: *const u8,
+    /// Pixels of a line of the image.
+    pub width: usize,
+    pub conv: Conv2d,
+    /// Of each group of lines of the kernel and each column, a vector of weights for each of sums.
+    pub weights: *const f32,
+    pub ends: &'a BlockEnds,
+    /// Channels of the block, whole groups.
+    pub channels: usize,
+    /// Pixels of the line.
+    pub columns: usize,
+    /// Where numbers go, or null where floats are written, and the bytes from one pixel to the next.
+    pub out: *mut u8,
+    pub out_pitch: usize,
+    pub floats: *mut f32,
+    pub floats_pitch: usize,
+}
+
+/// A line's function.
+///
+/// # Safety
+/// The processor has the instructions that [`suits`](super::suits) asks for; rows have `width` pixels of
+/// `channels` numbers, out or floats have `columns` pixels of `channels` numbers, and nothing else uses
+/// these meanwhile.
+pub(super) type ReducedLineFn = unsafe fn(&ReducedLine<'_>);
+
+/// Returns the function for a convolution of these numbers that [`suits`](super::suits), for lines of so
+/// many columns and blocks of so many channels.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn line_fn(
+    numbers: ReducedNumbers,
+    conv: Conv2d,
+    (columns, channels): (usize, usize),
+) -> ReducedLineFn {
+    use super::forms::{ByteLanes, HalfLanes};
+    match numbers {
+        ReducedNumbers::Bf16 => x86::line_fn::<HalfLanes>(conv, columns, channels),
+        ReducedNumbers::Bytes(_) => x86::line_fn::<ByteLanes>(conv, columns, channels),
+    }
+}
+
+/// Returns a function that does nothing: no convolution [`suits`](super::suits).
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn line_fn(_: ReducedNumbers, _: Conv2d, _: (usize, usize)) -> ReducedLineFn {
+    unsafe fn nothing(_: &ReducedLine<'_>) {}
+    nothing
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod x86 {
+    #![allow(
+        unsafe_op_in_unsafe_fn,
+        reason = "instructions, whose conditions are those of a line's function"
+    )]
+
+    use std::arch::x86_64::*;
+
+    use super::super::super::tile::activated;
+    use super::super::super::vector::Avx512;
+    use super::super::VECTOR;
+    use super::super::forms::LineForm;
+    use super::{ReducedLine, ReducedLineFn};
+    use crate::network::Conv2d;
+
+    pub(super) fn line_fn<F: LineForm>(
+        conv: Conv2d,
+        columns: usize,
+        channels: usize,
+    ) -> ReducedLineFn {
+        let several = conv.dilation == 1 && conv.stride <= 2 && columns >= F::SEVERAL;
+        let paired = several && conv.stride == 1 && columns >= 2 * F::SEVERAL;
+        if channels == F::BLOCK {
+            of_width::<F, true>(conv, several)
+        } else if paired && channels <= F::BLOCK / 2 {
+            paired_fn::<F>(conv)
+        } else {
+            of_width::<F, false>(conv, several)
+        }
+    }
+
+    fn of_width<F: LineForm, const WHOLE: bool>(conv: Conv2d, several: bool) -> ReducedLineFn {
+        match (conv.kernel.width, conv.stride, several) {
+            (3, 1, true) => F::several::<3, 1, WHOLE, 1>(),
+            (3, _, true) => F::several::<3, 2, WHOLE, 1>(),
+            (5, 1, true) => F::several::<5, 1, WHOLE, 1>(),
+            (5, _, true) => F::several::<5, 2, WHOLE, 1>(),
+            (7, 1, true) => F::several::<7, 1, WHOLE, 1>(),
+            (7, _, true) => F::several::<7, 2, WHOLE, 1>(),
+            (3, _, false) => F::single::<3, WHOLE>(),
+            (5, _, false) => F::single::<5, WHOLE>(),
+            (7, _, false) => F::single::<7, WHOLE>(),
+            (width, ..) => unreachable!("no tile of kernels {width} wide"),
+        }
+    }
+
+    /// Returns the function for half a block of channels, of which a vector holds two pixels.
+    fn paired_fn<F: LineForm>(conv: Conv2d) -> ReducedLineFn {
+        match conv.kernel.width {
+            3 => F::several::<3, 1, false, 2>(),
+            5 => F::several::<5, 1, false, 2>(),
+            7 => F::several::<7, 1, false, 2>(),
+            width => unreachable!("no tile of kernels {width} wide"),
+        }
+    }
+
+    /// Computes a line of a kernel `K` wide, `M` vectors at a time of `P` pixels that are `S` columns
+    /// apart. The last pixels may be computed twice.
+    #[inline(always)]
+    pub(in super::super) unsafe fn walk<
+        F: LineForm,
+        const K: usize,
+        const S: usize,
+        const M: usize,
+        const WHOLE: bool,
+        const P: usize,
+    >(
+        line: &ReducedLine<'_>,
+    ) {
+        let (padding, reach) = (line.conv.padding.width, (K - 1) * line.conv.dilation);
+        for x in (0..line.columns).step_by(M * P) {
+            let x = x.min(line.columns - M * P);
+            let (first, last) = (x * line.conv.stride, (x + M * P - 1) * line.conv.stride);
+            match first >= padding && last + reach < line.width + padding {
+                true => pixels::<F, K, S, M, WHOLE, P, true>(line, x),
+                false => pixels::<F, K, S, M, WHOLE, P, false>(line, x),
+            }
+        }
+    }
+
+    /// Computes `M` vectors from pixel `x` of the line on; `INSIDE` says that all that they read lies
+    /// between the first and the last column of the image.
+    #[inline(always)]
+    unsafe fn pixels<
+        F: LineForm,
+        const K: usize,
+        const S: usize,
+        const M: usize,
+        const WHOLE: bool,
+        const P: usize,
+        const INSIDE: bool,
+    >(
+        line: &ReducedLine<'_>,
+        x: usize,
+    ) {
+        let mut sums = [[_mm512_setzero_si512(); 4]; M];
+        for at in 0..F::SUMS {
+            let start = _mm512_load_si512(line.ends.starts.as_ptr().add(16 * at).cast());
+            for sums in &mut sums {
+                sums[at] = start;
+            }
+        }
+        let first = (x * line.conv.stride).wrapping_sub(line.conv.padding.width);
+        for group in 0..line.conv.kernel.height.div_ceil(F::GROUP) {
+            let weights = line.weights.add(group * K * F::BLOCK);
+            let rows = line.rows.as_ptr().add(group * F::GROUP);
+            let rows: [_; 4] = std::array::from_fn(|at| *rows.add(at % F::GROUP));
+            unrolled!(AT < (M - 1) * S * P + K; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 => {
+                let column = first.wrapping_add(AT * line.conv.dilation);
+                let read = |at: usize| load::<F, WHOLE, P, INSIDE>(line, rows[at], column);
+                let values = F::interleaved(read);
+                let weights = if K <= F::KEPT { weights } else { anew(weights) };
+                for (m, sums) in sums.iter_mut().enumerate() {
+                    // No column of the kernel where vector `m` lies behind the input.
+                    let column = AT.wrapping_sub(m * S * P);
+                    if column < K {
+                        for at in 0..F::SUMS {
+                            let from = weights.add((F::SUMS * column + at) * 16);
+                            let weights = _mm512_loadu_si512(from.cast());
+                            sums[at] = F::dot(sums[at], values[at], weights);
+                        }
+                    }
+                }
+            });
+        }
+        for (m, sums) in sums.into_iter().enumerate() {
+            match line.out.is_null() {
+                true => store_floats::<F, P>(line, x + m * P, sums),
+                false => store::<F, WHOLE, P>(line, x + m * P, sums),
+            }
+        }
+    }
+
+    /// Returns an address that is not known to be that of values which were loaded before: those would be
+    /// kept, and take the registers of sums.
+    #[inline(always)]
+    unsafe fn anew(at: *const f32) -> *const f32 {
+        let mut address = at.addr();
+        std::arch::asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags));
+        at.with_addr(address)
+    }
+
+    /// The bytes of the channels of a block that exist.
+    #[inline(always)]
+    fn mask<F: LineForm>(line: &ReducedLine<'_>) -> __mmask64 {
+        (1 << (line.channels * VECTOR / F::BLOCK)) - 1
+    }
+
+    /// Returns the numbers of a line at a column, and of the next one where a vector holds two pixels.
+    #[inline(always)]
+    unsafe fn load<F: LineForm, const WHOLE: bool, const P: usize, const INSIDE: bool>(
+        line: &ReducedLine<'_>,
+        (row, pitch): (*const u8, usize),
+        column: usize,
+    ) -> __m512i {
+        let at = |column: usize| {
+            let from = match INSIDE || column < line.width {
+                true => row.wrapping_add(column.wrapping_mul(pitch)),
+                false => line.border,
+            };
+            match WHOLE {
+                true => _mm512_loadu_si512(from.cast()),
+                false => _mm512_maskz_loadu_epi8(mask::<F>(line), from.cast()),
+            }
+        };
+        match P {
+            1 => at(column),
+            _ => {
+                let next = _mm512_castsi512_si256(at(column.wrapping_add(1)));
+                _mm512_inserti64x4::<1>(at(column), next)
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store<F: LineForm, const WHOLE: bool, const P: usize>(
+        line: &ReducedLine<'_>,
+        x: usize,
+        sums: [__m512i; 4],
+    ) {
+        let numbers = F::reduced(line.ends, sums);
+        let to = line.out.add(x * line.out_pitch);
+        match WHOLE {
+            true => _mm512_storeu_si512(to.cast(), numbers),
+            false => _mm512_mask_storeu_epi8(to.cast(), mask::<F>(line), numbers),
+        }
+        if P > 1 {
+            let next = _mm512_shuffle_i64x2::<0b01_00_11_10>(numbers, numbers);
+            _mm512_mask_storeu_epi8(to.add(line.out_pitch).cast(), mask::<F>(line), next);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_floats<F: LineForm, const P: usize>(
+        line: &ReducedLine<'_>,
+        x: usize,
+        sums: [__m512i; 4],
+    ) {
+        for at in 0..F::SUMS {
+            let value = F::float(line.ends, at, sums[at]);
+            let value = activated(Avx512(value), line.ends.activation);
+            let mut lanes = [0.0; 16];
+            _mm512_storeu_ps(lanes.as_mut_ptr(), value.0);
+            for (quarter, four) in lanes.chunks_exact(4).enumerate() {
+                let place = F::BLOCK / 4 * quarter + 4 * at;
+                let (pixel, channel) = (x + place / (F::BLOCK / P), place % (F::BLOCK / P));
+                if channel < line.channels {
+                    let to = line.floats.add(pixel * line.floats_pitch + channel);
+                    let count = (line.channels - channel).min(4);
+                    std::ptr::copy_nonoverlapping(four.as_ptr(), to, count);
+                }
+            }
+        }
+    }
+}
