@@ -15,7 +15,7 @@ fn largest_difference(graph: Graph, batch: usize, threads: usize) -> f32 {
     let scaled = values(&input(&graph, batch)).into_iter().map(|v| v * 300.0);
     let x = rows(scaled.collect(), batch);
     let expected = plain(&graph, &weights, &x);
-    let each = Family::available().into_iter().map(|family| {
+    let each = Family::available().map(|family| {
         let found = answer(&lowered(&graph, &weights, family), &x, threads);
         difference(&expected, &found)
     });

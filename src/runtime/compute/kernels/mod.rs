@@ -71,6 +71,7 @@ mod panels;
 mod pass;
 mod quantized;
 mod reduced;
+#[allow(clippy::needless_range_loop, reason = "as for `winograd`")]
 mod reduced_depthwise;
 mod reduced_pixels;
 mod resample;
