@@ -2,7 +2,7 @@
 //! does, whatever the geometry, on every family.
 
 use divisi::compute::{Family, planned_steps};
-use divisi::network::{Activation, Conv2d, Graph, Op, Shape, Weights};
+use divisi::network::{Activation, Conv2d, Graph, Op, Shape, Sides, Weights};
 use proptest::prelude::*;
 
 use super::{Net, TOLERANCE, answer, cases, difference, lowered, plain, reduced, rows};
@@ -148,6 +148,80 @@ proptest! {
             let found = answer(&reduced::lowered_bf16(&graph, &weights, family), &x, threads);
             let off = difference(&expected, &found);
             prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+        }
+    }
+}
+
+/// Returns each answer of a depthwise convolution of samples, channels first, in float64, and the sum
+/// of the sizes of its products.
+fn exactly(conv: Conv2d, shape: Shape, x: &[f32], kernels: &[f32], bias: &[f32]) -> Vec<[f64; 2]> {
+    let Shape::Image {
+        channels,
+        height,
+        width,
+    } = shape
+    else {
+        return Vec::new();
+    };
+    let Sides {
+        height: h,
+        width: w,
+    } = conv.kernel;
+    let reach = |image: usize, padding: usize, kernel: usize| {
+        (image + 2 * padding - conv.dilation * (kernel - 1) - 1) / conv.stride + 1
+    };
+    let rows = reach(height, conv.padding.height, h);
+    let columns = reach(width, conv.padding.width, w);
+    let mut answers = Vec::new();
+    for (plane, image) in x.chunks_exact(height * width).enumerate() {
+        let channel = plane % channels;
+        let kernel = &kernels[channel * h * w..][..h * w];
+        for at in 0..rows * columns {
+            let mut sums = [bias.get(channel).map_or(0.0, |&bias| f64::from(bias)), 0.0];
+            for (tap, weight) in kernel.iter().enumerate() {
+                let y = at / columns * conv.stride + tap / w * conv.dilation;
+                let x = at % columns * conv.stride + tap % w * conv.dilation;
+                let place = y
+                    .checked_sub(conv.padding.height)
+                    .zip(x.checked_sub(conv.padding.width));
+                let inside = place.filter(|&(y, x)| y < height && x < width);
+                let value = inside.map_or(0.0, |(y, x)| image[y * width + x].max(0.0));
+                let product = f64::from(value) * f64::from(*weight);
+                sums = [sums[0] + product, sums[1] + product.abs()];
+            }
+            answers.push(sums);
+        }
+    }
+    answers
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    /// A value and a weight are off by up to 2⁻⁸ of themselves each.
+    #[test]
+    fn brain_floats_answer_within_what_they_round(
+        case in case(), batch in 1usize..3, threads in 0usize..3,
+    ) {
+        let mut net = Net::new(case.input).then(Op::Relu);
+        let read = net.0.last();
+        prop_assume!(net.try_add(Op::Conv2d(case.conv), &[read]).is_some());
+        let graph = net.build();
+        let weights = weights(&graph);
+        let x = super::input(&graph, batch);
+        let of = |end: &str| {
+            let mut known = weights.iter().filter(|(name, _)| name.ends_with(end));
+            known.next().map_or(Vec::new(), |(_, values)| values.to_vec())
+        };
+        let expected =
+            exactly(case.conv, case.input, &super::values(&x), &of("weight"), &of("bias"));
+        for family in Family::available() {
+            let found = answer(&reduced::lowered_bf16(&graph, &weights, family), &x, threads);
+            prop_assert_eq!(found.len(), expected.len());
+            for (found, [sum, size]) in found.into_iter().zip(&expected) {
+                let off = (f64::from(found) - sum).abs();
+                prop_assert!(off <= 0.0079 * size + 1e-5 * (1.0 + sum.abs()), "{family}: {found} for {sum}");
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::winograd::Winograd;
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::{FusedStep, StepKernel};
 use crate::compute::reduced::ReducedNumbers;
-use crate::network::Conv2d;
+use crate::network::{Activation, Conv2d};
 
 /// Returns the convolution that a weighted step is.
 pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
@@ -29,7 +29,14 @@ pub(super) fn is_reduced_depthwise(
     target: KernelTarget,
 ) -> bool {
     let suits = |conv| reduced_depthwise::suits(conv, input, numbers, target.family);
-    fused.residual.is_none() && convolution_of(fused, output).is_some_and(suits)
+    // Floats that another function passes over take longer than brain floats that are widened.
+    let in_registers = matches!(
+        fused.activation,
+        None | Some(Activation::Relu | Activation::Relu6)
+    );
+    fused.residual.is_none()
+        && (numbers != ReducedNumbers::Bf16 || in_registers)
+        && convolution_of(fused, output).is_some_and(suits)
 }
 
 /// Whether a weighted step is expected to be faster as a product of reduced numbers.

@@ -168,7 +168,7 @@ impl ReducedDepthwise {
             step: self,
             call,
             values,
-            border: values.wrapping_add(border),
+            border: values.wrapping_add(border.wrapping_mul(self.input.numbers.bytes())),
             // SAFETY: tasks have disjoint lines.
             outputs: unsafe { StepOutputs::of(call, lines.start * width..lines.end * width) },
             // SAFETY: the call's family is available.
