@@ -198,7 +198,7 @@ fn exactly(conv: Conv2d, shape: Shape, x: &[f32], kernels: &[f32], bias: &[f32])
 proptest! {
     #![proptest_config(cases(100))]
 
-    /// A value and a weight are off by 2⁻⁹ of themselves each.
+    /// A value and a weight are off by up to 2⁻⁸ of themselves each.
     #[test]
     fn brain_floats_answer_within_what_they_round(
         case in case(), batch in 1usize..3, threads in 0usize..3,
@@ -220,7 +220,7 @@ proptest! {
             prop_assert_eq!(found.len(), expected.len());
             for (found, [sum, size]) in found.into_iter().zip(&expected) {
                 let off = (f64::from(found) - sum).abs();
-                prop_assert!(off <= 0.0045 * size + 1e-5 * (1.0 + sum.abs()), "{family}: {found} for {sum}");
+                prop_assert!(off <= 0.0079 * size + 1e-5 * (1.0 + sum.abs()), "{family}: {found} for {sum}");
             }
         }
     }
