@@ -174,6 +174,7 @@ impl PreparedImage {
                     to.zip(plane).for_each(|(to, &number)| *to = number);
                 }
             }
+            (false, 3, 4) => filled_up::<T, 3, 4>(&numbers[..count], pixels, zero),
             (false, ..) => {
                 let rows = pixels.chunks_exact_mut(pitch);
                 for (to, from) in rows.zip(numbers[..count].chunks_exact(channels)) {
@@ -191,6 +192,14 @@ fn interleave<T: Copy, const C: usize, const P: usize>(planes: &[T], pixels: &mu
     let planes: [&[T]; C] = std::array::from_fn(|c| &planes[c * width..][..width]);
     for (x, pixel) in pixels.iter_mut().enumerate() {
         *pixel = std::array::from_fn(|c| planes.get(c).map_or(fill, |plane| plane[x]));
+    }
+}
+
+/// Writes pixels of `C` channels, each filled up to `P`.
+fn filled_up<T: Copy, const C: usize, const P: usize>(from: &[T], pixels: &mut [T], fill: T) {
+    let ((from, _), (pixels, _)) = (from.as_chunks::<C>(), pixels.as_chunks_mut::<P>());
+    for (pixel, from) in pixels.iter_mut().zip(from) {
+        *pixel = std::array::from_fn(|c| from.get(c).copied().unwrap_or(fill));
     }
 }
 
