@@ -18,7 +18,7 @@ use super::tile::{ReducedLine, ReducedLineFn};
 ///
 /// # Safety
 /// All methods: the processor has the form's instructions, and addresses are those of vectors.
-pub(super) trait LineForm {
+pub(super) trait LineProducts {
     /// Channels of a block.
     const BLOCK: usize;
     /// Lines that are multiplied at a time.
@@ -71,7 +71,7 @@ macro_rules! lines {
 /// Bytes.
 pub(super) struct ByteLanes;
 
-impl LineForm for ByteLanes {
+impl LineProducts for ByteLanes {
     const BLOCK: usize = VECTOR;
     const GROUP: usize = 4;
     const SEVERAL: usize = 4;
@@ -125,7 +125,7 @@ impl LineForm for ByteLanes {
 /// Brain floats.
 pub(super) struct HalfLanes;
 
-impl LineForm for HalfLanes {
+impl LineProducts for HalfLanes {
     const BLOCK: usize = VECTOR / 2;
     const GROUP: usize = 2;
     const SEVERAL: usize = 7;

@@ -71,11 +71,11 @@ pub(super) mod x86 {
     use super::super::super::tile::activated;
     use super::super::super::vector::Avx512;
     use super::super::VECTOR;
-    use super::super::forms::LineForm;
+    use super::super::forms::LineProducts;
     use super::{ReducedLine, ReducedLineFn};
     use crate::network::Conv2d;
 
-    pub(super) fn line_fn<F: LineForm>(
+    pub(super) fn line_fn<F: LineProducts>(
         conv: Conv2d,
         columns: usize,
         channels: usize,
@@ -91,7 +91,7 @@ pub(super) mod x86 {
         }
     }
 
-    fn of_width<F: LineForm, const WHOLE: bool>(conv: Conv2d, several: bool) -> ReducedLineFn {
+    fn of_width<F: LineProducts, const WHOLE: bool>(conv: Conv2d, several: bool) -> ReducedLineFn {
         match (conv.kernel.width, conv.stride, several) {
             (3, 1, true) => F::several::<3, 1, WHOLE, 1>(),
             (3, _, true) => F::several::<3, 2, WHOLE, 1>(),
@@ -107,7 +107,7 @@ pub(super) mod x86 {
     }
 
     /// Returns the function for half a block of channels, of which a vector holds two pixels.
-    fn paired_fn<F: LineForm>(conv: Conv2d) -> ReducedLineFn {
+    fn paired_fn<F: LineProducts>(conv: Conv2d) -> ReducedLineFn {
         match conv.kernel.width {
             3 => F::several::<3, 1, false, 2>(),
             5 => F::several::<5, 1, false, 2>(),
@@ -120,7 +120,7 @@ pub(super) mod x86 {
     /// apart. The last pixels may be computed twice.
     #[inline(always)]
     pub(in super::super) unsafe fn walk<
-        F: LineForm,
+        F: LineProducts,
         const K: usize,
         const S: usize,
         const M: usize,
@@ -144,7 +144,7 @@ pub(super) mod x86 {
     /// between the first and the last column of the image.
     #[inline(always)]
     unsafe fn pixels<
-        F: LineForm,
+        F: LineProducts,
         const K: usize,
         const S: usize,
         const M: usize,
@@ -204,13 +204,13 @@ pub(super) mod x86 {
 
     /// The bytes of the channels of a block that exist.
     #[inline(always)]
-    fn mask<F: LineForm>(line: &ReducedLine<'_>) -> __mmask64 {
+    fn mask<F: LineProducts>(line: &ReducedLine<'_>) -> __mmask64 {
         (1 << (line.channels * VECTOR / F::BLOCK)) - 1
     }
 
     /// Returns the numbers of a line at a column, and of the next one where a vector holds two pixels.
     #[inline(always)]
-    unsafe fn load<F: LineForm, const WHOLE: bool, const P: usize, const INSIDE: bool>(
+    unsafe fn load<F: LineProducts, const WHOLE: bool, const P: usize, const INSIDE: bool>(
         line: &ReducedLine<'_>,
         (row, pitch): (*const u8, usize),
         column: usize,
@@ -235,7 +235,7 @@ pub(super) mod x86 {
     }
 
     #[inline(always)]
-    unsafe fn store<F: LineForm, const WHOLE: bool, const P: usize>(
+    unsafe fn store<F: LineProducts, const WHOLE: bool, const P: usize>(
         line: &ReducedLine<'_>,
         x: usize,
         sums: [__m512i; 4],
@@ -253,7 +253,7 @@ pub(super) mod x86 {
     }
 
     #[inline(always)]
-    unsafe fn store_floats<F: LineForm, const P: usize>(
+    unsafe fn store_floats<F: LineProducts, const P: usize>(
         line: &ReducedLine<'_>,
         x: usize,
         sums: [__m512i; 4],
