@@ -6,6 +6,10 @@ use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
 
 /// One line of the output, of one block of channels.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "kernels of x86-64 alone read them")
+)]
 pub(super) struct ReducedLine<'a> {
     /// The lines of the image under each line of the kernel, and the bytes from one pixel to the next:
     /// 0 of the border, which lies outside of the image.
