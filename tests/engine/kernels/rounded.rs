@@ -2,7 +2,9 @@
 //! rounding, and functions of one byte. All numbers are whole, so that answers are exact.
 
 use divisi::compute::{Family, planned_steps};
-use divisi::network::{Activation, Binary, Conv2d, Dims, Graph, NodeId, Op, Shape, TensorOp};
+use divisi::network::{
+    Activation, Binary, Conv2d, Dims, Graph, NodeId, Op, Shape, TensorOp, Weights,
+};
 use proptest::prelude::*;
 
 use super::stepped::{rounding, whole};
@@ -157,4 +159,41 @@ fn what_lies_between_two_products_is_part_of_them_or_one_step() {
     );
     let constants = constants(10, [64, 64], [128; 3]);
     assert_eq!(methods(&constants), ["pass", product, product]);
+}
+
+#[test]
+fn a_bias_that_is_no_number_makes_no_number() {
+    let [read, after] = [128, 100].map(rounding);
+    let product = Conv2d {
+        bias: true,
+        ..Conv2d::new(32, 1)
+    };
+    let depthwise = Conv2d {
+        groups: 32,
+        bias: true,
+        ..Conv2d::new(32, 3).padded(1)
+    };
+    for conv in [product, depthwise] {
+        let last = Op::Conv2d(Conv2d::new(8, 1));
+        let order = [read, Op::Conv2d(conv), after, last];
+        let net = order
+            .into_iter()
+            .fold(Net::new(Shape::image(32, 4, 4)), Net::then);
+        let graph = net.build();
+        let known = whole(&graph, false);
+        let each = known.iter().map(|(name, values)| {
+            let mut values = values.to_vec();
+            if name.starts_with("layer1") && name.ends_with("bias") {
+                values[0] = f32::NAN;
+            }
+            (name.to_owned(), values)
+        });
+        let weights = Weights::from_values(each.collect(), &graph).expect("same shapes");
+        let graph = graph.with_steps_of(&weights);
+        let x = rows(values(&input(&graph, 2)), 2);
+        for family in Family::available() {
+            let found = answer(&lowered(&graph, &weights, family), &x, 0);
+            assert!(found.iter().all(|v| v.is_nan()), "{family}");
+        }
+    }
 }

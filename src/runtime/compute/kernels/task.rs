@@ -50,6 +50,13 @@ pub(in crate::compute) struct StepWeights {
     pub candle: Option<CandleNode>,
 }
 
+impl StepWeights {
+    /// Whether every bias is finite, so that none makes a NaN of whole numbers.
+    pub(super) fn has_finite_bias(&self) -> bool {
+        self.bias.iter().all(|bias| bias.is_finite())
+    }
+}
+
 /// Scratch of a step, in floats but for `offsets`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::compute) struct Scratch {

@@ -10,6 +10,7 @@ use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
 use super::{Convolution, RowBlock, TileColumns};
 use crate::compute::buffers::{TensorView, ValuePlace};
+use crate::compute::reduced::ReducedNumbers;
 use crate::network::{Conv2d, Sides};
 
 impl Convolution {
@@ -27,7 +28,7 @@ impl Convolution {
     }
 
     /// Returns where tiles write numbers of the form that they read, without floats, or `None` where
-    /// these come first: sums of such numbers are no NaN that the form lacks.
+    /// these come first, since sums may be a NaN that the form lacks.
     fn writes_straight<'a>(
         &self,
         call: &Call<'_>,
@@ -36,7 +37,14 @@ impl Convolution {
         let (read, out) = (self.reduced?.numbers, block.outputs.reduced()?);
         let is_alike = read.bytes() == out.of.numbers.bytes();
         let is_bare = block.pass.is_none() && call.step.residual.is_none();
-        (is_alike && is_bare && block.outputs.is_reduced_alone()).then_some(out)
+        let weights = call.weights;
+        let are_finite = weights
+            .packed
+            .values()
+            .iter()
+            .all(|weight| weight.is_finite());
+        let are_numbers = read == ReducedNumbers::Bf16 || weights.has_finite_bias() && are_finite;
+        (is_alike && is_bare && are_numbers && block.outputs.is_reduced_alone()).then_some(out)
     }
 
     /// Computes a few pixels at a time, all channels of each.

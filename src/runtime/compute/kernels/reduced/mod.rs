@@ -14,6 +14,7 @@ mod pools;
 mod prepared;
 mod residual;
 mod rows;
+mod suits;
 mod sums;
 mod tile;
 mod weights;
@@ -27,7 +28,7 @@ use super::panels::{Filters, Panels, even_tiles};
 use super::quantized::weights as byte_weights;
 use super::task::{Call, MAX_PHASES, ProductBlocks, Scratch, most_rows};
 use super::tile::{Prefetch, Tile};
-use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
+use crate::compute::buffers::{ReducedView, TensorView};
 use crate::compute::family::Family;
 use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Conv2d;
@@ -39,6 +40,7 @@ use prepared::PreparedImage;
 pub(super) use prepared::suits_prepared;
 use residual::Residual;
 pub(super) use rows::{MOST_TILE, StepOutputs, expand, join, reduce_pixels, reduce_run};
+pub(super) use suits::suits;
 use tile::reduced_fn;
 
 /// A convolution or a fully connected layer with its operands and the layout of its weights.
@@ -59,23 +61,6 @@ pub(in crate::compute) struct ReducedProduct {
     shifts: bool,
     /// Whether the rows are tokens: few, and read by many panels.
     tokens: bool,
-}
-
-/// Steps of fewer input channels stay in float32: first layers, which are prepared.
-const LEAST_CHANNELS: usize = 16;
-
-/// The most products of a sum of bytes that 32 bits hold.
-const MOST_PRODUCTS: usize = 1 << 16;
-
-/// Whether a convolution over an input that lies anywhere can be a product of groups of numbers.
-pub(super) fn suits(conv: Conv2d, input: TensorView, group: usize) -> bool {
-    let whole = |count: usize| count.is_multiple_of(group);
-    conv.groups == 1
-        && input.channels >= LEAST_CHANNELS
-        && conv.kernel.area() * input.channels <= MOST_PRODUCTS
-        && whole(input.channels)
-        && whole(input.pitch)
-        && input.place != ValuePlace::Input
 }
 
 impl ReducedProduct {
@@ -264,6 +249,7 @@ impl ReducedProduct {
             // writes its panel's columns alone.
             outputs: unsafe { StepOutputs::of(call, rows.clone()) },
             residual: Residual::of(call),
+            may_make_nan: self.may_make_nan(call),
             // SAFETY: the call's family is available.
             pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
             rows,
@@ -286,7 +272,7 @@ impl ReducedProduct {
         let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
         let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
         let mut floats = [0.0; MOST_TILE];
-        let by_floats = block.pass.is_some() || self.may_make_nan(block);
+        let by_floats = block.pass.is_some() || block.may_make_nan;
         for (rows, prefetch) in tiles.zip(shares) {
             let at = (block.rows.start + rows.start, panel.column);
             let mut tile = self.tile(call, block, rows.start, index);
@@ -316,11 +302,16 @@ impl ReducedProduct {
         }
     }
 
-    /// Whether answers that become bytes may be NaN: sums of bytes never are, floats that are added to
-    /// them may be.
-    fn may_make_nan(&self, block: &ReducedBlock<'_>) -> bool {
+    /// Whether answers that become bytes may be NaN: sums of bytes never are, what is added to them may
+    /// be.
+    fn may_make_nan(&self, call: &Call<'_>) -> bool {
+        let weights = call.weights;
+        let packed = weights.packed.values();
+        let shift = &packed[self.weight_floats() - self.shift_floats()..self.weight_floats()];
         let is_of_bytes = matches!(self.input.numbers, ReducedNumbers::Bytes(_));
-        is_of_bytes && matches!(block.residual, Residual::Floats(_))
+        let adds_floats = matches!(Residual::of(call), Residual::Floats(_));
+        let is_finite = weights.has_finite_bias() && shift.iter().all(|value| value.is_finite());
+        is_of_bytes && (adds_floats || !is_finite)
     }
 
     /// Returns the tile of a panel from row `row` of the block on.
@@ -392,6 +383,8 @@ struct ReducedBlock<'a> {
     rows: Range<usize>,
     outputs: StepOutputs<'a>,
     residual: Residual<'a>,
+    /// Whether answers that become bytes may be NaN.
+    may_make_nan: bool,
     /// The activation, if it is applied behind each tile.
     pass: Option<RowActivation>,
 }

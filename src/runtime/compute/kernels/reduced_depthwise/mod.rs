@@ -207,7 +207,8 @@ impl LineWork<'_> {
         let is_direct = self.pass.is_none() && self.outputs.is_reduced_alone();
         let numbers = self.outputs.reduced()?.of.numbers;
         let is_alike = numbers.bytes() == self.step.input.numbers.bytes();
-        (is_direct && is_alike).then_some(numbers)
+        let is_number = numbers == ReducedNumbers::Bf16 || self.call.weights.has_finite_bias();
+        (is_direct && is_alike && is_number).then_some(numbers)
     }
 
     /// Computes the channels of one block of lines.
@@ -221,10 +222,11 @@ impl LineWork<'_> {
         let first = block * blocks.channels();
         let channels = (step.output.channels - first).min(blocks.channels());
         let bias = weights.bias.get(first..).unwrap_or_default();
+        let written = self.written();
         let ends = BlockEnds::new(
             (blocks, sums),
             (bias, channels),
-            self.written(),
+            written,
             self.call.step.fused.activation,
         );
         let width = step.output.width;
@@ -234,7 +236,7 @@ impl LineWork<'_> {
             let (floats, floats_pitch) = self
                 .outputs
                 .floats((pixel, first), (self.buffer, blocks.channels()));
-            let direct = self.outputs.reduced().filter(|_| self.written().is_some());
+            let direct = self.outputs.reduced().filter(|_| written.is_some());
             let line = ReducedLine {
                 rows: self.rows(line, first),
                 border: self.border,
