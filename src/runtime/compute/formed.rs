@@ -4,6 +4,7 @@ use super::buffers::ValueBuffers;
 use super::forms::{LoweringFacts, ValueForms};
 use super::fuse::FusedStep;
 use super::kernels::StepReads;
+use super::reduced::ReducedNumbers;
 use super::rounded_sums::RoundedSums;
 
 /// Steps, with the buffers and the forms of their values.
@@ -24,6 +25,15 @@ impl<'a> FormedSteps<'a> {
             buffers,
             forms,
         }
+    }
+
+    /// Whether all who read the samples make bytes of them.
+    pub(super) fn rounds_samples(&self) -> bool {
+        let mut steps = self.steps.iter().zip(&self.forms.reads);
+        steps.all(|(step, &reads)| {
+            let reads_samples = step.reads().any(|value| value == 0);
+            !reads_samples || matches!(reads, StepReads::Reducing(ReducedNumbers::Bytes(_), _))
+        })
     }
 
     /// Returns the same with rounded sums in the ends of products.

@@ -34,6 +34,9 @@ pub(super) struct LoweringFacts<'a> {
     pub graph: &'a Graph,
     pub target: KernelTarget,
     pub calibration: Option<&'a Calibration>,
+    /// The numbers that the network rounds samples to before it does anything else, if whoever reads them
+    /// is to round them.
+    pub samples: Option<ReducedNumbers>,
     /// The step that reads samples channels-first.
     pub entry: Option<usize>,
 }
@@ -52,6 +55,7 @@ impl ValueForms {
             ..
         } = choice;
         let mut numbers = value_numbers(buffers.count(), steps, target.precision, calibration);
+        numbers[0] = choice.samples.or(numbers[0]);
         for step in steps.iter().filter(|step| buffers.is_free(step)) {
             keep_as_view(buffers, step, &mut numbers);
         }
@@ -185,6 +189,13 @@ impl StepOfValues<'_> {
         !is_kept && reads_any(self.step, input, output, self.choice.target)
     }
 
+    /// Whether an input is one row for all pixels of the answer, which is read as floats.
+    fn shares(&self, input: ValueId) -> bool {
+        let pixels = |value: ValueId| self.view(value).pixels();
+        matches!(self.step.kernel, StepKernel::Paired(_))
+            && pixels(input) != pixels(self.step.output)
+    }
+
     /// Whether its answer lies as its inputs do: joined, maxima of them, or where its input is.
     fn passes_on(&self) -> bool {
         let made = self.numbers[self.step.output];
@@ -239,7 +250,7 @@ impl StepOfValues<'_> {
             },
         };
         for &input in &self.step.inputs {
-            wanted[input].floats |= reads.floats;
+            wanted[input].floats |= reads.floats || self.shares(input);
             wanted[input].reduced |= reads.reduced;
         }
         // These add what is there.

@@ -31,6 +31,7 @@ mod precision;
 mod predictor;
 mod reduced;
 pub mod reference;
+mod rounded_samples;
 mod rounded_sums;
 mod shared;
 mod tables;

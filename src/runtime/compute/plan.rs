@@ -20,6 +20,7 @@ use super::kernels::{
     ArenaLayout, KernelTarget, LINE, PlacedStep, PlannedStep, ReducedOperands, Scratch, StepMethod,
 };
 use super::reduced::{ByteNumbers, ReducedNumbers};
+use super::rounded_samples::RoundedSamples;
 use super::shared::twins;
 use super::tables::tabulated;
 use super::tensors::arranged;
@@ -56,23 +57,23 @@ impl ArenaPlan {
             None => target,
         };
         let steps = arranged(graph, tabulated(graph, fused(graph)));
-        let mut steps = match target.multiplies_bytes() {
+        let steps = match target.multiplies_bytes() {
             true => in_bytes(graph, steps),
             false => steps,
         };
-        let entry = enter(graph, &mut steps);
         let facts = LoweringFacts {
             graph,
             target,
             calibration,
-            entry,
+            samples: None,
+            entry: None,
         };
         let FormedSteps {
             steps,
             buffers,
             forms,
             ..
-        } = FormedSteps::new(steps, facts).with_rounded_sums();
+        } = formed(steps, facts);
         let answer = graph.nodes().len();
         let chunks = Chunks::new(graph, &buffers, &steps);
         let slots = Slots::of_forms((&buffers, &forms.values), &steps, answer, chunks.cut);
@@ -266,6 +267,25 @@ fn enter(graph: &Graph, steps: &mut Vec<FusedStep>) -> Option<usize> {
     }
     turn(graph, steps);
     None
+}
+
+/// Returns the steps with the forms of their values. What the network rounds samples to is left out if
+/// those who read it round them, too.
+fn formed(steps: Vec<FusedStep>, facts: LoweringFacts<'_>) -> FormedSteps<'_> {
+    let entered = |mut steps: Vec<FusedStep>, samples| {
+        let entry = enter(facts.graph, &mut steps);
+        let facts = LoweringFacts {
+            samples,
+            entry,
+            ..facts
+        };
+        FormedSteps::new(steps, facts).with_rounded_sums()
+    };
+    let without = RoundedSamples::new(&steps, facts.graph.nodes().len())
+        .map(|rounded| entered(rounded.steps, Some(rounded.numbers)));
+    without
+        .filter(FormedSteps::rounds_samples)
+        .unwrap_or_else(|| entered(steps, None))
 }
 
 /// Adds a first step that makes the samples channels-last; all readers read its answer.

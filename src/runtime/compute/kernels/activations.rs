@@ -1,12 +1,15 @@
 //! Activations of rows that were just written, and so are in cache.
 //!
-//! ReLU and ReLU6 are applied in registers as values are written. The others would make each of
+//! ReLU and ReLU6 are applied in registers as values are written, HardSwish where these are reduced
+//! numbers. The others would make each of
 //! the many tile functions far longer; they pass over a tile's rows, or a pixel's, behind them.
 
+use super::accuracy::{Accuracy, FloatAccuracy};
 use super::functions::{
     elu, fake_quantise, gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, mish, sigmoid, silu,
     softplus, tanh,
 };
+use super::tile::activated;
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::network::Activation;
@@ -19,6 +22,33 @@ pub(super) struct TileRows {
     pub stride: usize,
     pub rows: usize,
     pub columns: usize,
+}
+
+/// Where the answers of rows go, and how accurate they are.
+///
+/// # Safety
+/// All methods: as for [`Vector`]; the row has the columns written, and nothing else uses them meanwhile.
+pub(super) trait AnswerRows: Copy {
+    type Accuracy: Accuracy;
+
+    unsafe fn store<V: Vector>(self, answers: V, row: usize, column: usize);
+    /// The first `n < LANES` answers.
+    unsafe fn store_part<V: Vector>(self, answers: V, row: usize, column: usize, n: usize);
+}
+
+impl AnswerRows for TileRows {
+    type Accuracy = FloatAccuracy;
+
+    #[inline(always)]
+    unsafe fn store<V: Vector>(self, answers: V, row: usize, column: usize) {
+        // SAFETY: handed on.
+        unsafe { answers.store(self.start.add(row * self.stride + column)) }
+    }
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(self, answers: V, row: usize, column: usize, n: usize) {
+        // SAFETY: handed on.
+        unsafe { answers.store_part(self.start.add(row * self.stride + column), n) }
+    }
 }
 
 /// A function that applies an activation to rows in place.
@@ -50,6 +80,23 @@ impl RowActivation {
         Some(RowActivation { activation, run })
     }
 
+    /// As [`RowActivation::new`], of a tile that writes reduced numbers.
+    ///
+    /// # Safety
+    /// As for [`RowActivation::new`].
+    pub(super) unsafe fn of_reduced(
+        family: Family,
+        activation: Option<Activation>,
+    ) -> Option<Self> {
+        // SAFETY: handed on.
+        unsafe { RowActivation::new(family, activation.filter(|&of| !is_short(Some(of)))) }
+    }
+
+    /// Returns the activation that is applied.
+    pub(super) fn activation(&self) -> Activation {
+        self.activation
+    }
+
     /// Applies the activation to values.
     #[inline(always)]
     pub(super) fn row(&self, row: &mut [f32]) {
@@ -68,6 +115,28 @@ impl RowActivation {
     }
 }
 
+/// Whether an activation takes a few instructions, so that tiles apply it in registers where they write
+/// reduced numbers.
+pub(super) fn is_short(activation: Option<Activation>) -> bool {
+    use Activation::{HardSwish, Relu, Relu6};
+    matches!(activation, None | Some(Relu | Relu6 | HardSwish))
+}
+
+/// Applies an activation that [`is_short`]; any other one leaves the value as it is.
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn activated_shortly<V: Vector>(value: V, activation: Option<Activation>) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        match activation {
+            Some(Activation::HardSwish) => hard_swish(value),
+            activation => activated(value, activation),
+        }
+    }
+}
+
 fn one_row(row: &mut [f32]) -> TileRows {
     TileRows {
         start: row.as_mut_ptr(),
@@ -80,7 +149,7 @@ fn one_row(row: &mut [f32]) -> TileRows {
 /// Applies any activation to values, without particular instructions.
 pub(in crate::compute) fn activate_plainly(activation: Activation, row: &mut [f32]) {
     // SAFETY: every processor runs the plain kernels; the slice is one row.
-    unsafe { run::<Plain>(activation, one_row(row)) }
+    unsafe { in_place::<Plain>(activation, one_row(row)) }
 }
 
 fn rows_fn(family: Family) -> RowsFn {
@@ -91,86 +160,106 @@ fn rows_fn(family: Family) -> RowsFn {
         Family::Avx2Vnni | Family::Avx2 => x86::avx2,
         #[cfg(target_arch = "aarch64")]
         Family::NeonDot | Family::Neon => arm::neon,
-        _ => run::<Plain>,
+        _ => in_place::<Plain>,
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::vector::{Avx2, Avx512};
-    use super::{TileRows, run};
+    use super::{TileRows, in_place};
     use crate::network::Activation;
 
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn avx512(activation: Activation, rows: TileRows) {
         // SAFETY: as `RowsFn` says.
-        unsafe { run::<Avx512>(activation, rows) }
+        unsafe { in_place::<Avx512>(activation, rows) }
     }
 
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn avx2(activation: Activation, rows: TileRows) {
         // SAFETY: as `RowsFn` says.
-        unsafe { run::<Avx2>(activation, rows) }
+        unsafe { in_place::<Avx2>(activation, rows) }
     }
 }
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
     use super::super::vector::Neon;
-    use super::{TileRows, run};
+    use super::{TileRows, in_place};
     use crate::network::Activation;
 
     #[target_feature(enable = "neon")]
     pub(super) unsafe fn neon(activation: Activation, rows: TileRows) {
         // SAFETY: as `RowsFn` says.
-        unsafe { run::<Neon>(activation, rows) }
+        unsafe { in_place::<Neon>(activation, rows) }
     }
 }
 
-/// Replaces each vector of all rows by an expression of it.
+/// Writes an expression of each vector of all rows.
 macro_rules! each {
-    ($rows:expr, $x:ident => $value:expr) => {
+    ($rows:expr, $to:expr, $x:ident => $value:expr) => {
         for row in 0..$rows.rows {
             let start = $rows.start.add(row * $rows.stride);
             let mut at = 0;
             while at + V::LANES <= $rows.columns {
                 let $x = V::load(start.add(at));
-                $value.store(start.add(at));
+                $to.store($value, row, at);
                 at += V::LANES;
             }
             if at < $rows.columns {
                 let $x = V::load_part(start.add(at), $rows.columns - at);
-                $value.store_part(start.add(at), $rows.columns - at);
+                $to.store_part($value, row, at, $rows.columns - at);
             }
         }
     };
 }
 
+/// # Safety
+/// As for [`RowsFn`].
 #[inline(always)]
-unsafe fn run<V: Vector>(activation: Activation, rows: TileRows) {
-    // SAFETY: as `RowsFn` says.
+unsafe fn in_place<V: Vector>(activation: Activation, rows: TileRows) {
+    // SAFETY: handed on.
+    unsafe { activate::<V, _>(Some(activation), rows, rows) }
+}
+
+/// Writes rows behind an activation to where answers go.
+///
+/// # Safety
+/// As for [`RowsFn`], of rows that are read, and of where answers go.
+#[inline(always)]
+pub(super) unsafe fn activate<V: Vector, T: AnswerRows>(
+    activation: Option<Activation>,
+    rows: TileRows,
+    to: T,
+) {
+    // SAFETY: handed on.
     unsafe {
+        let Some(activation) = activation else {
+            each!(rows, to, x => x);
+            return;
+        };
         match activation {
-            Activation::Relu => each!(rows, x => x.relu()),
-            Activation::Relu6 => each!(rows, x => x.relu().at_most(6.0)),
+            Activation::Relu => each!(rows, to, x => x.relu()),
+            Activation::Relu6 => each!(rows, to, x => x.relu().at_most(6.0)),
             Activation::Clip { least, most } => {
-                each!(rows, x => x.at_least(least).at_most(most));
+                each!(rows, to, x => x.at_least(least).at_most(most));
             }
-            Activation::LeakyRelu { slope } => each!(rows, x => leaky_relu(x, slope)),
-            Activation::Elu { alpha } => each!(rows, x => elu(x, alpha)),
-            Activation::Sigmoid => each!(rows, x => sigmoid(x)),
+            Activation::LeakyRelu { slope } => each!(rows, to, x => leaky_relu(x, slope)),
+            Activation::Elu { alpha } => each!(rows, to, x => elu(x, alpha)),
+            Activation::Sigmoid => each!(rows, to, x => sigmoid::<V, T::Accuracy>(x)),
             Activation::HardSigmoid { slope, shift } => {
-                each!(rows, x => hard_sigmoid(x, slope, shift));
+                each!(rows, to, x => hard_sigmoid(x, slope, shift));
             }
-            Activation::Silu => each!(rows, x => silu(x)),
-            Activation::HardSwish => each!(rows, x => hard_swish(x)),
-            Activation::Gelu => each!(rows, x => gelu(x)),
-            Activation::GeluTanh => each!(rows, x => gelu_tanh(x)),
-            Activation::Tanh => each!(rows, x => tanh(x)),
-            Activation::Softplus => each!(rows, x => softplus(x)),
-            Activation::Mish => each!(rows, x => mish(x)),
+            Activation::Silu => each!(rows, to, x => silu::<V, T::Accuracy>(x)),
+            Activation::HardSwish => each!(rows, to, x => hard_swish(x)),
+            Activation::Gelu => each!(rows, to, x => gelu::<V, T::Accuracy>(x)),
+            Activation::GeluTanh => each!(rows, to, x => gelu_tanh::<V, T::Accuracy>(x)),
+            Activation::Tanh => each!(rows, to, x => tanh(x)),
+            Activation::Softplus => each!(rows, to, x => softplus(x)),
+            Activation::Mish => each!(rows, to, x => mish(x)),
             Activation::FakeQuantise { scale, least, most } => {
-                each!(rows, x => fake_quantise(x, scale, [least, most]));
+                each!(rows, to, x => fake_quantise(x, scale, [least, most]));
             }
         }
     }

@@ -36,12 +36,23 @@ pub(super) unsafe fn paired<V: Vector>(
         // SAFETY: handed on; the rows were looked at.
         unsafe {
             end.write::<V>(&[], pixel..pixel + 1, row, |lanes| {
-                let (a, b) = (lanes.load::<V>(one), lanes.load(two));
-                match pairing {
-                    Pairing::Product => a.mul(b),
-                    Pairing::Sum => a.add(b),
-                }
+                paired_value(pairing, lanes.load::<V>(one), lanes.load(two))
             });
+        }
+    }
+}
+
+/// Multiplies or adds two values.
+///
+/// # Safety
+/// As for [`Vector`].
+#[inline(always)]
+pub(super) unsafe fn paired_value<V: Vector>(pairing: Pairing, a: V, b: V) -> V {
+    // SAFETY: handed on.
+    unsafe {
+        match pairing {
+            Pairing::Product => a.mul(b),
+            Pairing::Sum => a.add(b),
         }
     }
 }

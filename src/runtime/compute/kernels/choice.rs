@@ -3,14 +3,14 @@
 use super::convolution;
 use super::pass;
 use super::quantized::Quantized;
+use super::quantized_depthwise;
 use super::reduced::{self, ReducedKernel, suits_prepared};
-use super::reduced_depthwise;
 use super::target::KernelTarget;
 use super::winograd::Winograd;
 use crate::compute::buffers::TensorView;
 use crate::compute::fuse::{FusedStep, StepKernel};
-use crate::compute::reduced::ReducedNumbers;
-use crate::network::{Activation, Conv2d};
+use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
+use crate::network::Conv2d;
 
 /// Returns the convolution that a weighted step is.
 pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Conv2d> {
@@ -21,22 +21,18 @@ pub(super) fn convolution_of(fused: &FusedStep, output: TensorView) -> Option<Co
     }
 }
 
-/// Whether a weighted step is a depthwise convolution that multiplies reduced numbers.
-pub(super) fn is_reduced_depthwise(
+/// Returns the bytes that a weighted step multiplies, if it is a depthwise convolution of bytes.
+pub(super) fn depthwise_bytes(
     fused: &FusedStep,
     (input, numbers): (TensorView, ReducedNumbers),
     output: TensorView,
     target: KernelTarget,
-) -> bool {
-    let suits = |conv| reduced_depthwise::suits(conv, input, numbers, target.family);
-    // Floats that another function passes over take longer than brain floats that are widened.
-    let in_registers = matches!(
-        fused.activation,
-        None | Some(Activation::Relu | Activation::Relu6)
-    );
-    fused.residual.is_none()
-        && (numbers != ReducedNumbers::Bf16 || in_registers)
-        && convolution_of(fused, output).is_some_and(suits)
+) -> Option<ByteNumbers> {
+    let ReducedNumbers::Bytes(numbers) = numbers else {
+        return None;
+    };
+    let conv = convolution_of(fused, output).filter(|_| fused.residual.is_none())?;
+    quantized_depthwise::suits(conv, input, target.family).then_some(numbers)
 }
 
 /// Whether a weighted step is expected to be faster as a product of reduced numbers.
@@ -51,7 +47,7 @@ pub(in crate::compute) fn suits_reduced(
         reduced::suits(conv, input, numbers.group())
             && !Winograd::is_faster(conv, (input, output), target.shape, times)
     };
-    is_reduced_depthwise(fused, (input, numbers), output, target)
+    depthwise_bytes(fused, (input, numbers), output, target).is_some()
         || convolution_of(fused, output).is_some_and(product)
 }
 

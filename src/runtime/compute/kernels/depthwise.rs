@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::dots::HalfKernel;
 use super::narrow::NarrowTile;
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
 use super::tile::start;
@@ -53,6 +54,8 @@ pub(super) fn runs(conv: Conv2d) -> bool {
 pub(super) fn line_fn(family: Family, numbers: Option<ReducedNumbers>, conv: Conv2d) -> LineRunFn {
     match numbers {
         None => of_form::<FloatForm>(family, conv),
+        #[cfg(target_arch = "x86_64")]
+        Some(ReducedNumbers::Bf16) if HalfKernel::of(family).is_native() => x86::native(conv),
         Some(ReducedNumbers::Bf16) => of_form::<HalfForm>(family, conv),
         Some(ReducedNumbers::Bytes(_)) => of_form::<ByteForm>(family, conv),
     }
@@ -95,8 +98,19 @@ fn plain<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::reduced::NativeHalfForm;
     use super::super::vector::{Avx2, Avx512};
     use super::{Conv2d, LineRun, LineRunFn, ReducedForm, run};
+
+    pub(super) fn native(conv: Conv2d) -> LineRunFn {
+        type F = NativeHalfForm;
+        #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+        unsafe fn of<F: ReducedForm, const K: usize, const S: usize>(line: &LineRun) {
+            // SAFETY: as `LineRunFn` says; what multiplies brain floats also rounds to them.
+            unsafe { run::<Avx512, F, K, S>(line) }
+        }
+        instances!(of, conv)
+    }
 
     pub(super) fn avx512<F: ReducedForm>(conv: Conv2d) -> LineRunFn {
         #[target_feature(enable = "avx512f")]

@@ -4,6 +4,7 @@
 //! where that is `∞ · 0` (as in PyTorch). Coefficients named "fitted" interpolate the function
 //! at Chebyshev points in float64.
 
+use super::accuracy::Accuracy;
 use super::vector::Vector;
 
 /// Added and subtracted again, it rounds to a whole number.
@@ -48,7 +49,7 @@ const ERF_POLE: f32 = 0.327_591_1;
 /// # Safety
 /// All functions here: as for [`Vector`].
 #[inline(always)]
-unsafe fn polynomial<V: Vector, const N: usize>(x: V, coefficients: &[f32; N]) -> V {
+pub(super) unsafe fn polynomial<V: Vector, const N: usize>(x: V, coefficients: &[f32; N]) -> V {
     // SAFETY: handed on.
     unsafe {
         let mut sum = V::splat(coefficients[N - 1]);
@@ -90,44 +91,44 @@ pub(super) unsafe fn exp<V: Vector>(x: V) -> V {
 
 /// Returns `x / (1 + exp(−by))`.
 #[inline(always)]
-unsafe fn gated<V: Vector>(x: V, by: V) -> V {
+unsafe fn gated<V: Vector, A: Accuracy>(x: V, by: V) -> V {
     // SAFETY: handed on.
-    unsafe { x.div(V::splat(1.0).add(exp(negative(by)))) }
+    unsafe { A::divide(x, V::splat(1.0).add(A::exp(negative(by)))) }
 }
 
 #[inline(always)]
-pub(super) unsafe fn sigmoid<V: Vector>(x: V) -> V {
+pub(super) unsafe fn sigmoid<V: Vector, A: Accuracy>(x: V) -> V {
     // SAFETY: handed on.
-    unsafe { gated(V::splat(1.0), x) }
+    unsafe { gated::<V, A>(V::splat(1.0), x) }
 }
 
 #[inline(always)]
-pub(super) unsafe fn silu<V: Vector>(x: V) -> V {
+pub(super) unsafe fn silu<V: Vector, A: Accuracy>(x: V) -> V {
     // SAFETY: handed on.
-    unsafe { gated(x, x) }
+    unsafe { gated::<V, A>(x, x) }
 }
 
 /// `(1 + tanh(z)) / 2` is the sigmoid of `2z`, which does not cancel below 0.
 #[inline(always)]
-pub(super) unsafe fn gelu_tanh<V: Vector>(x: V) -> V {
+pub(super) unsafe fn gelu_tanh<V: Vector, A: Accuracy>(x: V) -> V {
     const DOUBLE: f32 = 1.595_769;
     const CUBED: f32 = DOUBLE * 0.044_715;
     // SAFETY: handed on.
     unsafe {
         let by = V::splat(DOUBLE).mul_add(V::splat(CUBED), x.mul(x)).mul(x);
-        gated(x, by)
+        gated::<V, A>(x, by)
     }
 }
 
 /// The tail of the normal distribution beyond `|x|` is half of `erfc(|x| / √2)`.
 #[inline(always)]
-pub(super) unsafe fn gelu<V: Vector>(x: V) -> V {
+pub(super) unsafe fn gelu<V: Vector, A: Accuracy>(x: V) -> V {
     const POLE: f32 = ERF_POLE * std::f32::consts::FRAC_1_SQRT_2;
     // SAFETY: handed on.
     unsafe {
         let (one, size) = (V::splat(1.0), absolute(x));
-        let t = one.div(one.mul_add(size, V::splat(POLE)));
-        let bell = exp(size.mul(size).mul(V::splat(-0.5)));
+        let t = A::divide(one, one.mul_add(size, V::splat(POLE)));
+        let bell = A::exp(size.mul(size).mul(V::splat(-0.5)));
         let tail = t.mul(polynomial(t, &ERF)).mul(bell).mul(V::splat(0.5));
         x.mul(x.where_below(0.0, tail, one.sub(tail)))
     }

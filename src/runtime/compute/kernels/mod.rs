@@ -53,6 +53,7 @@ macro_rules! unrolled {
     };
 }
 
+mod accuracy;
 mod activations;
 mod buffer;
 mod candle;
@@ -70,9 +71,9 @@ mod norms;
 mod panels;
 mod pass;
 mod quantized;
-mod reduced;
 #[allow(clippy::needless_range_loop, reason = "as for `winograd`")]
-mod reduced_depthwise;
+mod quantized_depthwise;
+mod reduced;
 mod reduced_pixels;
 mod resample;
 mod step;

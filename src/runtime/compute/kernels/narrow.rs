@@ -1,8 +1,9 @@
 //! The inner loop of depthwise and narrow grouped convolutions: a vector of output
 //! channels reads the same channels of its input, each lane those of its own group.
 
+use super::activations::activated_shortly;
 use super::reduced::{ByteForm, FloatForm, HalfForm, ReducedForm};
-use super::tile::{Tile, activated, finish, start};
+use super::tile::{Tile, finish, start};
 use super::vector::{Plain, Vector};
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
@@ -100,7 +101,7 @@ impl NarrowTile {
                 return finish::<V, M, 1>(end, sums);
             }
             for (m, [sum]) in sums.into_iter().enumerate() {
-                let value = activated(sum, end.activation);
+                let value = activated_shortly(sum, end.activation);
                 let to = self.out.add(m * self.out_stride * F::BYTES);
                 match end.last == V::LANES {
                     true => form.store(value, to),

@@ -13,6 +13,7 @@ use super::vector::{self, Vector, Vectorised};
 use super::{channels, elementwise, norms, resample, table};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::fuse::{FusedStep, StepKernel};
+use crate::compute::reduced::ReducedNumbers;
 use crate::network::Pool;
 
 /// The most floats of an operand that are there for reduced numbers at a time.
@@ -20,7 +21,10 @@ const CHUNK: usize = 2 * 1024;
 
 /// Whether a step computes each pixel from the same pixel of its inputs, floats or reduced numbers.
 pub(in crate::compute) fn is_pixelwise(step: &FusedStep) -> bool {
-    matches!(step.kernel, StepKernel::Copy | StepKernel::ScaleShift)
+    matches!(
+        step.kernel,
+        StepKernel::Copy | StepKernel::ScaleShift | StepKernel::Paired(_)
+    )
 }
 
 /// Returns the pixels that are computed at a time.
@@ -28,17 +32,31 @@ fn chunk(step: &PlacedStep) -> usize {
     (CHUNK / step.output.channels.max(1)).max(1)
 }
 
-/// Returns the reduced numbers that are read for want of floats: the input's and the residual's.
-fn read(step: &PlacedStep) -> [Option<ReducedView>; 2] {
-    let first = step.reduced.inputs.first().copied().flatten();
+/// The most values that a step reads pixel by pixel: two inputs and a residual.
+const OPERANDS: usize = 3;
+
+/// Returns the reduced numbers that are read for want of floats: those of inputs, and behind them the
+/// residual's.
+fn read(step: &PlacedStep) -> [Option<ReducedView>; OPERANDS] {
     let lies_nowhere =
         |view: Option<&TensorView>| view.map(|v| v.place) == Some(ValuePlace::Nowhere);
+    let input = |at: usize| {
+        let view = step.reduced.inputs.get(at).copied().flatten();
+        view.filter(|_| is_pixelwise(&step.fused) && lies_nowhere(step.inputs.get(at)))
+    };
+    let residual = step.reduced.residual;
     [
-        first.filter(|_| is_pixelwise(&step.fused) && lies_nowhere(step.inputs.first())),
-        step.reduced
-            .residual
-            .filter(|_| lies_nowhere(step.residual.as_ref())),
+        input(0),
+        input(1),
+        residual.filter(|_| lies_nowhere(step.residual.as_ref())),
     ]
+}
+
+/// Returns the pixels of a sample where an input is one row for all of them.
+fn sharing(step: &PlacedStep) -> Option<usize> {
+    let pixels = step.output.pixels();
+    let is_row = |view: &TensorView| view.pixels() != pixels;
+    (is_pixelwise(&step.fused) && step.inputs.iter().any(is_row)).then_some(pixels)
 }
 
 /// Returns the reduced numbers that a global pool reads for want of floats.
@@ -79,7 +97,7 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
         return unsafe { table::run(call, pixels) };
     }
     let is_of_floats =
-        step.reduced.output.is_none() && read(step) == [None; 2] && averaged(step).is_none();
+        step.reduced.output.is_none() && read(step) == [None; OPERANDS] && averaged(step).is_none();
     // SAFETY: tasks have disjoint pixels.
     unsafe {
         if is_of_floats {
@@ -94,13 +112,26 @@ pub(super) unsafe fn run(call: &Call<'_>, task: usize) {
         if let Some(pool) = max_pool_of_reduced(step) {
             return pooled(call, pool, pixels);
         }
-        for first in pixels.clone().step_by(chunk(step)) {
-            let pixels = first..pixels.end.min(first + chunk(step));
+        let mut first = pixels.start;
+        while first < pixels.end {
+            let pixels = first..chunk_end(step, first).min(pixels.end);
+            first = pixels.end;
             match is_pixelwise(&step.fused) {
+                true if paired(call, pixels.clone()) => {}
                 true => pixelwise(call, pixels),
                 false => windowed(call, pixels),
             }
         }
+    }
+}
+
+/// Returns the end of the pixels that are computed at a time from pixel `first` on: of one sample where
+/// these share a row.
+fn chunk_end(step: &PlacedStep, first: usize) -> usize {
+    let end = first + chunk(step);
+    match sharing(step) {
+        Some(pixels) => end.min((first / pixels + 1) * pixels),
+        None => end,
     }
 }
 
@@ -124,6 +155,40 @@ unsafe fn windowed(call: &Call<'_>, pixels: Range<usize>) {
     }
 }
 
+/// Pairs an image of brain floats with a row of each sample, if a step does nothing else, and returns
+/// whether it does.
+///
+/// # Safety
+/// As for [`windowed`], of pixels of one sample.
+unsafe fn paired(call: &Call<'_>, pixels: Range<usize>) -> bool {
+    let step = call.step;
+    let is_alone = step.fused.activation.is_none() && step.residual.is_none() && !step.has_floats();
+    let is_half = |view: &ReducedView| view.numbers == ReducedNumbers::Bf16 && is_alone;
+    let (StepKernel::Paired(pairing), Some(to)) =
+        (step.fused.kernel, step.reduced.output.filter(is_half))
+    else {
+        return false;
+    };
+    let [first, second, _] = read(step);
+    let (from, row) = match (first.filter(is_half), second.filter(is_half)) {
+        (Some(image), None) => (image, 1),
+        (None, Some(image)) => (image, 0),
+        _ => return false,
+    };
+    let row = step.inputs[row];
+    if row.pixels() == step.output.pixels() {
+        return false;
+    }
+    let sample = pixels.start / step.output.pixels();
+    let images = (call.memory.reduced(from), call.memory.reduced(to));
+    // SAFETY: handed on; a step never reads the slot that it writes.
+    unsafe {
+        let row = call.memory.source(row);
+        reduced::pair(call, pairing, images, (row.pixel(sample), pixels));
+    }
+    true
+}
+
 /// Computes pixels from the same pixels of the inputs. They are counted from the first of these.
 ///
 /// # Safety
@@ -135,17 +200,26 @@ unsafe fn pixelwise(call: &Call<'_>, pixels: Range<usize>) {
         let each = chunk(step) * step.output.channels;
         let scratch = call.memory.floats_mut(call.memory.own(call.thread));
         let mut parts = scratch.chunks_exact_mut(each.max(1));
-        let [input, residual] = read(step);
+        let [first, second, residual] = read(step);
         let mut operand = |view: TensorView, numbers: Option<ReducedView>| match numbers {
-            None => call.memory.source(view).behind(pixels.start),
+            None => {
+                let pixel = match view.pixels() == step.output.pixels() {
+                    true => pixels.start,
+                    false => pixels.start / step.output.pixels(),
+                };
+                call.memory.source(view).behind(pixel)
+            }
             Some(numbers) => {
                 let to = parts.next().unwrap_or_default();
                 reduced::expand(call, numbers, pixels.clone(), to);
                 InputPixels::dense_rows(to, view)
             }
         };
+        let image = operand(step.inputs[0], first);
+        let other = step.inputs.get(1).map(|&view| operand(view, second));
+        let inputs = [image, other.unwrap_or(image)];
         let operands = (
-            &[operand(step.inputs[0], input)][..],
+            &inputs[..step.inputs.len()],
             step.residual.map(|view| operand(view, residual)),
         );
         let left = parts.next().unwrap_or_default();

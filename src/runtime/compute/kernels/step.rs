@@ -1,13 +1,13 @@
 //! Planned steps: their operands, and the methods that compute them.
 
 use super::candle;
-use super::choice::{StepReads, convolution_of, is_reduced_depthwise};
+use super::choice::{StepReads, convolution_of, depthwise_bytes};
 use super::convolution::Convolution;
 use super::panels::Filters;
 use super::pass;
 use super::quantized::{Quantized, RangedBytes};
+use super::quantized_depthwise::QuantizedDepthwise;
 use super::reduced::{self, ReducedProduct};
-use super::reduced_depthwise::ReducedDepthwise;
 use super::target::KernelTarget;
 use super::task::{self, Call, MAX_PHASES, PlacedStep, ReducedOperands, Scratch, Split};
 use super::tensors::TensorMethod;
@@ -39,8 +39,8 @@ pub(in crate::compute) enum StepMethod {
     Ranged(Box<RangedBytes>),
     /// One product over rows of reduced numbers.
     Reduced(Box<ReducedProduct>),
-    /// A depthwise convolution of reduced numbers.
-    Depthwise(Box<ReducedDepthwise>),
+    /// A depthwise convolution of bytes.
+    Depthwise(Box<QuantizedDepthwise>),
     /// Winograd's algorithm.
     Winograd(Box<Winograd>),
     /// An operation on tensors of any rank.
@@ -64,8 +64,10 @@ impl StepMethod {
             && let Some(conv) = convolution_of(fused, output)
         {
             let correction = reduced.correction.clone();
-            if is_reduced_depthwise(fused, (input.view, input.numbers), output, target) {
-                let depthwise = ReducedDepthwise::new(conv, input, output, correction);
+            if let Some(numbers) =
+                depthwise_bytes(fused, (input.view, input.numbers), output, target)
+            {
+                let depthwise = QuantizedDepthwise::new(conv, (input, numbers), output, correction);
                 return StepMethod::Depthwise(Box::new(depthwise));
             }
             let product = ReducedProduct::new(conv, input, output, target.family);
@@ -131,7 +133,7 @@ impl StepMethod {
             StepMethod::Quantized(q) => q.name(),
             StepMethod::Ranged(_) => "ranges",
             StepMethod::Reduced(r) => r.kernel().name(),
-            StepMethod::Depthwise(d) => d.name(),
+            StepMethod::Depthwise(_) => "depthwise, int8",
             StepMethod::Tensor(t) => t.name(),
             StepMethod::Candle => "candle",
         }

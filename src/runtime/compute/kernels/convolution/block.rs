@@ -22,11 +22,12 @@ pub(super) struct RowBlock<'a> {
 }
 
 impl RowBlock<'_> {
-    /// Writes what a tile wrote as reduced numbers, if they are wanted; `rows` are those of the block.
+    /// Applies the activation to what a tile wrote, and writes it as reduced numbers, if they are wanted;
+    /// `rows` are those of the block.
     ///
     /// # Safety
     /// The tile wrote these rows, and nothing else uses what is written.
-    pub(super) unsafe fn reduce(
+    pub(super) unsafe fn end(
         &self,
         tile: &Tile,
         rows: Range<usize>,
@@ -40,7 +41,7 @@ impl RowBlock<'_> {
         };
         let at = (self.rows.start + rows.start, columns.first);
         // SAFETY: handed on.
-        unsafe { self.outputs.reduce(at, written) }
+        unsafe { self.outputs.activate(at, written, self.pass) }
     }
 }
 

@@ -314,9 +314,8 @@ impl Convolution {
                 // the output exist for all pixels of the block.
                 unsafe {
                     run(&tile);
-                    tile.pass(block.pass.filter(|_| is_last), rows.len(), shape.lanes);
                     if is_last {
-                        block.reduce(&tile, rows.clone(), (columns, shape.lanes));
+                        block.end(&tile, rows.clone(), (columns, shape.lanes));
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::super::activations::is_short;
 use super::super::depthwise::{self, LineRun, RUN_PIXELS, line_fn};
 use super::super::narrow::{NARROW_ROWS, NarrowTile, narrow_fn};
 use super::super::panels::{TileShape, even_tiles};
@@ -36,7 +37,7 @@ impl Convolution {
     ) -> Option<ReducedPixels<'a>> {
         let (read, out) = (self.reduced?.numbers, block.outputs.reduced()?);
         let is_alike = read.bytes() == out.of.numbers.bytes();
-        let is_bare = block.pass.is_none() && call.step.residual.is_none();
+        let is_bare = is_short(call.step.fused.activation) && call.step.residual.is_none();
         let weights = call.weights;
         let are_finite = weights
             .packed
@@ -98,8 +99,7 @@ impl Convolution {
                     None => narrow_fn(call.family, numbers, width, rows.len())(&input),
                 }
                 if direct.is_none() {
-                    tile.pass(block.pass, rows.len(), lanes);
-                    block.reduce(&tile, rows, (columns, lanes));
+                    block.end(&tile, rows, (columns, lanes));
                 }
             }
         }

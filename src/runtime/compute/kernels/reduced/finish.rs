@@ -1,6 +1,6 @@
 //! The end of a tile: sums are rounded, added to, and written.
 
-use super::super::tile::activated;
+use super::super::activations::activated_shortly;
 use super::super::vector::Vector;
 use super::form::{FloatForm, ReducedForm, StepForm};
 use super::operands::ReducedTile;
@@ -64,7 +64,7 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
         }
         if end.activation.is_some() {
             for value in &mut values {
-                *value = activated(*value, end.activation);
+                *value = activated_shortly(*value, end.activation);
             }
         }
         if !end.out.is_null() {

@@ -4,12 +4,15 @@
 //! Sums are float32, or whole numbers of 32 bits; bias, activation and, where a reader needs them,
 //! answers are float32. An answer that further such products read is rounded once, as it is written.
 
+mod byte_rows;
 mod finish;
 mod form;
+mod halves;
 mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod native;
 mod operands;
+mod paired;
 mod pools;
 mod prepared;
 mod residual;
@@ -34,7 +37,10 @@ use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Conv2d;
 pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
+#[cfg(target_arch = "x86_64")]
+pub(super) use native::NativeHalfForm;
 use operands::ReducedTile;
+pub(super) use paired::pair;
 pub(super) use pools::{global_pool, max_pool};
 use prepared::PreparedImage;
 pub(super) use prepared::suits_prepared;
@@ -251,7 +257,7 @@ impl ReducedProduct {
             residual: Residual::of(call),
             may_make_nan: self.may_make_nan(call),
             // SAFETY: the call's family is available.
-            pass: unsafe { RowActivation::new(call.family, call.step.fused.activation) },
+            pass: unsafe { RowActivation::of_reduced(call.family, call.step.fused.activation) },
             rows,
         };
         for panel in panels {
@@ -289,14 +295,13 @@ impl ReducedProduct {
             unsafe {
                 reduced_fn(self.kernel, panel.vectors, rows.len())(&tile);
                 if by_floats {
-                    tile.end.pass(block.pass, rows.len(), shape.lanes);
                     let written = TileRows {
                         start: tile.end.out,
                         stride: tile.end.out_stride,
                         rows: rows.len(),
                         columns: width - shape.lanes + panel.last,
                     };
-                    block.outputs.reduce(at, written);
+                    block.outputs.activate(at, written, block.pass);
                 }
             }
         }

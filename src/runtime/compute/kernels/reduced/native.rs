@@ -10,7 +10,7 @@ use super::form::{ByteForm, HalfForm, ReducedForm};
 /// # Safety
 /// The vectors of all methods are those of AVX-512, and the processor has BF16, too.
 #[derive(Clone, Copy)]
-pub(super) struct NativeHalfForm;
+pub(in super::super) struct NativeHalfForm;
 
 impl ReducedForm for NativeHalfForm {
     const BYTES: usize = HalfForm::BYTES;

@@ -153,31 +153,34 @@ impl PreparedImage {
     }
 
     /// Writes a line of numbers with its padding, or the padding alone; `zero` stands for 0.
-    fn place<T: bytemuck::Pod>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
-        let (numbers, to): (&[T], &mut [T]) =
-            (bytemuck::cast_slice(numbers), bytemuck::cast_slice_mut(to));
+    fn place<T: Channels>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
         let (width, channels) = (self.from.width, self.from.channels);
         let pitch = self.to.view.pitch;
         if !inside {
-            return to.fill(zero);
+            return bytemuck::cast_slice_mut(to).fill(zero);
         }
-        let (left, rest) = to.split_at_mut(self.conv.padding.width * pitch);
-        let (pixels, right) = rest.split_at_mut(width * pitch);
-        left.fill(zero);
-        right.fill(zero);
-        let count = width * channels;
+        let each = pitch / self.to.numbers.group();
+        let (left, rest) = to.split_at_mut(self.conv.padding.width * each);
+        let (pixels, right) = rest.split_at_mut(width * each);
+        bytemuck::cast_slice_mut(left).fill(zero);
+        bytemuck::cast_slice_mut(right).fill(zero);
+        let numbers = &bytemuck::cast_slice::<_, T>(numbers)[..width * channels];
+        if (self.entry, channels, pitch) == (true, PLANES, 4) {
+            let planes = std::array::from_fn(|c| &numbers[c * width..][..width]);
+            return T::interleave(planes, pixels, zero);
+        }
+        let pixels: &mut [T] = bytemuck::cast_slice_mut(pixels);
         match (self.entry, channels, pitch) {
-            (true, 3, 4) => interleave::<T, 3, 4>(&numbers[..count], pixels, zero),
             (true, ..) => {
-                for (c, plane) in numbers[..count].chunks_exact(width).enumerate() {
+                for (c, plane) in numbers.chunks_exact(width).enumerate() {
                     let to = pixels[c..].iter_mut().step_by(pitch);
                     to.zip(plane).for_each(|(to, &number)| *to = number);
                 }
             }
-            (false, 3, 4) => filled_up::<T, 3, 4>(&numbers[..count], pixels, zero),
+            (false, PLANES, 4) => filled_up::<T, PLANES, 4>(numbers, pixels, zero),
             (false, ..) => {
                 let rows = pixels.chunks_exact_mut(pitch);
-                for (to, from) in rows.zip(numbers[..count].chunks_exact(channels)) {
+                for (to, from) in rows.zip(numbers.chunks_exact(channels)) {
                     to[..channels].copy_from_slice(from);
                 }
             }
@@ -185,13 +188,36 @@ impl PreparedImage {
     }
 }
 
-/// Writes `C` planes pixel by pixel, each filled up to `P` channels.
-fn interleave<T: Copy, const C: usize, const P: usize>(planes: &[T], pixels: &mut [T], fill: T) {
-    let (pixels, _) = pixels.as_chunks_mut::<P>();
-    let width = pixels.len();
-    let planes: [&[T]; C] = std::array::from_fn(|c| &planes[c * width..][..width]);
-    for (x, pixel) in pixels.iter_mut().enumerate() {
-        *pixel = std::array::from_fn(|c| planes.get(c).map_or(fill, |plane| plane[x]));
+/// Numbers that lie as channels of a pixel.
+trait Channels: bytemuck::Pod {
+    /// Writes three planes pixel by pixel, each filled up to four channels.
+    fn interleave(planes: [&[Self]; PLANES], pixels: &mut [f32], fill: Self);
+}
+
+/// The channels of most images.
+const PLANES: usize = 3;
+
+// Pixels are made of whole words, since such loops become vectors.
+impl Channels for u8 {
+    fn interleave([a, b, c]: [&[u8]; PLANES], pixels: &mut [f32], fill: u8) {
+        let pixels: &mut [u32] = bytemuck::cast_slice_mut(pixels);
+        let fill = u32::from_le_bytes([0, 0, 0, fill]);
+        for (((pixel, &a), &b), &c) in pixels.iter_mut().zip(a).zip(b).zip(c) {
+            let word = u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16 | fill;
+            *pixel = word.to_le();
+        }
+    }
+}
+
+impl Channels for u16 {
+    fn interleave([a, b, c]: [&[u16]; PLANES], pixels: &mut [f32], fill: u16) {
+        let pixels: &mut [u32] = bytemuck::cast_slice_mut(pixels);
+        let (pixels, _) = pixels.as_chunks_mut::<2>();
+        let fill = u32::from(fill) << 16;
+        for (((pixel, &a), &b), &c) in pixels.iter_mut().zip(a).zip(b).zip(c) {
+            let words = [u32::from(a) | u32::from(b) << 16, u32::from(c) | fill];
+            *pixel = words.map(u32::to_le);
+        }
     }
 }
 

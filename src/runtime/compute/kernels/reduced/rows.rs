@@ -3,17 +3,20 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::activations::TileRows;
+use super::super::activations::{RowActivation, TileRows};
 use super::super::memory::OutputPixels;
 use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
 use super::super::vector::{Vector, Vectorised, dispatch};
+use super::byte_rows::BytesOfRows;
 use super::form::{ByteForm, HalfForm, ReducedForm};
+use super::halves::HalvesOfRows;
 use crate::compute::buffers::ReducedView;
 use crate::compute::family::Family;
 use crate::compute::reduced::ReducedNumbers;
+use crate::network::Activation;
 
-/// Writes rows of floats as reduced numbers, and returns whether there is a NaN that these cannot be.
+/// Rows of floats that become reduced numbers.
 #[derive(Clone, Copy)]
 struct ReduceRows {
     from: TileRows,
@@ -23,51 +26,51 @@ struct ReduceRows {
     numbers: ReducedNumbers,
 }
 
-impl Vectorised for ReduceRows {
-    type Output = bool;
-
-    #[inline(always)]
-    unsafe fn run<V: Vector>(self) -> bool {
-        // SAFETY: the rows exist.
+impl ReduceRows {
+    /// Writes them, and returns whether there is a NaN that they cannot be.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `family`, both sides have these rows, and nothing else uses
+    /// what is written.
+    unsafe fn write(self, family: Family) -> bool {
+        // SAFETY: handed on.
         unsafe {
             match self.numbers {
-                ReducedNumbers::Bf16 => self.each::<V, HalfForm>(HalfForm),
-                numbers => self.each::<V, ByteForm>(ByteForm::of(Some(numbers))),
+                ReducedNumbers::Bf16 => {
+                    self.behind(family, None);
+                    false
+                }
+                numbers => {
+                    let (from, to, stride) = (self.from, self.to, self.stride);
+                    let form = ByteForm::of(Some(numbers));
+                    dispatch(
+                        family,
+                        BytesOfRows {
+                            from,
+                            to,
+                            stride,
+                            form,
+                        },
+                    )
+                }
             }
         }
     }
-}
 
-impl ReduceRows {
+    /// Writes them as brain floats behind an activation.
+    ///
     /// # Safety
-    /// The processor has the family's instructions, and both sides have these rows.
-    #[inline(always)]
-    unsafe fn each<V: Vector, F: ReducedForm>(self, form: F) -> bool {
-        let columns = self.from.columns;
+    /// As for [`ReduceRows::write`].
+    unsafe fn behind(self, family: Family, activation: Option<Activation>) {
+        let (from, to, stride) = (self.from, self.to, self.stride);
+        let rows = HalvesOfRows {
+            activation,
+            from,
+            to,
+            stride,
+        };
         // SAFETY: handed on.
-        let mut seen = unsafe { NanSeen::<V>::new() };
-        for row in 0..self.from.rows {
-            let from = self.from.start.wrapping_add(row * self.from.stride);
-            let to = self.to.wrapping_add(row * self.stride * F::BYTES);
-            let mut at = 0;
-            // SAFETY: handed on.
-            unsafe {
-                while at + V::LANES <= columns {
-                    let values = V::load(from.add(at));
-                    seen.look(form, values);
-                    form.store(values, to.add(at * F::BYTES));
-                    at += V::LANES;
-                }
-                if at < columns {
-                    let left = columns - at;
-                    let values = V::load_part(from.add(at), left);
-                    seen.look(form, values);
-                    form.store_part(values, to.add(at * F::BYTES), left);
-                }
-            }
-        }
-        // SAFETY: handed on.
-        unsafe { seen.any() }
+        unsafe { rows.write(family) }
     }
 }
 
@@ -96,47 +99,7 @@ pub(in super::super) unsafe fn reduce_run(
         numbers,
     };
     // SAFETY: handed on; both sides have these numbers, and floats are read alone.
-    unsafe { dispatch(family, work) }
-}
-
-/// Whether a NaN was among values whose form has none.
-struct NanSeen<V> {
-    /// Zeros, or NaN.
-    zeros: V,
-}
-
-impl<V: Vector> NanSeen<V> {
-    /// # Safety
-    /// As for [`Vector`].
-    #[inline(always)]
-    unsafe fn new() -> Self {
-        // SAFETY: handed on.
-        NanSeen {
-            zeros: unsafe { V::splat(0.0) },
-        }
-    }
-
-    /// # Safety
-    /// As for [`Vector`].
-    #[inline(always)]
-    unsafe fn look<F: ReducedForm>(&mut self, _: F, values: V) {
-        if F::HAS_NAN {
-            return;
-        }
-        // SAFETY: handed on. Infinities saturate as all numbers beyond a range do.
-        unsafe {
-            let bounded = values.at_most(f32::MAX).at_least(f32::MIN);
-            self.zeros = self.zeros.mul_add(bounded, V::splat(0.0));
-        }
-    }
-
-    /// # Safety
-    /// As for [`Vector`].
-    #[inline(always)]
-    unsafe fn any(self) -> bool {
-        // SAFETY: handed on.
-        unsafe { !self.zeros.is_finite() }
-    }
+    unsafe { work.write(family) }
 }
 
 /// Where the tiles of a step write: floats, reduced numbers, or both.
@@ -204,18 +167,50 @@ impl<'a> StepOutputs<'a> {
     /// # Safety
     /// The tile wrote these rows, and nothing else uses what is written.
     pub(in super::super) unsafe fn reduce(&self, (pixel, first): (usize, usize), from: TileRows) {
-        let Some(out) = self.reduced else { return };
-        let work = ReduceRows {
+        let Some(work) = self.work((pixel, first), from) else {
+            return;
+        };
+        // SAFETY: the call's family is available; the rows lie in the slot, since the task's pixels do.
+        unsafe {
+            if work.write(self.family) {
+                self.miss(pixel, work);
+            }
+        }
+    }
+
+    /// Returns the rows that become reduced numbers, if these are wanted.
+    fn work(&self, (pixel, first): (usize, usize), from: TileRows) -> Option<ReduceRows> {
+        let out = self.reduced?;
+        Some(ReduceRows {
             from,
             to: out.ptr(pixel, first),
             stride: out.of.view.pitch,
             numbers: out.of.numbers,
-        };
-        // SAFETY: the call's family is available; the rows lie in the slot, since the task's pixels do.
+        })
+    }
+
+    /// As [`StepOutputs::reduce`], behind an activation. Floats that are not kept may stay as they were.
+    ///
+    /// # Safety
+    /// As for [`StepOutputs::reduce`].
+    pub(in super::super) unsafe fn activate(
+        &self,
+        at: (usize, usize),
+        from: TileRows,
+        pass: Option<RowActivation>,
+    ) {
+        let halves = self
+            .work(at, from)
+            .filter(|work| self.is_reduced_alone() && work.numbers == ReducedNumbers::Bf16);
+        // SAFETY: handed on.
         unsafe {
-            if dispatch(self.family, work) {
-                self.miss(pixel, work);
+            if let (Some(pass), Some(halves)) = (pass, halves) {
+                return halves.behind(self.family, Some(pass.activation()));
             }
+            if let Some(pass) = pass {
+                pass.rows(from);
+            }
+            self.reduce(at, from);
         }
     }
 
@@ -235,7 +230,7 @@ impl<'a> StepOutputs<'a> {
             let bytes = rows.stride * rows.numbers.bytes();
             let to = rows.to.wrapping_add(row * bytes);
             // SAFETY: handed on: the row is written once more.
-            let has_nan = unsafe { dispatch(self.family, ReduceRows { from, to, ..rows }) };
+            let has_nan = unsafe { ReduceRows { from, to, ..rows }.write(self.family) };
             let sample = (first + row) / self.each.max(1);
             if let Some(missed) = self.misses.get(sample).filter(|_| has_nan) {
                 missed.store(true, Ordering::Relaxed);

@@ -106,6 +106,10 @@ impl Vector for Avx512 {
         Avx512(_mm512_div_ps(self.0, other.0))
     }
     #[inline(always)]
+    unsafe fn approximate_reciprocal(self) -> Self {
+        Avx512(_mm512_rcp14_ps(self.0))
+    }
+    #[inline(always)]
     unsafe fn mul_add(self, a: Self, b: Self) -> Self {
         Avx512(_mm512_fmadd_ps(a.0, b.0, self.0))
     }

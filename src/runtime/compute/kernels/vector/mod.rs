@@ -48,6 +48,12 @@ pub(in crate::compute) trait Vector: Copy {
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     unsafe fn div(self, other: Self) -> Self;
+    /// `1 / self`, with a relative error of at most 2⁻¹⁴; 0 or more exact where the answer is below 2⁻¹²⁶.
+    #[inline(always)]
+    unsafe fn approximate_reciprocal(self) -> Self {
+        // SAFETY: handed on.
+        unsafe { Self::splat(1.0).div(self) }
+    }
     /// `self + a · b`.
     unsafe fn mul_add(self, a: Self, b: Self) -> Self;
     /// The lower of each lane, that of `other` where either is NaN.

@@ -2,11 +2,11 @@
 
 use super::VECTOR;
 use super::weights::{BlockSums, WeightBlocks};
-use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
+use crate::compute::reduced::ByteNumbers;
 use crate::network::Activation;
 
 /// The numbers that sums begin with, are multiplied by and are added to, in the order of sums, and the
-/// bytes that they become. Sums of brain floats begin with the bits of the bias, and need no more.
+/// bytes that they become.
 #[repr(C, align(64))]
 pub(super) struct BlockEnds {
     pub starts: [i32; VECTOR],
@@ -21,19 +21,15 @@ pub(super) struct BlockEnds {
 }
 
 impl BlockEnds {
-    /// Returns the ends of sums that become numbers, or floats if none are `written`. `bias` begins with
+    /// Returns the ends of sums that become bytes, or floats if none are `written`. `bias` begins with
     /// the first of the block's `channels`, or is empty.
     pub(super) fn new(
         (blocks, sums): (WeightBlocks, BlockSums<'_>),
         (bias, channels): (&[f32], usize),
-        written: Option<ReducedNumbers>,
+        written: Option<ByteNumbers>,
         activation: Option<Activation>,
     ) -> Self {
-        let bytes = match written {
-            Some(ReducedNumbers::Bytes(numbers)) => Some(numbers),
-            _ => None,
-        };
-        let factor = bytes.map_or(1.0, |numbers| numbers.scale.recip());
+        let factor = written.map_or(1.0, |numbers| numbers.scale.recip());
         let mut ends = BlockEnds {
             starts: [0; VECTOR],
             scales: [0.0; VECTOR],
@@ -43,20 +39,16 @@ impl BlockEnds {
             most: [0; VECTOR],
             activation,
         };
-        let is_of_bytes = !sums.starts.is_empty();
-        ends.starts[..sums.starts.len()].copy_from_slice(sums.starts);
+        ends.starts.copy_from_slice(sums.starts);
         for (to, scale) in ends.scales.iter_mut().zip(sums.scales) {
             *to = scale * factor;
         }
         for (channel, bias) in bias.iter().take(channels).enumerate() {
             for place in blocks.places(channel, channels) {
-                match is_of_bytes {
-                    true => ends.bias[place] = bias * factor,
-                    false => ends.starts[place] = bias.to_bits().cast_signed(),
-                }
+                ends.bias[place] = bias * factor;
             }
         }
-        if let Some(numbers) = bytes {
+        if let Some(numbers) = written {
             ends.bound(numbers, activation);
         }
         ends
@@ -80,9 +72,7 @@ impl BlockEnds {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Activation, BlockEnds, BlockSums, ByteNumbers, ReducedNumbers, VECTOR, WeightBlocks,
-    };
+    use super::{Activation, BlockEnds, BlockSums, ByteNumbers, VECTOR, WeightBlocks};
     use crate::network::Conv2d;
 
     #[test]
@@ -96,7 +86,6 @@ mod tests {
             scales: &[1.0; VECTOR],
             starts: &[0; VECTOR],
         };
-        let numbers = ReducedNumbers::Bytes(numbers);
         let blocks = WeightBlocks::new(Conv2d::new(VECTOR, 3), numbers);
         let bounds = |activation| {
             let ends = BlockEnds::new((blocks, sums), (&[], VECTOR), Some(numbers), activation);

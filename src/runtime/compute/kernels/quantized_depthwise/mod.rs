@@ -1,13 +1,12 @@
-//! Depthwise convolutions of reduced numbers by weights of such numbers: bytes, summed in whole numbers,
-//! and brain floats, summed in float32.
+//! Depthwise convolutions of bytes by weights of bytes, summed in whole numbers.
 //!
-//! A vector holds the same pixel's numbers of many channels. Those of a few lines of the image, four of
-//! bytes and two of brain floats, are interleaved, so that an instruction multiplies a column of the
-//! kernel; neighbouring outputs of a line share what was interleaved.
+//! A vector holds the same pixel's bytes of many channels. Those of four lines of the image are
+//! interleaved, so that an instruction multiplies a column of the kernel; neighbouring outputs of a line
+//! share what was interleaved.
 
 mod ends;
 #[cfg(target_arch = "x86_64")]
-mod forms;
+mod lanes;
 mod tile;
 mod weights;
 
@@ -15,13 +14,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::activations::{RowActivation, TileRows};
-use super::dots::{DotKernel, HalfKernel};
+use super::dots::DotKernel;
 use super::panels::Filters;
 use super::reduced::StepOutputs;
 use super::task::{Call, MAX_PHASES, Scratch, Split};
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
 use crate::compute::family::Family;
-use crate::compute::reduced::ReducedNumbers;
+use crate::compute::reduced::{ByteNumbers, ReducedNumbers};
 use crate::network::Conv2d;
 use ends::BlockEnds;
 use tile::{ReducedLine, line_fn};
@@ -29,6 +28,9 @@ use weights::WeightBlocks;
 
 /// Bytes of a vector, which holds a block of channels.
 const VECTOR: usize = 64;
+
+/// Lines that are multiplied at a time.
+const GROUP: usize = 4;
 
 /// The most lines of a kernel.
 const MOST_LINES: usize = 8;
@@ -40,29 +42,21 @@ const GRAIN: usize = 32 * 1024;
 /// common second-level cache.
 const CACHED: usize = 256 * 1024;
 
-/// A depthwise convolution of reduced numbers with its operands.
+/// A depthwise convolution of bytes with its operands.
 #[derive(Clone, Debug)]
-pub(in crate::compute) struct ReducedDepthwise {
+pub(in crate::compute) struct QuantizedDepthwise {
     pub conv: Conv2d,
     input: ReducedView,
+    numbers: ByteNumbers,
     output: TensorView,
     /// Numbers that are added to the bias of each output channel, before a norm is folded into it.
     correction: Option<Arc<[f32]>>,
 }
 
-/// Whether a convolution of these numbers is one that [`ReducedDepthwise`] computes.
-pub(super) fn suits(
-    conv: Conv2d,
-    input: TensorView,
-    numbers: ReducedNumbers,
-    family: Family,
-) -> bool {
-    let whole = |count: usize| count.is_multiple_of(numbers.group());
-    let is_native = match numbers {
-        ReducedNumbers::Bf16 => HalfKernel::of(family).is_native(),
-        ReducedNumbers::Bytes(_) => DotKernel::of(family) == DotKernel::Vnni,
-    };
-    is_native
+/// Whether a convolution of bytes is one that [`QuantizedDepthwise`] computes.
+pub(super) fn suits(conv: Conv2d, input: TensorView, family: Family) -> bool {
+    let whole = |count: usize| count.is_multiple_of(GROUP);
+    DotKernel::of(family) == DotKernel::Vnni
         && conv.groups > 1
         && conv.groups == input.channels
         && conv.channels == input.channels
@@ -73,27 +67,20 @@ pub(super) fn suits(
         && input.place != ValuePlace::Input
 }
 
-impl ReducedDepthwise {
-    /// Plans a convolution that [`suits`].
+impl QuantizedDepthwise {
+    /// Plans a convolution that [`suits`], of an input of these bytes.
     pub(crate) fn new(
         conv: Conv2d,
-        input: ReducedView,
+        (input, numbers): (ReducedView, ByteNumbers),
         output: TensorView,
         correction: Option<Arc<[f32]>>,
     ) -> Self {
-        ReducedDepthwise {
+        QuantizedDepthwise {
             conv,
             input,
+            numbers,
             output,
             correction,
-        }
-    }
-
-    /// Returns the name in reports.
-    pub(crate) fn name(&self) -> &'static str {
-        match self.input.numbers {
-            ReducedNumbers::Bf16 => "depthwise, bf16",
-            ReducedNumbers::Bytes(_) => "depthwise, int8",
         }
     }
 
@@ -104,7 +91,7 @@ impl ReducedDepthwise {
     }
 
     fn blocks(&self) -> WeightBlocks {
-        WeightBlocks::new(self.conv, self.input.numbers)
+        WeightBlocks::new(self.conv, self.numbers)
     }
 
     pub(crate) fn weight_floats(&self) -> usize {
@@ -112,12 +99,12 @@ impl ReducedDepthwise {
     }
 
     /// Whether weights are laid out as those of another one, and biases are corrected alike.
-    pub(crate) fn packs_as(&self, other: &ReducedDepthwise) -> bool {
-        let of = |d: &ReducedDepthwise| (d.conv, d.input.numbers);
+    pub(crate) fn packs_as(&self, other: &QuantizedDepthwise) -> bool {
+        let of = |d: &QuantizedDepthwise| (d.conv, d.input.numbers);
         of(self) == of(other) && self.correction == other.correction
     }
 
-    /// Lays weights out; `packed` has [`ReducedDepthwise::weight_floats`] zeros.
+    /// Lays weights out; `packed` has [`QuantizedDepthwise::weight_floats`] zeros.
     pub(crate) fn pack(&self, filters: Filters<'_>, packed: &mut [f32]) {
         self.blocks().pack(filters, packed);
     }
@@ -130,8 +117,7 @@ impl ReducedDepthwise {
     /// Returns the bytes of the lines that a line of the output is apart from the next, with pixels of so
     /// many channels.
     fn line_bytes(&self, channels: usize) -> usize {
-        let line = self.conv.stride * self.input.view.width * channels;
-        line * self.input.numbers.bytes()
+        self.conv.stride * self.input.view.width * channels
     }
 
     fn lines(&self, samples: usize, threads: usize) -> Split {
@@ -146,7 +132,7 @@ impl ReducedDepthwise {
     /// Returns the scratch: a line's floats of one block.
     pub(crate) fn scratch(&self) -> Scratch {
         Scratch {
-            own: self.output.width * self.blocks().channels(),
+            own: self.output.width * VECTOR,
             ..Scratch::default()
         }
     }
@@ -161,14 +147,14 @@ impl ReducedDepthwise {
         let (values, border) = call.memory.reduced_base(self.input);
         let own = call.memory.own(call.thread);
         assert!(
-            width * self.blocks().channels() <= own.len(),
+            width * VECTOR <= own.len(),
             "scratch for a line of fewer pixels"
         );
         let work = LineWork {
             step: self,
             call,
             values,
-            border: values.wrapping_add(border.wrapping_mul(self.input.numbers.bytes())),
+            border: values.wrapping_add(border),
             // SAFETY: tasks have disjoint lines.
             outputs: unsafe { StepOutputs::of(call, lines.start * width..lines.end * width) },
             // SAFETY: the call's family is available.
@@ -189,7 +175,7 @@ impl ReducedDepthwise {
 
 /// The work of one task.
 struct LineWork<'a> {
-    step: &'a ReducedDepthwise,
+    step: &'a QuantizedDepthwise,
     call: &'a Call<'a>,
     values: *const u8,
     border: *const u8,
@@ -201,26 +187,25 @@ struct LineWork<'a> {
 }
 
 impl LineWork<'_> {
-    /// Returns the numbers that are written straight away, of the form that is read, or `None` where
-    /// floats come first.
-    fn written(&self) -> Option<ReducedNumbers> {
+    /// Returns the bytes that are written straight away, or `None` where floats come first.
+    fn written(&self) -> Option<ByteNumbers> {
         let is_direct = self.pass.is_none() && self.outputs.is_reduced_alone();
-        let numbers = self.outputs.reduced()?.of.numbers;
-        let is_alike = numbers.bytes() == self.step.input.numbers.bytes();
-        let is_number = numbers == ReducedNumbers::Bf16 || self.call.weights.has_finite_bias();
-        (is_direct && is_alike && is_number).then_some(numbers)
+        let ReducedNumbers::Bytes(numbers) = self.outputs.reduced()?.of.numbers else {
+            return None;
+        };
+        (is_direct && self.call.weights.has_finite_bias()).then_some(numbers)
     }
 
     /// Computes the channels of one block of lines.
     ///
     /// # Safety
-    /// As for [`ReducedDepthwise::run`].
+    /// As for [`QuantizedDepthwise::run`].
     unsafe fn block(&self, block: usize, lines: Range<usize>) {
         let (step, weights) = (self.step, self.call.weights);
         let blocks = step.blocks();
         let (numbers, sums) = blocks.block(block, weights.packed.values());
-        let first = block * blocks.channels();
-        let channels = (step.output.channels - first).min(blocks.channels());
+        let first = block * VECTOR;
+        let channels = (step.output.channels - first).min(VECTOR);
         let bias = weights.bias.get(first..).unwrap_or_default();
         let written = self.written();
         let ends = BlockEnds::new(
@@ -230,12 +215,10 @@ impl LineWork<'_> {
             self.call.step.fused.activation,
         );
         let width = step.output.width;
-        let run = line_fn(step.input.numbers, step.conv, (width, channels));
+        let run = line_fn(step.conv, width, channels);
         for line in lines {
             let pixel = line * width;
-            let (floats, floats_pitch) = self
-                .outputs
-                .floats((pixel, first), (self.buffer, blocks.channels()));
+            let (floats, floats_pitch) = self.outputs.floats((pixel, first), (self.buffer, VECTOR));
             let direct = self.outputs.reduced().filter(|_| written.is_some());
             let line = ReducedLine {
                 rows: self.rows(line, first),
@@ -247,7 +230,7 @@ impl LineWork<'_> {
                 channels,
                 columns: width,
                 out: direct.map_or(std::ptr::null_mut(), |out| out.ptr(pixel, first)),
-                out_pitch: direct.map_or(0, |out| out.of.view.pitch * out.of.numbers.bytes()),
+                out_pitch: direct.map_or(0, |out| out.of.view.pitch),
                 floats,
                 floats_pitch,
             };
@@ -262,10 +245,7 @@ impl LineWork<'_> {
             unsafe {
                 run(&line);
                 if direct.is_none() {
-                    if let Some(pass) = self.pass {
-                        pass.rows(written);
-                    }
-                    self.outputs.reduce((pixel, first), written);
+                    self.outputs.activate((pixel, first), written, self.pass);
                 }
             }
         }
@@ -279,13 +259,12 @@ impl LineWork<'_> {
             line / self.step.output.height,
             line % self.step.output.height,
         );
-        let bytes = self.step.input.numbers.bytes();
         let row = |at: usize| {
             let y = (y * conv.stride + at * conv.dilation).checked_sub(conv.padding.height);
             let y = y.filter(|&y| y < view.height && at < conv.kernel.height)?;
             let pixel = (sample * view.height + y) * view.width;
             let from = pixel * view.pitch + view.first + first;
-            Some((self.values.wrapping_add(from * bytes), view.pitch * bytes))
+            Some((self.values.wrapping_add(from), view.pitch))
         };
         std::array::from_fn(|at| row(at).unwrap_or((self.border, 0)))
     }

@@ -2,7 +2,6 @@
 
 use super::MOST_LINES;
 use super::ends::BlockEnds;
-use crate::compute::reduced::ReducedNumbers;
 use crate::network::Conv2d;
 
 /// One line of the output, of one block of channels.
@@ -41,30 +40,22 @@ pub(super) struct ReducedLine<'a> {
 /// these meanwhile.
 pub(super) type ReducedLineFn = unsafe fn(&ReducedLine<'_>);
 
-/// Returns the function for a convolution of these numbers that [`suits`](super::suits), for lines of so
-/// many columns and blocks of so many channels.
+/// Returns the function for a convolution that [`suits`](super::suits), for lines of so many columns and
+/// blocks of so many channels.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn line_fn(
-    numbers: ReducedNumbers,
-    conv: Conv2d,
-    (columns, channels): (usize, usize),
-) -> ReducedLineFn {
-    use super::forms::{ByteLanes, HalfLanes};
-    match numbers {
-        ReducedNumbers::Bf16 => x86::line_fn::<HalfLanes>(conv, columns, channels),
-        ReducedNumbers::Bytes(_) => x86::line_fn::<ByteLanes>(conv, columns, channels),
-    }
+pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> ReducedLineFn {
+    x86::line_fn(conv, columns, channels)
 }
 
 /// Returns a function that does nothing: no convolution [`suits`](super::suits).
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn line_fn(_: ReducedNumbers, _: Conv2d, _: (usize, usize)) -> ReducedLineFn {
+pub(super) fn line_fn(_: Conv2d, _: usize, _: usize) -> ReducedLineFn {
     unsafe fn nothing(_: &ReducedLine<'_>) {}
     nothing
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) mod x86 {
+mod x86 {
     #![allow(
         unsafe_op_in_unsafe_fn,
         reason = "instructions, whose conditions are those of a line's function"
@@ -74,57 +65,78 @@ pub(super) mod x86 {
 
     use super::super::super::tile::activated;
     use super::super::super::vector::Avx512;
-    use super::super::VECTOR;
-    use super::super::forms::LineProducts;
+    use super::super::lanes;
+    use super::super::{GROUP, VECTOR};
     use super::{ReducedLine, ReducedLineFn};
     use crate::network::Conv2d;
 
-    pub(super) fn line_fn<F: LineProducts>(
-        conv: Conv2d,
-        columns: usize,
-        channels: usize,
-    ) -> ReducedLineFn {
-        let several = conv.dilation == 1 && conv.stride <= 2 && columns >= F::SEVERAL;
-        let paired = several && conv.stride == 1 && columns >= 2 * F::SEVERAL;
-        if channels == F::BLOCK {
-            of_width::<F, true>(conv, several)
-        } else if paired && channels <= F::BLOCK / 2 {
-            paired_fn::<F>(conv)
+    /// Vectors that are computed at a time where lines have as many.
+    const SEVERAL: usize = 4;
+
+    /// Vectors of sums of a block.
+    const SUMS: usize = 4;
+
+    pub(super) fn line_fn(conv: Conv2d, columns: usize, channels: usize) -> ReducedLineFn {
+        let several = conv.dilation == 1 && conv.stride <= 2 && columns >= SEVERAL;
+        let paired = several && conv.stride == 1 && columns >= 2 * SEVERAL;
+        if channels == VECTOR {
+            of_width::<true>(conv, several)
+        } else if paired && channels <= VECTOR / 2 {
+            paired_fn(conv)
         } else {
-            of_width::<F, false>(conv, several)
+            of_width::<false>(conv, several)
         }
     }
 
-    fn of_width<F: LineProducts, const WHOLE: bool>(conv: Conv2d, several: bool) -> ReducedLineFn {
+    fn of_width<const WHOLE: bool>(conv: Conv2d, several: bool) -> ReducedLineFn {
         match (conv.kernel.width, conv.stride, several) {
-            (3, 1, true) => F::several::<3, 1, WHOLE, 1>(),
-            (3, _, true) => F::several::<3, 2, WHOLE, 1>(),
-            (5, 1, true) => F::several::<5, 1, WHOLE, 1>(),
-            (5, _, true) => F::several::<5, 2, WHOLE, 1>(),
-            (7, 1, true) => F::several::<7, 1, WHOLE, 1>(),
-            (7, _, true) => F::several::<7, 2, WHOLE, 1>(),
-            (3, _, false) => F::single::<3, WHOLE>(),
-            (5, _, false) => F::single::<5, WHOLE>(),
-            (7, _, false) => F::single::<7, WHOLE>(),
+            (3, 1, true) => several_fn::<3, 1, WHOLE, 1>(),
+            (3, _, true) => several_fn::<3, 2, WHOLE, 1>(),
+            (5, 1, true) => several_fn::<5, 1, WHOLE, 1>(),
+            (5, _, true) => several_fn::<5, 2, WHOLE, 1>(),
+            (7, 1, true) => several_fn::<7, 1, WHOLE, 1>(),
+            (7, _, true) => several_fn::<7, 2, WHOLE, 1>(),
+            (3, _, false) => single_fn::<3, WHOLE>(),
+            (5, _, false) => single_fn::<5, WHOLE>(),
+            (7, _, false) => single_fn::<7, WHOLE>(),
             (width, ..) => unreachable!("no tile of kernels {width} wide"),
         }
     }
 
     /// Returns the function for half a block of channels, of which a vector holds two pixels.
-    fn paired_fn<F: LineProducts>(conv: Conv2d) -> ReducedLineFn {
+    fn paired_fn(conv: Conv2d) -> ReducedLineFn {
         match conv.kernel.width {
-            3 => F::several::<3, 1, false, 2>(),
-            5 => F::several::<5, 1, false, 2>(),
-            7 => F::several::<7, 1, false, 2>(),
+            3 => several_fn::<3, 1, false, 2>(),
+            5 => several_fn::<5, 1, false, 2>(),
+            7 => several_fn::<7, 1, false, 2>(),
             width => unreachable!("no tile of kernels {width} wide"),
         }
+    }
+
+    fn several_fn<const K: usize, const S: usize, const WHOLE: bool, const P: usize>()
+    -> ReducedLineFn {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+        unsafe fn line<const K: usize, const S: usize, const WHOLE: bool, const P: usize>(
+            line: &ReducedLine<'_>,
+        ) {
+            walk::<K, S, SEVERAL, WHOLE, P>(line)
+        }
+        line::<K, S, WHOLE, P>
+    }
+
+    /// Returns the function for one vector at a time, of any stride and dilation.
+    fn single_fn<const K: usize, const WHOLE: bool>() -> ReducedLineFn {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+        unsafe fn line<const K: usize, const WHOLE: bool>(line: &ReducedLine<'_>) {
+            walk::<K, 1, 1, WHOLE, 1>(line)
+        }
+        line::<K, WHOLE>
     }
 
     /// Computes a line of a kernel `K` wide, `M` vectors at a time of `P` pixels that are `S` columns
     /// apart. The last pixels may be computed twice.
     #[inline(always)]
-    pub(in super::super) unsafe fn walk<
-        F: LineProducts,
+    unsafe fn walk<
         const K: usize,
         const S: usize,
         const M: usize,
@@ -138,8 +150,8 @@ pub(super) mod x86 {
             let x = x.min(line.columns - M * P);
             let (first, last) = (x * line.conv.stride, (x + M * P - 1) * line.conv.stride);
             match first >= padding && last + reach < line.width + padding {
-                true => pixels::<F, K, S, M, WHOLE, P, true>(line, x),
-                false => pixels::<F, K, S, M, WHOLE, P, false>(line, x),
+                true => pixels::<K, S, M, WHOLE, P, true>(line, x),
+                false => pixels::<K, S, M, WHOLE, P, false>(line, x),
             }
         }
     }
@@ -148,7 +160,6 @@ pub(super) mod x86 {
     /// between the first and the last column of the image.
     #[inline(always)]
     unsafe fn pixels<
-        F: LineProducts,
         const K: usize,
         const S: usize,
         const M: usize,
@@ -160,30 +171,30 @@ pub(super) mod x86 {
         x: usize,
     ) {
         let mut sums = [[_mm512_setzero_si512(); 4]; M];
-        for at in 0..F::SUMS {
+        for at in 0..SUMS {
             let start = _mm512_load_si512(line.ends.starts.as_ptr().add(16 * at).cast());
             for sums in &mut sums {
                 sums[at] = start;
             }
         }
         let first = (x * line.conv.stride).wrapping_sub(line.conv.padding.width);
-        for group in 0..line.conv.kernel.height.div_ceil(F::GROUP) {
-            let weights = line.weights.add(group * K * F::BLOCK);
-            let rows = line.rows.as_ptr().add(group * F::GROUP);
-            let rows: [_; 4] = std::array::from_fn(|at| *rows.add(at % F::GROUP));
+        for group in 0..line.conv.kernel.height.div_ceil(GROUP) {
+            let weights = line.weights.add(group * K * VECTOR);
+            let rows = line.rows.as_ptr().add(group * GROUP);
+            let rows: [_; GROUP] = std::array::from_fn(|at| *rows.add(at));
             unrolled!(AT < (M - 1) * S * P + K; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 => {
                 let column = first.wrapping_add(AT * line.conv.dilation);
-                let read = |at: usize| load::<F, WHOLE, P, INSIDE>(line, rows[at], column);
-                let values = F::interleaved(read);
-                let weights = if K <= F::KEPT { weights } else { anew(weights) };
+                let read = |at: usize| load::<WHOLE, P, INSIDE>(line, rows[at], column);
+                let values = lanes::interleaved(read);
+                let weights = anew(weights);
                 for (m, sums) in sums.iter_mut().enumerate() {
                     // No column of the kernel where vector `m` lies behind the input.
                     let column = AT.wrapping_sub(m * S * P);
                     if column < K {
-                        for at in 0..F::SUMS {
-                            let from = weights.add((F::SUMS * column + at) * 16);
+                        for at in 0..SUMS {
+                            let from = weights.add((SUMS * column + at) * 16);
                             let weights = _mm512_loadu_si512(from.cast());
-                            sums[at] = F::dot(sums[at], values[at], weights);
+                            sums[at] = lanes::dot(sums[at], values[at], weights);
                         }
                     }
                 }
@@ -191,8 +202,8 @@ pub(super) mod x86 {
         }
         for (m, sums) in sums.into_iter().enumerate() {
             match line.out.is_null() {
-                true => store_floats::<F, P>(line, x + m * P, sums),
-                false => store::<F, WHOLE, P>(line, x + m * P, sums),
+                true => store_floats::<P>(line, x + m * P, sums),
+                false => store::<WHOLE, P>(line, x + m * P, sums),
             }
         }
     }
@@ -208,13 +219,13 @@ pub(super) mod x86 {
 
     /// The bytes of the channels of a block that exist.
     #[inline(always)]
-    fn mask<F: LineProducts>(line: &ReducedLine<'_>) -> __mmask64 {
-        (1 << (line.channels * VECTOR / F::BLOCK)) - 1
+    fn mask(line: &ReducedLine<'_>) -> __mmask64 {
+        (1 << line.channels) - 1
     }
 
     /// Returns the numbers of a line at a column, and of the next one where a vector holds two pixels.
     #[inline(always)]
-    unsafe fn load<F: LineProducts, const WHOLE: bool, const P: usize, const INSIDE: bool>(
+    unsafe fn load<const WHOLE: bool, const P: usize, const INSIDE: bool>(
         line: &ReducedLine<'_>,
         (row, pitch): (*const u8, usize),
         column: usize,
@@ -226,7 +237,7 @@ pub(super) mod x86 {
             };
             match WHOLE {
                 true => _mm512_loadu_si512(from.cast()),
-                false => _mm512_maskz_loadu_epi8(mask::<F>(line), from.cast()),
+                false => _mm512_maskz_loadu_epi8(mask(line), from.cast()),
             }
         };
         match P {
@@ -239,37 +250,33 @@ pub(super) mod x86 {
     }
 
     #[inline(always)]
-    unsafe fn store<F: LineProducts, const WHOLE: bool, const P: usize>(
+    unsafe fn store<const WHOLE: bool, const P: usize>(
         line: &ReducedLine<'_>,
         x: usize,
         sums: [__m512i; 4],
     ) {
-        let numbers = F::reduced(line.ends, sums);
+        let numbers = lanes::reduced(line.ends, sums);
         let to = line.out.add(x * line.out_pitch);
         match WHOLE {
             true => _mm512_storeu_si512(to.cast(), numbers),
-            false => _mm512_mask_storeu_epi8(to.cast(), mask::<F>(line), numbers),
+            false => _mm512_mask_storeu_epi8(to.cast(), mask(line), numbers),
         }
         if P > 1 {
             let next = _mm512_shuffle_i64x2::<0b01_00_11_10>(numbers, numbers);
-            _mm512_mask_storeu_epi8(to.add(line.out_pitch).cast(), mask::<F>(line), next);
+            _mm512_mask_storeu_epi8(to.add(line.out_pitch).cast(), mask(line), next);
         }
     }
 
     #[inline(always)]
-    unsafe fn store_floats<F: LineProducts, const P: usize>(
-        line: &ReducedLine<'_>,
-        x: usize,
-        sums: [__m512i; 4],
-    ) {
-        for at in 0..F::SUMS {
-            let value = F::float(line.ends, at, sums[at]);
+    unsafe fn store_floats<const P: usize>(line: &ReducedLine<'_>, x: usize, sums: [__m512i; 4]) {
+        for at in 0..SUMS {
+            let value = lanes::float(line.ends, at, sums[at]);
             let value = activated(Avx512(value), line.ends.activation);
             let mut lanes = [0.0; 16];
             _mm512_storeu_ps(lanes.as_mut_ptr(), value.0);
             for (quarter, four) in lanes.chunks_exact(4).enumerate() {
-                let place = F::BLOCK / 4 * quarter + 4 * at;
-                let (pixel, channel) = (x + place / (F::BLOCK / P), place % (F::BLOCK / P));
+                let place = VECTOR / 4 * quarter + 4 * at;
+                let (pixel, channel) = (x + place / (VECTOR / P), place % (VECTOR / P));
                 if channel < line.channels {
                     let to = line.floats.add(pixel * line.floats_pitch + channel);
                     let count = (line.channels - channel).min(4);

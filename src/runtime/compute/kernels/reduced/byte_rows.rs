@@ -1,0 +1,87 @@
+//! Rows of floats as bytes.
+
+use super::super::activations::TileRows;
+use super::super::vector::{Vector, Vectorised};
+use super::form::{ByteForm, ReducedForm, StepForm};
+
+/// Writes rows of floats as bytes, and returns whether there is a NaN that these cannot be.
+#[derive(Clone, Copy)]
+pub(super) struct BytesOfRows {
+    pub from: TileRows,
+    pub to: *mut u8,
+    /// Numbers from one row to the next.
+    pub stride: usize,
+    pub form: ByteForm,
+}
+
+impl Vectorised for BytesOfRows {
+    type Output = bool;
+
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) -> bool {
+        let columns = self.from.columns;
+        // Divided, not multiplied by the inverse, as a rounding in float32 does.
+        let form = StepForm::of(self.form);
+        // SAFETY: handed on.
+        let (mut seen, scale) = unsafe { (NanSeen::<V>::new(), V::splat(self.form.scale())) };
+        for row in 0..self.from.rows {
+            let from = self.from.start.wrapping_add(row * self.from.stride);
+            let to = self.to.wrapping_add(row * self.stride);
+            let mut at = 0;
+            // SAFETY: both sides have these rows.
+            unsafe {
+                while at + V::LANES <= columns {
+                    let values = V::load(from.add(at));
+                    seen.look(values);
+                    form.store(values.div(scale), to.add(at));
+                    at += V::LANES;
+                }
+                if at < columns {
+                    let left = columns - at;
+                    let values = V::load_part(from.add(at), left);
+                    seen.look(values);
+                    form.store_part(values.div(scale), to.add(at), left);
+                }
+            }
+        }
+        // SAFETY: handed on.
+        unsafe { seen.any() }
+    }
+}
+
+/// Whether a NaN was among values that become bytes.
+struct NanSeen<V> {
+    /// Zeros, or NaN.
+    zeros: V,
+}
+
+impl<V: Vector> NanSeen<V> {
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn new() -> Self {
+        // SAFETY: handed on.
+        NanSeen {
+            zeros: unsafe { V::splat(0.0) },
+        }
+    }
+
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn look(&mut self, values: V) {
+        // SAFETY: handed on. Infinities saturate as all numbers beyond a range do.
+        unsafe {
+            let bounded = values.at_most(f32::MAX).at_least(f32::MIN);
+            self.zeros = self.zeros.mul_add(bounded, V::splat(0.0));
+        }
+    }
+
+    /// # Safety
+    /// As for [`Vector`].
+    #[inline(always)]
+    unsafe fn any(self) -> bool {
+        // SAFETY: handed on.
+        unsafe { !self.zeros.is_finite() }
+    }
+}
