@@ -1,5 +1,5 @@
-//! Products of bytes of 8 bits, whose weights in pairs are about as large as sums of 16 bits allow: answers are those
-//! of whole numbers, to the bit.
+//! Products of bytes of 8 bits, whose weights in pairs are about as large as sums of 16 bits allow:
+//! answers are those of whole numbers, to the bit.
 
 use divisi::compute::{Family, planned_steps};
 use divisi::network::{Conv2d, Graph, NodeId, Op, Shape, Weights};
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::stepped::rounding;
 use super::{Net, answer, cases, lowered, rows};
 
-/// A layer over an image of bytes. Windows of several pixels have a stride, so that it is multiplied directly.
+/// A layer over an image of bytes. Windows of several pixels have a stride, so that it is multiplied
+/// directly.
 #[derive(Clone, Copy, Debug)]
 struct Layer {
     inputs: usize,
@@ -82,8 +83,8 @@ fn pair(most: i32) -> impl Strategy<Value = [i32; 2]> {
     })
 }
 
-/// Weights in whose channels one is 1, so that bytes are the weights themselves. A pair is that of two neighbouring
-/// inputs at one place of the window.
+/// Weights in whose channels one is 1, so that bytes are the weights themselves. A pair is that of two
+/// neighbouring inputs at one place of the window.
 fn weights(layer: Layer, pairs: &[[i32; 2]]) -> Vec<i32> {
     let taps = layer.kernel * layer.kernel;
     let mut weights = vec![0; layer.outputs * layer.inputs * taps];
