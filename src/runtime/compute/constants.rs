@@ -50,9 +50,8 @@ pub(super) fn fold(
 ) -> Result<StepWeights, ComputeError> {
     let fused = &step.placed.fused;
     let empty = |candle| StepWeights {
-        packed: Buffer::default(),
-        bias: Vec::new(),
         candle,
+        ..StepWeights::default()
     };
     match (&step.method, fused.tensors.as_deref(), fused.weights) {
         (_, Some(TensorForm::Attention(form)), _) => {
@@ -84,8 +83,7 @@ fn operands(graph: &Graph, weights: &Weights, node: usize) -> Result<StepWeights
     }
     Ok(StepWeights {
         packed,
-        bias: Vec::new(),
-        candle: None,
+        ..StepWeights::default()
     })
 }
 
@@ -104,7 +102,7 @@ fn values(
     Ok(StepWeights {
         packed,
         bias,
-        candle: None,
+        ..StepWeights::default()
     })
 }
 

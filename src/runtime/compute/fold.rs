@@ -120,8 +120,7 @@ fn table(
     bytemuck::cast_slice_mut(rest).copy_from_slice(&bytes);
     Ok(StepWeights {
         packed,
-        candle: None,
-        bias: Vec::new(),
+        ..StepWeights::default()
     })
 }
 
@@ -140,8 +139,8 @@ fn unweighted(step: &PlannedStep, norm: Option<FoldedNorm>) -> Result<StepWeight
     let shift = shift.iter().map(|s| s * by).collect();
     Ok(StepWeights {
         packed,
-        candle: None,
         bias: padded(shift),
+        ..StepWeights::default()
     })
 }
 
@@ -163,8 +162,8 @@ fn layer_norm(
     }
     Ok(StepWeights {
         packed,
-        candle: None,
         bias: padded(of("bias")),
+        ..StepWeights::default()
     })
 }
 
@@ -199,6 +198,7 @@ fn weighted(
         step.method.pack_shift(&values, packed.values_mut());
     }
     Ok(StepWeights {
+        pairs_fit: step.method.fits_pairs(packed.values()),
         packed,
         candle: None,
         bias: padded(folded_bias(&step.placed.fused, &bias, norm.as_ref())),

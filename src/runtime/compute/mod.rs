@@ -12,6 +12,8 @@ mod costs;
 #[allow(unsafe_code, reason = "the driver's interface")]
 pub mod cuda;
 mod dynamic;
+#[cfg(test)]
+mod exact_kernels;
 mod family;
 mod fold;
 mod formed;

@@ -4,7 +4,6 @@ use super::calibration::{Calibration, MOST_BYTE};
 use super::fuse::{FusedStep, StepKernel, ValueId};
 use super::precision::CpuPrecision;
 use super::reduced::{ByteNumbers, ReducedNumbers};
-use crate::network::TensorOp;
 
 /// Returns the numbers of each of `count` values: those that the network itself rounds to, else those
 /// of the precision that was asked for.
@@ -75,13 +74,7 @@ fn answers_values_of_its_inputs(step: &FusedStep) -> bool {
     let kept = match step.kernel {
         StepKernel::Concat | StepKernel::MaxPool(_) | StepKernel::Flatten => true,
         StepKernel::ChannelShuffle(_) | StepKernel::Channels(_) => true,
-        StepKernel::Tensor(op) => matches!(
-            op,
-            TensorOp::View { .. }
-                | TensorOp::Part { .. }
-                | TensorOp::Transpose { .. }
-                | TensorOp::Slice { .. }
-        ),
+        StepKernel::Tensor(op) => op.moves_values(),
         _ => false,
     };
     kept && step.activation.is_none() && step.residual.is_none()

@@ -11,6 +11,7 @@ mod joined;
 mod layers;
 mod nonfinite;
 mod nonfinite_tensors;
+mod pairs;
 mod quantized;
 mod reduced;
 mod rounded;

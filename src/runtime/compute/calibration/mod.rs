@@ -28,6 +28,7 @@ pub use file::CalibrationFileError;
 pub use kept::{KeptLayers, most_cost};
 pub use method::{Percentile, PercentileError, RangeMethod};
 pub use observer::{NotFiniteNumber, RangeObserver};
+pub(super) use range::byte_step;
 pub use range::{MOST_BYTE, ValueRange, ValueRangeError};
 pub use ranges::{Calibration, is_weighted};
 pub use rows::CalibrationRows;

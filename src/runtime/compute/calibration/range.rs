@@ -5,6 +5,12 @@ use thiserror::Error;
 /// The largest byte of a value. With 7 bits, sums of two products are never too large for 16 bits.
 pub const MOST_BYTE: f32 = 127.0;
 
+/// Returns the distance of two neighbouring numbers that bytes from 0 to [`MOST_BYTE`] stand for, between
+/// two ends; 0 or infinite where no float is small or large enough.
+pub(in crate::compute) fn byte_step([low, high]: [f32; 2]) -> f32 {
+    high / MOST_BYTE - low / MOST_BYTE
+}
+
 /// The least and the greatest number that bytes of a value stand for: finite, with 0 among them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ValueRange {
@@ -54,7 +60,7 @@ impl ValueRange {
     /// Returns the distance of two neighbouring numbers that bytes stand for; 0 where that is too
     /// small for float32 to divide by.
     pub fn scale(self) -> f32 {
-        let scale = self.high / MOST_BYTE - self.low / MOST_BYTE;
+        let scale = byte_step([self.low, self.high]);
         match (1.0 / scale).is_finite() {
             true => scale,
             false => 0.0,

@@ -203,6 +203,15 @@ impl StepMethod {
         }
     }
 
+    /// Whether a faster kernel is exact for packed weights, whose sums of two products fit into 16 bits.
+    pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
+        match self {
+            StepMethod::Quantized(q) => q.fits_pairs(packed),
+            StepMethod::Reduced(r) => r.fits_pairs(packed),
+            _ => false,
+        }
+    }
+
     /// Lays out the constants that are added behind a rounding; `packed` is that of
     /// [`StepMethod::pack`].
     pub(crate) fn pack_shift(&self, values: &[f32], packed: &mut [f32]) {

@@ -39,13 +39,16 @@ impl PlacedStep {
 }
 
 /// Folded weights of one step.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::compute) struct StepWeights {
     /// Weights as the step's method reads them, or the scale of a step of scale and shift.
     pub packed: Buffer,
     /// A value for each output channel, and zeros up to a whole vector; empty if there is no
     /// bias.
     pub bias: Vec<f32>,
+    /// Whether a faster kernel is exact for these weights
+    /// ([`StepMethod::fits_pairs`](super::step::StepMethod::fits_pairs)).
+    pub pairs_fit: bool,
     /// The node of a step that Candle runs.
     pub candle: Option<CandleNode>,
 }

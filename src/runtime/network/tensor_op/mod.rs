@@ -185,6 +185,17 @@ impl TensorOp {
         }
     }
 
+    /// Whether the answer is some of the values of the only input, in any order.
+    pub const fn moves_values(&self) -> bool {
+        matches!(
+            self,
+            TensorOp::View { .. }
+                | TensorOp::Part { .. }
+                | TensorOp::Transpose { .. }
+                | TensorOp::Slice { .. }
+        )
+    }
+
     /// Returns the parameters by their last names, with dimensions and roles.
     pub(in crate::network) fn parameters(&self) -> Vec<(&'static str, Dims, ParameterRole)> {
         match *self {

@@ -10,14 +10,15 @@ const MOST_APART: u32 = 255;
 /// How far from a whole number a multiple may be: those of numbers in float32 are off by some 2⁻¹⁷.
 const OFF: f32 = 1e-4;
 
-/// Returns the step of which all of these weights are whole multiples, 127 at most, or `None` if there
-/// is none. That of zeros alone is 1.
+/// Returns the largest step of which all of these weights are whole multiples, 127 at most, or `None`
+/// if there is none. That of zeros alone is 1.
 pub(crate) fn weight_step(weights: &[f32]) -> Option<f32> {
     step_up_to(MOST, weights)
 }
 
-/// Returns the step of which all of these weights are whole multiples, `most` at most and as far apart
-/// as 255 at most, or `None` if there is none. That of zeros alone is 1.
+/// Returns the largest step of which all of these weights are whole multiples, `most` at most and as far
+/// apart as 255 at most, or `None` if there is none. That of zeros alone is 1. Multiples of the largest
+/// one are the smallest, for which the fastest kernels are exact.
 fn step_up_to(most: u32, weights: &[f32]) -> Option<f32> {
     let [low, high] = range(weights);
     let largest = high.max(-low);
@@ -25,7 +26,7 @@ fn step_up_to(most: u32, weights: &[f32]) -> Option<f32> {
         return weights.iter().all(|&w| w == 0.0).then_some(1.0);
     }
     let is_whole = |multiple: f32| (multiple - multiple.round()).abs() <= OFF;
-    let steps = (1..=most).rev().map(|count| largest / count as f32);
+    let steps = (1..=most).map(|count| largest / count as f32);
     let mut steps = steps.filter(|step| step.is_normal());
     steps.find(|step| {
         let apart = (high / step).round() - (low / step).round();
@@ -97,5 +98,46 @@ pub(crate) fn weight_scale(weights: &[f32], factor: f32) -> f32 {
         (true, true) => scale,
         (true, false) => 0.0,
         (false, _) => f32::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ByteWeights, weight_scale, weight_step};
+
+    /// A channel that has some bytes, each times a step.
+    fn channel(bytes: &[i8], step: f32) -> Vec<f32> {
+        bytes.iter().map(|&byte| f32::from(byte) * step).collect()
+    }
+
+    #[test]
+    fn weights_keep_the_bytes_that_a_quantiser_chose() {
+        for bytes in [
+            &[64i8, -64, 3, 0][..],
+            &[63, -1, 0],
+            &[-40, 27, 2],
+            &[5, 4],
+            &[1],
+            &[127, -126, 1],
+        ] {
+            for step in [0.013f32, 1.0, 3.7e-5] {
+                let weights = channel(bytes, step);
+                let found = ByteWeights::of(&weights);
+                let of: Vec<i8> = weights.iter().map(|&weight| found.byte(weight)).collect();
+                assert_eq!((&of[..], found.shift), (bytes, 0), "{bytes:?} by {step}");
+                let [kept, negated] = [1.0, -1.0].map(|factor| weight_scale(&weights, factor));
+                let off = (kept / step - 1.0).abs();
+                assert!(off < 1e-6 && kept == negated, "{bytes:?} by {step}: {kept}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_with_a_common_divisor_are_as_small_as_they_can_be() {
+        assert_eq!(weight_step(&[6.0, -4.0, 0.0]), Some(2.0));
+        assert_eq!(weight_step(&[120.0, 80.0]), Some(40.0));
+        assert_eq!(weight_step(&[0.0, 0.0]), Some(1.0));
+        assert_eq!(weight_step(&[1.0, 0.001]), None);
+        assert_eq!(weight_step(&[f32::NAN, 1.0]), None);
     }
 }

@@ -166,6 +166,12 @@ impl Quantized {
         }
     }
 
+    /// Whether the sums of two products fit into 16 bits, if that makes a kernel exact that is faster.
+    pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
+        let weights = &packed[..self.panels.floats()];
+        self.ranged && self.kernel.fits_pairs(weights, ranged::MOST)
+    }
+
     /// Returns the floats of input that a further row brings into cache.
     fn touched(&self) -> usize {
         self.reads.touched() / 4

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::super::activations::RowActivation;
+use super::super::dots::DotKernel;
 use super::super::memory::{InputPixels, OutputPixels};
 use super::super::panels::even_tiles;
 use super::super::task::Call;
@@ -14,6 +15,8 @@ use crate::compute::dynamic::RangedRow;
 
 /// Rows of one task.
 struct ByteBlock<'a> {
+    /// The fastest kernel that is exact for the weights.
+    kernel: DotKernel,
     /// The first byte of the copy, and the first scale.
     values: *const f32,
     affine: *const f32,
@@ -34,6 +37,7 @@ impl Quantized {
         self.reads.list(rows.clone(), 0, call.offsets);
         let (values, affine) = self.operands(call, rows.clone());
         let block = ByteBlock {
+            kernel: self.kernel.of_pairs(call.weights.pairs_fit),
             values,
             affine,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
@@ -80,7 +84,7 @@ impl Quantized {
     /// the block's rows.
     unsafe fn panel(&self, call: &Call<'_>, block: &ByteBlock<'_>, index: usize) {
         let panel = self.panels.panel(index);
-        let shape = self.panels.shape;
+        let shape = block.kernel.shape();
         let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
         let width = panel.vectors * shape.lanes;
         let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
@@ -88,7 +92,7 @@ impl Quantized {
         let first = self.first_tile(call, block, index);
         for (rows, prefetch) in tiles.zip(shares) {
             let tile = first.further_on(rows.start, prefetch);
-            let run = dot_fn(self.kernel, panel.vectors, rows.len());
+            let run = dot_fn(block.kernel, panel.vectors, rows.len());
             // SAFETY: the offsets are those of bytes of the copy, each row's scale was found, the
             // panel and the bias have their full width, and the rows of the residual and of the
             // output exist for all pixels of the block.

@@ -3,10 +3,8 @@
 use super::super::memory::InputPixels;
 use super::super::vector::{Vector, Vectorised};
 use crate::compute::buffers::TensorView;
+use crate::compute::calibration::{MOST_BYTE, byte_step};
 use crate::network::Conv2d;
-
-/// The largest byte. With 7 bits, sums of two products are never too large for 16 bits.
-pub(super) const MOST: f32 = 127.0;
 
 /// The scale of bytes, and the byte of 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +18,7 @@ impl ByteScale {
     /// Returns the scale for values from `low` (at most 0) to `high` (at least 0). That of a range
     /// that is not finite is NaN.
     fn of([low, high]: [f32; 2]) -> Self {
-        let scale = high / MOST - low / MOST;
+        let scale = byte_step([low, high]);
         let inverse = 1.0 / scale;
         if !scale.is_finite() || !inverse.is_finite() {
             return ByteScale {
@@ -33,7 +31,7 @@ impl ByteScale {
         ByteScale {
             scale,
             inverse,
-            zero_point: (rounded(-low * inverse) as f32).min(MOST),
+            zero_point: (rounded(-low * inverse) as f32).min(MOST_BYTE),
         }
     }
 
@@ -61,7 +59,7 @@ fn quantize(values: &[f32], affine: ByteScale, bytes: &mut [u8]) {
     let zero_point = affine.zero_point as i32;
     for (to, value) in bytes.iter_mut().zip(values) {
         let byte = rounded(value * affine.inverse).wrapping_add(zero_point);
-        *to = byte.min(MOST as i32) as u8;
+        *to = byte.min(MOST_BYTE as i32) as u8;
     }
 }
 

@@ -42,7 +42,7 @@ unsafe fn finish_row<D: ReducedSums, const N: usize>(
     unsafe {
         if let Some(rounding) = tile.rounding {
             for value in &mut values {
-                *value = D::Form::with(rounding).round(*value);
+                *value = rounding.round(*value);
             }
         }
         if !tile.shift.is_null() {

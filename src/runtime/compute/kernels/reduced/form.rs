@@ -18,8 +18,6 @@ pub(in super::super) trait ReducedForm: Copy {
     fn with(bytes: ByteForm) -> Self;
     unsafe fn load<V: Vector>(self, from: *const u8) -> V;
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8);
-    /// The values that the nearest numbers stand for.
-    unsafe fn round<V: Vector>(self, values: V) -> V;
 
     /// The first `n < LANES` numbers; any in the other lanes.
     #[inline(always)]
@@ -89,10 +87,6 @@ impl ReducedForm for FloatForm {
         unsafe { values.store(to.cast()) }
     }
     #[inline(always)]
-    unsafe fn round<V: Vector>(self, values: V) -> V {
-        values
-    }
-    #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
         // SAFETY: handed on.
         unsafe { V::load_part(from.cast(), n) }
@@ -125,15 +119,6 @@ impl ReducedForm for HalfForm {
     unsafe fn store<V: Vector>(self, values: V, to: *mut u8) {
         // SAFETY: handed on.
         unsafe { values.store_bf16(to.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn round<V: Vector>(self, values: V) -> V {
-        // SAFETY: as many halves as the longest vector has lanes.
-        unsafe {
-            let mut halves = [0; MOST_BYTES];
-            values.store_bf16(halves.as_mut_ptr().cast());
-            V::load_bf16(halves.as_ptr().cast())
-        }
     }
     #[inline(always)]
     unsafe fn load_part<V: Vector>(self, from: *const u8, n: usize) -> V {
@@ -203,6 +188,19 @@ impl ByteForm {
         }
     }
 
+    /// Rounds values to those that bytes stand for, half to even.
+    ///
+    /// # Safety
+    /// As for [`ReducedForm`].
+    #[inline(always)]
+    pub(super) unsafe fn round<V: Vector>(self, values: V) -> V {
+        // SAFETY: handed on.
+        unsafe {
+            let steps = values.mul(V::splat(self.inverse));
+            self.nearest(steps).mul(V::splat(self.scale))
+        }
+    }
+
     /// Returns the form of the same bytes as steps of other numbers.
     #[inline(always)]
     pub(super) fn as_steps_of(self, other: ByteForm) -> ByteForm {
@@ -243,11 +241,6 @@ impl ReducedForm for StepForm {
         // SAFETY: handed on.
         unsafe { values.store_bytes(self.0.zero_point, self.0.most, to) }
     }
-    #[inline(always)]
-    unsafe fn round<V: Vector>(self, values: V) -> V {
-        // SAFETY: handed on.
-        unsafe { self.0.nearest(values) }
-    }
 }
 
 impl ReducedForm for ByteForm {
@@ -272,14 +265,6 @@ impl ReducedForm for ByteForm {
         unsafe {
             let steps = values.mul(V::splat(self.inverse));
             steps.store_bytes(self.zero_point, self.most, to);
-        }
-    }
-    #[inline(always)]
-    unsafe fn round<V: Vector>(self, values: V) -> V {
-        // SAFETY: handed on.
-        unsafe {
-            let steps = values.mul(V::splat(self.inverse));
-            self.nearest(steps).mul(V::splat(self.scale))
         }
     }
 }

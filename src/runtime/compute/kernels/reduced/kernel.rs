@@ -26,6 +26,26 @@ impl ReducedKernel {
         }
     }
 
+    /// Whether a faster kernel than this one, which [`ReducedKernel::of_pairs`] returns, is exact for
+    /// packed weights and such numbers.
+    pub(crate) fn fits_pairs(self, weights: &[f32], numbers: ReducedNumbers) -> bool {
+        match (self, numbers) {
+            (ReducedKernel::Bytes(kernel), ReducedNumbers::Bytes(numbers)) => {
+                kernel.fits_pairs(weights, numbers.most)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the fastest kernel for weights laid out for this one; `fit` says whether
+    /// [`ReducedKernel::fits_pairs`] is true of them.
+    pub(crate) fn of_pairs(self, fit: bool) -> Self {
+        match self {
+            ReducedKernel::Bytes(kernel) => ReducedKernel::Bytes(kernel.of_pairs(fit)),
+            kernel => kernel,
+        }
+    }
+
     /// Returns the shape of tiles.
     pub(crate) fn shape(self) -> TileShape {
         match self {

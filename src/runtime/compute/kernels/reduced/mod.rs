@@ -22,7 +22,6 @@ mod sums;
 mod tile;
 mod weights;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::activations::{RowActivation, TileRows};
@@ -39,7 +38,7 @@ pub(super) use form::{ByteForm, FloatForm, HalfForm, ReducedForm};
 pub(in crate::compute) use kernel::ReducedKernel;
 #[cfg(target_arch = "x86_64")]
 pub(super) use native::NativeHalfForm;
-use operands::ReducedTile;
+use operands::{ReducedBlock, ReducedTile};
 pub(super) use paired::pair;
 pub(super) use pools::{global_pool, max_pool};
 use prepared::PreparedImage;
@@ -151,7 +150,7 @@ impl ReducedProduct {
         self.correction.as_deref()
     }
 
-    /// Returns the kernel that multiplies.
+    /// Returns the kernel that multiplies, whatever the weights.
     pub(crate) fn kernel(&self) -> ReducedKernel {
         self.kernel
     }
@@ -187,6 +186,12 @@ impl ReducedProduct {
                 byte_weights::combine(numbers, self.kernel.shift(), self.panels, packed);
             }
         }
+    }
+
+    /// Whether the sums of two products fit into 16 bits, if that makes a kernel exact that is faster.
+    pub(crate) fn fits_pairs(&self, packed: &[f32]) -> bool {
+        let weights = &packed[..self.panels.floats()];
+        self.kernel.fits_pairs(weights, self.input.numbers)
     }
 
     /// Returns the bits of 0, and how many floats of them replace a tap outside of the image, or `None`
@@ -250,6 +255,7 @@ impl ReducedProduct {
         let (values, zeros) = call.memory.reduced_base(self.input);
         self.reads.list(rows.clone(), zeros, call.offsets);
         let block = ReducedBlock {
+            kernel: self.kernel.of_pairs(call.weights.pairs_fit),
             values,
             // SAFETY: blocks of a phase share pixels only where their panels differ, and a tile
             // writes its panel's columns alone.
@@ -273,7 +279,7 @@ impl ReducedProduct {
     /// the block's rows.
     unsafe fn panel(&self, call: &Call<'_>, block: &ReducedBlock<'_>, index: usize) {
         let panel = self.panels.panel(index);
-        let shape = self.panels.shape;
+        let shape = block.kernel.shape();
         let width = panel.vectors * shape.lanes;
         let tiles = even_tiles(block.rows.len(), shape.rows(panel.vectors));
         let shares = Prefetch::shares(self.panels.depth, width, tiles.len());
@@ -293,7 +299,7 @@ impl ReducedProduct {
             // the bias have their full width, and the rows of the residual and of the outputs exist
             // for all pixels of the block.
             unsafe {
-                reduced_fn(self.kernel, panel.vectors, rows.len())(&tile);
+                reduced_fn(block.kernel, panel.vectors, rows.len())(&tile);
                 if by_floats {
                     let written = TileRows {
                         start: tile.end.out,
@@ -380,16 +386,4 @@ impl ReducedProduct {
             },
         }
     }
-}
-
-/// Rows of one task.
-struct ReducedBlock<'a> {
-    values: *const u8,
-    rows: Range<usize>,
-    outputs: StepOutputs<'a>,
-    residual: Residual<'a>,
-    /// Whether answers that become bytes may be NaN.
-    may_make_nan: bool,
-    /// The activation, if it is applied behind each tile.
-    pass: Option<RowActivation>,
 }

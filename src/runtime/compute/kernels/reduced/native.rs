@@ -45,9 +45,4 @@ impl ReducedForm for NativeHalfForm {
         // SAFETY: handed on.
         unsafe { HalfForm.store_part(values, to, n) }
     }
-    #[inline(always)]
-    unsafe fn round<V: Vector>(self, values: V) -> V {
-        // SAFETY: handed on.
-        unsafe { HalfForm.round(values) }
-    }
 }

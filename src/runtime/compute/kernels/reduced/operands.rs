@@ -1,8 +1,28 @@
-//! The operands of one tile of a product of reduced numbers.
+//! The operands of one task of a product of reduced numbers, and of one tile.
 
+use std::ops::Range;
+
+use super::super::activations::RowActivation;
 use super::super::tile::Tile;
 use super::form::ByteForm;
+use super::kernel::ReducedKernel;
+use super::residual::Residual;
+use super::rows::StepOutputs;
 use crate::network::Activation;
+
+/// Rows of one task.
+pub(super) struct ReducedBlock<'a> {
+    /// The fastest kernel that is exact for the weights.
+    pub kernel: ReducedKernel,
+    pub values: *const u8,
+    pub rows: Range<usize>,
+    pub outputs: StepOutputs<'a>,
+    pub residual: Residual<'a>,
+    /// Whether answers that become bytes may be NaN.
+    pub may_make_nan: bool,
+    /// The activation, if it is applied behind each tile.
+    pub pass: Option<RowActivation>,
+}
 
 /// One tile of a product of reduced precision.
 #[derive(Clone, Copy)]

@@ -45,14 +45,7 @@ fn answers_values_of_its_inputs(op: Op) -> bool {
     match op {
         Op::MaxPool(_) | Op::Concat | Op::Flatten | Op::ChannelShuffle { .. } => true,
         Op::Channels { .. } => true,
-        Op::Tensor(op) => matches!(
-            op,
-            TensorOp::View { .. }
-                | TensorOp::Part { .. }
-                | TensorOp::Transpose { .. }
-                | TensorOp::Slice { .. }
-                | TensorOp::Join { .. }
-        ),
+        Op::Tensor(op) => op.moves_values() || matches!(op, TensorOp::Join { .. }),
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 #[cfg(target_arch = "aarch64")]
 pub(in super::super) mod arm;
+mod pairs;
 #[cfg(target_arch = "x86_64")]
 pub(in super::super) mod x86;
 
@@ -9,6 +10,7 @@ use super::super::panels::TileShape;
 use super::super::vector::Plain;
 use super::{DotVector, WholeDot};
 use crate::compute::family::Family;
+use pairs::pairs_fit;
 
 /// The instructions that multiply bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub(in crate::compute) enum DotKernel {
     /// AVX-VNNI: 32 products an instruction.
     AvxVnni,
     /// AVX2: products of bytes are added in pairs of 16 bits, and these in pairs of 32. Exact for
-    /// values up to 127.
+    /// values up to 127, and for larger ones where weights are small enough.
     Avx2,
     /// AVX2: bytes are widened to 16 bits. Exact for all.
     Avx2Wide,
@@ -44,10 +46,25 @@ impl DotKernel {
         }
     }
 
-    /// Returns the fastest kernel that is exact for values up to `most`.
+    /// Returns the fastest kernel that is exact for values up to `most`, whatever the weights.
     pub(crate) fn up_to(family: Family, most: f32) -> Self {
         match DotKernel::of(family) {
             DotKernel::Avx2 if most > 127.0 => DotKernel::Avx2Wide,
+            kernel => kernel,
+        }
+    }
+
+    /// Whether a faster kernel than this one, which [`DotKernel::of_pairs`] returns, is exact for packed
+    /// weights and values up to `most`.
+    pub(crate) fn fits_pairs(self, weights: &[f32], most: f32) -> bool {
+        self == DotKernel::Avx2Wide && pairs_fit(bytemuck::cast_slice(weights), most as i32)
+    }
+
+    /// Returns the fastest kernel for weights laid out for this one; `fit` says whether
+    /// [`DotKernel::fits_pairs`] is true of them.
+    pub(crate) fn of_pairs(self, fit: bool) -> Self {
+        match self {
+            DotKernel::Avx2Wide if fit => DotKernel::Avx2,
             kernel => kernel,
         }
     }
@@ -140,5 +157,18 @@ impl WholeDot for PlainDot {
     #[inline(always)]
     unsafe fn float(self) -> Plain {
         Plain(self.0.map(|sum| sum as f32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DotKernel;
+
+    #[test]
+    fn kernels_of_the_same_weights_read_them_from_the_same_panels() {
+        let [wide, fast] = [false, true].map(|fit| DotKernel::Avx2Wide.of_pairs(fit));
+        assert_eq!((wide, fast), (DotKernel::Avx2Wide, DotKernel::Avx2));
+        let [wide, fast] = [wide, fast].map(DotKernel::shape);
+        assert_eq!((wide.lanes, wide.vectors), (fast.lanes, fast.vectors));
     }
 }

@@ -78,64 +78,49 @@ unsafe fn four_bytes(from: *const u8) -> __m256i {
     _mm256_set1_epi32(from.cast::<i32>().read_unaligned())
 }
 
-#[derive(Clone, Copy)]
-pub(in super::super::super) struct AvxVnniDot(__m256i);
+/// Defines sums in a vector of 256 bits whose groups are bytes as they lie; the expression adds the
+/// products of two groups to sums.
+macro_rules! dot {
+    ($ty:ident, ($sums:ident, $values:ident, $weights:ident) => $dot:expr) => {
+        #[derive(Clone, Copy)]
+        pub(in super::super::super) struct $ty(__m256i);
 
-impl DotVector for AvxVnniDot {
-    const BYTES: usize = 1;
-    type Float = Avx2;
-    type Group = __m256i;
+        impl DotVector for $ty {
+            const BYTES: usize = 1;
+            type Float = Avx2;
+            type Group = __m256i;
 
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        AvxVnniDot(_mm256_setzero_si256())
-    }
-    #[inline(always)]
-    unsafe fn weights(from: *const f32) -> __m256i {
-        _mm256_loadu_si256(from.cast())
-    }
-    #[inline(always)]
-    unsafe fn spread(from: *const u8) -> __m256i {
-        four_bytes(from)
-    }
-    #[inline(always)]
-    unsafe fn dot(self, values: __m256i, weights: __m256i) -> Self {
-        AvxVnniDot(_mm256_dpbusd_avx_epi32(self.0, values, weights))
-    }
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                $ty(_mm256_setzero_si256())
+            }
+            #[inline(always)]
+            unsafe fn weights(from: *const f32) -> __m256i {
+                _mm256_loadu_si256(from.cast())
+            }
+            #[inline(always)]
+            unsafe fn spread(from: *const u8) -> __m256i {
+                four_bytes(from)
+            }
+            #[inline(always)]
+            unsafe fn dot(self, $values: __m256i, $weights: __m256i) -> Self {
+                let $sums = self.0;
+                $ty($dot)
+            }
+        }
+
+        whole!($ty);
+    };
 }
 
-whole!(AvxVnniDot);
+dot!(AvxVnniDot, (sums, values, weights) => _mm256_dpbusd_avx_epi32(sums, values, weights));
 
-#[derive(Clone, Copy)]
-pub(in super::super::super) struct Avx2Dot(__m256i);
-
-impl DotVector for Avx2Dot {
-    const BYTES: usize = 1;
-    type Float = Avx2;
-    type Group = __m256i;
-
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        Avx2Dot(_mm256_setzero_si256())
-    }
-    #[inline(always)]
-    unsafe fn weights(from: *const f32) -> __m256i {
-        _mm256_loadu_si256(from.cast())
-    }
-    #[inline(always)]
-    unsafe fn spread(from: *const u8) -> __m256i {
-        four_bytes(from)
-    }
-    #[inline(always)]
-    unsafe fn dot(self, values: __m256i, weights: __m256i) -> Self {
-        // Two products are at most 2 · 127 · 128, which 16 bits hold.
-        let pairs = _mm256_maddubs_epi16(values, weights);
-        let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-        Avx2Dot(_mm256_add_epi32(self.0, fours))
-    }
-}
-
-whole!(Avx2Dot);
+dot!(Avx2Dot, (sums, values, weights) => {
+    // Sums of two products that 16 bits hold, by the choice of the kernel.
+    let pairs = _mm256_maddubs_epi16(values, weights);
+    let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    _mm256_add_epi32(sums, fours)
+});
 
 #[derive(Clone, Copy)]
 pub(in super::super::super) struct Avx2WideDot(__m256i);
