@@ -3,8 +3,12 @@
 use super::super::accuracy::HalfAccuracy;
 use super::super::activations::{AnswerRows, TileRows, activate};
 use super::super::dots::HalfKernel;
+#[cfg(target_arch = "x86_64")]
+use super::super::vector::Avx512;
 use super::super::vector::{Vector, Vectorised, dispatch};
 use super::form::{HalfForm, ReducedForm};
+#[cfg(target_arch = "x86_64")]
+use super::native::NativeHalfForm;
 use crate::compute::family::Family;
 use crate::network::Activation;
 
@@ -61,7 +65,7 @@ impl HalvesOfRows {
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if HalfKernel::of(family).is_native() {
-                return x86::native(self);
+                return native(self);
             }
             dispatch(family, self);
         }
@@ -87,15 +91,11 @@ impl Vectorised for HalvesOfRows {
     }
 }
 
+/// # Safety
+/// As for [`HalvesOfRows::write`], with the instructions of BF16.
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::super::super::vector::Avx512;
-    use super::super::native::NativeHalfForm;
-    use super::HalvesOfRows;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-    pub(super) unsafe fn native(rows: HalvesOfRows) {
-        // SAFETY: as `HalvesOfRows::write` says.
-        unsafe { rows.of_form::<Avx512, _>(NativeHalfForm) }
-    }
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn native(rows: HalvesOfRows) {
+    // SAFETY: handed on.
+    unsafe { rows.of_form::<Avx512, _>(NativeHalfForm) }
 }

@@ -6,8 +6,12 @@ use super::super::channels::paired_value;
 use super::super::dots::HalfKernel;
 use super::super::reduced_pixels::ReducedPixels;
 use super::super::task::Call;
+#[cfg(target_arch = "x86_64")]
+use super::super::vector::Avx512;
 use super::super::vector::{Vector, Vectorised, dispatch};
 use super::form::{HalfForm, ReducedForm};
+#[cfg(target_arch = "x86_64")]
+use super::native::NativeHalfForm;
 use crate::compute::fuse::Pairing;
 
 /// Pixels of one sample, whose channels are paired with a row.
@@ -44,7 +48,7 @@ pub(in super::super) unsafe fn pair(
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if HalfKernel::of(call.family).is_native() {
-            return x86::native(work);
+            return native(work);
         }
         dispatch(call.family, work);
     }
@@ -90,15 +94,11 @@ impl PairedPixels<'_> {
     }
 }
 
+/// # Safety
+/// As for [`PairedPixels::of_form`].
 #[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::super::super::vector::Avx512;
-    use super::super::native::NativeHalfForm;
-    use super::PairedPixels;
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-    pub(super) unsafe fn native(pixels: PairedPixels<'_>) {
-        // SAFETY: as `PairedPixels::of_form` says.
-        unsafe { pixels.of_form::<Avx512, _>(NativeHalfForm) }
-    }
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+unsafe fn native(pixels: PairedPixels<'_>) {
+    // SAFETY: handed on.
+    unsafe { pixels.of_form::<Avx512, _>(NativeHalfForm) }
 }

@@ -153,7 +153,7 @@ impl PreparedImage {
     }
 
     /// Writes a line of numbers with its padding, or the padding alone; `zero` stands for 0.
-    fn place<T: Channels>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
+    fn place<T: ChannelNumbers>(&self, numbers: &[f32], to: &mut [f32], (inside, zero): (bool, T)) {
         let (width, channels) = (self.from.width, self.from.channels);
         let pitch = self.to.view.pitch;
         if !inside {
@@ -189,7 +189,7 @@ impl PreparedImage {
 }
 
 /// Numbers that lie as channels of a pixel.
-trait Channels: bytemuck::Pod {
+trait ChannelNumbers: bytemuck::Pod {
     /// Writes three planes pixel by pixel, each filled up to four channels.
     fn interleave(planes: [&[Self]; PLANES], pixels: &mut [f32], fill: Self);
 }
@@ -198,7 +198,7 @@ trait Channels: bytemuck::Pod {
 const PLANES: usize = 3;
 
 // Pixels are made of whole words, since such loops become vectors.
-impl Channels for u8 {
+impl ChannelNumbers for u8 {
     fn interleave([a, b, c]: [&[u8]; PLANES], pixels: &mut [f32], fill: u8) {
         let pixels: &mut [u32] = bytemuck::cast_slice_mut(pixels);
         let fill = u32::from_le_bytes([0, 0, 0, fill]);
@@ -209,7 +209,7 @@ impl Channels for u8 {
     }
 }
 
-impl Channels for u16 {
+impl ChannelNumbers for u16 {
     fn interleave([a, b, c]: [&[u16]; PLANES], pixels: &mut [f32], fill: u16) {
         let pixels: &mut [u32] = bytemuck::cast_slice_mut(pixels);
         let (pixels, _) = pixels.as_chunks_mut::<2>();
