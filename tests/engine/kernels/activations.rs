@@ -47,7 +47,7 @@ const STEPS: Activation = Activation::FakeQuantise {
 };
 
 /// The formula in float64.
-fn formula(activation: Activation, x: f64) -> f64 {
+pub(super) fn formula(activation: Activation, x: f64) -> f64 {
     let clamp = |x: f64, least: f32, most: f32| x.max(least.into()).min(most.into());
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     if x.is_nan() {

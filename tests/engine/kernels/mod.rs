@@ -6,6 +6,7 @@ mod batches;
 mod channels;
 mod convolutions;
 mod depthwise;
+mod halves;
 mod integers;
 mod joined;
 mod layers;
@@ -34,7 +35,7 @@ use crate::compute::{samples, weights};
 /// The largest error of an answer, as a share of the largest one.
 const TOLERANCE: f32 = 1e-4;
 
-/// The same in bf16, each of whose numbers is off by up to 2⁻⁹ of itself.
+/// The same in bf16, each of whose numbers is off by up to 2⁻⁸ of itself.
 const BF16_TOLERANCE: f32 = 0.05;
 
 /// Pools of one, two and three threads.

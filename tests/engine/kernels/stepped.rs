@@ -155,6 +155,49 @@ fn layers_are_multiplied_as_bytes_where_nothing_is_lost() {
     assert_eq!(of_bytes(&graph.with_steps_of(&stepped)), 2);
 }
 
+/// An image of few channels that is rounded before it is convolved and behind it.
+fn entering(channels: usize, sides: (usize, usize), conv: Conv2d) -> Graph {
+    let net = Net::new(Shape::image(channels, sides.0, sides.1));
+    let net = net.then(rounding(131)).then(Op::Conv2d(conv));
+    net.then(rounding(0)).build()
+}
+
+proptest! {
+    #![proptest_config(cases(60))]
+
+    #[test]
+    fn samples_are_rounded_to_bytes_as_the_first_step_of_the_network_says(
+        channels in 1usize..5, sides in (5usize..24, 5usize..24), size in 1usize..6,
+        stride in 1usize..3, padding in 0usize..3, batch in 1usize..4, threads in 0usize..3,
+    ) {
+        let conv = Conv2d { stride, ..Conv2d::new(24, size).padded(padding) };
+        let graph = entering(channels, sides, conv);
+        let weights = whole(&graph, false);
+        let graph = graph.with_steps_of(&weights);
+        let scaled = values(&input(&graph, batch)).into_iter().map(|v| v * 300.0);
+        let x = rows(scaled.collect(), batch);
+        let expected = plain(&graph, &weights, &x);
+        for family in Family::available() {
+            let found = answer(&lowered(&graph, &weights, family), &x, threads);
+            let off = difference(&expected, &found);
+            prop_assert!(off < TOLERANCE, "{family}: off by {off}");
+        }
+    }
+}
+
+#[test]
+fn rounding_samples_takes_no_step_of_its_own() {
+    let graph = entering(3, (32, 32), Conv2d::new(32, 3).padded(1));
+    let graph = graph.clone().with_steps_of(&whole(&graph, false));
+    let methods: Vec<_> = planned_steps(&graph).iter().map(|s| s.method).collect();
+    // Where bytes are multiplied no faster than floats, the convolution reads floats.
+    let is_first = |method: &str| methods.first() == Some(&method);
+    assert!(
+        is_first("int8, static") || !methods.contains(&"int8, static"),
+        "{methods:?}"
+    );
+}
+
 /// An image that is flattened, as an image and as a tensor, around a value that is rounded.
 fn flattened(channels: usize, sides: (usize, usize), as_tensor: bool, first: bool) -> Graph {
     let view = TensorOp::View {

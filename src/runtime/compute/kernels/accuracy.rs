@@ -31,7 +31,7 @@ impl Accuracy for FloatAccuracy {
 }
 
 /// That of answers that are rounded to brain floats: relative errors up to 2⁻¹³ of an exponential and
-/// up to 2⁻¹⁴ of a quotient, where rounding makes 2⁻⁹.
+/// up to 2⁻¹⁴ of a quotient, where rounding makes 2⁻⁸.
 pub(super) struct HalfAccuracy;
 
 /// `2ʳ` for |r| up to 1/2, fitted by least squares, weighed until errors are even: relative error 7.5e-5.
