@@ -49,12 +49,19 @@ fn a_file_of_nncf_answers_as_onnx_runtime_does() {
     let expected: Answers = serde_json::from_str(&text).expect("answers");
     let network = network("nncf.onnx", None).expect("nncf");
     let ours = answers(&network, &expected.x);
-    let largest = expected.y.concat().into_iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    let largest = expected
+        .y
+        .concat()
+        .into_iter()
+        .fold(0.0f32, |m, v| m.max(v.abs()));
     let classes = expected.y[0].len();
     let mut equal = 0;
     for (ours, theirs) in ours.chunks(classes).zip(&expected.y) {
         assert_eq!(label_of(ours), label_of(theirs), "{ours:?}, not {theirs:?}");
-        let apart = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs() / largest);
+        let apart = ours
+            .iter()
+            .zip(theirs)
+            .map(|(a, b)| (a - b).abs() / largest);
         // A number between two integers may be rounded to the other one.
         assert!(apart.clone().all(|d| d < 0.01), "{ours:?}, not {theirs:?}");
         equal += usize::from(apart.clone().all(|d| d < 1e-5));
@@ -62,7 +69,9 @@ fn a_file_of_nncf_answers_as_onnx_runtime_does() {
     assert!(10 * equal >= 9 * expected.y.len(), "{equal} equal");
     // Its weights stay bytes.
     let weights = network.graph.parameters();
-    let weights = weights.iter().filter(|p| matches!(p.role, ParameterRole::Weight { .. }));
+    let weights = weights
+        .iter()
+        .filter(|p| matches!(p.role, ParameterRole::Weight { .. }));
     let of_floats = weights.filter(|p| network.weights.shared(&p.name).is_some());
     assert_eq!(of_floats.count(), 0);
 }

@@ -140,7 +140,10 @@ fn of_precisions(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     let names = ensemble.member_names();
     let each = seen.workers.iter().filter_map(|worker| {
         let device = &engine.devices().get(worker.spec.device).kind;
-        let precision = worker.spec.precision.on_device(device, ensemble.precision)?;
+        let precision = worker
+            .spec
+            .precision
+            .on_device(device, ensemble.precision)?;
         let mut labels = labels_of_worker(engine, &names, worker);
         labels.push(("precision", precision.to_owned()));
         Some(Gauge {

@@ -184,7 +184,9 @@ impl OutputFile {
 
     /// Writes `text` beside the file, to be put in its place; none where it is written to in place.
     pub(crate) fn prepare(&self, text: &str) -> Result<Option<PreparedFile>> {
-        let prepared = self.replaced.then(|| PreparedFile::new(&self.path, text.as_bytes()));
+        let prepared = self
+            .replaced
+            .then(|| PreparedFile::new(&self.path, text.as_bytes()));
         let prepared = prepared.transpose();
         prepared.with_context(|| format!("writing {}", self.path.display()))
     }

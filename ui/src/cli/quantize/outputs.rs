@@ -21,7 +21,9 @@ impl Outputs {
         if !args.force {
             check_new(&paths)?;
         }
-        let files = paths.into_iter().map(|path| Ok((OutputFile::at(&path)?, path)));
+        let files = paths
+            .into_iter()
+            .map(|path| Ok((OutputFile::at(&path)?, path)));
         Ok(Outputs {
             files: files.collect::<Result<_>>()?,
         })
@@ -29,7 +31,9 @@ impl Outputs {
 
     /// Returns the names of the files.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
-        self.files.iter().map(|(_, path)| path.display().to_string())
+        self.files
+            .iter()
+            .map(|(_, path)| path.display().to_string())
     }
 
     /// Writes a text to each file. Until all of them are on the disk, every file is as it was.
@@ -70,7 +74,11 @@ fn paths(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Vec<PathBuf>> {
 
 /// Refuses files that exist, and says how to go on.
 fn check_new(paths: &[PathBuf]) -> Result<()> {
-    let there: Vec<&Path> = paths.iter().filter(|p| p.exists()).map(PathBuf::as_path).collect();
+    let there: Vec<&Path> = paths
+        .iter()
+        .filter(|p| p.exists())
+        .map(PathBuf::as_path)
+        .collect();
     let (exist, them) = match there.len() {
         0 => return Ok(()),
         1 => ("exists", "it"),
@@ -78,9 +86,14 @@ fn check_new(paths: &[PathBuf]) -> Result<()> {
     };
     let others = match paths.len() {
         1 => "",
-        _ => ", --member NAME writes the file of one member, --output FOLDER writes to another folder",
+        _ => {
+            ", --member NAME writes the file of one member, --output FOLDER writes to another folder"
+        }
     };
-    bail!("{}: {exist}; --force replaces {them}{others}", listed(&there))
+    bail!(
+        "{}: {exist}; --force replaces {them}{others}",
+        listed(&there)
+    )
 }
 
 /// Puts files in their places, and names those that are new where one cannot be.

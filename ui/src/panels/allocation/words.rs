@@ -82,13 +82,7 @@ fn cut(text: &str, room: u16) -> String {
 }
 
 /// Queues and rates, on `rows` lines.
-fn member_rows(
-    inside: &mut Painter<'_>,
-    y: u16,
-    rows: u16,
-    model: &Model,
-    columns: MatrixColumns,
-) {
+fn member_rows(inside: &mut Painter<'_>, y: u16, rows: u16, model: &Model, columns: MatrixColumns) {
     let number = |value: f64| format::short(value);
     if rows > 0 {
         let queued = |m: &MemberView| number(m.queued as f64);
@@ -324,7 +318,11 @@ fn draw_staged(
         y += 1;
     } else if left < lines.len() as u16 && !(own > 0 && precisions::are_told(model, columns)) {
         // Rather what is staged than what it would bring.
-        lines.sort_by_key(|line| !line.iter().any(|part| matches!(part.1, Role::Bad | Role::Warn)));
+        lines.sort_by_key(|line| {
+            !line
+                .iter()
+                .any(|part| matches!(part.1, Role::Bad | Role::Warn))
+        });
     }
     for (i, line) in lines.iter().enumerate() {
         let mut x = 0;
