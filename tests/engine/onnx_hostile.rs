@@ -153,7 +153,10 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
             |f| f.biases = Some(7),
         ),
         (
-            ["tensor `w`: values of type INT4 are not read; expected FLOAT, "; 2],
+            [
+                "tensor `w`: values of type INT4 are not read; expected FLOAT, ",
+                "`y_bytes` (QLinearConv): input `w`: expected UINT8 or INT8, found INT4",
+            ],
             |f| f.element = 22,
         ),
         (["[1, 16, 3, 3] and [1, 17, 1, 1] do not fit"; 2], |f| {

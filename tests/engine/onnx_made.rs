@@ -32,7 +32,7 @@ pub struct QuantisedFile {
     pub weights: Steps,
     /// The axis of the weights' steps.
     pub axis: i64,
-    /// Their element type.
+    /// Their element type, and that of their zero points.
     pub element: u64,
     /// The number of biases of the first convolution, unless it has none.
     pub biases: Option<usize>,
@@ -76,7 +76,7 @@ impl QuantisedFile {
         );
         for (name, steps, integer) in [
             ("x", &self.input, UINT8),
-            ("w", &self.weights, INT8),
+            ("w", &self.weights, self.element),
             ("y", &self.output, UINT8),
         ] {
             field(
