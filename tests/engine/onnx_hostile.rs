@@ -155,7 +155,7 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         (
             [
                 "tensor `w`: values of type INT4 are not read; expected FLOAT, ",
-                "`y_bytes` (QLinearConv): input `w`: expected UINT8 or INT8, found INT4",
+                "input `w`: expected UINT8 or INT8, found INT4",
             ],
             |f| f.element = 22,
         ),
