@@ -29,6 +29,9 @@ const ZEROS: [i32; 9] = [0, 1, 127, 128, 255, 256, -1, -128, i32::MIN];
 /// How many scales or zero points there are: one for all, one for each channel, or another number.
 const COUNTS: [usize; 5] = [1, 16, 0, 15, 17];
 
+/// Element types of weights: bytes, and one that is not read.
+const ELEMENTS: [u64; 4] = [3, 3, 2, 22];
+
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(file) = file(&mut Unstructured::new(bytes)) {
         import(OnnxModel::from_bytes(file.bytes()));
@@ -41,6 +44,8 @@ fn file(from: &mut Unstructured<'_>) -> Result<QuantisedFile> {
         input: steps(from)?,
         weights: steps(from)?,
         axis: from.int_in_range(-5..=5)?,
+        element: *from.choose(&ELEMENTS)?,
+        biases: from.arbitrary::<bool>()?.then(|| from.choose(&COUNTS).copied()).transpose()?,
         output: steps(from)?,
     })
 }

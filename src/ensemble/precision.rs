@@ -72,6 +72,16 @@ impl MemberPrecision {
         }
     }
 
+    /// Returns the name of the numbers of one device, or `None` where nothing is computed; `of_all` as
+    /// for [`MemberPrecision::on_gpus`].
+    pub fn on_device(self, device: &DeviceKind, of_all: Precision) -> Option<&'static str> {
+        match device.computation() {
+            Computation::Kernels(_) => Some(self.cores.name()),
+            Computation::Gpu(gpu) => Some(self.on_gpu(gpu, of_all).name()),
+            Computation::Law(_) => None,
+        }
+    }
+
     /// Returns the same as it is computed on this machine, where GPUs compute in `of_all` if
     /// nothing else is said: two that are computed alike are then equal.
     #[must_use]
@@ -115,10 +125,8 @@ impl MemberPrecision {
         }
         let mut found: Vec<(&str, &str)> = Vec::new();
         for device in devices.iter() {
-            let numbers = match device.kind.computation() {
-                Computation::Kernels(_) => self.cores.name(),
-                Computation::Gpu(gpu) => self.on_gpu(gpu, of_all).name(),
-                Computation::Law(_) => continue,
+            let Some(numbers) = self.on_device(&device.kind, of_all) else {
+                continue;
             };
             if found.iter().all(|(known, _)| *known != numbers) {
                 found.push((numbers, &device.name));

@@ -156,7 +156,8 @@ fn a_read_only_viewer_changes_nothing() {
 fn what_was_recorded_is_played_and_reported() {
     let home = Home::new();
     let file = home.path("run.divisi");
-    let mut console = home.terminal(&["--load", "closed:2x8", "--record", &file]);
+    let options = ["--load", "closed:2x8", "--precision", "bf16"];
+    let mut console = home.terminal(&[&options[..], &["--record", &file]].concat());
     console.until("serving");
     console.signal(Signal::TERM);
     console.ends_clean();
@@ -177,11 +178,18 @@ fn what_was_recorded_is_played_and_reported() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    let (_, members) = text.split_once("\nmembers\n").expect("members");
+    let mut lines = members.lines().take(7);
+    assert!(lines.next().is_some_and(|head| head.contains("precision")));
+    assert!(lines.all(|line| line.contains("  bf16  ")), "{text}");
     let rows = home.text(&["report", &file, "--format", "csv"]);
     let columns = |line: &str| line.split(',').count();
     let head = rows.lines().next().expect("a head");
     assert!(head.starts_with("section,device,member,batch_size"));
     assert!(rows.lines().all(|l| columns(l) == columns(head)));
+    assert!(head.ends_with(",precision"));
+    let mut members = rows.lines().filter(|l| l.starts_with("member,"));
+    assert!(members.all(|l| l.ends_with(",bf16")), "{rows}");
     let taken = home.run(&["serve", "digits", "--record", &file]);
     let error = String::from_utf8_lossy(&taken.stderr).into_owned();
     assert!(error.contains("exists already"), "{error}");

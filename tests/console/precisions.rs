@@ -7,6 +7,7 @@ use divisi::ensemble::MemberPrecision;
 use divisi::session::{Command, Setup, Snapshot};
 
 use crate::fake::{Bench, snapshot};
+use crate::simulated::crowd_on;
 
 fn precision(name: &str) -> MemberPrecision {
     name.parse().unwrap()
@@ -100,4 +101,50 @@ fn a_gpu_has_more_names_to_choose_from() {
     bench.show(|s| s.precision = Some("f32".parse().unwrap()));
     bench.keys("ei");
     assert_eq!(staged(&bench)[0], "tf32");
+}
+
+/// The row of the matrix that begins with a word.
+fn row(bench: &Bench, name: &str) -> Option<String> {
+    let text = bench.text();
+    let row = text
+        .lines()
+        .find(|line| line.starts_with(&format!(" {name} ")));
+    row.map(str::to_owned)
+}
+
+#[test]
+fn many_members_on_a_small_screen_show_their_numbers() {
+    for devices in [3, 16] {
+        let mut bench = Bench::new(80, 24);
+        bench.show(|s| crowd_on(s, devices, 12));
+        assert_eq!(row(&bench, "in"), None);
+        bench.keys("ei");
+        let staged = row(&bench, "in").expect("the row");
+        assert!(staged.contains(" ~bf16 "), "{staged}");
+        let mut bench = Bench::new(80, 24);
+        bench.show(|s| {
+            crowd_on(s, devices, 12);
+            s.members[0].precision = precision("bf16");
+        });
+        let runs = row(&bench, "in").expect("the row");
+        assert!(runs.contains(" bf16 "), "{runs}");
+    }
+}
+
+#[test]
+fn what_is_staged_has_a_line_where_columns_are_narrow() {
+    let mut bench = Bench::new(80, 24);
+    bench.show(|s| crowd_on(s, 3, 12));
+    bench.keys("ei");
+    screen!("precision_crowd_80x24", bench);
+    let text = bench.text();
+    assert!(
+        text.contains("~ precision of resnet101: f32 → bf16"),
+        "{text}"
+    );
+    // Wide columns say both.
+    let mut bench = Bench::new(200, 60);
+    bench.show(|s| crowd_on(s, 3, 12));
+    bench.keys("ei");
+    assert!(bench.text().contains("f32→bf16"), "{}", bench.text());
 }

@@ -86,6 +86,66 @@ fn each_member_has_a_file_that_its_manifest_may_name() {
     );
 }
 
+/// Returns a file of weights with numbers in one tensor whose sums are none.
+fn with_large(mut file: Vec<u8>, tensor: &str) -> Vec<u8> {
+    let (length, rest) = file.split_first_chunk::<8>().expect("a length");
+    let data = usize::try_from(u64::from_le_bytes(*length)).expect("a length");
+    let head: Value = serde_json::from_slice(&rest[..data]).expect("a head");
+    let place = |n: usize| {
+        let offset = head[tensor]["data_offsets"][n].as_u64().expect("an offset");
+        8 + data + usize::try_from(offset).expect("an offset")
+    };
+    let values = place(0)..place(1);
+    let values = file[values].as_chunks_mut::<4>().0;
+    values.fill(f32::MAX.to_le_bytes());
+    file
+}
+
+/// The files of a folder that are named like calibrations, or by nobody.
+fn written(folder: &Folder) -> Vec<String> {
+    let names = fs::read_dir(folder.path()).expect("a folder");
+    let names = names.map(|entry| entry.expect("an entry").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let mut names: Vec<_> = names
+        .filter(|name| name.ends_with(".json") || name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_files_of_all_members_are_written_or_none() {
+    let folder = digits();
+    let model = path(&folder);
+    // The second member answers no numbers.
+    let weights = fs::read(folder.join("cnn-s.safetensors")).expect("weights");
+    folder.write(
+        "cnn-s.safetensors",
+        &with_large(weights.clone(), "classifier.weight"),
+    );
+    let (_, error) = fails(&["quantize", &model]);
+    assert!(error.contains("member `cnn-s`"), "{error}");
+    assert_eq!(written(&folder), [""; 0]);
+    folder.write("cnn-s.safetensors", &weights);
+    // One that exists keeps the other from being written.
+    folder.write("cnn-s.int8.json", b"old");
+    let (code, error) = fails(&["quantize", &model]);
+    assert_eq!(code, Some(1));
+    for said in [
+        "cnn-s.int8.json: exists; --force replaces it",
+        "--member NAME writes the file of one member",
+        "--output FOLDER writes to another folder",
+    ] {
+        assert!(error.contains(said), "{error}, not {said}");
+    }
+    assert_eq!(written(&folder), ["cnn-s.int8.json"]);
+    json(&["quantize", &model, "--member", "mlp", "--format", "json"]);
+    json(&["quantize", &model, "--force", "--format", "json"]);
+    assert_eq!(written(&folder), ["cnn-s.int8.json", "mlp.int8.json"]);
+    let new = fs::read(folder.join("cnn-s.int8.json")).expect("a file");
+    assert_ne!(new, b"old");
+}
+
 #[test]
 fn one_member_by_one_method_goes_to_one_file() {
     let file = scratch("mlp.int8.json");

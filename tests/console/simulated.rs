@@ -43,19 +43,24 @@ pub fn v100s(shown: &mut Snapshot) {
 
 /// 16 devices with `members` of the longest names.
 pub fn crowd(shown: &mut Snapshot, members: usize) {
+    crowd_on(shown, 16, members);
+}
+
+/// The same on fewer devices.
+pub fn crowd_on(shown: &mut Snapshot, count: usize, members: usize) {
     let names: Vec<String> = (0..members).map(|m| format!("resnet{}", 101 + m)).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let size = |d: usize, m: usize| {
-        if m % 16 == d || (m + 3) % 16 == d {
+        if m % count == d || (m + 3) % count == d {
             8
         } else {
             0
         }
     };
-    let rows: Vec<Vec<i64>> = (0..16)
+    let rows: Vec<Vec<i64>> = (0..count)
         .map(|d| (0..members).map(|m| size(d, m)).collect())
         .collect();
-    serve(shown, devices(16), &names, &rows);
+    serve(shown, devices(count), &names, &rows);
 }
 
 fn serve(shown: &mut Snapshot, devices: Vec<DeviceView>, members: &[&str], rows: &[Vec<i64>]) {

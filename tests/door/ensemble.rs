@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use divisi::allocation::{Frame, Matrix};
-use divisi::device::{Devices, Host};
+use divisi::device::{Devices, Host, MemberIndex};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::serving::{Engine, EngineOptions, NetworkFactory, Request};
 use divisi_door::InferenceServer;
@@ -108,6 +108,28 @@ fn a_body_without_json_is_the_one_input_of_a_model() {
     let refused = ask(&bytes[..100]);
     assert_eq!(refused.status, 400);
     assert!(refused.error().contains("`input`"), "{}", refused.error());
+}
+
+#[test]
+fn the_metrics_tell_the_numbers_that_workers_compute_in() {
+    let engine = engine("sample_ensembles/digits");
+    let server = serve(&engine, false);
+    let address = server.addresses().http.expect("an address");
+    let told = |precision: &str| {
+        let metrics = ask(address, "GET", "/metrics", b"").body;
+        let metrics = String::from_utf8(metrics).expect("text");
+        let labels = r#"member="mlp",device="cpu:0",batch="8""#;
+        let line = format!("divisi_worker_precision{{{labels},precision=\"{precision}\"}} 1");
+        let named = metrics
+            .lines()
+            .filter(|l| l.contains("_precision{") && l.contains(labels));
+        named.collect::<Vec<_>>() == [line]
+    };
+    assert!(told("f32"));
+    let int8 = "int8".parse().expect("a precision");
+    let setup = engine.setup().with_precision(MemberIndex::new(0), int8);
+    engine.apply_setup(&setup, &mut |_| {}).expect("applies");
+    assert!(told("int8"));
 }
 
 #[test]

@@ -87,6 +87,7 @@ mod received;
 mod recordings;
 mod reload;
 mod remote;
+mod replace;
 mod retiring;
 mod samples;
 mod samples_images;

@@ -50,7 +50,7 @@ type Refused = ([&'static str; 2], fn(&mut QuantisedFile));
 
 #[test]
 fn what_stands_for_no_numbers_is_refused_with_its_place() {
-    let cases: [Refused; 16] = [
+    let cases: [Refused; 18] = [
         (
             ["`x_bytes` (QuantizeLinear): scale 0 in input 1: expected a finite number other than 0, found NaN";
                 2],
@@ -115,7 +115,8 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         ),
         (
             [
-                "scales of [15] for values of [16, 16, 1, 1]",
+                "scales of [15] for values of [16, 16, 1, 1]: expected one, or one for each of the 16 positions of \
+                 axis 0",
                 "scales that are not one for each row of weights",
             ],
             |f| {
@@ -133,7 +134,7 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
         ),
         (
             [
-                "zero points of [16] for scales of []",
+                "zero points of [16] for scales of []: expected one for each scale",
                 "scales that are not one for each row of weights",
             ],
             |f| {
@@ -143,6 +144,20 @@ fn what_stands_for_no_numbers_is_refused_with_its_place() {
                     f.weights = steps(2, 16);
                 }
             },
+        ),
+        (
+            [
+                "`y` (Conv): input 2: expected floats of [16], found [7]",
+                "`y_bytes` (QLinearConv): input 8: expected a bias of [16], found [7]",
+            ],
+            |f| f.biases = Some(7),
+        ),
+        (
+            [
+                "tensor `w`: values of type INT4 are not read; expected FLOAT, ",
+                "input `w`: expected UINT8 or INT8, found INT4",
+            ],
+            |f| f.element = 22,
         ),
         (["[1, 16, 3, 3] and [1, 17, 1, 1] do not fit"; 2], |f| {
             f.input = steps(17, 17)

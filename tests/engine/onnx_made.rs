@@ -32,6 +32,10 @@ pub struct QuantisedFile {
     pub weights: Steps,
     /// The axis of the weights' steps.
     pub axis: i64,
+    /// Their element type, and that of their zero points.
+    pub element: u64,
+    /// The number of biases of the first convolution, unless it has none.
+    pub biases: Option<usize>,
     pub output: Steps,
 }
 
@@ -46,6 +50,8 @@ impl QuantisedFile {
                 zeros: vec![0; CHANNELS as usize],
             },
             axis: 0,
+            element: INT8,
+            biases: None,
             output: Steps::one(0.03, 120),
         }
     }
@@ -66,11 +72,11 @@ impl QuantisedFile {
         field(
             &mut graph,
             5,
-            &tensor("w", INT8, &[CHANNELS, CHANNELS, 1, 1], &weights),
+            &tensor("w", self.element, &[CHANNELS, CHANNELS, 1, 1], &weights),
         );
         for (name, steps, integer) in [
             ("x", &self.input, UINT8),
-            ("w", &self.weights, INT8),
+            ("w", &self.weights, self.element),
             ("y", &self.output, UINT8),
         ] {
             field(
@@ -85,6 +91,13 @@ impl QuantisedFile {
                 &tensor(&format!("{name}_zero"), integer, &dims, &steps.zeros),
             );
         }
+        if let Some(count) = self.biases {
+            let bias = match self.operators {
+                true => tensor("bias", INT32, &[count as i64], &vec![1; count]),
+                false => floats("bias", &vec![1.0; count]),
+            };
+            field(&mut graph, 5, &bias);
+        }
         field(&mut graph, 11, &value("x"));
         field(&mut graph, 12, &value("answer"));
         let mut file = Vec::new();
@@ -96,13 +109,21 @@ impl QuantisedFile {
         file
     }
 
+    /// The input of a convolution.
+    fn bias(&self) -> &'static str {
+        match self.biases {
+            Some(_) => " bias",
+            None => "",
+        }
+    }
+
     fn pairs(&self) -> Vec<Vec<u8>> {
         let axis = [("axis", self.axis)];
         vec![
             node("QuantizeLinear", "x x_scale x_zero", "x_bytes", &[]),
             node("DequantizeLinear", "x_bytes x_scale x_zero", "x_held", &[]),
             node("DequantizeLinear", "w w_scale w_zero", "w_held", &axis),
-            node("Conv", "x_held w_held", "y", &[]),
+            node("Conv", &format!("x_held w_held{}", self.bias()), "y", &[]),
             node("QuantizeLinear", "y y_scale y_zero", "y_bytes", &[]),
             node("DequantizeLinear", "y_bytes y_scale y_zero", "y_held", &[]),
             node("Conv", "y_held w_held", "answer", &[]),
@@ -115,7 +136,7 @@ impl QuantisedFile {
             node("QuantizeLinear", "x x_scale x_zero", "x_bytes", &[]),
             node(
                 "QLinearConv",
-                &format!("x_bytes x_scale x_zero {by}"),
+                &format!("x_bytes x_scale x_zero {by}{}", self.bias()),
                 "y_bytes",
                 &[],
             ),
@@ -134,6 +155,7 @@ impl QuantisedFile {
 const FLOAT: u64 = 1;
 const UINT8: u64 = 2;
 const INT8: u64 = 3;
+const INT32: u64 = 6;
 
 fn varint(to: &mut Vec<u8>, mut value: u64) {
     while value >= 128 {

@@ -4,6 +4,7 @@ use std::fs;
 
 use divisi::compute::gpu::{Emulated, Precision};
 use divisi::compute::planned_steps;
+use divisi::ensemble::label_of;
 use divisi::network::{Activation, Op, ParameterRole, TensorOp, Unary, Weights};
 
 use super::onnx::{Answers, answers, file, network};
@@ -40,6 +41,39 @@ fn values_that_all_readers_take_back_to_numbers_are_never_integers() {
         let rounds = |op: &Op| matches!(op, Op::Tensor(TensorOp::Unary { kind: Unary::Round }));
         assert_eq!([count(held), count(rounds)], [values, 0], "{name}");
     }
+}
+
+#[test]
+fn a_file_of_nncf_answers_as_onnx_runtime_does() {
+    let text = fs::read_to_string(file("nncf.json")).expect("answers");
+    let expected: Answers = serde_json::from_str(&text).expect("answers");
+    let network = network("nncf.onnx", None).expect("nncf");
+    let ours = answers(&network, &expected.x);
+    let largest = expected
+        .y
+        .concat()
+        .into_iter()
+        .fold(0.0f32, |m, v| m.max(v.abs()));
+    let classes = expected.y[0].len();
+    let mut equal = 0;
+    for (ours, theirs) in ours.chunks(classes).zip(&expected.y) {
+        assert_eq!(label_of(ours), label_of(theirs), "{ours:?}, not {theirs:?}");
+        let apart = ours
+            .iter()
+            .zip(theirs)
+            .map(|(a, b)| (a - b).abs() / largest);
+        // A number between two integers may be rounded to the other one.
+        assert!(apart.clone().all(|d| d < 0.01), "{ours:?}, not {theirs:?}");
+        equal += usize::from(apart.clone().all(|d| d < 1e-5));
+    }
+    assert!(10 * equal >= 9 * expected.y.len(), "{equal} equal");
+    // Its weights stay bytes.
+    let weights = network.graph.parameters();
+    let weights = weights
+        .iter()
+        .filter(|p| matches!(p.role, ParameterRole::Weight { .. }));
+    let of_floats = weights.filter(|p| network.weights.shared(&p.name).is_some());
+    assert_eq!(of_floats.count(), 0);
 }
 
 /// Weights that the file holds as floats, to be rounded.

@@ -12,6 +12,7 @@ pub(super) fn of(engine: &Engine) -> Vec<Gauge> {
     all.extend(of_members(engine, &seen));
     all.extend(of_devices(engine, &seen));
     all.extend(of_workers(engine, &seen));
+    all.extend(of_precisions(engine, &seen));
     all.extend(of_steps(engine));
     all.extend(of_queues(engine));
     all
@@ -115,19 +116,46 @@ const WORKERS: [PartFigure<WorkerStats>; 3] = [
     ),
 ];
 
+/// Returns the labels of the workers of a matrix entry.
+fn labels_of_worker(engine: &Engine, names: &[String], worker: &WorkerStats) -> Labels {
+    let spec = &worker.spec;
+    vec![
+        ("member", names[spec.member.get()].clone()),
+        ("device", engine.devices().get(spec.device).name.clone()),
+        ("batch", spec.size.get().to_string()),
+    ]
+}
+
 fn of_workers(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
     let names = engine.ensemble().member_names();
-    let devices = engine.devices();
-    let labels = |worker: &WorkerStats| {
-        vec![
-            ("member", names[worker.spec.member.get()].clone()),
-            ("device", devices.get(worker.spec.device).name.clone()),
-            ("batch", worker.spec.size.get().to_string()),
-        ]
-    };
+    let labels = |worker: &WorkerStats| labels_of_worker(engine, &names, worker);
     let workers = seen.workers.iter();
     let workers: Vec<_> = workers.map(|one| (labels(one), one.clone())).collect();
     table(&WORKERS, &workers)
+}
+
+/// Returns the numbers that workers compute in, as labels; simulated devices compute nothing.
+fn of_precisions(engine: &Engine, seen: &Observed) -> Vec<Gauge> {
+    let ensemble = engine.ensemble();
+    let names = ensemble.member_names();
+    let each = seen.workers.iter().filter_map(|worker| {
+        let device = &engine.devices().get(worker.spec.device).kind;
+        let precision = worker
+            .spec
+            .precision
+            .on_device(device, ensemble.precision)?;
+        let mut labels = labels_of_worker(engine, &names, worker);
+        labels.push(("precision", precision.to_owned()));
+        Some(Gauge {
+            labels,
+            ..gauge(
+                "divisi_worker_precision",
+                "1 for the numbers that the workers of a matrix entry compute in",
+                1.0,
+            )
+        })
+    });
+    each.collect()
 }
 
 const STEPS: [PartFigure<StepStats>; 9] = [

@@ -216,7 +216,10 @@ pub enum ModelFault {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TensorFault {
     /// The values are of a type that is not read.
-    #[error("values of type {0} are not read")]
+    #[error(
+        "values of type {0} are not read; expected FLOAT, FLOAT16, BFLOAT16, DOUBLE, BOOL or integers of \
+         8 to 64 bits"
+    )]
     Type(String),
     /// The dimensions are negative or their product is too large.
     #[error("dimensions {0:?} make no tensor")]

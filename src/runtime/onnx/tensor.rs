@@ -175,7 +175,7 @@ enum Kind {
 }
 
 /// The names of all types of values, by number.
-const TYPES: [&str; 17] = [
+const TYPES: [&str; 25] = [
     "UNDEFINED",
     "FLOAT",
     "UINT8",
@@ -193,6 +193,14 @@ const TYPES: [&str; 17] = [
     "COMPLEX64",
     "COMPLEX128",
     "BFLOAT16",
+    "FLOAT8E4M3FN",
+    "FLOAT8E4M3FNUZ",
+    "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ",
+    "UINT4",
+    "INT4",
+    "FLOAT4E2M1",
+    "FLOAT8E8M0",
 ];
 
 /// Returns the name of a type of values.

@@ -12,7 +12,7 @@ use divisi::allocation::Matrix;
 use divisi::device::Devices;
 use divisi::device::gpu::GpuInfo;
 use divisi::ensemble::Samples;
-use divisi::replace::replace_file;
+use divisi::replace::{PreparedFile, replace_file};
 use divisi::serving::Flaws;
 use serde::Serialize;
 
@@ -180,6 +180,15 @@ impl OutputFile {
     /// Returns whether this is, or will be, an ordinary file.
     pub(crate) fn is_file(&self) -> bool {
         self.replaced
+    }
+
+    /// Writes `text` beside the file, to be put in its place; none where it is written to in place.
+    pub(crate) fn prepare(&self, text: &str) -> Result<Option<PreparedFile>> {
+        let prepared = self
+            .replaced
+            .then(|| PreparedFile::new(&self.path, text.as_bytes()));
+        let prepared = prepared.transpose();
+        prepared.with_context(|| format!("writing {}", self.path.display()))
     }
 
     /// Writes `text`: to a file beside the final one, which is then renamed, so that no reader

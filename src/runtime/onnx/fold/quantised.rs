@@ -23,10 +23,6 @@ enum Spread {
 
 impl Spread {
     fn of(node: Node<'_>, dims: &[usize], scales: &Constant) -> Result<Self, NodeFault> {
-        let wrong = || {
-            let found = &scales.dims;
-            NodeFault::Shapes(format!("scales of {found:?} for values of {dims:?}"))
-        };
         if scales.values.len() == 1 {
             return Ok(Spread::Single);
         }
@@ -36,6 +32,17 @@ impl Spread {
             return Ok(Spread::Along { count, inner });
         }
         let size = node.integer("block_size").unwrap_or(0).max(0) as usize;
+        let wrong = || {
+            let found = &scales.dims;
+            let blocks = match size {
+                0 => String::new(),
+                _ => format!(", or one for each {size} of these positions"),
+            };
+            NodeFault::Shapes(format!(
+                "scales of {found:?} for values of {dims:?}: expected one, or one for each of the \
+                 {count} positions of axis {along}{blocks}"
+            ))
+        };
         let mut blocks = dims.to_vec();
         blocks[along] = count.checked_div(size).ok_or_else(wrong)?;
         match blocks[along] * size == count && blocks == scales.dims {
@@ -98,7 +105,9 @@ impl Steps {
             Some(zeros) if zeros.values.len() == scales.values.len() => zeros.to_floats(),
             Some(zeros) => {
                 let (found, dims) = (&zeros.dims, &scales.dims);
-                let why = format!("zero points of {found:?} for scales of {dims:?}");
+                let why = format!(
+                    "zero points of {found:?} for scales of {dims:?}: expected one for each scale"
+                );
                 return Err(NodeFault::Shapes(why));
             }
         };

@@ -3,6 +3,7 @@
 
 mod measured;
 mod model;
+mod outputs;
 mod report;
 
 use std::path::PathBuf;
@@ -15,9 +16,10 @@ use divisi::compute::calibration::{
 use divisi::network::Shape;
 
 use super::args::{OutputFormat, SampleFiles, at_least_one, parse_shape};
-use super::output::{OutputFile, ProgressLine, print, print_json};
+use super::output::{ProgressLine, print, print_json};
 use measured::MeasuredMember;
 use model::{QuantizedMember, QuantizedModel, SpreadRows};
+use outputs::Outputs;
 use report::QuantizeReport;
 
 #[derive(Clone, Debug, clap::Args)]
@@ -87,20 +89,23 @@ fn parse_percentile(text: &str) -> Result<Percentile, String> {
 pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let method = method(args)?;
     let model = QuantizedModel::open(args)?;
-    let outputs = outputs(args, &model)?;
+    let outputs = Outputs::of(args, &model)?;
     let samples = model.samples(args)?;
     let options = CalibrationOptions {
         method,
         kept: args.keep.clone(),
     };
-    let mut members = Vec::new();
-    for (member, (output, path)) in model.members.iter().zip(&outputs) {
+    let measured = model.members.iter().map(|member| {
         let rows = SpreadRows::new(&samples, member, args.rows);
         let measured = calibrated(&model, member, &rows, &options);
-        let measured = measured.with_context(|| format!("member `{}`", member.name))?;
-        output.write(&measured.calibrated.calibration.to_json(&member.graph))?;
-        members.push((measured, path.display().to_string()));
-    }
+        measured.with_context(|| format!("member `{}`", member.name))
+    });
+    // Nothing is written before all of them are calibrated.
+    let measured = measured.collect::<Result<Vec<_>>>()?;
+    let texts = model.members.iter().zip(&measured);
+    let texts = texts.map(|(member, m)| m.calibrated.calibration.to_json(&member.graph));
+    outputs.write(&texts.collect::<Vec<_>>())?;
+    let members: Vec<_> = measured.into_iter().zip(outputs.names()).collect();
     let rows = args.rows.min(samples.len());
     let report = QuantizeReport::new(&model, method, rows, &members);
     match args.format {
@@ -116,31 +121,6 @@ fn method(args: &QuantizeArgs) -> Result<RangeMethod> {
         (NamedMethod::MinMax, None) => RangeMethod::MinMax,
         (NamedMethod::Entropy, None) => RangeMethod::Entropy,
     })
-}
-
-/// Checks the files to write, one for each member.
-fn outputs(args: &QuantizeArgs, model: &QuantizedModel) -> Result<Vec<(OutputFile, PathBuf)>> {
-    let folder = args.output.as_ref().filter(|path| path.is_dir());
-    if folder.is_none() && args.output.is_some() && model.members.len() > 1 {
-        bail!("--output: expected a folder that exists, since there are several members");
-    }
-    let paths = model.members.iter().map(|member| {
-        let name = format!("{}.int8.json", member.name);
-        match (&args.output, folder, &model.folder) {
-            (_, Some(folder), _) => Ok(folder.join(name)),
-            (Some(file), None, _) => Ok(file.clone()),
-            (None, None, Some(folder)) => Ok(folder.join(name)),
-            (None, None, None) => bail!("--output: expected, since the ensemble is built in"),
-        }
-    });
-    let checked = paths.map(|path| {
-        let path = path?;
-        if path.exists() && !args.force {
-            bail!("{}: exists; --force replaces it", path.display());
-        }
-        Ok((OutputFile::at(&path)?, path))
-    });
-    checked.collect()
 }
 
 /// Calibrates a member and measures what it then answers.

@@ -126,7 +126,7 @@ fn served(args: &ReportArgs) -> Result<Snapshot> {
     Ok(session.snapshot())
 }
 
-const HEAD: [&str; 19] = [
+const HEAD: [&str; 20] = [
     "section",
     "device",
     "member",
@@ -146,6 +146,7 @@ const HEAD: [&str; 19] = [
     "recent_requests",
     "recent_p50_us",
     "recent_p99_us",
+    "precision",
 ];
 
 type CsvRow = [String; HEAD.len()];
@@ -177,6 +178,7 @@ fn rows(shown: &Snapshot) -> Vec<CsvRow> {
         row[6] = format!("{:.3}", m.samples_per_s);
         row[7] = m.queued.to_string();
         latency(&mut row, &m.latency);
+        row[19] = m.precision.written();
         row
     }));
     rows.extend(workers(shown));

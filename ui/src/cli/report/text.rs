@@ -106,6 +106,7 @@ fn members(shown: &Snapshot) -> String {
         "queued",
         "p99 ms since reload",
         "parameters",
+        "precision",
         &agreement,
     ];
     let rows = shown.members.iter().map(|m| {
@@ -115,6 +116,7 @@ fn members(shown: &Snapshot) -> String {
             m.queued.to_string(),
             millis(&m.latency.since.summary, 0.99, m.latency.since.summary.p99),
             m.parameters.to_string(),
+            m.precision.to_string(),
             m.contribution
                 .map_or_else(|| "-".into(), |s| agreement_text(s.agreement)),
         ]

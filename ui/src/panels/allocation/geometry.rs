@@ -3,7 +3,7 @@
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::session::DeviceView;
 
-use super::words;
+use super::{precisions, words};
 use crate::model::Model;
 use crate::text::format;
 
@@ -203,13 +203,19 @@ impl MatrixShape {
 /// count: rows must not come and go with them.
 const REST: u16 = 7;
 
+/// Rows for the numbers that members are computed in.
+fn of_precisions(model: &Model) -> u16 {
+    u16::from(precisions::is_shown(model))
+}
+
 /// As many details as fit beside the rest; all where the panel has the whole screen and
 /// devices can be scrolled.
 fn details(model: &Model, devices: u16, room: u16) -> u16 {
     if model.edit.is_some() {
         return 0;
     }
-    let fits = |n: &u16| devices.saturating_mul(1 + n).saturating_add(REST) <= room;
+    let rest = REST + of_precisions(model);
+    let fits = |n: &u16| devices.saturating_mul(1 + n).saturating_add(rest) <= room;
     let all = DETAILS.len() as u16;
     match (0..=all).rev().find(fits) {
         Some(n) => n,
@@ -218,11 +224,12 @@ fn details(model: &Model, devices: u16, room: u16) -> u16 {
     }
 }
 
-/// Devices that fit in `room` rows: what is urgent has a line of its own.
+/// Devices that fit in `room` rows: what is urgent has a line of its own, as precisions have.
 fn devices(model: &Model, all: u16, details: u16, room: u16) -> u16 {
     let spare = match details {
-        0 => u16::from(room > 2 && words::is_urgent(model)),
-        _ => 3,
+        0 if room > 2 => u16::from(words::is_urgent(model)) + of_precisions(model),
+        0 => 0,
+        _ => 3 + of_precisions(model),
     };
     (room.saturating_sub(spare) / (1 + details)).min(all)
 }
@@ -232,5 +239,6 @@ pub(crate) fn rows_needed(model: &Model) -> u16 {
     let devices = u16::try_from(model.snapshot.devices.len()).unwrap_or(u16::MAX);
     let details = 1 + DETAILS.len() as u16;
     // The title, two rows of names, and two rows more for words.
-    devices.saturating_mul(details).saturating_add(REST + 5)
+    let rest = REST + 5 + of_precisions(model);
+    devices.saturating_mul(details).saturating_add(rest)
 }

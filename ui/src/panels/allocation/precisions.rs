@@ -32,9 +32,8 @@ pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Mat
         let Some(view) = model.snapshot.member(member) else {
             continue;
         };
-        let room = columns.cell.saturating_sub(1);
         let (text, role) = match staged(model, member, view) {
-            Some(staged) => (change(view.precision, staged, room), Role::Warn),
+            Some(staged) => (change(view.precision, staged, columns), Role::Warn),
             None => match unusual_precision(view, &model.snapshot) {
                 Some(own) => (short(own), Role::Dim),
                 None => ("·".to_owned(), Role::Dim),
@@ -44,12 +43,27 @@ pub(super) fn draw(inside: &mut Painter<'_>, y: u16, model: &Model, columns: Mat
     }
 }
 
-/// Returns both numbers, or as much as there is room for: the new ones with their sign, or alone.
-fn change(was: MemberPrecision, staged: MemberPrecision, room: u16) -> String {
-    let (was, new) = (short(was), short(staged));
-    let forms = [format!("{was}→{new}"), format!("~{new}")];
-    let mut fitting = forms.into_iter().filter(|text| format::width(text) <= room);
-    fitting.next().unwrap_or(new)
+/// Whether the row shows all that is staged, both what runs and what is to be.
+pub(super) fn are_told(model: &Model, columns: MatrixColumns) -> bool {
+    let mut members = MemberIndex::enumerate(&model.snapshot.members);
+    members.all(|(member, view)| match staged(model, member, view) {
+        Some(staged) => {
+            let shown = columns.members().any(|shown| shown == member);
+            shown && both(view.precision, staged, columns).is_some()
+        }
+        None => true,
+    })
+}
+
+/// Returns both numbers, or where there is no room for them the new ones with their sign.
+fn change(was: MemberPrecision, staged: MemberPrecision, columns: MatrixColumns) -> String {
+    both(was, staged, columns).unwrap_or_else(|| format!("~{}", short(staged)))
+}
+
+/// Returns both numbers, if a column has room for them.
+fn both(was: MemberPrecision, staged: MemberPrecision, columns: MatrixColumns) -> Option<String> {
+    let text = format!("{}→{}", short(was), short(staged));
+    (format::width(&text) < columns.cell).then_some(text)
 }
 
 /// The name alone: what `auto` became is said of the entry under the cursor.

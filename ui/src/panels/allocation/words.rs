@@ -27,20 +27,8 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
         return draw_staged(inside, y, model, edit, columns);
     }
     let mut words = words(model);
-    let room = inside.height().saturating_sub(y);
-    let urgent = words.iter().filter(|w| urgent(w)).count() as u16;
-    if room >= 2 + urgent.min(1) || urgent == 0 {
-        member_rows(inside, y, model, columns);
-        y += 2;
-        if inside.height().saturating_sub(y) >= 5 {
-            growth(inside, y, model, columns);
-            y += 1;
-        }
-        if precisions::is_shown(model) {
-            precisions::draw(inside, y, model, columns);
-            y += 1;
-        }
-    }
+    let urgent = u16::from(words.iter().any(urgent));
+    y = draw_rows(inside, y, model, columns, urgent);
     let left = inside.height().saturating_sub(y);
     if left > words.len() as u16 {
         y += 1;
@@ -51,6 +39,33 @@ pub(super) fn draw(inside: &mut Painter<'_>, mut y: u16, model: &Model, columns:
     for (i, (text, role)) in words.iter().enumerate() {
         inside.text(0, y + i as u16, &cut(text, room), *role);
     }
+}
+
+/// Draws the rows of members, with `spare` rows left for words, and returns the row after them.
+/// The numbers that members are computed in outlive the queues and rates, which panel 7 has, too.
+fn draw_rows(
+    inside: &mut Painter<'_>,
+    mut y: u16,
+    model: &Model,
+    columns: MatrixColumns,
+    spare: u16,
+) -> u16 {
+    let room = inside.height().saturating_sub(y);
+    let own = u16::from(precisions::is_shown(model) && room > spare);
+    let rows = room.saturating_sub(own + spare).min(2);
+    if rows == 2 || spare == 0 {
+        member_rows(inside, y, rows, model, columns);
+        y += rows;
+    }
+    if inside.height().saturating_sub(y) >= 5 {
+        growth(inside, y, model, columns);
+        y += 1;
+    }
+    if own > 0 {
+        precisions::draw(inside, y, model, columns);
+        y += 1;
+    }
+    y
 }
 
 /// A lint that is too long loses words before it loses its keys.
@@ -66,15 +81,17 @@ fn cut(text: &str, room: u16) -> String {
     }
 }
 
-/// Queues and rates, on two lines.
-fn member_rows(inside: &mut Painter<'_>, y: u16, model: &Model, columns: MatrixColumns) {
+/// Queues and rates, on `rows` lines.
+fn member_rows(inside: &mut Painter<'_>, y: u16, rows: u16, model: &Model, columns: MatrixColumns) {
     let number = |value: f64| format::short(value);
-    member_row(inside, y, "queue", model, columns, |m| {
-        number(m.queued as f64)
-    });
-    member_row(inside, y + 1, "smp/s", model, columns, |m| {
-        number(m.samples_per_s)
-    });
+    if rows > 0 {
+        let queued = |m: &MemberView| number(m.queued as f64);
+        member_row(inside, y, "queue", model, columns, queued);
+    }
+    if rows > 1 {
+        let rate = |m: &MemberView| number(m.samples_per_s);
+        member_row(inside, y + 1, "smp/s", model, columns, rate);
+    }
 }
 
 fn member_row(
@@ -285,20 +302,27 @@ fn draw_staged(
     columns: MatrixColumns,
 ) {
     let width = inside.width().saturating_sub(1);
-    let lines = lines(model, edit, width);
+    let mut lines = lines(model, edit, width);
     let room = inside.height().saturating_sub(y);
-    let own = u16::from(precisions::is_shown(model));
+    let own = u16::from(precisions::is_shown(model) && room > 0);
     if room >= lines.len() as u16 + own + 2 {
-        member_rows(inside, y, model, columns);
+        member_rows(inside, y, 2, model, columns);
         y += 2;
     }
-    // It says more of what is staged than the last of the lines.
-    if own > 0 && inside.height().saturating_sub(y) >= 3 {
+    if own > 0 {
         precisions::draw(inside, y, model, columns);
         y += 1;
     }
-    if inside.height().saturating_sub(y) > lines.len() as u16 {
+    let left = inside.height().saturating_sub(y);
+    if left > lines.len() as u16 {
         y += 1;
+    } else if left < lines.len() as u16 && !(own > 0 && precisions::are_told(model, columns)) {
+        // Rather what is staged than what it would bring.
+        lines.sort_by_key(|line| {
+            !line
+                .iter()
+                .any(|part| matches!(part.1, Role::Bad | Role::Warn))
+        });
     }
     for (i, line) in lines.iter().enumerate() {
         let mut x = 0;

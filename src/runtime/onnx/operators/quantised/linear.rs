@@ -5,6 +5,7 @@ use super::for_lines;
 use super::numbers::{check_scales, numbers, quantised};
 use crate::network::{Activation as Function, Binary, Op};
 use crate::onnx::activation::{NumberType, Value};
+use crate::onnx::error::NodeFault;
 use crate::onnx::node::Node;
 use crate::onnx::operators::inputs::{Added, Inputs, unsupported};
 use crate::onnx::operators::{dense, elementwise, pools, reduce, select, softmax, windows};
@@ -128,6 +129,19 @@ pub(in crate::onnx::operators) fn chosen<'a>(
     quantised(network, node, inputs, (&made, 7))
 }
 
+/// Refuses a bias in input `at` that is not one for each row of `weights`.
+fn check_bias(inputs: &Inputs<'_>, at: usize, weights: &Constant) -> Result<(), Refusal> {
+    let rows = weights.dims.first().copied().unwrap_or(1);
+    match inputs.constant(at)? {
+        Some(bias) if bias.dims != [rows] => {
+            let found = &bias.dims;
+            let why = format!("input {at}: expected a bias of [{rows}], found {found:?}");
+            Err(NodeFault::Shapes(why).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns a bias, which is in units of the scales of the input and of each row of weights.
 fn bias(inputs: &Inputs<'_>, at: usize, scales: [usize; 2]) -> Result<Option<Value>, Refusal> {
     let Some(bias) = inputs.constant(at)? else {
@@ -155,6 +169,7 @@ pub(in crate::onnx::operators) fn convolution<'a>(
 ) -> Added {
     let x = numbers(network, node, inputs, 0)?;
     let weights = super::weights(inputs, [Some(3), Some(4), Some(5)])?;
+    check_bias(inputs, 8, &weights)?;
     let floats = [Some(x), Some(weights.into()), bias(inputs, 8, [1, 4])?];
     let made = windows::conv(network, node, &Inputs(&floats))?;
     quantised(network, node, inputs, (&made, 6))

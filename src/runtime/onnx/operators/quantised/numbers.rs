@@ -24,7 +24,8 @@ fn along(value: &Value, node: Node<'_>, rank: usize) -> Result<Value, Refusal> {
         return Ok(Constant { dims, values }.into());
     }
     if constant.dims.len() != 1 {
-        return unsupported(format!("scales of {:?}", constant.dims));
+        let found = &constant.dims;
+        return unsupported(format!("scales of {found:?}: expected one, or a vector"));
     }
     let mut dims = vec![1; rank];
     dims[axis(node.integer("axis").unwrap_or(1), rank)?] = constant.values.len();
