@@ -26,6 +26,7 @@ mod own_answers;
 mod position_rules;
 mod positions;
 mod precision;
+mod precision_remark;
 mod queue_table;
 mod queueing;
 mod rule;
@@ -43,7 +44,7 @@ use std::sync::Arc;
 
 use crate::compute::gpu::Precision;
 use crate::dataflow::Dataflow;
-use crate::device::MemberIndex;
+use crate::device::{Devices, MemberIndex};
 use crate::pipeline::{Pipeline, PlaneRows};
 use crate::tensor::{Lengths, RowCheck, TensorSpec};
 
@@ -68,6 +69,7 @@ pub use member::{Member, OutputKind};
 pub use own_answers::OwnAnswers;
 pub use positions::PositionRows;
 pub use precision::{ComputedMember, MemberPrecision, MemberPrecisionError};
+pub use precision_remark::PrecisionRemark;
 pub use queueing::{QueueLevel, QueuePolicy, QueueTimeout, Queueing, QueueingError, TimeoutAction};
 pub use rule::{
     Average, AverageLogits, CombinationRule, MajorityVote, Temperature, VoteWeight, label_of,
@@ -160,6 +162,13 @@ impl Ensemble {
         let members = self.members.iter();
         let resolved = members.map(|member| member.precision.resolved(self.precision));
         resolved.collect()
+    }
+
+    /// Returns where these devices compute members in other numbers than those that were asked for,
+    /// or have no instructions for them.
+    pub fn precision_remarks(&self, devices: &Devices) -> Vec<PrecisionRemark> {
+        let precisions = self.members.iter().map(|member| member.precision);
+        PrecisionRemark::all(precisions, devices, self.precision)
     }
 
     /// Returns the network of a member, computed as its manifest says.

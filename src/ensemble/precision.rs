@@ -82,6 +82,14 @@ impl MemberPrecision {
         }
     }
 
+    /// Whether both say the same where there are GPUs or none: without any, their numbers differ in
+    /// nothing. `auto` is a wish of its own.
+    pub fn is_alike(self, other: Self, with_gpus: bool) -> bool {
+        let same_cores = self.cores == other.cores;
+        let is_auto = self.is_auto || other.is_auto;
+        self == other || (same_cores && !is_auto && !with_gpus)
+    }
+
     /// Returns the same as it is computed on this machine, where GPUs compute in `of_all` if
     /// nothing else is said: two that are computed alike are then equal.
     #[must_use]

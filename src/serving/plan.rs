@@ -205,8 +205,12 @@ fn resolved(basis: &PlanBasis, to: &Setup, limits: &PlanLimits<'_>) -> Result<Se
             expected: members,
         });
     }
-    let of_all = limits.ensemble.precision;
-    let precisions = to.precisions.iter().map(|own| own.resolved(of_all));
+    let (of_all, with_gpus) = (limits.ensemble.precision, limits.devices.has_gpu());
+    let both = to.precisions.iter().zip(&basis.setup.precisions);
+    let precisions = both.map(|(own, runs)| match own.is_alike(*runs, with_gpus) {
+        true => *runs,
+        false => own.resolved(of_all),
+    });
     Ok(Setup {
         precisions: precisions.collect(),
         ..to.clone()

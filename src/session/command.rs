@@ -140,6 +140,8 @@ pub struct EditPreview {
     pub paused_members: Vec<String>,
     /// Changes of settings beside the matrix, in words: `policy: no-wait → elastic`.
     pub settings: Vec<String>,
+    /// Where devices compute in other numbers than those that would be asked for, in words.
+    pub remarks: Vec<String>,
     /// The predicted throughputs.
     pub prediction: Prediction,
 }

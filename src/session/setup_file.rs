@@ -68,6 +68,15 @@ pub enum SetupFileError {
         /// The reason.
         why: MemberPrecisionError,
     },
+    /// The precisions are no list of names.
+    #[error(
+        "precisions: expected a list of names, one for each member, such as [\"f32\", \"int8\"], \
+         found `{found}`"
+    )]
+    NoNames {
+        /// The value found.
+        found: String,
+    },
     /// There are not as many precisions as members.
     #[error("precisions: expected {expected}, one for each member, found {found}")]
     Precisions {
@@ -93,7 +102,7 @@ struct Written {
     matrix: Vec<Vec<i64>>,
     policy: Option<String>,
     segment_size: Option<i64>,
-    precisions: Option<Vec<String>>,
+    precisions: Option<toml::Value>,
     combination: Option<WrittenCombination>,
 }
 
@@ -129,8 +138,8 @@ impl SetupFile {
         let written: Written = toml::from_str(text).map_err(|e| MatrixFileError::of(&e, text))?;
         let segment = written.segment_size.map(segment_size).transpose()?;
         let policy = written.policy.map(|p| p.parse()).transpose();
-        let precisions = written.precisions.as_deref();
-        let precisions = precisions.map(|all| precisions_of(all, &written.members));
+        let precisions = written.precisions.as_ref();
+        let precisions = precisions.map(|all| precisions_of(&names(all)?, &written.members));
         let members = written.members.len();
         let combination = written.combination.map(|c| c.value(members)).transpose();
         Ok(SetupFile {
@@ -204,6 +213,16 @@ impl SetupFile {
             },
         })
     }
+}
+
+/// Returns the names in a list.
+fn names(written: &toml::Value) -> Result<Vec<String>, SetupFileError> {
+    let wrong = || SetupFileError::NoNames {
+        found: written.to_string(),
+    };
+    let list = written.as_array().ok_or_else(wrong)?;
+    let each = list.iter().map(|name| name.as_str().map(str::to_owned));
+    each.collect::<Option<_>>().ok_or_else(wrong)
 }
 
 fn precisions_of(

@@ -175,6 +175,54 @@ fn what_has_no_accuracy_is_refused() {
 }
 
 #[test]
+fn precisions_are_named_by_a_file_or_by_an_option() {
+    let file = scratch("both_named.toml");
+    let worst_fit = allocate(&["--output", &file.to_string_lossy()]);
+    let worst_fit: Vec<&str> = worst_fit.iter().map(String::as_str).collect();
+    assert!(divisi(&worst_fit).status.success());
+    let matrix = fs::read_to_string(&file).expect("a file");
+    let six = ["int8", "f32", "f32", "f32", "f32", "bf16"];
+    fs::write(&file, format!("precisions = {six:?}\n{matrix}")).expect("writes");
+    let path = file.to_string_lossy();
+    let asked = [
+        "--devices",
+        "cpu:0",
+        "--precision",
+        "f32",
+        "--matrix",
+        &path,
+    ];
+    for command in [
+        &["bench", "digits", "--fake"][..],
+        &[
+            "predict",
+            "digits",
+            "--input",
+            "../sample_ensembles/digits/digits.csv",
+        ],
+        &["report", "digits"],
+    ] {
+        let (code, error) = fails(&[command, &asked].concat());
+        assert_eq!(code, Some(1), "{error}");
+        let said = format!("--precision f32 and --matrix {path}: expected one of them");
+        assert!(
+            error.contains(&said) && error.contains("`precisions = [\"int8\", "),
+            "{error}"
+        );
+    }
+    let (code, error) = fails(&[
+        "accuracy",
+        "digits",
+        "--precisions",
+        "int8",
+        "--precision",
+        "f32",
+    ]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--precision"), "{error}");
+}
+
+#[test]
 fn a_file_of_a_whole_setup_is_not_taken_for_a_matrix() {
     let file = scratch("whole_setup.toml");
     let worst_fit = allocate(&["--output", &file.to_string_lossy()]);
@@ -191,6 +239,12 @@ fn a_file_of_a_whole_setup_is_not_taken_for_a_matrix() {
             "precisions = [\"f32\"]",
             "precisions: expected 6, one for each member, found 1",
         ),
+        (
+            "precisions = \"int8\"",
+            "precisions: expected a list of names, one for each member, such as [\"f32\", \"int8\"], \
+             found `\"int8\"`",
+        ),
+        ("precisions = [1, 2]", "found `[1, 2]`"),
     ];
     for (line, said) in cases {
         fs::write(&file, format!("{line}\n{matrix}")).expect("writes");

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use divisi::session::wire::{Format, hello};
 use serde_json::Value;
 
+use crate::folder::Folder;
+
 pub(crate) fn divisi(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_divisi"))
         .args(arguments)
@@ -157,11 +159,7 @@ fn a_precision_is_one_that_the_place_has() {
     let (code, error) = fails(&["check", "digits", "--precision", "f64"]);
     assert_eq!(code, Some(2));
     assert!(error.contains("f32, tf32, bf16, f16"), "{error}");
-    let (code, error) = fails(&["network", "bench", "alexnet", "--precision", "f16"]);
-    assert_eq!(code, Some(1));
-    let said = "--precision: expected f32, bf16 or int8, found `f16`";
-    assert!(error.contains(said), "{error}");
-    // Where no GPU takes part it says nothing.
+    // Where no GPU takes part those of GPUs say nothing, and whoever asks is told so.
     let report = json(&[
         "check",
         "digits",
@@ -173,6 +171,117 @@ fn a_precision_is_one_that_the_place_has() {
         "json",
     ]);
     assert!(report.get("precision").is_none());
+    assert_eq!(
+        report["remarks"][0],
+        "f16: for GPUs alone; processors compute in f32"
+    );
+}
+
+#[test]
+fn what_is_not_multiplied_natively_says_so() {
+    let widened = "bf16: this processor's kernels (plain) have no instructions for it; values are \
+                   widened to float32 while they are loaded";
+    let alone = "tf32: for GPUs alone; processors compute in f32";
+    let laws = "int8: simulated devices compute nothing; their profiles' times and memory are the \
+                same in every precision";
+    let folder = Folder::new();
+    let layers = "[[layers]]\nname = \"fc\"\nop = \"linear\"\nfeatures = 3\n";
+    let layers = folder.write("own.toml", layers.as_bytes());
+    let bench = [
+        "network",
+        "bench",
+        &layers,
+        "--shape",
+        "2",
+        "--duration",
+        "0.1s",
+    ];
+    let check = ["check", "digits", "--devices", "cpu:0"];
+    let simulated = ["check", "digits", "--devices", "sim:v100"];
+    let accuracy = ["accuracy", "digits", "--devices", "cpu:0"];
+    let report = [
+        "report",
+        "digits",
+        "--devices",
+        "cpu:0",
+        "--for",
+        "0.1s",
+        "--format",
+        "json",
+    ];
+    let cases: [(&[&str], [&str; 2], &str); 9] = [
+        (&check, ["--precision", "bf16"], widened),
+        (&check, ["--precision", "tf32"], alone),
+        (
+            &check,
+            ["--precision", "int8"],
+            "bytes are multiplied one by one",
+        ),
+        (&simulated, ["--precision", "int8"], laws),
+        (
+            &simulated,
+            ["--precision", "auto"],
+            "auto: simulated devices compute nothing",
+        ),
+        (&bench, ["--precision", "bf16"], widened),
+        (&bench, ["--precision", "tf32"], alone),
+        (&accuracy, ["--precisions", "tf32"], alone),
+        (&report, ["--precision", "bf16"], widened),
+    ];
+    for (command, precision, said) in cases {
+        let arguments = [command, &precision].concat();
+        let text = on_plain_kernels(&arguments);
+        assert!(text.contains(said), "{arguments:?}: {text}");
+    }
+    let text = on_plain_kernels(&["devices"]);
+    let said =
+        "plain  plain arrays: int8 multiplied one by one, bf16 widened to float32 while loading";
+    assert!(text.contains(said), "{text}");
+    let text = on_plain_kernels(&[&check[..], &["--precision", "auto"]].concat());
+    assert!(!text.contains("no instructions"), "{text}");
+}
+
+/// Runs the program with kernels that multiply nothing but float32 natively. Returns what it says.
+fn on_plain_kernels(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_divisi"))
+        .args(arguments)
+        .env("XDG_CACHE_HOME", scratch("cache"))
+        .env("DIVISI_KERNELS", "plain")
+        .output()
+        .expect("the program starts");
+    let both = [output.stdout, output.stderr];
+    both.map(|text| String::from_utf8(text).expect("text"))
+        .concat()
+}
+
+#[test]
+fn precisions_are_compared_with_float32() {
+    let asked = ["accuracy", "digits", "--devices", "cpu:0", "--precisions"];
+    let report = json(&[&asked[..], &["int8,bf16", "--format", "json"]].concat());
+    for variant in report["precisions"].as_array().expect("two") {
+        let beside = &variant["beside_f32"];
+        let members = beside["members"].as_array().expect("six");
+        assert_eq!(members.len(), 6);
+        for row in members.iter().chain([beside]) {
+            has(row, &["name", "agreement", "largest_difference"]);
+            assert!(row["agreement"].as_f64() > Some(0.95), "{row}");
+            assert!(row["largest_difference"].as_f64() > Some(0.0), "{row}");
+        }
+    }
+    let text = divisi(&[&asked[..], &["f32,int8"]].concat()).stdout;
+    let text = String::from_utf8(text).expect("text");
+    let head: Vec<&str> = text
+        .lines()
+        .filter(|l| l.starts_with("beside f32"))
+        .collect();
+    assert_eq!(
+        head,
+        ["beside f32  same class  largest difference"],
+        "{text}"
+    );
+    for name in ["f32: digits", "int8: digits", "\n  mlp ", "\n  ensemble "] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl Session for FakeSession {
             memory: memory(&shown.devices),
             paused_members: Vec::new(),
             settings: settings(&was, setup),
+            remarks: remarks(&was, setup),
             prediction: prediction(&was, setup),
         })
     }
@@ -102,6 +103,17 @@ fn prediction(now: &Setup, then: &Setup) -> Prediction {
         after,
         source,
     }
+}
+
+/// The remark on a processor that does not multiply brain floats.
+pub(crate) const WIDENED: &str = "bf16: this processor's kernels (avx2) have no instructions for it; \
+     values are widened to float32 while they are loaded";
+
+fn remarks(now: &Setup, then: &Setup) -> Vec<String> {
+    let both = now.precisions.iter().zip(&then.precisions);
+    let mut changed = both.filter(|(now, then)| now != then);
+    let is_widened = changed.any(|(_, then)| then.to_string() == "bf16");
+    is_widened.then(|| WIDENED.to_owned()).into_iter().collect()
 }
 
 /// In words, what differs beside the matrix.

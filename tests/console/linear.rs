@@ -8,7 +8,7 @@ use divisi_console::commands::LINES;
 use divisi_console::config::Config;
 use divisi_console::linear::{LineDesk, Watcher};
 
-use crate::fake::{Bench, FakeSession, applied, better, matrix, search, snapshot};
+use crate::fake::{Bench, FakeSession, WIDENED, applied, better, matrix, search, snapshot};
 use crate::rich::on_probation;
 
 fn news(watcher: &mut Watcher, shown: &Snapshot) -> Vec<String> {
@@ -260,6 +260,7 @@ fn a_line_stages_the_precision_of_a_member() {
     // Staged beside entries of the matrix; the last word of a member holds.
     has(&say("set cpu:1 res-m 16"), "staged: ");
     has(&say("precision mlp bf16"), "staged: mlp in bf16");
+    has(&say("precision mlp bf16"), WIDENED);
     has(&say("apply"), "taken");
     let bf16 = "bf16".parse().unwrap();
     let expected = snapshot().setup().with_matrix(better());

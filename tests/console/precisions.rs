@@ -54,6 +54,11 @@ fn a_key_stages_the_next_precision_of_the_member() {
     let mut bench = Bench::new(80, 24);
     bench.keys("ei");
     assert_eq!(staged(&bench)[0], "bf16");
+    let text = bench.text();
+    assert!(
+        text.contains("! bf16: this processor's kernels (avx2) have no"),
+        "{text}"
+    );
     bench.keys("i");
     assert_eq!(staged(&bench)[0], "int8");
     let text = bench.text();
@@ -92,6 +97,14 @@ fn what_is_staged_is_compared_and_applied_with_the_matrix() {
         .with_precision(MemberIndex::new(0), int8)
         .with_matrix(setup.matrix.clone());
     assert_eq!(**setup, expected);
+    bench.press(KeyCode::Esc);
+}
+
+#[test]
+fn a_comparison_says_what_is_not_multiplied_natively() {
+    let mut bench = Bench::new(120, 40);
+    bench.keys("eia");
+    screen!("precision_widened_120x40", bench);
     bench.press(KeyCode::Esc);
 }
 

@@ -168,6 +168,10 @@ fn one_member_by_one_method_goes_to_one_file() {
     assert_eq!(report["members"][0]["quantized"], 0);
     let warning = report["warning"].as_str().expect("few");
     assert!(warning.contains("few samples (9)"), "{warning}");
+    assert!(
+        warning.contains("biases are fitted to the same samples"),
+        "{warning}"
+    );
 }
 
 #[test]
@@ -209,10 +213,30 @@ fn what_cannot_be_calibrated_is_refused() {
         "quantize", "digits", "--member", "mlp", "--keep", "x", "--output", to,
     ];
     let (_, error) = fails(&keep);
-    assert!(
-        error.contains("a fully connected layer, found `x`"),
-        "{error}"
-    );
+    let said = "--keep: expected names of convolutions and fully connected layers, found `x`; there \
+                are layers.0, head";
+    assert!(error.contains(said), "{error}");
+}
+
+#[test]
+fn a_file_that_was_quantised_before_keeps_its_own_scales() {
+    let folder = Folder::new();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/engine/onnx_files");
+    let file = fs::read(from.join("quantised_pairs.onnx")).expect("a network");
+    let file = folder.write("pairs.onnx", &file);
+    let rows = format!("{}\n", vec!["0.5"; 4 * 8 * 6].join(",")).repeat(2);
+    let head = (0..4 * 8 * 6).map(|i| format!("x{i}")).collect::<Vec<_>>();
+    let samples = folder.write("x.csv", format!("{}\n{rows}", head.join(",")).as_bytes());
+    let (code, error) = fails(&["quantize", &file, "--calibration", &samples]);
+    assert_eq!(code, Some(1));
+    for said in ["quantised before", "a calibration would change nothing"] {
+        assert!(error.contains(said), "{error}");
+    }
+    let report = json(&["check", &file, "--format", "json"]);
+    let own = &report["members"][0]["own_scales"];
+    assert_eq!(own["layers"], own["weighted"], "{report}");
+    let text = String::from_utf8(divisi(&["check", &file]).stdout).expect("text");
+    assert!(text.contains("the file's own scales ("), "{text}");
 }
 
 #[test]

@@ -79,6 +79,7 @@ mod pool_memory;
 mod precision;
 mod precision_changes;
 mod precision_names;
+mod precision_remarks;
 mod promises;
 mod pytorch;
 mod queueing;

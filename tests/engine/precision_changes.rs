@@ -228,6 +228,19 @@ fn where_both_do_not_fit_workers_in_the_way_drain_first() {
 }
 
 #[test]
+fn numbers_of_gpus_change_nothing_where_there_are_none() {
+    let ensemble = digits();
+    let engine = start(&ensemble, networks(&ensemble));
+    let old = engine.setup();
+    for name in ["f16", "tf32", "f32/bf16"] {
+        let plan = engine.plan(&first_in(&old, name)).expect("fits");
+        assert!(plan.is_empty() && plan.settings().is_empty(), "{name}");
+    }
+    let plan = engine.plan(&first_in(&old, "auto")).expect("fits");
+    assert!(!plan.is_empty(), "it is a wish of its own");
+}
+
+#[test]
 fn as_many_precisions_as_members_are_expected() {
     let ensemble = digits();
     let engine = start(&ensemble, networks(&ensemble));

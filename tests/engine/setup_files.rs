@@ -62,6 +62,7 @@ impl Session for Tight {
             memory,
             paused_members: Vec::new(),
             settings: Vec::new(),
+            remarks: Vec::new(),
             prediction: Prediction::default(),
         })
     }
@@ -220,6 +221,12 @@ fn a_wrong_field_is_named() {
             "\"int8/f32\", ",
             "",
             "precisions: expected 6, one for each member, found 5",
+        ),
+        (
+            "precisions = [",
+            "precisions = [1, ",
+            "precisions: expected a list of names, one for each member, such as [\"f32\", \"int8\"], \
+             found `[1, ",
         ),
         (
             "segment_size = 48",

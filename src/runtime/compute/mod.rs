@@ -26,11 +26,13 @@ mod kernels;
 mod lowered;
 mod lowering;
 mod misses;
+mod own_scales;
 mod padding;
 mod plan;
 mod planned;
 mod precision;
 mod predictor;
+mod products;
 mod reduced;
 pub mod reference;
 mod rounded_samples;
@@ -53,6 +55,7 @@ pub use groups::{LengthCost, LengthGroup, length_groups};
 pub use kernels::{mapped_bytes, resize_planes, softmax_row};
 pub use lowered::Lowered;
 pub use lowering::CpuLowering;
+pub use own_scales::OwnScales;
 pub use padding::check_padding;
 pub use planned::{PlannedCost, planned_steps};
 pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
@@ -60,6 +63,7 @@ pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,
     write_rows,
 };
+pub use products::{FamilySummary, ProductMethod};
 pub use varying::{VaryingNetwork, VaryingPredictor};
 
 /// A network could not be run.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::catalogue::{Demand, Mix, NamedMix};
 use crate::changes::{BringBack, ChangeJournal, ChangeOrigin, Changes, PastChanges};
 use crate::device::MemberIndex;
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, PrecisionRemark};
 use crate::load::{LoadPattern, LoadSamples};
 use crate::metrics::Growth;
 use crate::search::Cache;
@@ -354,6 +354,7 @@ impl Session for EngineSession {
             memory: plan.memory().to_vec(),
             paused_members: paused.map(|member| names[member].clone()).collect(),
             settings: plan.setting_words(),
+            remarks: remarks(&self.engine, plan.from(), setup),
             prediction: self.forecast.predict(plan.from(), plan.to(), &conditions),
             difference: plan.reload().difference.clone(),
         })
@@ -370,6 +371,15 @@ impl Drop for EngineSession {
             self.engine.shutdown();
         }
     }
+}
+
+/// Returns remarks on the precisions that a setup changes.
+fn remarks(engine: &Engine, from: &Setup, to: &Setup) -> Vec<String> {
+    let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
+    let both = from.precisions.iter().zip(&to.precisions);
+    let changed = both.filter(|(runs, wanted)| runs != wanted);
+    let remarks = PrecisionRemark::all(changed.map(|(_, wanted)| *wanted), devices, of_all);
+    remarks.iter().map(ToString::to_string).collect()
 }
 
 /// Returns what keeps lines of changes in the session's log.

@@ -16,6 +16,7 @@ pub(super) fn compare(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
         lines.push("nothing changes".into());
     }
     lines.extend(preview.settings.iter().cloned());
+    lines.extend(preview.remarks.iter().cloned());
     lines.extend(memory(front.shown, &preview));
     let paused = preview.paused_members.iter();
     lines.extend(paused.map(|m| format!("{m} waits for a moment")));

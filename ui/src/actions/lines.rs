@@ -204,7 +204,13 @@ pub(super) fn precision(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said
     let NamedMember(member) = read(name, front.shown)?;
     let NamedPrecision(precision) = read(precision, front.shown)?;
     front.staged.compute_in(member, precision);
-    Ok(vec![format!("staged: {name} in {}", precision.written())])
+    let mut said = vec![format!("staged: {name} in {}", precision.written())];
+    // What cannot be planned is refused where it is compared or applied.
+    let preview = front.setup().map(|setup| front.session.preview(&setup));
+    if let Ok(Ok(preview)) = preview {
+        said.extend(preview.remarks);
+    }
+    Ok(said)
 }
 
 pub(super) fn unstage(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {

@@ -127,14 +127,10 @@ pub(crate) fn parse_shape(text: &str) -> Result<Shape, String> {
     Shape::try_from(dims).map_err(|e| e.to_string())
 }
 
-/// Parses the name of a precision of cores or GPUs.
-pub(crate) fn parse_any_precision() -> PossibleValuesParser {
-    PossibleValuesParser::new(MemberPrecision::names())
-}
-
 /// Parses a precision, with its names for completions.
 pub(crate) fn parse_precision() -> impl TypedValueParser<Value = MemberPrecision> {
-    parse_any_precision().try_map(|name| name.parse::<MemberPrecision>())
+    let names = PossibleValuesParser::new(MemberPrecision::names());
+    names.try_map(|name| name.parse::<MemberPrecision>())
 }
 
 /// The options of a file of samples.

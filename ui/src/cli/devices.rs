@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use divisi::compute::{Family, FamilySummary};
 use divisi::device::gpu::{self, FoundGpus, Gauges, GpuError, GpuInfo, find_gpus};
 use divisi::device::simulated::{DeviceProfile, built_in_profiles, find_profile};
 use divisi::device::{Devices, Host, NamedKind, format_bytes};
@@ -107,6 +108,8 @@ pub(crate) struct MachineReport {
     cores: Vec<usize>,
     /// Bytes of the host's memory that serving may book.
     memory_bytes: u64,
+    /// The kernels in use, and how they multiply numbers of fewer bits.
+    kernels: FamilySummary,
     gpus: Vec<GpuRow>,
     /// The reason why no GPU was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,6 +142,7 @@ impl MachineReport {
         MachineReport {
             cores: host.cores.clone(),
             memory_bytes: host.memory_bytes,
+            kernels: FamilySummary::of(Family::best()),
             gpus: rows(found),
             no_gpus,
             default: default.names(),
@@ -151,6 +155,11 @@ impl MachineReport {
         let s = if cores == 1 { "" } else { "s" };
         let memory = format_bytes(self.memory_bytes);
         let mut lines = vec![format!("{:14} {memory:>8}  {cores} core{s}", "cpu")];
+        let kernels = &self.kernels;
+        lines.push(format!(
+            "{:14} {:>8}  {kernels}",
+            "cpu kernels", kernels.family
+        ));
         lines.extend(self.gpus.iter().map(GpuRow::line));
         lines.extend(self.no_gpus.as_ref().map(|why| format!("no GPU: {why}")));
         lines.push(format!("by default: {}", self.default.join(", ")));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, bail};
 use divisi::allocation::{Frame, Matrix, MatrixFile};
 use divisi::ensemble::MemberPrecision;
 use divisi::reading;
@@ -12,18 +12,35 @@ use divisi::session::{SetupFile, SetupFileError};
 /// A matrix, and the precision of each member where the file says it.
 pub(super) type MatrixAndPrecisions = (Matrix, Option<Vec<MemberPrecision>>);
 
-/// Reads the matrix in a file, with the precisions that it names.
+/// Reads the matrix in a file, with the precisions that it names, unless one was `asked` for.
 pub(super) fn matrix_in(
     path: &Path,
     ensemble: &str,
     frame: &Arc<Frame>,
+    asked: Option<MemberPrecision>,
 ) -> Result<MatrixAndPrecisions> {
     let text = reading::text(path).with_context(|| format!("reading {}", path.display()))?;
     let read = read(&text).and_then(|(file, precisions)| {
         let matrix = file.matrix_for(ensemble, frame)?;
         Ok((matrix, precisions))
     });
-    read.with_context(|| path.display().to_string())
+    let (matrix, precisions) = read.with_context(|| path.display().to_string())?;
+    if let (Some(asked), Some(own)) = (asked, &precisions) {
+        bail!(both_named(path, asked, own));
+    }
+    Ok((matrix, precisions))
+}
+
+/// Returns why a precision of the command line and those of a file cannot be both.
+fn both_named(path: &Path, asked: MemberPrecision, own: &[MemberPrecision]) -> String {
+    let own: Vec<String> = own.iter().map(|p| format!("\"{}\"", p.written())).collect();
+    format!(
+        "--precision {} and --matrix {}: expected one of them to say in which numbers members are \
+         computed, found `precisions = [{}]` in the file; leave out the option, or that line",
+        asked.written(),
+        path.display(),
+        own.join(", ")
+    )
 }
 
 fn read(text: &str) -> Result<(MatrixFile, Option<Vec<MemberPrecision>>)> {
@@ -39,9 +56,11 @@ fn read(text: &str) -> Result<(MatrixFile, Option<Vec<MemberPrecision>>)> {
             combination: None,
             segment_size: None,
         }) => Ok((matrix, precisions)),
-        Err(why @ (SetupFileError::Precision { .. } | SetupFileError::Precisions { .. })) => {
-            Err(Error::new(why))
-        }
+        Err(
+            why @ (SetupFileError::Precision { .. }
+            | SetupFileError::Precisions { .. }
+            | SetupFileError::NoNames { .. }),
+        ) => Err(Error::new(why)),
         _ => Err(Error::new(alone)),
     }
 }

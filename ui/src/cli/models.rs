@@ -12,7 +12,7 @@ use divisi::allocation::{Frame, Matrix};
 use divisi::catalogue::{Catalogue, Demand, Mix, NamedMix};
 use divisi::deployment::{Deployment, DeploymentStart, ModelSource, ModelsRead, ModelsToRead};
 use divisi::device::Devices;
-use divisi::ensemble::PolicyKind;
+use divisi::ensemble::{MemberPrecision, PolicyKind};
 use divisi::load::{LoadPattern, usual_load};
 use divisi::serving::EngineOptions;
 use divisi::words::one_line;
@@ -245,11 +245,11 @@ impl ModelsToServe {
     }
 
     /// Returns the matrix in a file, and has the models computed in the precisions that it names.
-    fn matrix_in(&mut self, path: &Path) -> Result<Matrix> {
+    fn matrix_in(&mut self, path: &Path, asked: Option<MemberPrecision>) -> Result<Matrix> {
         let catalogue = self.catalogue()?;
         let models = catalogue.models();
         let frame = Frame::of(models, &self.devices);
-        let (matrix, precisions) = matrix_in(path, &models.name, &frame)?;
+        let (matrix, precisions) = matrix_in(path, &models.name, &frame, asked)?;
         if let Some(precisions) = precisions {
             let computed = catalogue.in_precisions(&precisions);
             let entries = self.read.entries.iter_mut().zip(computed.entries());
@@ -258,10 +258,15 @@ impl ModelsToServe {
         Ok(matrix)
     }
 
-    /// Serves them, by the matrix in `file` or the one of worst-fit decreasing.
-    pub(crate) fn deploy(mut self, file: Option<&Path>) -> Result<Deployment> {
+    /// Serves them, by the matrix in `file` or the one of worst-fit decreasing; `asked` is the
+    /// precision of the command line.
+    pub(crate) fn deploy(
+        mut self,
+        file: Option<&Path>,
+        asked: Option<MemberPrecision>,
+    ) -> Result<Deployment> {
         let name = self.name.clone();
-        let matrix = file.map(|path| self.matrix_in(path)).transpose()?;
+        let matrix = file.map(|path| self.matrix_in(path, asked)).transpose()?;
         let start = DeploymentStart {
             name,
             devices: self.devices,
@@ -305,10 +310,9 @@ pub(super) fn open_all(
         segment.unwrap_or(all.segment_size),
     );
     say(&models.notices);
-    Ok(OpenedEnsemble::of(
-        demand.under(policy, segment),
-        models.devices,
-    ))
+    let opened = OpenedEnsemble::of(demand.under(policy, segment), models.devices);
+    say(&opened.remarks());
+    Ok(opened)
 }
 
 /// Whether a folder is to be a repository in which there is no model yet: it is empty, or the command

@@ -42,6 +42,15 @@ pub(crate) fn open(target: &ServingTarget) -> Result<OpenedEnsemble> {
 pub(crate) fn with_devices(ensemble: Ensemble, target: &ServingTarget) -> Result<OpenedEnsemble> {
     let opened = quietly(ensemble, target)?;
     say(&opened.notices);
+    say(&opened.remarks());
+    Ok(opened)
+}
+
+/// The same for who tells the remarks on precisions otherwise.
+pub(crate) fn open_unremarked(target: &ServingTarget) -> Result<OpenedEnsemble> {
+    let ensemble = Ensemble::read(&files_of(target)?)?;
+    let opened = quietly(ensemble, target)?;
+    say(&opened.notices);
     Ok(opened)
 }
 
@@ -158,18 +167,29 @@ impl OpenedEnsemble {
         OpenedEnsemble::of(demand, self.devices.clone())
     }
 
+    /// Returns the remarks on precisions that these devices do not multiply.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let remarks = self.ensemble.precision_remarks(&self.devices);
+        remarks.iter().map(ToString::to_string).collect()
+    }
+
     /// Returns the same with the matrix in `file`, and in the precisions that it names; without a
-    /// file the matrix of worst-fit decreasing.
-    pub(super) fn by(self, file: Option<&Path>) -> Result<(Self, Matrix)> {
+    /// file the matrix of worst-fit decreasing. `asked` is the precision of the command line.
+    pub(super) fn by(
+        self,
+        file: Option<&Path>,
+        asked: Option<MemberPrecision>,
+    ) -> Result<(Self, Matrix)> {
         let Some(path) = file else {
             let matrix = self.worst_fit()?;
             return Ok((self, matrix));
         };
-        let (matrix, precisions) = matrix_in(path, &self.ensemble.name, &self.frame)?;
-        let opened = match precisions {
-            Some(precisions) => self.in_precisions(&precisions),
-            None => self,
+        let (matrix, precisions) = matrix_in(path, &self.ensemble.name, &self.frame, asked)?;
+        let Some(precisions) = precisions else {
+            return Ok((self, matrix));
         };
+        let opened = self.in_precisions(&precisions);
+        say(&opened.remarks());
         Ok((opened, matrix))
     }
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use divisi::deployment::Deployment;
+use divisi::ensemble::PrecisionRemark;
 use divisi::search::Cache;
 use divisi::session::record::Recorder;
 use divisi::session::remote::ServerName;
@@ -44,12 +46,14 @@ pub(crate) fn session(
     };
     let pattern = pattern.filter(|_| more.mix.is_some() || models.has_samples());
     let notices = models.notices.clone();
-    let deployment = Arc::new(models.deploy(matrix)?);
+    let deployment = Arc::new(models.deploy(matrix, target.precision)?);
     control.follow(&deployment)?;
+    let remarks = remarks(&deployment);
     let door = Arc::new(OperatedDoor::new(&deployment, door)?);
     let session = LiveSession::of_deployment(deployment, Cache::of_user());
     let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
-    notices.iter().for_each(|notice| session.warn(notice));
+    let warnings = notices.iter().chain(&remarks);
+    warnings.for_each(|warning| session.warn(warning));
     let mut session = Recorder::new(session);
     if let Some(path) = record {
         session.command(Command::StartRecording(path.to_owned()))?;
@@ -62,6 +66,14 @@ pub(crate) fn session(
         session.command(Command::StartLoad(pattern))?;
     }
     Ok((session, door))
+}
+
+/// Returns the remarks on precisions that the devices do not multiply.
+fn remarks(deployment: &Deployment) -> Vec<String> {
+    let engine = &deployment.running().engine;
+    let (devices, of_all) = (engine.devices(), engine.ensemble().precision);
+    let remarks = PrecisionRemark::all(engine.precisions(), devices, of_all);
+    remarks.iter().map(ToString::to_string).collect()
 }
 
 /// How a session is shown.

@@ -71,6 +71,7 @@ impl Compare {
             changes.push(vec![("nothing changes".to_owned(), Role::Dim)]);
         }
         lines.append(&mut changes);
+        lines.extend(what_if::remarks(preview, width));
         lines.push(Vec::new());
         lines.extend(what_if::memory(preview, model, width));
         lines.push(Vec::new());

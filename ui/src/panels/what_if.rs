@@ -87,6 +87,15 @@ pub(crate) fn settings(words: &[String], width: u16) -> Vec<StyledLine> {
     wrapped.collect()
 }
 
+/// Returns lines on precisions that devices do not multiply.
+pub(crate) fn remarks(preview: &EditPreview, width: u16) -> Vec<StyledLine> {
+    let wrapped = preview.remarks.iter().flat_map(|remark| {
+        let lines = format::wrap(&format!("! {remark}"), width);
+        lines.into_iter().map(|l| vec![(l, Role::Warn)])
+    });
+    wrapped.collect()
+}
+
 /// The changed entries of `matrix`.
 pub(crate) fn changes(preview: &EditPreview, matrix: &Matrix, width: u16) -> Vec<StyledLine> {
     let changed = preview.difference.changed();
@@ -177,10 +186,10 @@ pub(crate) fn pauses(preview: &EditPreview) -> (String, Role) {
 
 /// The same in the few lines that there are under the matrix.
 pub(crate) fn brief(preview: &EditPreview, model: &Model, width: u16) -> Vec<StyledLine> {
-    let mut lines = vec![
-        prediction(preview, width),
-        brief_memory(preview, model, width),
-    ];
+    let mut lines = vec![prediction(preview, width)];
+    let remarks = preview.remarks.iter();
+    lines.extend(remarks.map(|text| vec![(format::fit(&format!("! {text}"), width), Role::Warn)]));
+    lines.push(brief_memory(preview, model, width));
     let mut workers = counts(preview, width);
     if !preview.paused_members.is_empty() {
         let text = format!("   ! pauses {}", preview.paused_members.join(", "));

@@ -65,7 +65,9 @@ pub fn percent(share: f64) -> String {
 
 /// A gain against a start with its sign: `+38 %`.
 pub fn gain(start: f64, now: f64) -> Option<String> {
-    (start > 0.0 && now.is_finite()).then(|| format!("{:+.0} %", (now / start - 1.0) * 100.0))
+    // The sum makes +0 of -0.
+    let percent = ((now / start - 1.0) * 100.0).round() + 0.0;
+    (start > 0.0 && now.is_finite()).then(|| format!("{percent:+.0} %"))
 }
 
 /// A time ago or to come, in whole seconds: `12 s`, `2 min 05 s`.

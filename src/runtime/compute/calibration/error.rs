@@ -31,12 +31,27 @@ pub enum CalibrationError {
         at: usize,
     },
     /// A layer that should be kept in float32 has no weights, or is not there.
-    #[error("expected the name of a convolution or a fully connected layer, found `{name}`")]
+    #[error(
+        "expected names of convolutions and fully connected layers, found `{name}`; there are {}",
+        some_of(known)
+    )]
     Kept {
         /// The name.
         name: String,
+        /// The names of the layers with weights.
+        known: Vec<String>,
     },
     /// An operation on Candle's tensors failed.
     #[error("tensor operation: {0}")]
     Tensor(#[from] candle_core::Error),
+}
+
+/// The most names that an error lists.
+const LISTED: usize = 20;
+
+fn some_of(names: &[String]) -> String {
+    match names.len().checked_sub(LISTED) {
+        None | Some(0) => names.join(", "),
+        Some(left) => format!("{} and {left} more", names[..LISTED].join(", ")),
+    }
 }

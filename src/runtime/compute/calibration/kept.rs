@@ -53,7 +53,10 @@ impl KeptLayers {
                 name => nodes.position(|node| node.name == name),
             };
             let node = node.filter(|&node| is_weighted(graph, node));
-            node.ok_or_else(|| CalibrationError::Kept { name: name.clone() })
+            node.ok_or_else(|| CalibrationError::Kept {
+                name: name.clone(),
+                known: weighted_names(graph),
+            })
         });
         found.collect()
     }
@@ -70,6 +73,12 @@ impl FromStr for KeptLayers {
             names => KeptLayers::Named(names.split(',').map(|n| n.trim().to_owned()).collect()),
         })
     }
+}
+
+fn weighted_names(graph: &Graph) -> Vec<String> {
+    let nodes = graph.nodes().iter().enumerate();
+    let weighted = nodes.filter(|(node, _)| is_weighted(graph, *node));
+    weighted.map(|(_, node)| node.name.clone()).collect()
 }
 
 /// Returns the first and the last node with weights.

@@ -4,6 +4,7 @@
 //! One pass is enough: a member runs each sample once, and all rules combine the same
 //! answers.
 
+mod likeness;
 mod precisions;
 
 use std::collections::BTreeMap;
@@ -36,8 +37,15 @@ pub(crate) struct AccuracyArgs {
     input: Option<PathBuf>,
     #[command(flatten)]
     files: SampleFiles,
-    /// Precisions to compare, split by commas, such as f32,int8: all members are computed in each
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_precision())]
+    /// Precisions to compare with f32, split by commas, such as bf16,int8: all members are computed
+    /// in each
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = parse_precision(),
+        conflicts_with = "precision"
+    )]
     precisions: Vec<MemberPrecision>,
     #[arg(long, value_enum, default_value_t)]
     format: OutputFormat,
@@ -100,8 +108,8 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<()> {
         }
         return report.reports().try_for_each(|r| refuse(r, &samples));
     }
-    let report = graded(&opened, &samples)?.count;
-    let report = report.report(&opened.ensemble, samples.len());
+    let count = graded(&opened, &samples, &mut |_, _| {})?;
+    let report = count.report(&opened.ensemble, samples.len());
     match args.format {
         OutputFormat::Json => print_json(&report)?,
         OutputFormat::Text => print(&text(&report, cut_line(&samples)))?,
@@ -142,18 +150,14 @@ pub(super) fn without_targets(answers: AnswerKind) -> &'static str {
     }
 }
 
-/// The answers to all samples, one row after another, and what they were worth.
-struct GradedAnswers {
-    count: AccuracyCount,
-    rows: Vec<f32>,
-}
-
-/// Runs every sample once.
-fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<GradedAnswers> {
+/// Runs every sample once; `seen` takes the answers to the samples from the first one named on.
+fn graded(
+    opened: &OpenedEnsemble,
+    samples: &Samples,
+    seen: &mut dyn FnMut(usize, &Answer),
+) -> Result<AccuracyCount> {
     let engine = opened.start(&opened.worst_fit()?, opened.networks())?;
     let mut count = AccuracyCount::new(&opened.ensemble);
-    let width = opened.ensemble.answer_width();
-    let mut rows = vec![0.0; samples.len() * width];
     let mut progress = ProgressLine::new();
     let (all, until) = (samples.len(), Until::default());
     saturate_for(
@@ -165,15 +169,10 @@ fn graded(opened: &OpenedEnsemble, samples: &Samples) -> Result<GradedAnswers> {
         |first, answer| {
             progress.say(|| format!("{first} of {all} samples"));
             count.add(samples, first, answer);
-            let into = rows.chunks_exact_mut(width).skip(first);
-            for (into, row) in into.zip(answer.rows()) {
-                into.iter_mut()
-                    .zip(row)
-                    .for_each(|(to, value)| *to = *value);
-            }
+            seen(first, answer);
         },
     )?;
-    Ok(GradedAnswers { count, rows })
+    Ok(count)
 }
 
 /// Answers against targets, and those that are missing.

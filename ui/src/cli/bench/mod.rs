@@ -100,7 +100,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     if args.fake && opened.demand.catalogue().single().is_none() {
         bail!("--fake: expected one ensemble, found several");
     }
-    let (opened, matrix) = opened.by(args.matrix.as_deref())?;
+    let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
     let stopped = signals::stop_flag();
     let report = measure(args, &opened, &matrix, &stopped)?;
     match args.format {

@@ -3,15 +3,17 @@
 mod calibrated;
 mod pipeline;
 mod repository;
+mod samples;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use divisi::allocation::{Cell, Footprints};
+use divisi::compute::OwnScales;
 use divisi::compute::gpu::Precision;
 use divisi::device::{DeviceIndex, MemberIndex, format_bytes};
-use divisi::ensemble::{Affine, AnswerKind, Ensemble, Normalisation};
+use divisi::ensemble::{Affine, AnswerKind, Normalisation};
 use divisi::network::WeightsNote;
 use divisi::search::worst_fit;
 use divisi::tensor::{Lengths, TensorSpec};
@@ -21,10 +23,11 @@ use serde::Serialize;
 
 use super::args::{OutputFormat, ServingTarget};
 use super::models::is_empty_folder;
-use super::open::{OpenedEnsemble, files_of, open};
-use super::output::{DeviceRow, cut_line, device_rows, matrix_table, print, print_json};
+use super::open::{OpenedEnsemble, files_of, open_unremarked};
+use super::output::{DeviceRow, device_rows, matrix_table, print, print_json};
 use calibrated::CalibratedSummary;
 use pipeline::PipelineSummary;
+use samples::{CalibrationSummary, TextSummary};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -67,58 +70,13 @@ struct CheckReport {
     /// The precision of the GPUs, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     precision: Option<Precision>,
+    /// Where devices compute in other numbers than those that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<String>,
     /// The matrix of worst-fit decreasing; rows are devices.
     matrix: Option<Vec<Vec<usize>>>,
     /// The reason why no matrix fits, if none does.
     problem: Option<String>,
-}
-
-#[derive(Serialize)]
-struct TextSummary {
-    /// The tokens that texts are cut or padded to.
-    length: usize,
-    /// The largest id of the tokenizer's vocabulary.
-    highest_id: u32,
-    /// How many calibration samples lost their end, if any did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cut: Option<String>,
-}
-
-impl TextSummary {
-    fn of(ensemble: &Ensemble) -> Option<Self> {
-        let tokenizer = ensemble.text.as_ref()?.tokenizer();
-        Some(TextSummary {
-            length: tokenizer.length(),
-            highest_id: tokenizer.highest(),
-            cut: ensemble.calibration.as_deref().and_then(cut_line),
-        })
-    }
-
-    fn line(&self) -> String {
-        let mut line = format!(
-            "texts of up to {} tokens, ids up to {}",
-            self.length, self.highest_id
-        );
-        line.extend(self.cut.iter().map(|cut| format!("; {cut}")));
-        line + "\n"
-    }
-}
-
-#[derive(Serialize)]
-struct CalibrationSummary {
-    samples: usize,
-    /// Whether they have labels or other targets.
-    targets: bool,
-}
-
-impl CalibrationSummary {
-    fn of(ensemble: &Ensemble) -> Option<Self> {
-        let samples = ensemble.calibration.as_ref()?;
-        Some(CalibrationSummary {
-            samples: samples.len(),
-            targets: samples.targets().is_some(),
-        })
-    }
 }
 
 #[derive(Serialize)]
@@ -145,6 +103,9 @@ struct MemberSummary {
     /// The calibration by which processors compute it in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibratedSummary>,
+    /// The layers that its file rounds by scales of its own, if it was quantised before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own_scales: Option<OwnScales>,
     /// The largest batch size that fits each device if the member is alone there.
     fits: Vec<Option<usize>>,
 }
@@ -154,7 +115,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     if Repository::is_at(path) || is_empty_folder(path) {
         return repository::run(&args.target, args.format);
     }
-    let (folder, opened) = (files_of(&args.target)?.folder(), open(&args.target)?);
+    let (folder, opened) = (
+        files_of(&args.target)?.folder(),
+        open_unremarked(&args.target)?,
+    );
     for member in &opened.ensemble.members {
         let padded = member.check_padding();
         padded.with_context(|| format!("member `{}` would not start", member.name))?;
@@ -179,6 +143,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         members: member_rows(&opened, &footprints, folder.as_deref()),
         devices: device_rows(&opened.devices),
         precision: opened.precision(),
+        remarks: opened.remarks(),
         matrix: matrix.as_ref().ok().map(|m| m.rows()),
         problem: matrix.as_ref().err().map(ToString::to_string),
     };
@@ -255,6 +220,7 @@ fn member_rows(
                 .beyond(opened.ensemble.precision)
                 .map(|own| own.on_devices(&opened.devices, opened.ensemble.precision)),
             calibration: CalibratedSummary::of(member, folder),
+            own_scales: OwnScales::of(&member.graph),
             fits: opened
                 .devices
                 .indices()
@@ -308,6 +274,8 @@ fn text(report: &CheckReport, matrix: Option<String>) -> String {
     if let Some(precision) = report.precision {
         text += &format!("\nGPUs compute in {precision}");
     }
+    let remarks = report.remarks.iter();
+    text.extend(remarks.map(|remark| format!("\n{remark}")));
     if let Some(matrix) = matrix {
         text += &format!("\n\nworst-fit decreasing\n{matrix}");
     }
@@ -380,6 +348,9 @@ fn remarks(report: &CheckReport) -> String {
     for member in &report.members {
         for note in &member.weights {
             text += &format!("\n{}: {note}", member.name);
+        }
+        if let Some(own) = &member.own_scales {
+            text += &format!("\n{}: {own}", member.name);
         }
         if let Some(calibration) = &member.calibration {
             text += &format!("\n{}: {calibration}", member.name);

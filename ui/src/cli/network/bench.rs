@@ -52,6 +52,9 @@ struct NetworkBenchReport {
     threads: usize,
     device: String,
     kernels: String,
+    /// Where that is not what was asked for, or has no instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remark: Option<String>,
     synthetic: bool,
     samples_per_s: f64,
     /// The median of the batches.
@@ -127,6 +130,7 @@ pub(crate) fn run(args: &NetworkBenchArgs) -> Result<()> {
             threads: place.threads(),
             device: place.device().to_owned(),
             kernels: place.kernels(),
+            remark: place.remark(),
             synthetic,
             samples_per_s,
             ms_per_batch,
@@ -202,6 +206,7 @@ fn tell(format: OutputFormat, report: &NetworkBenchReport) -> Result<()> {
         report.load_s,
         format_bytes(report.planned_bytes),
     );
+    text.extend(report.remark.iter().map(|remark| format!("\n{remark}")));
     if report.synthetic {
         text += &format!("\n{SYNTHETIC}");
     }

@@ -1,20 +1,18 @@
 //! The arguments of the subcommands: a network, its weights, and the hardware that it runs on:
 //! cores of this machine, or one of its GPUs.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use divisi::compute::gpu::{Precision, lower};
 use divisi::compute::{
-    ComputeError, CpuKernels, CpuPrecision, CpuPredictor, Family, Footprint, FootprintModel,
-    Lowered, Predictor, VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
+    ComputeError, CpuKernels, CpuPredictor, Family, Footprint, FootprintModel, Lowered, Predictor,
+    VaryingNetwork, VaryingPredictor, host_rows, read_rows, write_rows,
 };
 use divisi::device::gpu::{Gpu, open};
 use divisi::device::{DeviceIndex, Devices, Host, pin_current_thread, thread_pool};
-use divisi::ensemble::MemberPrecision;
+use divisi::ensemble::{MemberPrecision, PrecisionRemark};
 use divisi::network::builders::{Builder, Published};
 use divisi::network::file::LayersFile;
 use divisi::network::{Graph, NetworkByLength, Shape, Weights};
@@ -22,7 +20,7 @@ use divisi::onnx::{OnnxError, OnnxModel, OnnxNetwork};
 use divisi::serving::GpuRunner;
 use divisi::{reading, words};
 
-use crate::cli::args::{at_least_one, parse_any_precision, parse_shape};
+use crate::cli::args::{at_least_one, parse_precision, parse_shape};
 
 /// The network, and the samples that it is built for.
 #[derive(Clone, Debug, clap::Args)]
@@ -177,8 +175,8 @@ pub(crate) struct PlaceChoice {
     device: Option<String>,
     /// In which numbers cores multiply: f32, bf16 or int8, or the GPU computes: f32, tf32, bf16 or
     /// f16; auto: what they multiply natively (default: f32)
-    #[arg(long, value_name = "NAME", value_parser = parse_any_precision())]
-    precision: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = parse_precision())]
+    precision: Option<MemberPrecision>,
 }
 
 /// Maps the rows of at most a batch of samples to rows of logits.
@@ -187,11 +185,13 @@ pub(crate) type NetworkRunner = Box<dyn FnMut(&[f32]) -> Result<Vec<f32>>>;
 /// The hardware that a network runs on.
 pub(crate) enum NetworkPlace {
     /// The first cores that this process may use, and their kernels.
-    Cores(Vec<usize>, CpuKernels),
+    Cores(Vec<usize>, CpuKernels, Option<PrecisionRemark>),
     Gpu {
         name: String,
         gpu: Arc<dyn Gpu>,
         precision: Precision,
+        /// What is to be said where that is not what was asked for.
+        remark: Option<PrecisionRemark>,
     },
 }
 
@@ -207,7 +207,7 @@ impl NetworkPlace {
     /// Returns the number of threads that a batch is split over.
     pub(crate) fn threads(&self) -> usize {
         match self {
-            NetworkPlace::Cores(cores, _) => cores.len(),
+            NetworkPlace::Cores(cores, ..) => cores.len(),
             NetworkPlace::Gpu { .. } => 1,
         }
     }
@@ -224,15 +224,21 @@ impl NetworkPlace {
     /// GPU's precision.
     pub(crate) fn kernels(&self) -> String {
         match self {
-            NetworkPlace::Cores(_, kernels) => kernels.to_string(),
+            NetworkPlace::Cores(_, kernels, _) => kernels.to_string(),
             NetworkPlace::Gpu { precision, .. } => format!("cuda {precision}"),
         }
+    }
+
+    /// Returns the remark on the precision, where it is not multiplied there.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let (NetworkPlace::Cores(.., remark) | NetworkPlace::Gpu { remark, .. }) = self;
+        remark.map(|remark| remark.to_string())
     }
 
     /// Returns the memory that is planned for batches of up to `batch` samples.
     pub(crate) fn footprint(&self, graph: &Graph, batch: usize) -> Footprint {
         let model = match self {
-            NetworkPlace::Cores(_, kernels) => FootprintModel::of_kernels(graph, *kernels),
+            NetworkPlace::Cores(_, kernels, _) => FootprintModel::of_kernels(graph, *kernels),
             NetworkPlace::Gpu { precision, .. } => FootprintModel::of_gpu(graph, *precision),
         };
         model.at(batch, self.threads())
@@ -249,14 +255,14 @@ impl NetworkPlace {
         let graph = &chosen.graph;
         let ends = (graph.input().elements(), graph.output().elements());
         let made = match (self, &chosen.by_length) {
-            (NetworkPlace::Cores(cores, kernels), None) => {
+            (NetworkPlace::Cores(cores, kernels, _), None) => {
                 let lowered = Lowered::with(graph, weights, *kernels);
                 lowered.map(|lowered| {
                     let network = CoreNetwork::One(Arc::new(lowered));
                     on_cores(cores, network, ends, batch)
                 })
             }
-            (NetworkPlace::Cores(cores, kernels), Some(by_length)) => {
+            (NetworkPlace::Cores(cores, kernels, _), Some(by_length)) => {
                 let lower = |graph: &Graph| {
                     let (held, by_length) = (Arc::clone(weights), Arc::clone(by_length));
                     VaryingNetwork::new(graph, held, by_length, false, *kernels)
@@ -298,24 +304,9 @@ fn cores(choice: &PlaceChoice) -> Result<NetworkPlace> {
     {
         bail!("--kernels: this processor cannot run the kernels `{family}`");
     }
-    let kernels = CpuKernels {
-        family: Family::best(),
-        precision: precision(choice, CpuPrecision::native)?,
-    };
-    Ok(NetworkPlace::Cores(cores, kernels))
-}
-
-/// Returns the precision that was asked for, which depends on the place: cores and GPUs compute in
-/// others, and multiply others natively.
-fn precision<P: FromStr<Err: Display> + Default>(
-    choice: &PlaceChoice,
-    native: impl FnOnce() -> P,
-) -> Result<P> {
-    match &choice.precision {
-        None => Ok(P::default()),
-        Some(name) if name == MemberPrecision::AUTO => Ok(native()),
-        Some(name) => name.parse().map_err(|why| anyhow!("--precision: {why}")),
-    }
+    let precision = choice.precision.unwrap_or_default();
+    let remark = PrecisionRemark::on_cores(precision);
+    Ok(NetworkPlace::Cores(cores, precision.kernels(), remark))
 }
 
 fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
@@ -324,11 +315,12 @@ fn gpu(name: &str, choice: &PlaceChoice) -> Result<NetworkPlace> {
     let ([info], 1) = (gpus.as_slice(), devices.count()) else {
         bail!("--device: expected one GPU such as cuda:0, found `{name}`");
     };
-    let precision = precision(choice, || Precision::native(info))?;
+    let asked = choice.precision.unwrap_or_default();
     Ok(NetworkPlace::Gpu {
         name: devices.get(DeviceIndex::new(0)).name.clone(),
         gpu: open(info.index)?,
-        precision,
+        precision: asked.on_gpu(info, Precision::default()),
+        remark: PrecisionRemark::on_gpus(asked, Precision::default()),
     })
 }
 

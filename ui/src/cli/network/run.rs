@@ -14,6 +14,7 @@ use super::chosen::{
 };
 use super::samples::read_samples;
 use crate::cli::args::{OutputFormat, at_least_one};
+use crate::cli::open::say;
 use crate::cli::output::{OutputFile, print, print_json};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &NetworkRunArgs) -> Result<()> {
     let samples = read_samples(&args.input, &chosen.graph, are_requests)?;
     let weights = chosen.weights(&args.weights)?;
     let place = NetworkPlace::new(&args.place)?;
+    say(place.remark().as_slice());
     let batch = args.batch.min(samples.len());
     let mut runner = place.runner(&chosen, &weights, batch)?;
     let start = Instant::now();

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     if let Some(address) = &args.server {
         return ask(args, address, &opened, &samples, output.as_ref());
     }
-    let (opened, matrix) = opened.by(args.matrix.as_deref())?;
+    let (opened, matrix) = opened.by(args.matrix.as_deref(), args.target.precision)?;
     let engine = opened.start(&matrix, opened.networks())?;
     let until = Until {
         stop: Some(&stopped),

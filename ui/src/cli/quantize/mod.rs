@@ -89,6 +89,7 @@ fn parse_percentile(text: &str) -> Result<Percentile, String> {
 pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     let method = method(args)?;
     let model = QuantizedModel::open(args)?;
+    model.refuse_quantised()?;
     let outputs = Outputs::of(args, &model)?;
     let samples = model.samples(args)?;
     let options = CalibrationOptions {
@@ -138,7 +139,10 @@ fn calibrated(
     let found = calibrate(network, of_rows, options, &mut |what, done| {
         progress.say(|| format!("{}: {done} of {all} samples {what}", member.name));
     });
-    let found = found.map_err(|why| rows.placed(why))?;
+    let found = match found {
+        Err(why @ CalibrationError::Kept { .. }) => bail!("--keep: {why}"),
+        found => found.map_err(|why| rows.placed(why))?,
+    };
     MeasuredMember::of(model, member, rows, found)
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use divisi::compute::OwnScales;
 use divisi::compute::calibration::CalibrationRows;
 use divisi::device::MemberIndex;
 use divisi::ensemble::{
@@ -116,6 +117,32 @@ impl QuantizedModel {
         })
     }
 
+    /// Fails where a member's file was quantised as a whole before.
+    pub(super) fn refuse_quantised(&self) -> Result<()> {
+        let mut members = self.members.iter();
+        let whole = |m: &&QuantizedMember| m.own_scales().is_some_and(OwnScales::is_whole);
+        match members.find(whole) {
+            Some(member) => bail!(
+                "member `{}`: expected a network of float32, found one that was quantised before: \
+                 its own scales are used without being asked, and a calibration would change nothing",
+                member.name
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns warnings of members that were quantised in part.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        self.members.iter().filter_map(|member| {
+            let own = member.own_scales()?;
+            let (name, layers, all) = (&member.name, own.layers, own.weighted);
+            Some(format!(
+                "{name}: {layers} of {all} layers were quantised before and keep the file's own \
+                 scales; this calibration is for the others"
+            ))
+        })
+    }
+
     /// Reads the samples that are named, or takes those of the manifest.
     pub(super) fn samples(&self, args: &QuantizeArgs) -> Result<Arc<Samples>> {
         let (named, files) = (&args.input, &args.files);
@@ -132,6 +159,13 @@ impl QuantizedModel {
             }
         };
         Ok(Arc::new(samples))
+    }
+}
+
+impl QuantizedMember {
+    /// Returns the scales that its file has, if it was quantised before.
+    fn own_scales(&self) -> Option<OwnScales> {
+        OwnScales::of(&self.graph)
     }
 }
 

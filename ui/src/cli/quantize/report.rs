@@ -22,6 +22,9 @@ pub(super) struct QuantizeReport {
     members: Vec<QuantizedRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
+    /// Remarks on members that were quantised in part before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    quantised_before: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -67,6 +70,7 @@ impl QuantizeReport {
                 .map(|(m, file)| QuantizedRow::of(m, file))
                 .collect(),
             warning: few(samples),
+            quantised_before: model.warnings().collect(),
         }
     }
 
@@ -96,7 +100,8 @@ impl QuantizeReport {
             text += &format!("{} written\n", member.file);
         }
         text += "a member names its file by `calibration` in the manifest\n";
-        text.extend(self.warning.iter().map(|warning| format!("{warning}\n")));
+        let warnings = self.quantised_before.iter().chain(&self.warning);
+        text.extend(warnings.map(|warning| format!("{warning}\n")));
         text
     }
 }
@@ -104,7 +109,10 @@ impl QuantizeReport {
 /// Returns a warning where there are few samples.
 fn few(samples: usize) -> Option<String> {
     (samples < FEW).then(|| {
-        format!("few samples ({samples}): ranges may leave out values that will be served")
+        format!(
+            "few samples ({samples}): ranges may leave out values that will be served, and biases are \
+             fitted to the same samples that signal/noise is measured on"
+        )
     })
 }
 

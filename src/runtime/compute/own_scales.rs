@@ -1,0 +1,75 @@
+//! Networks of files that were quantised before, which have scales of their own.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::calibration::is_weighted;
+use super::planned::planned_steps;
+use crate::network::Graph;
+use crate::words::counted;
+
+/// The layers of a network whose values and weights its file rounds, by scales of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnScales {
+    /// Layers with weights.
+    pub weighted: usize,
+    /// Those of them that have scales of their own.
+    pub layers: usize,
+    /// Those that the kernels in use multiply in bytes; the others are float32, of numbers that are
+    /// rounded alike.
+    pub in_bytes: usize,
+}
+
+impl OwnScales {
+    /// Returns those of a network, or `None` if none of its layers has such scales.
+    pub fn of(graph: &Graph) -> Option<Self> {
+        let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
+        let weighted: Vec<usize> = weighted.collect();
+        let own = weighted.iter().filter(|&&node| has_own(graph, node));
+        let layers = own.count();
+        (layers > 0).then(|| OwnScales {
+            weighted: weighted.len(),
+            layers,
+            in_bytes: in_bytes(graph),
+        })
+    }
+
+    /// Whether no layer is left that a calibration would change.
+    pub fn is_whole(self) -> bool {
+        self.layers == self.weighted
+    }
+}
+
+impl fmt::Display for OwnScales {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layers = counted(self.layers, "layer");
+        match self.in_bytes.min(self.layers) {
+            0 => write!(
+                f,
+                "has the file's own scales ({layers}); the kernels in use multiply them in float32"
+            ),
+            all if all == self.layers => {
+                write!(f, "runs in bytes by the file's own scales ({layers})")
+            }
+            some => write!(
+                f,
+                "runs in bytes by the file's own scales ({some} of {layers}; the kernels in use \
+                 multiply the others in float32)"
+            ),
+        }
+    }
+}
+
+/// Whether a layer reads values that the network rounds, with weights that are whole multiples of
+/// a step.
+fn has_own(graph: &Graph, node: usize) -> bool {
+    let read = graph.nodes()[node].inputs[0].index();
+    let mut ranged = graph.roundings();
+    graph.has_stepped_weights(node) || ranged.any(|(value, _)| value == read)
+}
+
+fn in_bytes(graph: &Graph) -> usize {
+    let steps = planned_steps(graph);
+    steps.iter().filter(|s| s.method.contains("int8")).count()
+}

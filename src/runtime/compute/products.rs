@@ -1,0 +1,122 @@
+//! How the kernels of a family multiply the numbers of each precision.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::family::Family;
+use super::kernels::{DotKernel, HalfKernel};
+use super::precision::{CpuKernels, CpuPrecision};
+
+/// How kernels multiply the numbers of a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProductMethod {
+    /// By instructions for these numbers.
+    Native,
+    /// Brain floats: as float32, to which they are widened while they are loaded.
+    Widened,
+    /// Bytes: by products of 16 bits.
+    In16Bits,
+    /// Bytes: one after another, without vector instructions.
+    OneByOne,
+}
+
+impl ProductMethod {
+    /// Whether there are instructions for the numbers.
+    pub fn is_native(self) -> bool {
+        self == ProductMethod::Native
+    }
+}
+
+impl fmt::Display for ProductMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ProductMethod::Native => "multiplied natively",
+            ProductMethod::Widened => "widened to float32 while loading",
+            ProductMethod::In16Bits => "by 16-bit products",
+            ProductMethod::OneByOne => "multiplied one by one",
+        })
+    }
+}
+
+impl CpuKernels {
+    /// Returns how the numbers are multiplied.
+    pub fn products(self) -> ProductMethod {
+        let native = |is: bool, other| match is {
+            true => ProductMethod::Native,
+            false => other,
+        };
+        match self.precision {
+            CpuPrecision::F32 => ProductMethod::Native,
+            CpuPrecision::Bf16 => {
+                let is_native = HalfKernel::of(self.family).is_native();
+                native(is_native, ProductMethod::Widened)
+            }
+            CpuPrecision::Int8 => match DotKernel::of(self.family) {
+                DotKernel::Vnni | DotKernel::AvxVnni | DotKernel::NeonDot => ProductMethod::Native,
+                DotKernel::Avx2 | DotKernel::Avx2Wide | DotKernel::Neon => ProductMethod::In16Bits,
+                DotKernel::Plain => ProductMethod::OneByOne,
+            },
+        }
+    }
+}
+
+/// The kernels of a family in words, as [`FamilySummary::of`] returns them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FamilySummary {
+    /// The name of the family.
+    pub family: String,
+    /// Its instructions: `AVX-512 with VNNI and BF16`.
+    pub instructions: String,
+    /// How it multiplies brain floats.
+    pub bf16: ProductMethod,
+    /// How it multiplies bytes.
+    pub int8: ProductMethod,
+}
+
+impl FamilySummary {
+    /// Returns how a family multiplies on this processor.
+    pub fn of(family: Family) -> Self {
+        let by = |precision| CpuKernels { family, precision }.products();
+        let (bf16, int8) = (by(CpuPrecision::Bf16), by(CpuPrecision::Int8));
+        FamilySummary {
+            family: family.to_string(),
+            instructions: instructions(family, bf16, int8),
+            bf16,
+            int8,
+        }
+    }
+}
+
+impl fmt::Display for FamilySummary {
+    /// Writes the instructions, and how numbers are multiplied for which there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.instructions)?;
+        let both = [("int8", self.int8), ("bf16", self.bf16)];
+        let other = both.iter().filter(|(_, by)| !by.is_native());
+        let said: Vec<String> = other.map(|(name, by)| format!("{name} {by}")).collect();
+        match said.is_empty() {
+            true => Ok(()),
+            false => write!(f, ": {}", said.join(", ")),
+        }
+    }
+}
+
+fn instructions(family: Family, bf16: ProductMethod, int8: ProductMethod) -> String {
+    let name = match family {
+        Family::Avx512 => "AVX-512",
+        Family::Avx2Vnni => "AVX2 with AVX-VNNI",
+        Family::Avx2 => "AVX2",
+        Family::NeonDot => "NEON with DotProd",
+        Family::Neon => "NEON",
+        Family::Plain => "plain arrays",
+    };
+    let more = match (family, int8.is_native(), bf16.is_native()) {
+        (Family::Avx512, true, true) => " with VNNI and BF16",
+        (Family::Avx512, true, false) => " with VNNI",
+        (Family::Avx512, false, true) => " with BF16",
+        _ => "",
+    };
+    format!("{name}{more}")
+}
