@@ -1,0 +1,13 @@
+//! The tests of model-less serving's decisions, against their definitions and in virtual time.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests stop at the first surprise"
+)]
+
+mod accuracy;
+mod choice;
+mod common;
+mod variants;
