@@ -9,7 +9,7 @@ use divisi_modelless::choice::{TaskChoices, VariantLoad};
 use divisi_modelless::goals::{LatencyGoal, Preference, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare};
 use divisi_modelless::variants::{
-    DeviceKindIndex, LatencyCurve, ModelIndex, PricedDevice, TaskIndex, TaskVariants, Variant,
+    DeviceKindIndex, DeviceSharing, LatencyCurve, ModelIndex, PricedDevice, TaskIndex, TaskVariants, Variant,
     VariantCatalog, VariantIndex, VariantPrecision, VariantProfile,
 };
 use rand::{RngExt, SeedableRng};
@@ -124,6 +124,7 @@ fn some_variant(random: &mut ChaCha8Rng) -> Variant {
             loading: Duration::from_millis(random.random_range(590..11_000)),
             memory: 0,
             share: DeviceShare::WHOLE,
+            sharing: DeviceSharing::Space,
             cost: CostRate::new(random.random_range(0.096..3.06)).expect("a cost"),
         },
         accuracy: AccuracyEstimate::published(accuracy),

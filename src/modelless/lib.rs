@@ -16,5 +16,8 @@
 pub mod accuracy;
 pub mod choice;
 pub mod goals;
+pub mod placement;
+pub mod policies;
 pub mod quantities;
+pub mod states;
 pub mod variants;

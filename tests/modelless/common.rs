@@ -4,9 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
-use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare};
+use divisi_modelless::goals::{LatencyGoal, QueryGoals};
+use divisi_modelless::policies::TaskDemand;
+use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare, QueryCost, QueryRate};
 use divisi_modelless::variants::{
-    DeviceKindIndex, LatencyCurve, LatencyPoint, ModelIndex, PricedDevice, TaskVariants, Variant,
+    DeviceKindIndex, DeviceSharing, LatencyCurve, LatencyPoint, ModelIndex, PricedDevice, TaskIndex, TaskVariants, Variant,
     VariantCatalog, VariantPrecision, VariantProfile,
 };
 
@@ -67,6 +69,7 @@ impl Sketch {
                 loading: millis(self.loading_ms),
                 memory: 0,
                 share: DeviceShare::thousandths(self.thousandths).expect("a share"),
+                sharing: DeviceSharing::Space,
                 cost: CostRate::new(self.cost).expect("a cost"),
             },
             accuracy: AccuracyEstimate::published(accuracy),
@@ -91,4 +94,32 @@ pub fn catalog(kinds: usize, tasks: Vec<TaskVariants>) -> VariantCatalog {
         memory: 1 << 34,
     };
     VariantCatalog::new((0..kinds).map(kind).collect(), tasks).expect("a catalogue")
+}
+
+/// A demand of `rate` queries a second within `latency_ms`, each worth `worth`.
+pub fn demand(task: u16, rate: f64, latency_ms: f64, worth: f64) -> TaskDemand {
+    TaskDemand {
+        task: TaskIndex(task),
+        goals: QueryGoals {
+            latency: Some(LatencyGoal::new(millis(latency_ms)).expect("a goal")),
+            ..QueryGoals::default()
+        },
+        rate: QueryRate::new(rate).expect("a rate"),
+        missed: 0.0,
+        worth: QueryCost::new(worth).expect("a worth"),
+    }
+}
+
+/// The three variants of Table 2 of INFaaS, each on a kind of device of its own: 200 ms, 5 a
+/// second, 1 a second; 20, 100, 3; 15, 800, 16.
+pub fn table_two() -> [Sketch; 3] {
+    let of = |device, latency_ms, lanes, cost| Sketch {
+        device,
+        latency_ms,
+        lanes,
+        cost,
+        thousandths: 10,
+        ..Sketch::default()
+    };
+    [of(0, 200.0, 1, 1.0), of(1, 20.0, 2, 3.0), of(2, 15.0, 12, 16.0)]
 }

@@ -10,4 +10,9 @@
 mod accuracy;
 mod choice;
 mod common;
+mod papers;
+mod placement;
+mod plans;
+mod policies;
+mod states;
 mod variants;

@@ -12,5 +12,5 @@ pub use catalog::{CatalogError, TaskVariants, VariantCatalog};
 pub use device_kind::{DeviceKindIndex, PricedDevice};
 pub use indices::{ModelIndex, TaskIndex, VariantIndex};
 pub use latency::{LatencyCurve, LatencyPoint, ProfileError};
-pub use profile::VariantProfile;
+pub use profile::{DeviceSharing, VariantProfile};
 pub use variant::{Variant, VariantPrecision};

@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 use super::latency::LatencyCurve;
 use crate::quantities::{CostRate, DeviceShare, QueryRate};
 
+/// How instances share a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceSharing {
+    /// Each has its part of the device, such as cores, to itself. Its latency was measured there.
+    Space,
+    /// Each has the whole device for its part of the time, one batch after another. Its latency
+    /// was measured on a device of its own.
+    Time,
+}
+
 /// What an instance of a variant takes and does, as it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantProfile {
@@ -21,16 +32,22 @@ pub struct VariantProfile {
     pub memory: u64,
     /// The share of a device that it takes.
     pub share: DeviceShare,
+    /// Whether that share is of the device's parts or of its time.
+    pub sharing: DeviceSharing,
     /// The cost of an instance while it is loaded.
     pub cost: CostRate,
 }
 
 impl VariantProfile {
     /// Returns the queries of one sample that an instance answers a second where all its lanes
-    /// run full batches of `batch`.
+    /// run full batches of `batch`, in its share of the time where time is shared.
     pub fn saturation(&self, batch: NonZeroU32) -> QueryRate {
         let samples = f64::from(batch.get()) * f64::from(self.lanes.get());
-        let rate = samples / self.latency.mean(batch.get()).as_secs_f64();
+        let time = match self.sharing {
+            DeviceSharing::Space => 1.0,
+            DeviceSharing::Time => self.share.fraction(),
+        };
+        let rate = time * samples / self.latency.mean(batch.get()).as_secs_f64();
         QueryRate::new(rate.min(1e9)).unwrap_or(QueryRate::ZERO)
     }
 }
