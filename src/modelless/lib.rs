@@ -15,7 +15,9 @@
 
 pub mod accuracy;
 pub mod choice;
+pub mod fleet;
 pub mod goals;
+pub mod jobs;
 pub mod placement;
 pub mod policies;
 pub mod quantities;
