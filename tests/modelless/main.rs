@@ -10,6 +10,9 @@
 mod accuracy;
 mod choice;
 mod common;
+mod fleet;
+mod jobs;
+mod loads;
 mod papers;
 mod placement;
 mod plans;
