@@ -1,6 +1,6 @@
 //! What model-less decisions cost, without engine, network and clock: by hand.
 //!
-//! `cargo bench -p divisi-modelless [-- choice accuracy]`
+//! `cargo bench -p divisi-modelless [-- choice accuracy policies figure1 figure5 …]`
 
 #![allow(
     clippy::expect_used,
@@ -11,6 +11,8 @@
 mod accuracy;
 mod allocations;
 mod choice;
+mod papers;
+mod policies;
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -22,4 +24,8 @@ fn main() {
     if wanted("accuracy") {
         accuracy::print();
     }
+    if wanted("policies") {
+        policies::print();
+    }
+    papers::print(wanted);
 }

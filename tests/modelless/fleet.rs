@@ -124,9 +124,9 @@ fn policies_that_scale_miss_fewer_goals_than_the_static_one() {
 fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not() {
     // The mechanism of figure 1: two networks take turns on one device.
     let shared = |latency_ms| {
-        let sketch = Sketch { latency_ms, thousandths: 500, ..Sketch::default() };
+        let sketch = Sketch { latency_ms, ..Sketch::default() };
         let mut variant = sketch.variant();
-        variant.profile.sharing = DeviceSharing::Time;
+        variant.profile.sharing = DeviceSharing::Unreserved;
         variant
     };
     let tasks = [("small", 2.0), ("large", 20.0)].map(|(name, latency)| {

@@ -66,7 +66,7 @@ impl FleetRun<'_> {
         };
         match spec.profile.sharing {
             DeviceSharing::Space => group.running < group.lanes(spec),
-            DeviceSharing::Time => group.loaded > 0 && !self.taken[usize::from(device.0)],
+            DeviceSharing::Time | DeviceSharing::Unreserved => group.loaded > 0 && !self.taken[usize::from(device.0)],
         }
     }
 
@@ -78,7 +78,7 @@ impl FleetRun<'_> {
         work: BatchWork,
     ) {
         let sharing = self.scenario.catalog.variant(variant).profile.sharing;
-        if sharing == DeviceSharing::Time {
+        if sharing.takes_turns() {
             self.taken[usize::from(device.0)] = true;
         }
         self.group(device, variant).running += 1;
@@ -126,7 +126,7 @@ impl FleetRun<'_> {
         });
         let spec = catalog.variant(variant);
         let is_last = self.groups.get(&(device, variant)).is_none_or(|group| {
-            spec.profile.sharing == DeviceSharing::Time || group.running + 1 >= group.lanes(spec)
+            spec.profile.sharing.takes_turns() || group.running + 1 >= group.lanes(spec)
         });
         DeviceOutlook {
             utilisation: self.utilisation[usize::from(device.0)],
@@ -155,7 +155,7 @@ impl FleetRun<'_> {
         let now = self.clock.now();
         let (device, variant) = (batch.device, batch.variant);
         let sharing = self.scenario.catalog.variant(variant).profile.sharing;
-        if sharing == DeviceSharing::Time {
+        if sharing.takes_turns() {
             self.taken[usize::from(device.0)] = false;
         }
         let group = self.group(device, variant);

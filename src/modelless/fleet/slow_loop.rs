@@ -88,6 +88,7 @@ impl FleetRun<'_> {
             let (own, of_device) = match spec.profile.sharing {
                 DeviceSharing::Space => (f64::from(group.lanes(spec)), share / f64::from(spec.profile.lanes.get())),
                 DeviceSharing::Time => (f64::from(group.loaded) * share, 1.0),
+                DeviceSharing::Unreserved => (f64::from(group.loaded), 1.0),
             };
             places[at] += own;
             self.utilisation[device] += busy * of_device;
@@ -158,7 +159,7 @@ impl FleetRun<'_> {
         let now = self.clock.now();
         // Instances that share a device's time share their weights.
         let is_there = self.group(device, variant).loaded > 0;
-        let ready = match is_there && profile.sharing == DeviceSharing::Time {
+        let ready = match is_there && profile.sharing.takes_turns() {
             true => now,
             false => now + profile.loading,
         };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::variants::{DeviceKindIndex, Variant, VariantCatalog, VariantIndex};
+use crate::variants::{DeviceKindIndex, DeviceSharing, VariantCatalog, VariantIndex};
 
 /// The place of a device among those of a machine or fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -144,12 +144,17 @@ impl HostedInstances {
         totals.map(|(at, count)| (VariantIndex(at as u32), *count))
     }
 
-    /// Whether an instance fits on a device beside those that are there.
-    pub fn fits(&self, variant: &Variant, device: DeviceSlot) -> bool {
+    /// Whether an instance fits on a device beside those that are there. Where no time is reserved a
+    /// second one would do nothing.
+    pub fn fits(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> bool {
         let room = &self.rooms[usize::from(device.0)];
+        let variant = catalog.variant(index);
+        let adds_nothing =
+            variant.profile.sharing == DeviceSharing::Unreserved && self.on(index, device) > 0;
         room.open
+            && !adds_nothing
             && room.kind == variant.device
-            && variant.profile.share.get() <= room.thousandths
+            && variant.profile.reserved() <= room.thousandths
             && variant.profile.memory <= room.memory
     }
 
@@ -164,11 +169,11 @@ impl HostedInstances {
         device: DeviceSlot,
     ) -> Result<(), PlacementError> {
         let variant = catalog.variant(index);
-        if !self.fits(variant, device) {
+        if !self.fits(catalog, index, device) {
             return Err(PlacementError::DoesNotFit(index, device));
         }
         let room = &mut self.rooms[usize::from(device.0)];
-        room.thousandths -= variant.profile.share.get();
+        room.thousandths -= variant.profile.reserved();
         room.memory -= variant.profile.memory;
         let place = self.place(index, device);
         self.counts[place] += 1;
@@ -192,7 +197,7 @@ impl HostedInstances {
         }
         let variant = catalog.variant(index);
         let room = &mut self.rooms[usize::from(device.0)];
-        room.thousandths += variant.profile.share.get();
+        room.thousandths += variant.profile.reserved();
         room.memory += variant.profile.memory;
         self.counts[place] -= 1;
         self.totals[index.get()] -= 1;
@@ -242,8 +247,7 @@ impl HostedInstances {
     /// Returns the device where an instance fits best: one that has the variant already, else the
     /// one that is left with the least room.
     pub fn best_fit(&self, catalog: &VariantCatalog, index: VariantIndex) -> Option<DeviceSlot> {
-        let variant = catalog.variant(index);
-        let fitting = self.devices().filter(|device| self.fits(variant, *device));
+        let fitting = self.devices().filter(|device| self.fits(catalog, index, *device));
         fitting.min_by_key(|device| (self.on(index, *device) == 0, self.free_share(*device)))
     }
 }

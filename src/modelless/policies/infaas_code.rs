@@ -57,7 +57,7 @@ fn missing(variant: &Variant, count: u32, rate: f64) -> u32 {
     let loading = variant.profile.loading.as_secs_f64() * 1e3;
     let need = match variant.profile.sharing {
         DeviceSharing::Space => rate - all * CPU_HEADROOM,
-        DeviceSharing::Time => rate - all + GPU_LOADING * loading * all,
+        DeviceSharing::Time | DeviceSharing::Unreserved => rate - all + GPU_LOADING * loading * all,
     };
     (need / one - 1e-9).ceil().max(0.0) as u32
 }
@@ -158,7 +158,7 @@ impl InfaasCode {
         let variant = draft.situation.catalog.variant(index);
         let needed = match variant.profile.sharing {
             DeviceSharing::Space => CPU_VOTES,
-            DeviceSharing::Time => GPU_VOTES,
+            DeviceSharing::Time | DeviceSharing::Unreserved => GPU_VOTES,
         };
         // The last instance of a task stays.
         let last = draft.situation.suiting(demand).map(|(v, _)| draft.hosted.total(v));

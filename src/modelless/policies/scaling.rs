@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
     fn moved(&mut self, variant: VariantIndex) -> bool {
         let catalog = self.situation.catalog;
         let spare = |device| {
-            self.hosted.fits(catalog.variant(variant), device)
+            self.hosted.fits(catalog, variant, device)
                 && self.hosted.hosted_on(device).next().is_none()
         };
         let to = self.hosted.devices().find(|device| spare(*device));

@@ -17,6 +17,10 @@ pub enum DeviceSharing {
     /// Each has the whole device for its part of the time, one batch after another. Its latency
     /// was measured on a device of its own.
     Time,
+    /// As by time, but no time is reserved: each is counted with all of the device's, and memory
+    /// alone bounds how many there are. So INFaaS shares accelerators (§6.3.1); that they disturb
+    /// each other is found out while they do.
+    Unreserved,
 }
 
 /// What an instance of a variant takes and does, as it was measured.
@@ -38,13 +42,28 @@ pub struct VariantProfile {
     pub cost: CostRate,
 }
 
+impl DeviceSharing {
+    /// Whether batches of all instances run one after another on the device.
+    pub const fn takes_turns(self) -> bool {
+        matches!(self, DeviceSharing::Time | DeviceSharing::Unreserved)
+    }
+}
+
 impl VariantProfile {
+    /// Returns the thousandths of a device that nothing else can have beside an instance.
+    pub fn reserved(&self) -> u16 {
+        match self.sharing {
+            DeviceSharing::Space | DeviceSharing::Time => self.share.get(),
+            DeviceSharing::Unreserved => 0,
+        }
+    }
+
     /// Returns the queries of one sample that an instance answers a second where all its lanes
     /// run full batches of `batch`, in its share of the time where time is shared.
     pub fn saturation(&self, batch: NonZeroU32) -> QueryRate {
         let samples = f64::from(batch.get()) * f64::from(self.lanes.get());
         let time = match self.sharing {
-            DeviceSharing::Space => 1.0,
+            DeviceSharing::Space | DeviceSharing::Unreserved => 1.0,
             DeviceSharing::Time => self.share.fraction(),
         };
         let rate = time * samples / self.latency.mean(batch.get()).as_secs_f64();

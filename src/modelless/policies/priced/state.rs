@@ -108,7 +108,7 @@ fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count
     let runs = model.situation.hosted.on(variant, device);
     let is_loaded = match profile.sharing {
         DeviceSharing::Space => runs > count,
-        DeviceSharing::Time => runs > 0 || count > 0,
+        DeviceSharing::Time | DeviceSharing::Unreserved => runs > 0 || count > 0,
     };
     let loading = match is_loaded {
         true => 0.0,
