@@ -72,6 +72,7 @@ fn some_load(random: &mut ChaCha8Rng) -> VariantLoad {
         queued: random.random_range(0..20),
         running: random.random_range(0..2),
         slowdown: random.random_range(1.0..1.5),
+        ..VariantLoad::INACTIVE
     }
 }
 

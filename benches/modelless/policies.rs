@@ -61,6 +61,7 @@ fn demands(rate: f64) -> Vec<TaskDemand> {
             task: stream.task,
             goals: stream.goals,
             rate: QueryRate::new(rate * share).expect("a rate"),
+            usual: QueryRate::ZERO,
             missed: 0.0,
             worth: stream.worth,
         }

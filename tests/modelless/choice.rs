@@ -22,6 +22,7 @@ fn loads() -> impl Strategy<Value = VariantLoad> {
             queued,
             running,
             slowdown,
+            ..VariantLoad::INACTIVE
         },
     )
 }
@@ -211,7 +212,7 @@ fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
 fn a_query_that_waits_too_long_is_refused_before_it_waits() {
     let choices = choices(&vec![(
         Sketch::default(),
-        VariantLoad { instances: 1, queued: 100, running: 1, slowdown: 1.0 },
+        VariantLoad { instances: 1, queued: 100, running: 1, ..VariantLoad::INACTIVE },
     )]);
     let goals = |ms: f64| QueryGoals {
         latency: Some(LatencyGoal::new(millis(ms)).expect("a goal")),

@@ -105,6 +105,7 @@ pub fn demand(task: u16, rate: f64, latency_ms: f64, worth: f64) -> TaskDemand {
             ..QueryGoals::default()
         },
         rate: QueryRate::new(rate).expect("a rate"),
+        usual: QueryRate::ZERO,
         missed: 0.0,
         worth: QueryCost::new(worth).expect("a worth"),
     }

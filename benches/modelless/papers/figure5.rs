@@ -27,21 +27,33 @@ pub fn print() {
     let infaas = reports.iter().find(|(policy, ..)| *policy == PolicyChoice::Infaas);
     let base = infaas.map(|(.., report)| (report.missed(), report.worker_cost));
     let (missed, cost) = base.expect("one of them");
-    println!("| policy | queries | answered/s | missed | over infaas | machines $ | over infaas | instances $ | utilisation | offline rows |");
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("| policy | queries | answered/s | missed | of popular | of others | over infaas | machines $ | over infaas | instances $ | utilisation | offline rows |");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (policy, offline, report) in &reports {
         row(policy.name(), *offline, report, &load, missed, cost);
     }
+    if std::env::var("DBG").is_ok() { for (policy, _, report) in &reports {
+        let mut m = vec![0; 30];
+        for q in report.queries.iter().filter(|q| !q.met) { m[(q.arrived.as_secs_f64()/20.0) as usize] += 1; }
+        println!("{} {m:?}", policy.name());
+        let mut m = vec![0; 22];
+        for q in report.queries.iter().filter(|q| !q.met) { m[usize::from(q.stream)] += 1; }
+        println!("   {m:?}");
+        let ch: usize = report.ticks.iter().map(|t| t.decision.changes.len()).sum();
+        println!("   changes {ch}");
+    } }
 }
 
 fn row(name: &str, offline: bool, report: &FleetReport, load: &DayLoad, missed: f64, cost: f64) {
     let busy = report.ticks.iter().map(|t| t.utilisation).sum::<f64>();
     println!(
-        "| {name}{} | {} | {:.1} | {:.2} % | {:.2} | {:.3} | {:.2} | {:.3} | {:.0} % | {} |",
+        "| {name}{} | {} | {:.1} | {:.2} % | {:.2} % | {:.2} % | {:.2} | {:.3} | {:.2} | {:.3} | {:.0} % | {} |",
         if offline { ", with jobs" } else { "" },
         report.queries.len(),
         report.answered_by(load.end) as f64 / load.end.as_secs_f64(),
         100.0 * report.missed(),
+        100.0 * missed_of(report, |stream| usize::from(stream) < POPULAR),
+        100.0 * missed_of(report, |stream| usize::from(stream) >= POPULAR),
         report.missed() / missed,
         report.worker_cost,
         report.worker_cost / cost,
@@ -49,6 +61,13 @@ fn row(name: &str, offline: bool, report: &FleetReport, load: &DayLoad, missed: 
         100.0 * busy / report.ticks.len() as f64,
         report.offline_rows,
     );
+}
+
+/// The part of some streams' queries that missed a goal.
+fn missed_of(report: &FleetReport, of: impl Fn(u16) -> bool) -> f64 {
+    let queries = report.queries.iter().filter(|q| of(q.stream));
+    let (all, missed) = queries.fold((0, 0), |(all, missed), q| (all + 1, missed + u32::from(!q.met)));
+    f64::from(missed) / f64::from(all)
 }
 
 /// The same queries for every policy.

@@ -13,6 +13,9 @@ pub struct VariantLoad {
     pub queued: u32,
     /// The batches that run.
     pub running: u32,
+    /// The time that batches of other variants take the devices that they take turns on, at the one
+    /// where it is least.
+    pub others: Duration,
     /// How many times as long as in its profile its batches take now: 1 where nothing interferes.
     pub slowdown: f64,
 }
@@ -23,6 +26,7 @@ impl VariantLoad {
         instances: 0,
         queued: 0,
         running: 0,
+        others: Duration::ZERO,
         slowdown: 1.0,
     };
 
@@ -43,7 +47,7 @@ impl VariantLoad {
             false => latency.mean(batch) / lanes + self.drained(variant),
         };
         let unhindered = wait.saturating_add(latency.p99(batch));
-        Some(stretched(unhindered, self.slowdown))
+        Some(self.others.saturating_add(stretched(unhindered, self.slowdown)))
     }
 
     /// Returns the time until what is queued now has been started.

@@ -101,6 +101,14 @@ impl ChoiceTable {
         }
     }
 
+    /// Returns the running variant that is nearest to the goals, however late it answers, or `None`
+    /// where none runs: for who would rather wait than be refused.
+    pub fn nearest(&self, goals: &QueryGoals) -> Option<ChosenVariant> {
+        let wanted = WantedNumbers::of(goals);
+        let at = self.finish.nearest(&self.columns, &wanted)?;
+        Some(self.chosen(at, self.finish.get(at), goals, None))
+    }
+
     /// Whether a running variant would answer in time, however accurate and dear.
     fn answers_in_time(&self, wanted: &WantedNumbers) -> bool {
         let relaxed = wanted.time_alone();

@@ -46,6 +46,11 @@ impl TaskChoices {
         self.tables[usize::from(task.0)].choose(goals)
     }
 
+    /// Returns the running variant of a task that is nearest to the goals, however late.
+    pub fn nearest(&self, task: TaskIndex, goals: &QueryGoals) -> Option<ChosenVariant> {
+        self.tables[usize::from(task.0)].nearest(goals)
+    }
+
     /// Chooses the variant that answers a query of a task by its name.
     ///
     /// # Errors

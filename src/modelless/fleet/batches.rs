@@ -66,7 +66,7 @@ impl FleetRun<'_> {
         };
         match spec.profile.sharing {
             DeviceSharing::Space => group.running < group.lanes(spec),
-            DeviceSharing::Time | DeviceSharing::Unreserved => group.loaded > 0 && !self.taken[usize::from(device.0)],
+            DeviceSharing::Time | DeviceSharing::Unreserved => group.loaded > 0 && self.taken[usize::from(device.0)].is_none(),
         }
     }
 
@@ -79,7 +79,7 @@ impl FleetRun<'_> {
     ) {
         let sharing = self.scenario.catalog.variant(variant).profile.sharing;
         if sharing.takes_turns() {
-            self.taken[usize::from(device.0)] = true;
+            self.taken[usize::from(device.0)] = Some(self.clock.now() + latency);
         }
         self.group(device, variant).running += 1;
         self.batches.push(Some(RunningBatch {
@@ -156,7 +156,7 @@ impl FleetRun<'_> {
         let (device, variant) = (batch.device, batch.variant);
         let sharing = self.scenario.catalog.variant(variant).profile.sharing;
         if sharing.takes_turns() {
-            self.taken[usize::from(device.0)] = false;
+            self.taken[usize::from(device.0)] = None;
         }
         let group = self.group(device, variant);
         group.running -= 1;
@@ -173,7 +173,7 @@ impl FleetRun<'_> {
             }
         }
         self.start(device);
-        self.update_load(variant);
+        self.update_device(device, variant);
     }
 
     fn answer(&mut self, waiting: &WaitingQuery, variant: VariantIndex) {

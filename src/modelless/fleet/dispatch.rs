@@ -7,7 +7,7 @@ use super::run::FleetRun;
 use crate::choice::{ChoiceRefusal, ChosenVariant, VariantLoad};
 use crate::goals::{LatencyGoal, QueryGoals};
 use crate::placement::DeviceSlot;
-use crate::variants::VariantIndex;
+use crate::variants::{TaskIndex, VariantIndex};
 
 impl FleetRun<'_> {
     /// Takes a query to the variant that is chosen for it, or keeps it until one runs.
@@ -23,15 +23,19 @@ impl FleetRun<'_> {
         }
     }
 
-    /// Chooses a variant; where lateness is no reason to refuse, also one that answers late.
+    /// Chooses a variant; where lateness is no reason to refuse, also one that answers late, or that
+    /// has yet to be loaded.
     fn choose(
         &self,
-        task: crate::variants::TaskIndex,
+        task: TaskIndex,
         goals: &QueryGoals,
     ) -> Result<ChosenVariant, ChoiceRefusal> {
         let chosen = self.choices.choose(task, goals);
         if self.scenario.refuses_late || chosen.is_ok() {
             return chosen;
+        }
+        if let Some(nearest) = self.choices.nearest(task, goals) {
+            return Ok(nearest);
         }
         let patient = QueryGoals {
             latency: None,
@@ -43,20 +47,50 @@ impl FleetRun<'_> {
     /// Returns the device on which a variant has the least to do for each instance.
     fn least_loaded(&self, variant: VariantIndex) -> Option<DeviceSlot> {
         let groups = self.groups.values().filter(|g| g.variant == variant && g.loaded > 0);
-        let per_instance = |waits: usize, running: u32, loaded: u32| {
-            (waits as u64 + u64::from(running)) * 1_000_000 / u64::from(loaded)
-        };
         let least = groups.min_by_key(|g| {
-            let taken = self.taken[usize::from(g.device.0)];
-            (per_instance(g.queue.len(), g.running, g.loaded), taken, g.device)
+            let waits = (g.queue.len() as u64 + u64::from(g.running)) * 1_000_000;
+            (self.others(g.device, variant), waits / u64::from(g.loaded), g.device)
         });
         least.map(|g| g.device)
+    }
+
+    /// Returns how long other variants' batches take a device that runs one batch at a time: the one
+    /// that runs, and those that wait.
+    fn others(&self, device: DeviceSlot, variant: VariantIndex) -> Duration {
+        let catalog = &self.scenario.catalog;
+        if !catalog.variant(variant).profile.sharing.takes_turns() {
+            return Duration::ZERO;
+        }
+        let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
+        let groups = self.groups.range(row).map(|(_, group)| group);
+        let others = groups.filter(|g| g.variant != variant);
+        let queued = others.map(|g| {
+            let spec = catalog.variant(g.variant);
+            let waits = g.queue.len() as u32;
+            let batch = spec.batch.get().min(waits.max(1));
+            spec.profile.latency.mean(batch) * waits.div_ceil(spec.batch.get())
+        });
+        let own = self.groups.get(&(device, variant)).is_some_and(|g| g.running > 0);
+        let ends = self.taken[usize::from(device.0)].filter(|_| !own);
+        let runs = ends.map_or(Duration::ZERO, |end| end.saturating_sub(self.clock.now()));
+        queued.sum::<Duration>() + runs
+    }
+
+    /// Tells the choices how much a variant has to do, and those that wait for the same device.
+    pub(super) fn update_device(&mut self, device: DeviceSlot, variant: VariantIndex) {
+        self.update_load(variant);
+        if self.scenario.catalog.variant(variant).profile.sharing.takes_turns() {
+            let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
+            let others = self.groups.range(row).filter(|(_, g)| g.loaded > 0);
+            let others: Vec<VariantIndex> = others.map(|(_, g)| g.variant).collect();
+            others.into_iter().for_each(|other| self.update_load(other));
+        }
     }
 
     fn enqueue(&mut self, device: DeviceSlot, variant: VariantIndex, waiting: WaitingQuery) {
         self.group(device, variant).queue.push_back(waiting);
         self.start(device);
-        self.update_load(variant);
+        self.update_device(device, variant);
     }
 
     /// Notes that a query is not answered.
@@ -68,11 +102,17 @@ impl FleetRun<'_> {
 
     /// Tells the choices how much a variant has to do.
     pub(super) fn update_load(&mut self, variant: VariantIndex) {
+        let turns = self.scenario.catalog.variant(variant).profile.sharing.takes_turns();
         let mut load = VariantLoad {
-            slowdown: self.slowdowns[variant.get()],
+            // Where batches take turns, what slows them down is known as it happens.
+            slowdown: if turns { 1.0 } else { self.slowdowns[variant.get()] },
             ..VariantLoad::INACTIVE
         };
-        for group in self.groups.values().filter(|g| g.variant == variant) {
+        let groups = self.groups.values().filter(|g| g.variant == variant);
+        let running = groups.clone().filter(|g| g.loaded > 0);
+        let others = running.map(|g| self.others(g.device, variant));
+        load.others = others.min().unwrap_or_default();
+        for group in groups {
             load.instances += group.loaded;
             load.queued += group.queue.len() as u32;
             load.running += group.running;

@@ -31,8 +31,8 @@ pub(super) struct FleetRun<'s> {
     pub(super) devices: Vec<Vec<DeviceSlot>>,
     pub(super) hosted: HostedInstances,
     pub(super) groups: BTreeMap<(DeviceSlot, VariantIndex), InstanceGroup>,
-    /// By device: whether its time is taken.
-    pub(super) taken: Vec<bool>,
+    /// By device: when the batch that has all its time ends.
+    pub(super) taken: Vec<Option<Duration>>,
     /// By device: the part of its time that queries took in the last second.
     pub(super) utilisation: Vec<f64>,
     pub(super) watches: Vec<VariantWatch>,
@@ -110,7 +110,7 @@ impl<'s> FleetRun<'s> {
         let mut slots = Vec::new();
         for device in &kind.devices {
             slots.push(self.hosted.push_device(&self.scenario.catalog, *device));
-            self.taken.push(false);
+            self.taken.push(None);
             self.utilisation.push(0.0);
         }
         self.devices.resize(self.devices.len().max(machine + 1), Vec::new());
@@ -169,7 +169,19 @@ impl<'s> FleetRun<'s> {
         if let Ok(job) = OfflineJob::new(self.scenario.job_rules, progress) {
             self.jobs.push((variant, job));
         }
+        self.load_for_job(variant);
         self.start_everywhere();
+    }
+
+    /// Loads the variant of a job where it does not run and finds room.
+    fn load_for_job(&mut self, variant: VariantIndex) {
+        let catalog = &self.scenario.catalog;
+        let device = self.hosted.best_fit(catalog, variant);
+        if let Some(device) = device.filter(|_| self.hosted.total(variant) == 0)
+            && self.hosted.add(catalog, variant, device).is_ok()
+        {
+            self.load(device, variant, 1);
+        }
     }
 
     pub(super) fn offline_rows(&self) -> u64 {

@@ -11,8 +11,13 @@ use crate::quantities::QueryRate;
 use crate::states::{VariantObservation, VariantState};
 use crate::variants::{DeviceKindIndex, DeviceSharing, VariantIndex};
 
-/// How much of a rate's mean the last second is.
-const LAST_SECOND: f64 = 0.5;
+/// How much of a mean the last second is.
+const LAST_SECOND: f64 = 0.25;
+/// The same of a mean over two minutes.
+const LAST_SECOND_OF_MINUTES: f64 = 1.0 / 120.0;
+/// How many standard deviations of Poisson's arrivals a second has to be off the mean for the rate
+/// to be another one.
+const ANOTHER_RATE: f64 = 3.0;
 
 /// What is counted of a stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,21 +29,38 @@ pub(super) struct StreamCounts {
     pub(super) missed: u32,
     /// Means over the last seconds.
     rate: f64,
+    usual: f64,
     missed_part: f64,
 }
 
+/// Means of a stream over the last seconds, and over the last minutes.
+struct StreamMeans {
+    rate: f64,
+    usual: f64,
+    missed: f64,
+}
+
 impl StreamCounts {
-    /// Goes on to the next second. Returns the rate to plan for, which follows a rise at once and
-    /// a fall slowly, and the part of missed goals.
-    fn next(&mut self) -> (f64, f64) {
+    /// Goes on to the next second. The rate follows at once where chance does not explain the last
+    /// second.
+    fn next(&mut self) -> StreamMeans {
         let last = f64::from(self.arrived) / TICK.as_secs_f64();
-        self.rate += LAST_SECOND * (last - self.rate);
+        let off = (last - self.rate).abs() / self.rate.max(1.0).sqrt();
+        self.rate = match off > ANOTHER_RATE {
+            true => last,
+            false => self.rate + LAST_SECOND * (last - self.rate),
+        };
         if self.over > 0 {
             let part = f64::from(self.missed) / f64::from(self.over);
             self.missed_part += LAST_SECOND * (part - self.missed_part);
         }
         (self.arrived, self.over, self.missed) = (0, 0, 0);
-        (self.rate.max(last), self.missed_part)
+        self.usual += LAST_SECOND_OF_MINUTES * (last - self.usual);
+        StreamMeans {
+            rate: self.rate,
+            usual: self.usual,
+            missed: self.missed_part,
+        }
     }
 }
 
@@ -118,6 +140,7 @@ impl FleetRun<'_> {
             }
             let served = f64::from(std::mem::take(&mut self.served[at])) / TICK.as_secs_f64();
             watched.push(WatchedVariant {
+                loading: self.hosted.total(index).saturating_sub(seen.instances),
                 state: self.watches[at].state(),
                 served: QueryRate::new(served).unwrap_or(QueryRate::ZERO),
             });
@@ -128,12 +151,14 @@ impl FleetRun<'_> {
     fn demands(&mut self) -> Vec<TaskDemand> {
         let streams = self.scenario.streams.iter().zip(&mut self.counts);
         let each = streams.map(|(stream, counts)| {
-            let (rate, missed) = counts.next();
+            let means = counts.next();
+            let rate = |rate| QueryRate::new(rate).unwrap_or(QueryRate::ZERO);
             TaskDemand {
                 task: stream.task,
                 goals: stream.goals,
-                rate: QueryRate::new(rate).unwrap_or(QueryRate::ZERO),
-                missed,
+                rate: rate(means.rate),
+                usual: rate(means.usual),
+                missed: means.missed,
                 worth: stream.worth,
             }
         });
@@ -142,10 +167,14 @@ impl FleetRun<'_> {
 
     /// Loads and unloads instances. What waits for instances that leave is chosen for again.
     fn apply(&mut self, changes: &[InstanceChange]) {
-        if self.hosted.apply(&self.scenario.catalog, changes).is_err() {
-            debug_assert!(false, "changes that do not fit: {changes:?}");
-        }
-        for change in changes {
+        let pinned = |change: &&InstanceChange| {
+            change.instances > 0 || !self.is_last_of_a_job(change.variant)
+        };
+        let changes: Vec<InstanceChange> = changes.iter().filter(pinned).copied().collect();
+        // What a job keeps may take the room of something that comes: that does not come then.
+        let applied = self.hosted.apply(&self.scenario.catalog, &changes);
+        debug_assert!(applied.is_ok() || !self.jobs.is_empty(), "{changes:?}");
+        for change in &changes {
             let InstanceChange { variant, device, instances } = *change;
             match instances > 0 {
                 true => self.load(device, variant, instances.unsigned_abs()),
@@ -154,7 +183,14 @@ impl FleetRun<'_> {
         }
     }
 
-    fn load(&mut self, device: DeviceSlot, variant: VariantIndex, instances: u32) {
+    /// Whether a variant has one instance, which a job needs.
+    fn is_last_of_a_job(&self, variant: VariantIndex) -> bool {
+        let mut jobs = self.jobs.iter();
+        let needed = jobs.any(|(v, job)| *v == variant && !job.is_finished());
+        needed && self.hosted.total(variant) == 1
+    }
+
+    pub(super) fn load(&mut self, device: DeviceSlot, variant: VariantIndex, instances: u32) {
         let profile = &self.scenario.catalog.variant(variant).profile;
         let now = self.clock.now();
         // Instances that share a device's time share their weights.

@@ -88,6 +88,10 @@ impl InfaasGreedy {
     /// has had the headroom for as long as the variant takes to load.
     fn scale_down(&mut self, draft: &mut Draft<'_>, demand: &TaskDemand, load: f64) {
         let situation = draft.situation;
+        if situation.is_loading(demand.task) {
+            let (keep, none) = (ScalingAction::Keep, ActionOutcome::Taken);
+            return draft.decision.consider(demand.task, keep, 0.0, none);
+        }
         let capacity = situation.capacity(demand);
         let running = situation.suiting(demand);
         let running = running.filter(|(index, _)| situation.hosted.total(*index) > 0);

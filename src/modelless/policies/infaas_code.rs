@@ -107,7 +107,8 @@ impl InfaasCode {
         }
     }
 
-    /// Replicates, or loads the next variant of higher rate where replicating loads 1.5 × as long.
+    /// Replicates, or loads the next variant of higher rate that finds room, where replicating loads
+    /// 1.5 × as long or finds none.
     fn scale_up(
         &mut self,
         draft: &mut Draft<'_>,
@@ -120,14 +121,16 @@ impl InfaasCode {
         let needed = f64::from(up) * variant.saturation().get();
         let faster = situation.suiting(demand);
         let faster = faster.filter(|(_, other)| other.saturation() > variant.saturation());
-        let next = faster.min_by(|a, b| a.1.saturation().get().total_cmp(&b.1.saturation().get()));
+        let mut faster: Vec<_> = faster.collect();
+        faster.sort_by(|a, b| a.1.saturation().get().total_cmp(&b.1.saturation().get()));
         let replicated = loading_millis(variant, up);
-        let upgrade = next.map(|(other, next)| {
+        let upgrades = faster.into_iter().map(|(other, next)| {
             let count = (needed / next.saturation().get()).ceil().max(1.0) as u32;
             (other, count, loading_millis(next, count))
         });
-        let fits = |(other, count, _): &(VariantIndex, u32, f64)| draft.has_room(*other, *count);
-        let upgrades = upgrade.filter(fits).filter(|(.., loading)| {
+        let mut fitting = upgrades.filter(|(other, count, _)| draft.has_room(*other, *count));
+        let upgrade = fitting.next();
+        let upgrades = upgrade.filter(|(.., loading)| {
             replicated > UPGRADE_FACTOR * loading || !draft.has_room(index, up)
         });
         let (replicates, beaten) = (ScalingAction::Replicate(index, up), ActionOutcome::Beaten);

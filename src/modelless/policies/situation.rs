@@ -21,6 +21,8 @@ pub struct TaskDemand {
     pub goals: QueryGoals,
     /// How many arrive.
     pub rate: QueryRate,
+    /// How many arrive in the mean over minutes.
+    pub usual: QueryRate,
     /// The part of the last queries that missed a goal.
     pub missed: f64,
     /// The money that an answer within its goals is worth.
@@ -45,6 +47,8 @@ pub struct WatchedVariant {
     pub state: VariantState,
     /// The queries that it answers a second.
     pub served: QueryRate,
+    /// Its instances that are being loaded.
+    pub loading: u32,
 }
 
 impl WatchedVariant {
@@ -52,6 +56,7 @@ impl WatchedVariant {
     pub const UNSEEN: WatchedVariant = WatchedVariant {
         state: VariantState::Inactive,
         served: QueryRate::ZERO,
+        loading: 0,
     };
 }
 
@@ -86,6 +91,14 @@ impl<'a> Situation<'a> {
     /// Returns the state of a variant.
     pub fn state(&self, variant: VariantIndex) -> VariantState {
         self.watched.get(variant.get()).map_or_else(Default::default, |w| w.state)
+    }
+
+    /// Whether an instance of a task is being loaded. What it replaces is not unloaded before it is
+    /// there.
+    pub fn is_loading(&self, task: TaskIndex) -> bool {
+        let range = self.catalog.range(task);
+        let watched = self.watched.get(range).unwrap_or_default();
+        watched.iter().any(|w| w.loading > 0)
     }
 
     /// Returns the queries a second that the running variants which meet a demand's goals can

@@ -21,9 +21,13 @@ use super::scaling::decision_of;
 use super::situation::{Situation, TaskDemand};
 use crate::placement::HostedInstances;
 use crate::quantities::QueryRate;
+use crate::variants::{TaskIndex, VariantIndex};
 
 /// The part of queries with missed goals above which a task is given more than it seems to need.
 const MISSED: f64 = 0.01;
+
+/// The part of the usual rate that is always planned for.
+const USUAL: f64 = 0.1;
 
 /// Plans all tasks together by value.
 #[derive(Clone, Debug)]
@@ -64,13 +68,21 @@ impl Policy for PricedPlanning {
     }
 }
 
-/// Returns a demand that asks for more where goals are missed, at most for half as much again.
+/// Whether a plan loads something for a task.
+fn replaces(situation: &Situation<'_>, plan: &HostedInstances, task: TaskIndex) -> bool {
+    let mut variants = situation.catalog.range(task).map(|at| VariantIndex(at as u32));
+    variants.any(|v| plan.total(v) > situation.hosted.total(v))
+}
+
+/// Returns a demand that asks for more where goals are missed, at most for half as much again, and
+/// for a part of what is usual even where nobody asks: the next query should not find nothing.
 fn pressed(demand: &TaskDemand) -> TaskDemand {
     let more = match demand.missed > MISSED {
         true => 1.0 + demand.missed.min(0.5),
         false => 1.0,
     };
-    let rate = QueryRate::new(demand.rate.get() * more);
+    let least = USUAL * demand.usual.get();
+    let rate = QueryRate::new((demand.rate.get() * more).max(least));
     TaskDemand {
         rate: rate.unwrap_or(demand.rate),
         ..demand.clone()
@@ -96,16 +108,19 @@ impl PricedPlanning {
                 continue;
             }
             let loading = catalog.variant(index).profile.loading;
-            let Some(from) = self.hold_offs.superfluous(situation.now, index, loading) else {
-                continue;
+            let task = catalog.task_of(index);
+            let from = match situation.is_loading(task) || replaces(situation, &kept, task) {
+                true => Some(situation.now + loading),
+                false => self.hold_offs.superfluous(situation.now, index, loading),
             };
+            let Some(from) = from else { continue };
             let devices: Vec<_> = kept.devices().collect();
             for device in devices {
                 while kept.on(index, device) < situation.hosted.on(index, device)
                     && kept.add(catalog, index, device).is_ok()
                 {}
             }
-            let (task, action) = (catalog.task_of(index), ScalingAction::Remove(index, leaving));
+            let action = ScalingAction::Remove(index, leaving);
             let cost = -f64::from(leaving) * catalog.variant(index).profile.cost.get();
             decision.consider(task, action, cost, ActionOutcome::HoldOff(from));
         }
