@@ -32,16 +32,6 @@ pub fn print() {
     for (policy, offline, report) in &reports {
         row(policy.name(), *offline, report, &load, missed, cost);
     }
-    if std::env::var("DBG").is_ok() { for (policy, _, report) in &reports {
-        let mut m = vec![0; 30];
-        for q in report.queries.iter().filter(|q| !q.met) { m[(q.arrived.as_secs_f64()/20.0) as usize] += 1; }
-        println!("{} {m:?}", policy.name());
-        let mut m = vec![0; 22];
-        for q in report.queries.iter().filter(|q| !q.met) { m[usize::from(q.stream)] += 1; }
-        println!("   {m:?}");
-        let ch: usize = report.ticks.iter().map(|t| t.decision.changes.len()).sum();
-        println!("   changes {ch}");
-    } }
 }
 
 fn row(name: &str, offline: bool, report: &FleetReport, load: &DayLoad, missed: f64, cost: f64) {
@@ -125,7 +115,7 @@ impl DayLoad {
     }
 
     /// GPU variants of batch 8 for the popular ones, CPU variants for the others. `static` shares
-    /// its 28 quarters of GPUs by the work that each has.
+    /// its 28 quarters of GPUs and 24 halves of CPUs by the work that each has.
     fn initial(&self, workers: &[WorkerKind], policy: PolicyChoice) -> Vec<(VariantIndex, DeviceSlot)> {
         let devices = workers.iter().flat_map(|w| (0..w.initial).flat_map(|_| w.devices.clone()));
         let devices: Vec<DeviceKindIndex> = devices.collect();
@@ -138,16 +128,17 @@ impl DayLoad {
                 placed.push((variant, device));
             }
         };
-        let gpu = |task: usize| self.place(task, GPU, 8);
-        let work = |task: usize| self.shares[task] / self.catalog.variant(gpu(task)).saturation().get();
-        let all: f64 = (0..POPULAR).map(work).sum();
-        for task in 0..ARCHITECTURES.len() {
-            match task < POPULAR {
-                true if policy == PolicyChoice::Static => {
-                    put(gpu(task), (28.0 * work(task) / all).round().max(1.0) as usize);
-                }
-                true => put(gpu(task), 1),
-                false => put(self.place(task, CPU, 1), 1),
+        let chosen = |task: usize| match task < POPULAR {
+            true => self.place(task, GPU, 8),
+            false => self.place(task, CPU, 1),
+        };
+        let tasks = 0..ARCHITECTURES.len();
+        tasks.clone().for_each(|task| put(chosen(task), 1));
+        if policy == PolicyChoice::Static {
+            let work = |task: usize| self.shares[task] / self.catalog.variant(chosen(task)).saturation().get();
+            for (group, parts) in [(0..POPULAR, 24.0), (POPULAR..tasks.end, 6.0)] {
+                let all: f64 = group.clone().map(work).sum();
+                group.for_each(|task| put(chosen(task), (parts * work(task) / all).round() as usize));
             }
         }
         placed

@@ -163,7 +163,7 @@ impl FleetRun<'_> {
         match batch.work {
             BatchWork::Online(queries) => {
                 if let Some(first) = queries.first() {
-                    group.ended(now, first.arrived, batch.latency);
+                    group.ended(now, first.arrived, batch.latency, sharing.takes_turns());
                 }
                 queries.iter().for_each(|query| self.answer(query, variant));
             }

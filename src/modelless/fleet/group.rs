@@ -59,10 +59,19 @@ impl InstanceGroup {
 
     /// Notes the end of an online batch of `latency`, whose first query arrived at `arrived`.
     ///
-    /// What passed since it could have run alone, after its group's own last batch, is compared
-    /// with what it takes alone: the rest is the others' doing.
-    pub(super) fn ended(&mut self, now: Duration, arrived: Duration, latency: Duration) {
-        let could = arrived.max(self.last_end).min(now - latency);
+    /// Where batches take turns, what passed since it could have run alone, after its group's own
+    /// last batch, is compared with what it takes alone: the rest is the others' doing.
+    pub(super) fn ended(
+        &mut self,
+        now: Duration,
+        arrived: Duration,
+        latency: Duration,
+        turns: bool,
+    ) {
+        let could = match turns {
+            true => arrived.max(self.last_end).min(now - latency),
+            false => now - latency,
+        };
         self.slowdowns += (now - could).as_secs_f64() / latency.as_secs_f64();
         self.batches += 1;
         self.busy += latency;

@@ -74,15 +74,17 @@ fn replaces(situation: &Situation<'_>, plan: &HostedInstances, task: TaskIndex) 
     variants.any(|v| plan.total(v) > situation.hosted.total(v))
 }
 
-/// Returns a demand that asks for more where goals are missed, at most for half as much again, and
-/// for a part of what is usual even where nobody asks: the next query should not find nothing.
+/// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson's
+/// arrivals, for more where goals are missed, at most for half as much again, and for a part of
+/// what is usual even where nobody asks, as the next query should not find nothing.
 fn pressed(demand: &TaskDemand) -> TaskDemand {
     let more = match demand.missed > MISSED {
         true => 1.0 + demand.missed.min(0.5),
         false => 1.0,
     };
     let least = USUAL * demand.usual.get();
-    let rate = QueryRate::new((demand.rate.get() * more).max(least));
+    let rate = demand.rate.get() * more;
+    let rate = QueryRate::new((rate + rate.sqrt()).max(least));
     TaskDemand {
         rate: rate.unwrap_or(demand.rate),
         ..demand.clone()
@@ -150,7 +152,8 @@ fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Po
     }
 }
 
-/// Notes the kinds of devices that queries beyond the plan's capacity would need.
+/// Notes the kinds of devices that queries beyond the plan's capacity would need, where they are
+/// worth an instance and none has room.
 fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
     let after = Situation {
         hosted: plan,
@@ -158,8 +161,12 @@ fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Policy
     };
     for demand in situation.demands {
         let missing = demand.rate.get() - after.capacity(demand);
-        let cheapest = situation.suiting(demand).next();
-        if let Some((_, variant)) = cheapest.filter(|_| missing > 1e-9) {
+        let Some((index, variant)) = situation.suiting(demand).next() else {
+            continue;
+        };
+        let worth = missing.min(variant.saturation().get()) * demand.worth.get();
+        let has_room = plan.best_fit(situation.catalog, index).is_some();
+        if worth > variant.profile.cost.get() && !has_room {
             decision.lacking.push(variant.device);
         }
     }

@@ -1,8 +1,10 @@
 //! What plans are judged by, worked out once for all variants.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::served::DemandFlow;
+use crate::goals::LatencyGoal;
 use crate::policies::situation::{SLACK, Situation, TaskDemand};
 use crate::states::VariantState;
 use crate::variants::{Variant, VariantIndex};
@@ -27,7 +29,7 @@ impl Default for PlanObjective {
         PlanObjective {
             slack: SLACK,
             cost: 1.0,
-            lambda: 0.1,
+            lambda: 1.0,
             right_answer: 0.0,
             waits: true,
         }
@@ -40,8 +42,25 @@ pub(super) struct TaskModel {
     pub(super) demands: Vec<DemandFlow>,
     /// The queries a second that an instance of each variant is planned with.
     pub(super) usable: Vec<f64>,
+    /// By variant: how long its batch takes, and how long its queries may wait for others'.
+    pub(super) turns: Vec<Turn>,
     /// What an answer of each variant is worth beyond one within its goals.
     pub(super) bonus: Vec<f64>,
+}
+
+/// How long a batch takes, and how long the queries of a variant may wait for another one's batch
+/// on a device that they take turns on.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    takes: Duration,
+    spare: Duration,
+}
+
+impl Turn {
+    /// Whether each can wait for a batch of the other.
+    pub(super) fn goes_with(&self, other: &Turn) -> bool {
+        self.takes <= other.spare && other.takes <= self.spare
+    }
 }
 
 /// All of a situation that a plan's value depends on.
@@ -52,6 +71,13 @@ pub(super) struct PlanModel<'a> {
 }
 
 impl<'a> PlanModel<'a> {
+    /// Returns a variant's turn on devices that are taken in turns.
+    pub(super) fn turn(&self, variant: VariantIndex) -> &Turn {
+        let task = self.situation.catalog.task_of(variant);
+        let task = &self.tasks[usize::from(task.0)];
+        &task.turns[variant.get() - task.range.start]
+    }
+
     pub(super) fn new(situation: &'a Situation<'a>, objective: &PlanObjective) -> Self {
         let tasks = situation.catalog.tasks();
         PlanModel {
@@ -83,6 +109,13 @@ impl TaskModel {
             usable(objective, variant, state, &asked)
         });
         let usable = usable.collect();
+        let turns = variants.iter().map(|variant| Turn {
+            takes: variant.mean(),
+            spare: tightest(variant, &asked).map_or(Duration::MAX, |goal| {
+                goal.get().saturating_sub(variant.p99())
+            }),
+        });
+        let turns = turns.collect();
         let flow = |demand: &&TaskDemand| {
             let suits = |at: &usize| demand.suits(&variants[*at]);
             let mut suiting: Vec<usize> = (0..variants.len()).filter(suits).collect();
@@ -96,10 +129,17 @@ impl TaskModel {
         TaskModel {
             demands: asked.iter().map(flow).collect(),
             usable,
+            turns,
             bonus,
             range,
         }
     }
+}
+
+/// Returns the shortest latency goal of the queries that a variant suits.
+fn tightest(variant: &Variant, asked: &[&TaskDemand]) -> Option<LatencyGoal> {
+    let goals = asked.iter().filter(|d| d.suits(variant));
+    goals.filter_map(|d| d.goals.latency).min()
 }
 
 /// Returns the queries a second that an instance is planned with: with the slack, and so that 99 %
@@ -114,8 +154,7 @@ fn usable(
     state: VariantState,
     asked: &[&TaskDemand],
 ) -> f64 {
-    let goals = asked.iter().filter(|d| d.suits(variant));
-    let tightest = goals.filter_map(|d| d.goals.latency).min();
+    let tightest = tightest(variant, asked);
     let mut part = 1.0 / objective.slack.max(1.0);
     if let Some(goal) = tightest.filter(|_| objective.waits) {
         let left = goal.get().saturating_sub(variant.p99()).as_secs_f64();

@@ -59,9 +59,8 @@ impl PlanState<'_> {
 
     /// Returns the device where one more instance costs least, of equals the fullest.
     fn cheapest_place(&self, index: VariantIndex) -> Option<(f64, DeviceSlot)> {
-        let catalog = self.model.situation.catalog;
         let devices = self.hosted.devices();
-        let fitting = devices.filter(|device| self.hosted.fits(catalog, index, *device));
+        let fitting = devices.filter(|device| self.fits(index, *device));
         let priced = fitting.map(|device| (self.price(index, device), device));
         priced.min_by(|a, b| {
             let free = |device| self.hosted.free_share(device);

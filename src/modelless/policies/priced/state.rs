@@ -14,6 +14,8 @@ pub(super) struct PlanState<'m> {
     values: Vec<f64>,
     /// By variant: by how much one more instance raises its task's value.
     gains: Vec<f64>,
+    /// By device: the variants that take turns on it.
+    turns: Vec<Vec<VariantIndex>>,
     /// The cost of all instances, loading included.
     cost: f64,
 }
@@ -25,9 +27,13 @@ impl<'m> PlanState<'m> {
             cost: cost(model, &hosted),
             values: vec![0.0; model.tasks.len()],
             gains: vec![0.0; model.situation.catalog.variants().len()],
+            turns: vec![Vec::new(); hosted.devices().count()],
             model,
             hosted,
         };
+        for device in state.hosted.devices() {
+            state.update_turns(device);
+        }
         for task in 0..model.tasks.len() {
             state.value(task);
         }
@@ -56,6 +62,7 @@ impl<'m> PlanState<'m> {
         let added = self.hosted.add(catalog, variant, device).is_ok();
         if added {
             self.cost += price;
+            self.update_turns(device);
             self.value_of(variant);
         }
         added
@@ -67,9 +74,28 @@ impl<'m> PlanState<'m> {
         let removed = self.hosted.remove(catalog, variant, device).is_ok();
         if removed {
             self.cost -= self.price(variant, device);
+            self.update_turns(device);
             self.value_of(variant);
         }
         removed
+    }
+
+    /// Whether one more instance finds room on a device, and neither it nor those that take turns
+    /// with it would be late for the other's batch.
+    pub(super) fn fits(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
+        let catalog = self.model.situation.catalog;
+        let others = self.turns[usize::from(device.0)].iter().filter(|v| **v != variant);
+        let turn = self.model.turn(variant);
+        self.hosted.fits(catalog, variant, device)
+            && others.into_iter().all(|other| turn.goes_with(self.model.turn(*other)))
+    }
+
+    fn update_turns(&mut self, device: DeviceSlot) {
+        let catalog = self.model.situation.catalog;
+        let turns = &mut self.turns[usize::from(device.0)];
+        turns.clear();
+        let hosted = self.hosted.hosted_on(device).map(|(v, _)| v);
+        turns.extend(hosted.filter(|v| catalog.variant(*v).profile.sharing.takes_turns()));
     }
 
     fn value_of(&mut self, variant: VariantIndex) {
