@@ -37,8 +37,13 @@ pub fn print() {
         let start = Instant::now();
         let counts = count_all(&table, &rule).expect("few members");
         let seconds = start.elapsed().as_secs_f64();
-        let (sets, best) = counts.iter().fold((0, 0), |(n, best), (_, right)| (n + 1, best.max(right)));
+        let (sets, best) = counts
+            .iter()
+            .fold((0, 0), |(n, best), (_, right)| (n + 1, best.max(right)));
         let all = counts.iter().last().map_or(0, |(_, right)| right);
-        println!("| {} | {sets} | {seconds:.3} | {all} of {ROWS} | {best} |", rule.name());
+        println!(
+            "| {} | {sets} | {seconds:.3} | {all} of {ROWS} | {best} |",
+            rule.name()
+        );
     }
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::choice::{TaskChoices, VariantLoad};
-use divisi_modelless::goals::{LatencyGoal, Preference, QueryGoals};
+use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare};
 use divisi_modelless::variants::{
-    DeviceKindIndex, DeviceSharing, LatencyCurve, ModelIndex, PricedDevice, TaskIndex, TaskVariants, Variant,
-    VariantCatalog, VariantIndex, VariantPrecision, VariantProfile,
+    DeviceKindIndex, DeviceSharing, LatencyCurve, ModelIndex, PricedDevice, TaskIndex,
+    TaskVariants, Variant, VariantCatalog, VariantIndex, VariantPrecision, VariantProfile,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,19 +26,29 @@ pub fn print() {
     println!("|---|---|---|---|---|---|---|");
     for variants in [175, 4096] {
         for (name, prefer, least) in [
-            ("mixed, the cheapest", Preference::Cheapest, 0.5),
-            ("mixed, the most accurate", Preference::MostAccurate, 0.5),
-            ("hard: most nearest or refused", Preference::Cheapest, 0.82),
+            ("mixed, the cheapest", ChoicePreference::Cheapest, 0.5),
+            (
+                "mixed, the most accurate",
+                ChoicePreference::MostAccurate,
+                0.5,
+            ),
+            (
+                "hard: most nearest or refused",
+                ChoicePreference::Cheapest,
+                0.82,
+            ),
         ] {
             measure(variants, name, prefer, least);
         }
     }
 }
 
-fn measure(variants: usize, name: &str, prefer: Preference, least: f64) {
+fn measure(variants: usize, name: &str, prefer: ChoicePreference, least: f64) {
     let mut random = ChaCha8Rng::seed_from_u64(variants as u64);
     let mut choices = loaded(variants, &mut random);
-    let goals: Vec<QueryGoals> = (0..4096).map(|_| some_goals(&mut random, prefer, least)).collect();
+    let goals: Vec<QueryGoals> = (0..4096)
+        .map(|_| some_goals(&mut random, prefer, least))
+        .collect();
     let mut times = Vec::with_capacity(DECISIONS);
     let (mut met, mut refused) = (0, 0);
     let before = allocations::count();
@@ -78,7 +88,7 @@ fn some_load(random: &mut ChaCha8Rng) -> VariantLoad {
 
 /// Goals within the ranges of INFaaS's variants: accuracies of 56.6 to 82.5 %, latencies of 1.5 ms
 /// to 5.7 s.
-fn some_goals(random: &mut ChaCha8Rng, prefer: Preference, least: f64) -> QueryGoals {
+fn some_goals(random: &mut ChaCha8Rng, prefer: ChoicePreference, least: f64) -> QueryGoals {
     let latency = Duration::from_secs_f64(10_f64.powf(random.random_range(-2.8..0.8)));
     QueryGoals {
         accuracy: Accuracy::new(random.random_range(least..0.83)).ok(),

@@ -1,4 +1,4 @@
-//! What model-less decisions cost, without engine, network and clock: by hand.
+//! The cost of model-less decisions, without engine, network and clock: by hand.
 //!
 //! `cargo bench -p divisi-modelless [-- choice accuracy policies figure1 figure5 …]`
 

@@ -14,13 +14,27 @@ const TASKS: usize = 50;
 
 /// Prints the time of the first decision, and of those that follow a load that changes.
 pub fn print() {
-    let kinds = [(CPU, 1), (CPU, 4), (GPU, 1), (GPU, 8), (INFERENTIA, 1), (INFERENTIA, 4)];
+    let kinds = [
+        (CPU, 1),
+        (CPU, 4),
+        (GPU, 1),
+        (GPU, 8),
+        (INFERENTIA, 1),
+        (INFERENTIA, 4),
+    ];
     let tasks = (0..TASKS).map(|at| {
         let variants = kinds.map(|(device, batch)| ARCHITECTURES[at % 22].variant(device, batch));
-        TaskVariants { name: format!("task {at}"), ..task("task", &variants) }
+        TaskVariants {
+            name: format!("task {at}"),
+            ..task("task", &variants)
+        }
     });
     let catalog = catalog(tasks.collect());
-    let devices = [CPU, GPU, INFERENTIA].into_iter().cycle().take(20).map(DeviceKindIndex);
+    let devices = [CPU, GPU, INFERENTIA]
+        .into_iter()
+        .cycle()
+        .take(20)
+        .map(DeviceKindIndex);
     let devices: Vec<DeviceKindIndex> = devices.collect();
     println!("| policy | first decision ms | following, mean ms | most ms |");
     println!("|---|---|---|---|");
@@ -40,7 +54,9 @@ pub fn print() {
                 watched: &watched,
             });
             times.push(start.elapsed().as_secs_f64() * 1e3);
-            hosted.apply(&catalog, &decision.changes).expect("changes that fit");
+            hosted
+                .apply(&catalog, &decision.changes)
+                .expect("changes that fit");
         }
         let following = &times[1..];
         println!(

@@ -1,4 +1,4 @@
-//! What every sub-ensemble is said to answer rightly is what it answers rightly by definition.
+//! Every sub-ensemble answers as many rows rightly as by definition.
 
 use divisi_modelless::accuracy::{
     AccuracyEstimate, ClassRule, MemberSet, RuleError, ScoreTable, ScoreTableError, TooManyMembers,
@@ -19,7 +19,9 @@ fn class_of(table: &ScoreTable, rule: &ClassRule, set: MemberSet, row: usize) ->
         for (sum, score) in sums.iter_mut().zip(scores) {
             *sum += weight * f64::from(*score);
         }
-        let likeliest = (0..classes).rev().max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
+        let likeliest = (0..classes)
+            .rev()
+            .max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
         let likeliest = likeliest.expect("classes");
         votes[likeliest] += match rule {
             ClassRule::MajorityVote => 1.0,
@@ -29,12 +31,14 @@ fn class_of(table: &ScoreTable, rule: &ClassRule, set: MemberSet, row: usize) ->
     }
     let key = |class: &usize| (votes[*class], sums[*class]);
     let best = (0..classes).rev();
-    best.max_by(|a, b| key(a).partial_cmp(&key(b)).expect("numbers")).expect("classes")
+    best.max_by(|a, b| key(a).partial_cmp(&key(b)).expect("numbers"))
+        .expect("classes")
 }
 
 fn right_by_definition(table: &ScoreTable, rule: &ClassRule, set: MemberSet) -> u32 {
     let rows = 0..table.rows();
-    rows.filter(|row| class_of(table, rule, set, *row) == table.label(*row)).count() as u32
+    rows.filter(|row| class_of(table, rule, set, *row) == table.label(*row))
+        .count() as u32
 }
 
 /// Scores in sixteenths: sums are exact and ties are many.
@@ -51,10 +55,14 @@ fn tables() -> impl Strategy<Value = ScoreTable> {
 
 /// Every rule, with weights that are sums of powers of two and at most 1.
 fn rules(table: &ScoreTable) -> [ClassRule; 4] {
-    let weights = (0..table.members()).map(|m| [1.0, 0.5, 0.75][m % 3]).collect();
+    let weights = (0..table.members())
+        .map(|m| [1.0, 0.5, 0.75][m % 3])
+        .collect();
     let row = |member: usize| {
         let classes = 0..table.classes();
-        classes.map(|class| [1.0, 0.25, 0.5][(member + class) % 3]).collect()
+        classes
+            .map(|class| [1.0, 0.25, 0.5][(member + class) % 3])
+            .collect()
     };
     [
         ClassRule::Average,
@@ -115,7 +123,9 @@ proptest! {
 #[test]
 fn wilsons_interval_is_that_of_the_textbook() {
     // Newcombe, Statistics in Medicine 17 (1998), table I: 81 of 263.
-    let interval = AccuracyEstimate::counted(81, 263).expect("a count").interval();
+    let interval = AccuracyEstimate::counted(81, 263)
+        .expect("a count")
+        .interval();
     let interval = interval.expect("counted");
     assert!((interval.low.get() - 0.2553).abs() < 5e-5, "{interval:?}");
     assert!((interval.high.get() - 0.3662).abs() < 5e-5, "{interval:?}");
@@ -133,7 +143,11 @@ fn the_majority_of_three_that_err_together_errs_with_them() {
     assert_eq!(counts.right(MemberSet::first(3)), Some(1));
     assert_eq!(counts.right(MemberSet::from_bits(0b100)), Some(2));
     let sizes: Vec<usize> = counts.frontier().iter().map(|(set, _)| set.len()).collect();
-    assert_eq!(sizes, [1], "no larger set is better than the third member alone");
+    assert_eq!(
+        sizes,
+        [1],
+        "no larger set is better than the third member alone"
+    );
 }
 
 #[test]
@@ -148,15 +162,30 @@ fn tables_that_do_not_fit_are_refused_by_what_does_not() {
         (table(1, 2, vec![], vec![]), E::Rows(0)),
         (
             table(1, 2, vec![0.0; 3], vec![0]),
-            E::Shape { members: 1, rows: 1, classes: 2, expected: 2, found: 3 },
+            E::Shape {
+                members: 1,
+                rows: 1,
+                classes: 2,
+                expected: 2,
+                found: 3,
+            },
         ),
         (
             table(1, 2, vec![0.0; 4], vec![0, 2]),
-            E::Label { row: 1, last: 1, found: 2 },
+            E::Label {
+                row: 1,
+                last: 1,
+                found: 2,
+            },
         ),
         (
             table(2, 2, vec![0.0, 0.0, 0.0, f32::INFINITY], vec![0]),
-            E::Score { member: 1, row: 0, class: 1, found: f32::INFINITY },
+            E::Score {
+                member: 1,
+                row: 0,
+                class: 1,
+                found: f32::INFINITY,
+            },
         ),
     ];
     for (found, expected) in cases {
@@ -169,10 +198,22 @@ fn tables_that_do_not_fit_are_refused_by_what_does_not() {
 fn rules_that_do_not_fit_are_refused() {
     let table = ScoreTable::new(2, 2, vec![0.5; 4], vec![0]).expect("a table");
     let counted = |rule: ClassRule| count_all(&table, &rule).map(drop);
-    let members = RuleError::Members { expected: 2, found: 1 };
-    assert_eq!(counted(ClassRule::WeightedAverage(vec![1.0])), Err(members.into()));
-    let weight = RuleError::Weight { member: 1, found: 0.0 };
-    assert_eq!(counted(ClassRule::WeightedAverage(vec![1.0, 0.0])), Err(weight.into()));
+    let members = RuleError::Members {
+        expected: 2,
+        found: 1,
+    };
+    assert_eq!(
+        counted(ClassRule::WeightedAverage(vec![1.0])),
+        Err(members.into())
+    );
+    let weight = RuleError::Weight {
+        member: 1,
+        found: 0.0,
+    };
+    assert_eq!(
+        counted(ClassRule::WeightedAverage(vec![1.0, 0.0])),
+        Err(weight.into())
+    );
     let many = ScoreTable::new(13, 2, vec![0.5; 26], vec![0]).expect("a table");
     let found = count_all(&many, &ClassRule::Average);
     assert_eq!(found.map(drop), Err(TooManyMembers::Members(13)));

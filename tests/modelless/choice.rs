@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices, VariantLoad};
-use divisi_modelless::goals::{LatencyGoal, MissedGoals, Preference, QueryGoals};
+use divisi_modelless::goals::{ChoicePreference, LatencyGoal, MissedGoals, QueryGoals};
 use divisi_modelless::quantities::{Accuracy, QueryCost};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use proptest::prelude::*;
@@ -44,12 +44,18 @@ fn goals() -> impl Strategy<Value = QueryGoals> {
     let accuracy = prop::option::of(0.4..1.0_f64);
     let latency = prop::option::of(1.0..150.0_f64);
     let cost = prop::option::of(0.001..0.2_f64);
-    (accuracy, latency, cost, any::<bool>()).prop_map(|(accuracy, latency, cost, most)| QueryGoals {
-        accuracy: accuracy.map(|a| Accuracy::new(a).expect("a fraction")),
-        latency: latency.map(|d| LatencyGoal::new(millis(d)).expect("a goal")),
-        max_cost: cost.map(|c| QueryCost::new(c).expect("a cost")),
-        model: None,
-        prefer: if most { Preference::MostAccurate } else { Preference::Cheapest },
+    (accuracy, latency, cost, any::<bool>()).prop_map(|(accuracy, latency, cost, most)| {
+        QueryGoals {
+            accuracy: accuracy.map(|a| Accuracy::new(a).expect("a fraction")),
+            latency: latency.map(|d| LatencyGoal::new(millis(d)).expect("a goal")),
+            max_cost: cost.map(|c| QueryCost::new(c).expect("a cost")),
+            model: None,
+            prefer: if most {
+                ChoicePreference::MostAccurate
+            } else {
+                ChoicePreference::Cheapest
+            },
+        }
     })
 }
 
@@ -57,16 +63,22 @@ fn choices(loaded: &Loaded) -> TaskChoices {
     // A catalogue sorts: loads are given by what a variant is.
     let sketches: Vec<Sketch> = loaded.iter().map(|(s, _)| *s).collect();
     let mut choices = TaskChoices::new(catalog(1, vec![task("task", &sketches)]));
-    let mut left: Vec<_> = loaded.iter().map(|(s, load)| (s.variant(), *load)).collect();
+    let mut left: Vec<_> = loaded
+        .iter()
+        .map(|(s, load)| (s.variant(), *load))
+        .collect();
     for at in 0..loaded.len() {
         let variant = choices.catalog().variants()[at].clone();
-        let same = left.iter().position(|(v, _)| *v == variant).expect("its load");
+        let same = left
+            .iter()
+            .position(|(v, _)| *v == variant)
+            .expect("its load");
         choices.set_load(VariantIndex(at as u32), left.swap_remove(same).1);
     }
     choices
 }
 
-/// What each variant would do to the goals: its place, time and misses.
+/// A variant that could answer: its place, time and misses.
 struct Candidate {
     at: usize,
     finish: Duration,
@@ -101,8 +113,8 @@ fn preferred(list: &[Candidate], choices: &TaskChoices, goals: &QueryGoals) -> O
     let met = list.iter().filter(|c| c.missed.is_none()).map(|c| c.at);
     let accuracy = |at: &usize| choices.catalog().variants()[*at].accuracy.value().get();
     match goals.prefer {
-        Preference::Cheapest => met.min(),
-        Preference::MostAccurate => {
+        ChoicePreference::Cheapest => met.min(),
+        ChoicePreference::MostAccurate => {
             met.rev_max_by(|a, b| accuracy(a).total_cmp(&accuracy(b)))
         }
     }
@@ -182,7 +194,10 @@ proptest! {
 
 #[test]
 fn goals_that_nothing_meets_are_refused_with_the_nearest_and_by_how_much() {
-    let sketches = [0.7, 0.8].map(|accuracy| Sketch { accuracy, ..Sketch::default() });
+    let sketches = [0.7, 0.8].map(|accuracy| Sketch {
+        accuracy,
+        ..Sketch::default()
+    });
     let choices = TaskChoices::new(catalog(1, vec![task("digits", &sketches)]));
     let goals = QueryGoals {
         accuracy: Some(Accuracy::new(0.9).expect("a fraction")),
@@ -193,13 +208,19 @@ fn goals_that_nothing_meets_are_refused_with_the_nearest_and_by_how_much() {
     let ChoiceRefusal::Unreachable { nearest, missed } = refused else {
         panic!("{refused}");
     };
-    assert_eq!(choices.catalog().variant(nearest).accuracy.value().get(), 0.8);
+    assert_eq!(
+        choices.catalog().variant(nearest).accuracy.value().get(),
+        0.8
+    );
     assert!((missed.accuracy.expect("missed") - 0.1).abs() < 1e-12);
 }
 
 #[test]
 fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
-    let tasks = vec![task("digits", &[Sketch::default()]), task("faces", &[Sketch::default()])];
+    let tasks = vec![
+        task("digits", &[Sketch::default()]),
+        task("faces", &[Sketch::default()]),
+    ];
     let choices = TaskChoices::new(catalog(1, tasks));
     let refused = choices.choose_by_name("digit", &QueryGoals::default());
     assert_eq!(
@@ -212,7 +233,12 @@ fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
 fn a_query_that_waits_too_long_is_refused_before_it_waits() {
     let choices = choices(&vec![(
         Sketch::default(),
-        VariantLoad { instances: 1, queued: 100, running: 1, ..VariantLoad::INACTIVE },
+        VariantLoad {
+            instances: 1,
+            queued: 100,
+            running: 1,
+            ..VariantLoad::INACTIVE
+        },
     )]);
     let goals = |ms: f64| QueryGoals {
         latency: Some(LatencyGoal::new(millis(ms)).expect("a goal")),

@@ -8,8 +8,8 @@ use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::policies::TaskDemand;
 use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare, QueryCost, QueryRate};
 use divisi_modelless::variants::{
-    DeviceKindIndex, DeviceSharing, LatencyCurve, LatencyPoint, ModelIndex, PricedDevice, TaskIndex, TaskVariants, Variant,
-    VariantCatalog, VariantPrecision, VariantProfile,
+    DeviceKindIndex, DeviceSharing, LatencyCurve, LatencyPoint, ModelIndex, PricedDevice,
+    TaskIndex, TaskVariants, Variant, VariantCatalog, VariantPrecision, VariantProfile,
 };
 
 pub fn millis(millis: f64) -> Duration {
@@ -122,5 +122,9 @@ pub fn table_two() -> [Sketch; 3] {
         thousandths: 10,
         ..Sketch::default()
     };
-    [of(0, 200.0, 1, 1.0), of(1, 20.0, 2, 3.0), of(2, 15.0, 12, 16.0)]
+    [
+        of(0, 200.0, 1, 1.0),
+        of(1, 20.0, 2, 3.0),
+        of(2, 15.0, 12, 16.0),
+    ]
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi_modelless::fleet::{
-    FleetJob, FleetReport, FleetScenario, QueryStream, RateShape, WorkerKind, poisson, simulate,
+    FleetJob, FleetRecord, FleetScenario, QueryStream, RateShape, WorkerKind, poisson, simulate,
 };
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::jobs::JobRules;
@@ -61,7 +61,13 @@ fn scenario(sketches: &[Sketch], rate: f64, latency_ms: f64) -> FleetScenario {
 /// Table 2's variants under a load that swings, one policy after another.
 fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
     let at = Duration::from_secs;
-    let points = vec![(at(0), 5.0), (at(20), 5.0), (at(25), 900.0), (at(40), 900.0), (at(60), 5.0)];
+    let points = vec![
+        (at(0), 5.0),
+        (at(20), 5.0),
+        (at(25), 900.0),
+        (at(40), 900.0),
+        (at(60), 5.0),
+    ];
     let shape = RateShape::new(points).expect("a shape");
     FleetScenario {
         // The dearest query is A's: it is the last variant, on the first device.
@@ -77,8 +83,12 @@ fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
 fn a_fleet_repeats_to_the_byte_under_every_policy() {
     for policy in PolicyChoice::ALL {
         let scenario = swinging(policy, true);
-        let text = |report: FleetReport| format!("{report:?}");
-        assert_eq!(text(simulate(&scenario)), text(simulate(&scenario)), "{policy:?}");
+        let text = |report: FleetRecord| format!("{report:?}");
+        assert_eq!(
+            text(simulate(&scenario)),
+            text(simulate(&scenario)),
+            "{policy:?}"
+        );
     }
 }
 
@@ -90,9 +100,10 @@ fn every_query_is_over_once_and_all_are_answered_where_none_is_refused() {
         assert_eq!(report.queries.len(), scenario.arrivals.len());
         let answered = report.queries.iter().filter(|q| q.answer.is_some()).count();
         assert_eq!(answered, report.queries.len(), "{policy:?}");
-        let met_late = report.queries.iter().filter(|q| {
-            q.met && q.answer.is_none_or(|(_, took)| took > millis(300.0))
-        });
+        let met_late = report
+            .queries
+            .iter()
+            .filter(|q| q.met && q.answer.is_none_or(|(_, took)| took > millis(300.0)));
         assert_eq!(met_late.count(), 0, "{policy:?}");
     }
 }
@@ -103,11 +114,20 @@ fn one_instance_waits_as_a_queue_of_fixed_service() {
     let hour = RateShape::flat(50.0, 60 * MINUTE).expect("a shape");
     let one = FleetScenario {
         arrivals: poisson(&hour, &[1.0], 4),
-        ..scenario(&[Sketch { latency_ms: 10.0, ..Sketch::default() }], 50.0, 1000.0)
+        ..scenario(
+            &[Sketch {
+                latency_ms: 10.0,
+                ..Sketch::default()
+            }],
+            50.0,
+            1000.0,
+        )
     };
     let report = simulate(&one);
     let waits = report.queries.iter().filter_map(|q| q.answer);
-    let waits: Vec<f64> = waits.map(|(_, took)| took.as_secs_f64() * 1e3 - 10.0).collect();
+    let waits: Vec<f64> = waits
+        .map(|(_, took)| took.as_secs_f64() * 1e3 - 10.0)
+        .collect();
     let mean = waits.iter().sum::<f64>() / waits.len() as f64;
     assert!((mean - 5.0).abs() < 0.15, "{mean} ms, expected 5");
 }
@@ -117,14 +137,20 @@ fn policies_that_scale_miss_fewer_goals_than_the_static_one() {
     let missed = PolicyChoice::ALL.map(|policy| simulate(&swinging(policy, true)).missed());
     let [fixed, individual, infaas, _, _, divisi] = missed;
     assert!(fixed > 0.9, "5 a second of 900: {missed:?}");
-    assert!(individual < fixed && infaas < individual && divisi <= infaas, "{missed:?}");
+    assert!(
+        individual < fixed && infaas < individual && divisi <= infaas,
+        "{missed:?}"
+    );
 }
 
 #[test]
 fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not() {
     // The mechanism of figure 1: two networks take turns on one device.
     let shared = |latency_ms| {
-        let sketch = Sketch { latency_ms, ..Sketch::default() };
+        let sketch = Sketch {
+            latency_ms,
+            ..Sketch::default()
+        };
         let mut variant = sketch.variant();
         variant.profile.sharing = DeviceSharing::Unreserved;
         variant
@@ -135,12 +161,18 @@ fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not()
         task
     });
     let small = stream(1000.0);
-    let large = QueryStream { task: TaskIndex(1), ..small.clone() };
+    let large = QueryStream {
+        task: TaskIndex(1),
+        ..small.clone()
+    };
     let states = |rate: f64| -> Vec<VariantState> {
         let shape = RateShape::flat(rate, MINUTE).expect("a shape");
         let report = simulate(&FleetScenario {
             catalog: catalog(1, tasks.to_vec()),
-            initial: vec![(VariantIndex(0), DeviceSlot(0)), (VariantIndex(1), DeviceSlot(0))],
+            initial: vec![
+                (VariantIndex(0), DeviceSlot(0)),
+                (VariantIndex(1), DeviceSlot(0)),
+            ],
             streams: vec![small.clone(), large.clone()],
             arrivals: poisson(&shape, &[1.0, 1.0], 3),
             ..scenario(&[Sketch::default()], 1.0, 1000.0)
@@ -148,35 +180,62 @@ fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not()
         let changes = report.changes.iter();
         let interfered = changes.filter(|(v, _)| *v == VariantIndex(0));
         let large = report.changes.iter().filter(|(v, _)| *v == VariantIndex(1));
-        assert!(large.clone().all(|(_, c)| c.to != VariantState::Interfered), "{rate}");
+        assert!(
+            large.clone().all(|(_, c)| c.to != VariantState::Interfered),
+            "{rate}"
+        );
         interfered.map(|(_, change)| change.to).collect()
     };
     assert_eq!(states(0.5), [VariantState::Active], "a low load");
-    assert!(states(20.0).contains(&VariantState::Interfered), "a higher load");
+    assert!(
+        states(20.0).contains(&VariantState::Interfered),
+        "a higher load"
+    );
 }
 
 #[test]
 fn a_job_takes_the_gaps_and_leaves_the_queries_as_they_were() {
     // Figure 8's setting: two instances of 200 ms, a goal of 500 ms.
-    let sketch = Sketch { latency_ms: 200.0, thousandths: 500, ..Sketch::default() };
+    let sketch = Sketch {
+        latency_ms: 200.0,
+        thousandths: 500,
+        ..Sketch::default()
+    };
     let alone = FleetScenario {
         initial: vec![(VariantIndex(0), DeviceSlot(0)); 2],
         ..scenario(&[sketch], 2.0, 500.0)
     };
     let beside = FleetScenario {
-        jobs: vec![FleetJob { variant: VariantIndex(0), rows: 500, at: Duration::ZERO }],
+        jobs: vec![FleetJob {
+            variant: VariantIndex(0),
+            rows: 500,
+            at: Duration::ZERO,
+        }],
         ..alone.clone()
     };
     let (alone, beside) = (simulate(&alone), simulate(&beside));
     assert!(beside.offline_rows > 50, "{}", beside.offline_rows);
-    assert!(beside.missed() <= alone.missed() + 0.005, "{} {}", beside.missed(), alone.missed());
+    assert!(
+        beside.missed() <= alone.missed() + 0.005,
+        "{} {}",
+        beside.missed(),
+        alone.missed()
+    );
 }
 
 #[test]
 fn machines_start_where_devices_lack_and_stop_after_they_were_idle() {
-    let sketch = Sketch { thousandths: 1000, ..Sketch::default() };
+    let sketch = Sketch {
+        thousandths: 1000,
+        ..Sketch::default()
+    };
     let at = Duration::from_secs;
-    let points = vec![(at(0), 250.0), (at(60), 250.0), (at(61), 10.0), (at(180), 10.0)];
+    let points = vec![
+        (at(0), 250.0),
+        (at(60), 250.0),
+        (at(61), 10.0),
+        (at(180), 10.0),
+    ];
     let shape = RateShape::new(points).expect("a shape");
     let report = simulate(&FleetScenario {
         workers: vec![kind(&[0], 1, 3)],

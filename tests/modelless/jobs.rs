@@ -9,29 +9,53 @@ use proptest::prelude::*;
 
 use crate::common::{Sketch, millis};
 
-const FREE: DeviceOutlook =
-    DeviceOutlook { utilisation: 0.0, interfered: false, needed_at: None, spare: None };
+const FREE: DeviceOutlook = DeviceOutlook {
+    utilisation: 0.0,
+    interfered: false,
+    needed_at: None,
+    spare: None,
+};
 
 fn job(rows: u64) -> OfflineJob {
     OfflineJob::new(JobRules::default(), JobProgress { rows, written: 0 }).expect("a job")
 }
 
 fn step(outlook: DeviceOutlook) -> JobStep {
-    let variant = Sketch { batch: 4, latency_ms: 40.0, ..Sketch::default() }.variant();
+    let variant = Sketch {
+        batch: 4,
+        latency_ms: 40.0,
+        ..Sketch::default()
+    }
+    .variant();
     job(100).next(Duration::ZERO, &variant, &outlook)
 }
 
 #[test]
 fn a_batch_waits_where_queries_need_the_device() {
-    let busy = DeviceOutlook { utilisation: 0.4, ..FREE };
+    let busy = DeviceOutlook {
+        utilisation: 0.4,
+        ..FREE
+    };
     assert_eq!(step(busy), JobStep::Wait(JobWait::Busy));
-    let disturbed = DeviceOutlook { interfered: true, ..FREE };
+    let disturbed = DeviceOutlook {
+        interfered: true,
+        ..FREE
+    };
     assert_eq!(step(disturbed), JobStep::Wait(JobWait::Interfered));
-    let needed = DeviceOutlook { needed_at: Some(millis(39.0)), ..FREE };
+    let needed = DeviceOutlook {
+        needed_at: Some(millis(39.0)),
+        ..FREE
+    };
     assert_eq!(step(needed), JobStep::Wait(JobWait::Deadline));
-    let tight = DeviceOutlook { spare: Some(millis(39.0)), ..FREE };
+    let tight = DeviceOutlook {
+        spare: Some(millis(39.0)),
+        ..FREE
+    };
     assert_eq!(step(tight), JobStep::Wait(JobWait::Deadline));
-    let JobStep::Run(batch) = step(DeviceOutlook { needed_at: Some(millis(40.0)), ..FREE }) else {
+    let JobStep::Run(batch) = step(DeviceOutlook {
+        needed_at: Some(millis(40.0)),
+        ..FREE
+    }) else {
         panic!("it ends in time");
     };
     assert_eq!((batch.rows, batch.expected_end), (0..4, millis(40.0)));
@@ -40,18 +64,34 @@ fn a_batch_waits_where_queries_need_the_device() {
 #[test]
 fn what_waits_says_when_the_device_is_needed() {
     let seconds = Duration::from_secs;
-    let waiting = [(Some(seconds(10)), seconds(2)), (None, seconds(3)), (Some(seconds(12)), seconds(4))];
+    let waiting = [
+        (Some(seconds(10)), seconds(2)),
+        (None, seconds(3)),
+        (Some(seconds(12)), seconds(4)),
+    ];
     // The last one needs 9 s until 12.
     assert_eq!(latest_start(waiting), Some(seconds(3)));
     assert_eq!(latest_start([(None, seconds(1))]), None);
-    assert_eq!(latest_start([(Some(seconds(1)), seconds(2))]), Some(Duration::ZERO));
+    assert_eq!(
+        latest_start([(Some(seconds(1)), seconds(2))]),
+        Some(Duration::ZERO)
+    );
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let progress = JobProgress { rows: 1, written: 2 };
+    let progress = JobProgress {
+        rows: 1,
+        written: 2,
+    };
     let refused = OfflineJob::new(JobRules::default(), progress).map(drop);
-    assert_eq!(refused, Err(JobError::Progress { rows: 1, written: 2 }));
+    assert_eq!(
+        refused,
+        Err(JobError::Progress {
+            rows: 1,
+            written: 2
+        })
+    );
     assert_eq!(job(5).finished(&(0..4)), Err(JobError::NotRunning(0..4)));
 }
 

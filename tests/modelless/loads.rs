@@ -16,14 +16,20 @@ fn arrivals_are_as_many_as_expected_and_as_scattered_as_poissons() {
     let second = arrivals.iter().filter(|a| a.stream == 1).count() as f64;
     assert!((second / arrivals.len() as f64 - 0.75).abs() < 0.02);
     let late = arrivals.iter().filter(|a| a.at > MINUTE / 2).count() as f64;
-    assert!((late / arrivals.len() as f64 - 0.75).abs() < 0.02, "three quarters are late");
+    assert!(
+        (late / arrivals.len() as f64 - 0.75).abs() < 0.02,
+        "three quarters are late"
+    );
     assert!(arrivals.is_sorted_by_key(|a| a.at));
 }
 
 #[test]
 fn a_seed_repeats_a_load_and_another_one_does_not() {
     let shape = RateShape::day(10.0, 100.0, MINUTE, 3).expect("a shape");
-    assert_eq!(shape, RateShape::day(10.0, 100.0, MINUTE, 3).expect("a shape"));
+    assert_eq!(
+        shape,
+        RateShape::day(10.0, 100.0, MINUTE, 3).expect("a shape")
+    );
     let of = |seed| -> Vec<QueryArrival> { poisson(&shape, &[1.0], seed) };
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));
@@ -52,6 +58,14 @@ fn shapes_that_are_none_are_refused_with_the_point() {
     let second = Duration::from_secs(1);
     let of = |points: &[(Duration, f64)]| RateShape::new(points.to_vec()).map(drop);
     assert_eq!(of(&[(second, 1.0)]).expect_err("one point").at, 1);
-    assert_eq!(of(&[(second, 1.0), (second, 1.0)]).expect_err("no time").at, 1);
-    assert_eq!(of(&[(second, f64::NAN), (2 * second, 1.0)]).expect_err("no rate").at, 0);
+    assert_eq!(
+        of(&[(second, 1.0), (second, 1.0)]).expect_err("no time").at,
+        1
+    );
+    assert_eq!(
+        of(&[(second, f64::NAN), (2 * second, 1.0)])
+            .expect_err("no rate")
+            .at,
+        0
+    );
 }

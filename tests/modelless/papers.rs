@@ -15,7 +15,11 @@ fn cheapest(rate: f64, latency_ms: f64, slack: f64) -> ([u32; 3], f64) {
         most: if asked.suits(&variant) { u32::MAX } else { 0 },
     });
     let counts = cheapest_cover(&items, rate * slack).expect("devices without end");
-    let cost = items.iter().zip(&counts).map(|(item, n)| item.cost * f64::from(*n)).sum();
+    let cost = items
+        .iter()
+        .zip(&counts)
+        .map(|(item, n)| item.cost * f64::from(*n))
+        .sum();
     (counts.try_into().expect("three"), cost)
 }
 

@@ -44,7 +44,16 @@ proptest! {
 
 #[test]
 fn an_instance_on_another_kind_of_device_is_refused() {
-    let catalog = catalog(2, vec![task("a", &[Sketch { device: 1, ..Sketch::default() }])]);
+    let catalog = catalog(
+        2,
+        vec![task(
+            "a",
+            &[Sketch {
+                device: 1,
+                ..Sketch::default()
+            }],
+        )],
+    );
     let mut hosted = HostedInstances::new(&catalog, &[DeviceKindIndex(0)]);
     let (variant, device) = (VariantIndex(0), DeviceSlot(0));
     let refused = hosted.add(&catalog, variant, device);

@@ -17,14 +17,23 @@ fn situation<'a>(
     demands: &'a [TaskDemand],
     watched: &'a [WatchedVariant],
 ) -> Situation<'a> {
-    Situation { now: Duration::ZERO, catalog, hosted, demands, watched }
+    Situation {
+        now: Duration::ZERO,
+        catalog,
+        hosted,
+        demands,
+        watched,
+    }
 }
 
 /// The value of the best plan, by trying all of them.
 fn best_value(situation: &Situation<'_>, objective: &PlanObjective) -> f64 {
     let empty = {
-        let kinds: Vec<_> =
-            situation.hosted.devices().map(|d| situation.hosted.kind(d)).collect();
+        let kinds: Vec<_> = situation
+            .hosted
+            .devices()
+            .map(|d| situation.hosted.kind(d))
+            .collect();
         HostedInstances::new(situation.catalog, &kinds)
     };
     let mut best = f64::NEG_INFINITY;
@@ -87,7 +96,12 @@ fn cases() -> impl Strategy<Value = SmallCase> {
         let of = |(task, rate, latency, worth): (u16, f64, f64, f64)| {
             demand(task.min(last), rate, latency, worth)
         };
-        SmallCase { demands: asked.into_iter().map(of).collect(), tasks, devices, running }
+        SmallCase {
+            demands: asked.into_iter().map(of).collect(),
+            tasks,
+            devices,
+            running,
+        }
     })
 }
 
@@ -121,8 +135,12 @@ fn table_three_is_planned_on_devices_enough() {
     let kinds = [0, 1, 2].map(DeviceKindIndex);
     let hosted = HostedInstances::new(&catalog, &kinds);
     let watched = [WatchedVariant::UNSEEN; 3];
-    let objective =
-        PlanObjective { slack: 1.0, waits: false, lambda: 0.0, ..PlanObjective::default() };
+    let objective = PlanObjective {
+        slack: 1.0,
+        waits: false,
+        lambda: 0.0,
+        ..PlanObjective::default()
+    };
     let cases = [(10.0, 300.0, 2.0), (10.0, 50.0, 3.0), (1000.0, 300.0, 22.0)];
     for (rate, latency, cost) in cases {
         let demands = [demand(0, rate, latency, 10.0)];
@@ -136,7 +154,9 @@ fn table_three_is_planned_on_devices_enough() {
 fn what_runs_stays_where_nothing_is_better() {
     let catalog = catalog(1, vec![task("a", &[Sketch::default()])]);
     let mut hosted = HostedInstances::new(&catalog, &[DeviceKindIndex(0); 2]);
-    hosted.add(&catalog, VariantIndex(0), DeviceSlot(1)).expect("room");
+    hosted
+        .add(&catalog, VariantIndex(0), DeviceSlot(1))
+        .expect("room");
     let demands = [demand(0, 50.0, 1000.0, 1.0)];
     let watched = [WatchedVariant::UNSEEN];
     let situation = situation(&catalog, &hosted, &demands, &watched);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{
-    ActionOutcome, PolicyChoice, PolicyDecision, Policy, ScalingAction, Situation, TaskDemand,
+    ActionOutcome, Policy, PolicyChoice, PolicyDecision, ScalingAction, Situation, TaskDemand,
     WatchedVariant,
 };
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
@@ -27,9 +27,16 @@ impl PolicyBed {
         let mut hosted = HostedInstances::new(&catalog, &[0, 1, 2].map(DeviceKindIndex));
         for variant in running {
             let kind = catalog.variant(VariantIndex(*variant)).device;
-            hosted.add(&catalog, VariantIndex(*variant), DeviceSlot(kind.0)).expect("room");
+            hosted
+                .add(&catalog, VariantIndex(*variant), DeviceSlot(kind.0))
+                .expect("room");
         }
-        PolicyBed { catalog, hosted, policy: choice.policy(), now: Duration::ZERO }
+        PolicyBed {
+            catalog,
+            hosted,
+            policy: choice.policy(),
+            now: Duration::ZERO,
+        }
     }
 
     fn decide(&mut self, demands: &[TaskDemand]) -> PolicyDecision {
@@ -41,7 +48,9 @@ impl PolicyBed {
             demands,
             watched: &watched,
         });
-        self.hosted.apply(&self.catalog, &decision.changes).expect("changes that fit");
+        self.hosted
+            .apply(&self.catalog, &decision.changes)
+            .expect("changes that fit");
         self.now += Duration::from_secs(1);
         decision
     }
@@ -79,12 +88,21 @@ fn infaas_upgrades_where_that_costs_less_and_downgrades_after_the_hold_off() {
     let mut bed = PolicyBed::new(PolicyChoice::Infaas, &[A]);
     // 200 a second: 41 more A, 3 B or one C.
     let decision = bed.decide(&[demand(0, 200.0, 300.0, 10.0)]);
-    let taken = decision.considered.iter().find(|c| c.outcome == ActionOutcome::Taken);
+    let taken = decision
+        .considered
+        .iter()
+        .find(|c| c.outcome == ActionOutcome::Taken);
     let taken = taken.expect("one").action;
     assert_eq!(taken, ScalingAction::Switch(VariantIndex(B), 3));
     let beaten: Vec<_> = decision.rejected().map(|c| (c.action, c.outcome)).collect();
-    let (c, a) = (ScalingAction::Switch(VariantIndex(0), 1), ScalingAction::Replicate(VariantIndex(A), 41));
-    assert_eq!(beaten, [(c, ActionOutcome::Beaten), (a, ActionOutcome::Beaten)]);
+    let (c, a) = (
+        ScalingAction::Switch(VariantIndex(0), 1),
+        ScalingAction::Replicate(VariantIndex(A), 41),
+    );
+    assert_eq!(
+        beaten,
+        [(c, ActionOutcome::Beaten), (a, ActionOutcome::Beaten)]
+    );
     let quiet = bed.after(30, 4.0, 300.0);
     assert_eq!(quiet, [1, 0, 0], "the cheapest that serves 4 a second");
 }
@@ -102,8 +120,17 @@ fn divisi_moves_to_what_table_three_says_and_back() {
 #[test]
 fn accuracy_gives_up_accuracy_before_requests() {
     // One device: an accurate variant of 100 a second, a fast one of 400.
-    let accurate = Sketch { accuracy: 0.9, thousandths: 500, ..Sketch::default() };
-    let fast = Sketch { accuracy: 0.7, latency_ms: 2.5, thousandths: 500, ..Sketch::default() };
+    let accurate = Sketch {
+        accuracy: 0.9,
+        thousandths: 500,
+        ..Sketch::default()
+    };
+    let fast = Sketch {
+        accuracy: 0.7,
+        latency_ms: 2.5,
+        thousandths: 500,
+        ..Sketch::default()
+    };
     let catalog = catalog(1, vec![task("a", &[accurate, fast])]);
     let hosted = HostedInstances::new(&catalog, &[DeviceKindIndex(0)]);
     let watched = [WatchedVariant::UNSEEN; 2];
@@ -118,7 +145,9 @@ fn accuracy_gives_up_accuracy_before_requests() {
             watched: &watched,
         });
         let mut after = hosted.clone();
-        after.apply(&catalog, &decision.changes).expect("changes that fit");
+        after
+            .apply(&catalog, &decision.changes)
+            .expect("changes that fit");
         // The fast one's query is cheaper: it is the first.
         found.push([1, 0].map(|at| after.total(VariantIndex(at))));
     }
@@ -136,7 +165,17 @@ fn the_codes_infaas_goes_by_loading_time_and_not_by_cost() {
 #[test]
 fn policies_are_known_by_their_names() {
     let names = PolicyChoice::ALL.map(PolicyChoice::name);
-    assert_eq!(names, ["static", "individual", "infaas", "infaas-code", "accuracy", "divisi"]);
+    assert_eq!(
+        names,
+        [
+            "static",
+            "individual",
+            "infaas",
+            "infaas-code",
+            "accuracy",
+            "divisi"
+        ]
+    );
     for choice in PolicyChoice::ALL {
         assert_eq!(PolicyChoice::named(choice.name()), Some(choice));
     }

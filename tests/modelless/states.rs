@@ -8,7 +8,12 @@ use proptest::prelude::*;
 use VariantState::{Active, Inactive, Interfered, Overloaded};
 
 fn seen(instances: u32, utilisation: f64, queued: u32, slowdown: f64) -> VariantObservation {
-    VariantObservation { instances, utilisation, queued, slowdown }
+    VariantObservation {
+        instances,
+        utilisation,
+        queued,
+        slowdown,
+    }
 }
 
 fn states(observations: &[VariantObservation]) -> Vec<VariantState> {
@@ -24,9 +29,22 @@ fn states(observations: &[VariantObservation]) -> Vec<VariantState> {
 #[test]
 fn a_variant_is_loaded_filled_and_calm_after_the_hold_off() {
     let (calm, full) = (seen(1, 0.5, 0, 1.0), seen(1, 0.9, 0, 1.0));
-    let found = states(&[seen(0, 0.0, 0, 1.0), calm, full, calm, calm, calm, seen(0, 0.0, 0, 1.0)]);
+    let found = states(&[
+        seen(0, 0.0, 0, 1.0),
+        calm,
+        full,
+        calm,
+        calm,
+        calm,
+        seen(0, 0.0, 0, 1.0),
+    ]);
     // Calm since second 3; active from second 5 on.
-    assert_eq!(found, [Inactive, Active, Overloaded, Overloaded, Overloaded, Active, Inactive]);
+    assert_eq!(
+        found,
+        [
+            Inactive, Active, Overloaded, Overloaded, Overloaded, Active, Inactive
+        ]
+    );
 }
 
 #[test]
@@ -37,7 +55,11 @@ fn a_queue_that_grows_three_times_overloads() {
 
 #[test]
 fn slow_batches_with_room_are_interference_and_without_room_overload() {
-    let found = states(&[seen(1, 0.5, 0, 1.6), seen(1, 0.5, 0, 1.3), seen(1, 0.95, 0, 1.6)]);
+    let found = states(&[
+        seen(1, 0.5, 0, 1.6),
+        seen(1, 0.5, 0, 1.3),
+        seen(1, 0.95, 0, 1.6),
+    ]);
     // 1.3 is neither slow nor calm: what was seen is not over.
     assert_eq!(found, [Interfered, Interfered, Overloaded]);
 }
@@ -67,11 +89,35 @@ fn thresholds_that_tell_nothing_apart_are_refused() {
     let sound = StateThresholds::default();
     assert!(sound.check().is_ok());
     let cases = [
-        (StateThresholds { utilisation: 0.0, ..sound }, "utilisation"),
-        (StateThresholds { growths: 0, ..sound }, "growths"),
+        (
+            StateThresholds {
+                utilisation: 0.0,
+                ..sound
+            },
+            "utilisation",
+        ),
+        (
+            StateThresholds {
+                growths: 0,
+                ..sound
+            },
+            "growths",
+        ),
         (StateThresholds { calm: 0.9, ..sound }, "calm"),
-        (StateThresholds { interfered: 1.25, ..sound }, "interfered"),
-        (StateThresholds { interfered: f64::NAN, ..sound }, "interfered"),
+        (
+            StateThresholds {
+                interfered: 1.25,
+                ..sound
+            },
+            "interfered",
+        ),
+        (
+            StateThresholds {
+                interfered: f64::NAN,
+                ..sound
+            },
+            "interfered",
+        ),
     ];
     for (thresholds, field) in cases {
         assert_eq!(thresholds.check().expect_err("refused").field, field);

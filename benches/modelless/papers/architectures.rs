@@ -73,7 +73,10 @@ impl Architecture {
     /// Returns its variants.
     pub fn variants(&self) -> Vec<PaperVariant> {
         let Architecture(_, _, count, ..) = self;
-        KINDS[..*count].iter().map(|(device, batch)| self.variant(*device, *batch)).collect()
+        KINDS[..*count]
+            .iter()
+            .map(|(device, batch)| self.variant(*device, *batch))
+            .collect()
     }
 
     /// Returns its variant on a kind of device for a batch size.
@@ -85,7 +88,11 @@ impl Architecture {
             GPU => (GPU_TRT_8, GPU_COST, DeviceSharing::Time),
             _ => (INFERENTIA_1, INFERENTIA_COST, DeviceSharing::Space),
         };
-        let depth = if device == GPU { (layers / 50.0).sqrt() } else { 1.0 };
+        let depth = if device == GPU {
+            (layers / 50.0).sqrt()
+        } else {
+            1.0
+        };
         PaperVariant {
             batch,
             slope_ms: base.slope_ms * work,

@@ -1,4 +1,4 @@
-//! What the figures' scenarios have in common.
+//! The parts that the figures' scenarios have in common.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -49,7 +49,10 @@ pub struct PaperVariant {
 
 impl PaperVariant {
     pub fn variant(self) -> Variant {
-        let (slope, intercept) = (seconds(self.slope_ms / 1e3), seconds(self.intercept_ms / 1e3));
+        let (slope, intercept) = (
+            seconds(self.slope_ms / 1e3),
+            seconds(self.intercept_ms / 1e3),
+        );
         let latency = LatencyCurve::line(slope, intercept, self.batch, 1.0);
         let accuracy = Accuracy::new(self.accuracy).expect("a fraction");
         Variant {
@@ -88,7 +91,11 @@ pub fn catalog(tasks: Vec<TaskVariants>) -> VariantCatalog {
         price: money(price / 3600.0),
         memory: memory * 1_000_000_000,
     };
-    let kinds = [kind("cpu", 0.384, 32), kind("gpu", 3.06, 16), kind("inferentia", 0.584, 8)];
+    let kinds = [
+        kind("cpu", 0.384, 32),
+        kind("gpu", 3.06, 16),
+        kind("inferentia", 0.584, 8),
+    ];
     VariantCatalog::new(kinds.to_vec(), tasks).expect("a catalogue")
 }
 
@@ -133,5 +140,8 @@ pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> Fl
 
 /// Milliseconds, for a table.
 pub fn millis(latency: Option<Duration>) -> String {
-    latency.map_or_else(|| "-".to_owned(), |l| format!("{:.1}", l.as_secs_f64() * 1e3))
+    latency.map_or_else(
+        || "-".to_owned(),
+        |l| format!("{:.1}", l.as_secs_f64() * 1e3),
+    )
 }

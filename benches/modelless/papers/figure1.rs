@@ -12,8 +12,12 @@ use super::figure7::{LARGE, SMALL, pair};
 /// Prints the mean latency of each network over its profile's, by the rate of each, and whether
 /// its batches were seen to be interfered with.
 pub fn print() {
-    println!("Expected: the small one leaves its profile first, the large one does not, neither at low load.\n");
-    println!("| queries/s each | small: p99 / profile | state seen | large: p99 / profile | state seen |");
+    println!(
+        "Expected: the small one leaves its profile first, the large one does not, neither at low load.\n"
+    );
+    println!(
+        "| queries/s each | small: p99 / profile | state seen | large: p99 / profile | state seen |"
+    );
     println!("|---|---|---|---|---|");
     for rate in [5.0, 20.0, 50.0, 100.0, 150.0, 200.0] {
         let catalog = pair();
@@ -34,7 +38,10 @@ pub fn print() {
             let of = report.changes.iter().filter(|(v, _)| v.0 == variant);
             let states: Vec<VariantState> = of.map(|(_, c)| c.to).collect();
             let worst = [VariantState::Overloaded, VariantState::Interfered];
-            worst.into_iter().find(|s| states.contains(s)).unwrap_or(VariantState::Active)
+            worst
+                .into_iter()
+                .find(|s| states.contains(s))
+                .unwrap_or(VariantState::Active)
         };
         println!(
             "| {rate} | {:.2} | {} | {:.2} | {} |",

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi_modelless::fleet::{
-    FleetJob, FleetReport, FleetScenario, QueryArrival, QueryStream, RateShape, WorkerKind,
+    FleetJob, FleetRecord, FleetScenario, QueryArrival, QueryStream, RateShape, WorkerKind,
     poisson, simulate, zipf_shares,
 };
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
@@ -18,23 +18,35 @@ const POPULAR: usize = 4;
 
 /// Prints throughput, missed goals and cost of each policy, over those of `infaas`.
 pub fn print() {
-    println!("Paper, INFaaS against static and individual: throughput 1.1 × and 1.3 ×, missed goals 1.63 × and 2.54 × fewer,");
-    println!("below 4 %, machines 1.23 × cheaper. Accuracies are those of the architecture that is asked for: no policy changes them here.\n");
+    println!(
+        "Paper, INFaaS against static and individual: throughput 1.1 × and 1.3 ×, missed goals 1.63 × and 2.54 × fewer,"
+    );
+    println!(
+        "below 4 %, machines 1.23 × cheaper. Accuracies are those of the architecture that is asked for: no policy changes them here.\n"
+    );
     let load = DayLoad::new();
     let policies = PolicyChoice::ALL.map(|policy| (policy, false));
-    let rows = policies.into_iter().chain([(PolicyChoice::Infaas, true), (PolicyChoice::Divisi, true)]);
-    let reports: Vec<_> = rows.map(|(policy, offline)| (policy, offline, simulate(&load.scenario(policy, offline)))).collect();
-    let infaas = reports.iter().find(|(policy, ..)| *policy == PolicyChoice::Infaas);
+    let rows = policies
+        .into_iter()
+        .chain([(PolicyChoice::Infaas, true), (PolicyChoice::Divisi, true)]);
+    let reports: Vec<_> = rows
+        .map(|(policy, offline)| (policy, offline, simulate(&load.scenario(policy, offline))))
+        .collect();
+    let infaas = reports
+        .iter()
+        .find(|(policy, ..)| *policy == PolicyChoice::Infaas);
     let base = infaas.map(|(.., report)| (report.missed(), report.worker_cost));
     let (missed, cost) = base.expect("one of them");
-    println!("| policy | queries | answered/s | missed | of popular | of others | over infaas | machines $ | over infaas | instances $ | utilisation | offline rows |");
+    println!(
+        "| policy | queries | answered/s | missed | of popular | of others | over infaas | machines $ | over infaas | instances $ | utilisation | offline rows |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (policy, offline, report) in &reports {
         row(policy.name(), *offline, report, &load, missed, cost);
     }
 }
 
-fn row(name: &str, offline: bool, report: &FleetReport, load: &DayLoad, missed: f64, cost: f64) {
+fn row(name: &str, offline: bool, report: &FleetRecord, load: &DayLoad, missed: f64, cost: f64) {
     let busy = report.ticks.iter().map(|t| t.utilisation).sum::<f64>();
     println!(
         "| {name}{} | {} | {:.1} | {:.2} % | {:.2} % | {:.2} % | {:.2} | {:.3} | {:.2} | {:.3} | {:.0} % | {} |",
@@ -54,9 +66,11 @@ fn row(name: &str, offline: bool, report: &FleetReport, load: &DayLoad, missed: 
 }
 
 /// The part of some streams' queries that missed a goal.
-fn missed_of(report: &FleetReport, of: impl Fn(u16) -> bool) -> f64 {
+fn missed_of(report: &FleetRecord, of: impl Fn(u16) -> bool) -> f64 {
     let queries = report.queries.iter().filter(|q| of(q.stream));
-    let (all, missed) = queries.fold((0, 0), |(all, missed), q| (all + 1, missed + u32::from(!q.met)));
+    let (all, missed) = queries.fold((0, 0), |(all, missed), q| {
+        (all + 1, missed + u32::from(!q.met))
+    });
     f64::from(missed) / f64::from(all)
 }
 
@@ -102,7 +116,11 @@ impl DayLoad {
         scenario.arrivals = self.arrivals.clone();
         if offline {
             let variant = self.place(1, CPU, 1);
-            let job = FleetJob { variant, rows: 500, at: seconds(0.0) };
+            let job = FleetJob {
+                variant,
+                rows: 500,
+                at: seconds(0.0),
+            };
             scenario.jobs = vec![job; 4];
         }
         scenario
@@ -116,14 +134,22 @@ impl DayLoad {
 
     /// GPU variants of batch 8 for the popular ones, CPU variants for the others. `static` shares
     /// its 28 quarters of GPUs and 24 halves of CPUs by the work that each has.
-    fn initial(&self, workers: &[WorkerKind], policy: PolicyChoice) -> Vec<(VariantIndex, DeviceSlot)> {
-        let devices = workers.iter().flat_map(|w| (0..w.initial).flat_map(|_| w.devices.clone()));
+    fn initial(
+        &self,
+        workers: &[WorkerKind],
+        policy: PolicyChoice,
+    ) -> Vec<(VariantIndex, DeviceSlot)> {
+        let devices = workers
+            .iter()
+            .flat_map(|w| (0..w.initial).flat_map(|_| w.devices.clone()));
         let devices: Vec<DeviceKindIndex> = devices.collect();
         let mut hosted = HostedInstances::new(&self.catalog, &devices);
         let mut placed = Vec::new();
         let mut put = |variant: VariantIndex, count: usize| {
             for _ in 0..count {
-                let Some(device) = hosted.best_fit(&self.catalog, variant) else { return };
+                let Some(device) = hosted.best_fit(&self.catalog, variant) else {
+                    return;
+                };
                 hosted.add(&self.catalog, variant, device).expect("it fits");
                 placed.push((variant, device));
             }
@@ -135,10 +161,14 @@ impl DayLoad {
         let tasks = 0..ARCHITECTURES.len();
         tasks.clone().for_each(|task| put(chosen(task), 1));
         if policy == PolicyChoice::Static {
-            let work = |task: usize| self.shares[task] / self.catalog.variant(chosen(task)).saturation().get();
+            let work = |task: usize| {
+                self.shares[task] / self.catalog.variant(chosen(task)).saturation().get()
+            };
             for (group, parts) in [(0..POPULAR, 24.0), (POPULAR..tasks.end, 6.0)] {
                 let all: f64 = group.clone().map(work).sum();
-                group.for_each(|task| put(chosen(task), (parts * work(task) / all).round() as usize));
+                group.for_each(|task| {
+                    put(chosen(task), (parts * work(task) / all).round() as usize)
+                });
             }
         }
         placed

@@ -1,6 +1,6 @@
 //! Figure 7: Inception-ResNetV2 and MobileNetV1 share GPUs, 80 to 20.
 
-use divisi_modelless::fleet::{FleetReport, RateShape, poisson, simulate};
+use divisi_modelless::fleet::{FleetRecord, RateShape, poisson, simulate};
 use divisi_modelless::placement::DeviceSlot;
 use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
@@ -34,14 +34,23 @@ pub const LARGE: PaperVariant = PaperVariant {
 
 /// The two as tasks 0 and 1.
 pub fn pair() -> VariantCatalog {
-    catalog(vec![task("mobilenet-v1", &[SMALL]), task("inception-resnet-v2", &[LARGE])])
+    catalog(vec![
+        task("mobilenet-v1", &[SMALL]),
+        task("inception-resnet-v2", &[LARGE]),
+    ])
 }
 
 /// Prints what each policy does, once with the large and once with the small one popular.
 pub fn print() {
-    println!("75 000 queries, 50 to 500 a second; a GPU of its own each (`static`), or one that may become two.");
-    println!("Paper: interference found at 30 and 50 s, load spread over a second GPU, 10 % cheaper than two.\n");
-    println!("| popular | policy | large p99 ms | small p99 ms | missed | interfered first (large, small) s | second GPU at s | cost, of two GPUs |");
+    println!(
+        "75 000 queries, 50 to 500 a second; a GPU of its own each (`static`), or one that may become two."
+    );
+    println!(
+        "Paper: interference found at 30 and 50 s, load spread over a second GPU, 10 % cheaper than two.\n"
+    );
+    println!(
+        "| popular | policy | large p99 ms | small p99 ms | missed | interfered first (large, small) s | second GPU at s | cost, of two GPUs |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for (popular, shares) in [("large", [0.2, 0.8]), ("small", [0.8, 0.2])] {
         for policy in PolicyChoice::ALL {
@@ -55,7 +64,12 @@ fn row(popular: &str, shares: [f64; 2], policy: PolicyChoice) {
     let day = day.stretched(75_000.0 / day.expected());
     let apart = policy == PolicyChoice::Static;
     let initial = if apart { 2 } else { 1 };
-    let end = seconds(300.0 * 75_000.0 / RateShape::day(50.0, 500.0, seconds(300.0), 7).expect("a shape").expected());
+    let end = seconds(
+        300.0 * 75_000.0
+            / RateShape::day(50.0, 500.0, seconds(300.0), 7)
+                .expect("a shape")
+                .expected(),
+    );
     let mut scenario = empty(pair(), policy, end);
     scenario.workers = vec![worker(&[GPU], 3.06, initial, 2)];
     scenario.initial = vec![
@@ -82,9 +96,11 @@ fn row(popular: &str, shares: [f64; 2], policy: PolicyChoice) {
 }
 
 /// When a variant was first interfered with or overloaded, in seconds.
-fn first_trouble(report: &FleetReport, variant: u32) -> String {
+fn first_trouble(report: &FleetRecord, variant: u32) -> String {
     let worse = [VariantState::Interfered, VariantState::Overloaded];
     let mut changes = report.changes.iter();
     let first = changes.find(|(v, c)| v.0 == variant && worse.contains(&c.to));
-    first.map_or("-".to_owned(), |(_, c)| format!("{:.0} ({})", c.at.as_secs_f64(), c.to))
+    first.map_or("-".to_owned(), |(_, c)| {
+        format!("{:.0} ({})", c.at.as_secs_f64(), c.to)
+    })
 }

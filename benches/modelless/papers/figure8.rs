@@ -17,7 +17,9 @@ const TABLE_TWO_A: PaperVariant = PaperVariant {
 
 /// Prints the queries' latency with and without the job, and how many rows it gets.
 pub fn print() {
-    println!("Two instances of ResNet50 (200 ms), 3 to 8 queries a second, goal 500 ms, one job of 500 rows, 100 s.");
+    println!(
+        "Two instances of ResNet50 (200 ms), 3 to 8 queries a second, goal 500 ms, one job of 500 rows, 100 s."
+    );
     println!("Paper: paused at 20 to 40 and 60 to 80 s, 52 rows, queries as before.\n");
     let alone = simulate(&scenario(false));
     let beside = simulate(&scenario(true));
@@ -36,18 +38,43 @@ pub fn print() {
     println!("|---|---|---|");
     for from in [0_usize, 20, 40, 60, 80] {
         let ticks = &beside.ticks[from..(from + 20).min(beside.ticks.len())];
-        let before = from.checked_sub(1).map_or(0, |at| beside.ticks[at].offline_rows);
+        let before = from
+            .checked_sub(1)
+            .map_or(0, |at| beside.ticks[at].offline_rows);
         let rows = ticks.last().map_or(0, |t| t.offline_rows) - before;
         let busy = ticks.iter().map(|t| t.utilisation).sum::<f64>() / ticks.len() as f64;
-        println!("| {from} to {} | {rows} | {:.0} % |", from + 20, 100.0 * busy);
+        println!(
+            "| {from} to {} | {rows} | {:.0} % |",
+            from + 20,
+            100.0 * busy
+        );
     }
-    let free: f64 = beside.ticks.iter().filter(|t| t.utilisation < 0.4).map(|t| 1.0 - t.utilisation).sum();
+    let free: f64 = beside
+        .ticks
+        .iter()
+        .filter(|t| t.utilisation < 0.4)
+        .map(|t| 1.0 - t.utilisation)
+        .sum();
     // Two instances, each 5 rows a second.
-    println!("\nOf the time that queries left where they took less than 40 %: {:.2} used.", beside.offline_rows as f64 / (10.0 * free));
+    println!(
+        "\nOf the time that queries left where they took less than 40 %: {:.2} used.",
+        beside.offline_rows as f64 / (10.0 * free)
+    );
 }
 
 fn scenario(with_job: bool) -> FleetScenario {
-    let points = [(0.0, 3.0), (19.0, 3.0), (21.0, 8.0), (39.0, 8.0), (41.0, 3.0), (59.0, 3.0), (61.0, 8.0), (79.0, 8.0), (81.0, 3.0), (100.0, 3.0)];
+    let points = [
+        (0.0, 3.0),
+        (19.0, 3.0),
+        (21.0, 8.0),
+        (39.0, 8.0),
+        (41.0, 3.0),
+        (59.0, 3.0),
+        (61.0, 8.0),
+        (79.0, 8.0),
+        (81.0, 3.0),
+        (100.0, 3.0),
+    ];
     let points = points.map(|(at, rate)| (seconds(at), rate));
     let shape = RateShape::new(points.to_vec()).expect("a shape");
     let catalog = catalog(vec![task("resnet50", &[TABLE_TWO_A])]);
@@ -59,7 +86,11 @@ fn scenario(with_job: bool) -> FleetScenario {
     if with_job {
         let variant = VariantIndex(0);
         let at = seconds(0.0);
-        scenario.jobs = vec![FleetJob { variant, rows: 500, at }];
+        scenario.jobs = vec![FleetJob {
+            variant,
+            rows: 500,
+            at,
+        }];
     }
     scenario
 }

@@ -14,10 +14,7 @@ use super::tally::{FixedWeights, RowTally};
 ///
 /// # Errors
 /// Weights do not suit the table.
-pub fn count_chains(
-    table: &ScoreTable,
-    rule: &ClassRule,
-) -> Result<SubEnsembleCounts, RuleError> {
+pub fn count_chains(table: &ScoreTable, rule: &ClassRule) -> Result<SubEnsembleCounts, RuleError> {
     rule.check(table)?;
     let weights = FixedWeights::new(rule, table);
     let (none, all) = (MemberSet::default(), MemberSet::first(table.members()));
@@ -56,12 +53,7 @@ fn chain(
 
 /// Counts, for each member, the rows that are right with it in where it was out, and out where it
 /// was in.
-fn count_neighbours(
-    table: &ScoreTable,
-    weights: &FixedWeights,
-    set: MemberSet,
-    right: &mut [u32],
-) {
+fn count_neighbours(table: &ScoreTable, weights: &FixedWeights, set: MemberSet, right: &mut [u32]) {
     right.fill(0);
     let mut tally = RowTally::new(table.classes());
     for row in 0..table.rows() {

@@ -42,7 +42,9 @@ enum WrittenEstimate {
 
 /// Rows that cannot have been counted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected at least one row and no more right ones than rows, found {right} right of {rows}")]
+#[error(
+    "expected at least one row and no more right ones than rows, found {right} right of {rows}"
+)]
 pub struct EstimateError {
     /// The rows said to be answered rightly.
     pub right: u32,

@@ -142,7 +142,8 @@ fn check_row(member: usize, row: &[f64], classes: usize) -> Result<(), RuleError
             found: row.len(),
         });
     }
-    row.iter().try_for_each(|weight| check_weight(member, *weight))
+    row.iter()
+        .try_for_each(|weight| check_weight(member, *weight))
 }
 
 fn check_weight(member: usize, found: f64) -> Result<(), RuleError> {

@@ -31,7 +31,9 @@ pub enum ScoreTableError {
     #[error("expected 1 to 4294967295 labelled rows, found {0}")]
     Rows(usize),
     /// The scores are not those of all members, rows and classes.
-    #[error("expected {expected} scores ({members} members x {rows} rows x {classes} classes), found {found}")]
+    #[error(
+        "expected {expected} scores ({members} members x {rows} rows x {classes} classes), found {found}"
+    )]
     Shape {
         /// The number of members.
         members: usize,
@@ -45,7 +47,9 @@ pub enum ScoreTableError {
         found: usize,
     },
     /// A score that is no number, or too large to be a score.
-    #[error("member {member}, row {row}, class {class}: expected a score from -1024 to 1024, found {found}")]
+    #[error(
+        "member {member}, row {row}, class {class}: expected a score from -1024 to 1024, found {found}"
+    )]
     Score {
         /// The member, counted from 0.
         member: usize,
@@ -146,8 +150,8 @@ impl ScoreTable {
     }
 
     fn check_scores(&self) -> Result<(), ScoreTableError> {
-        // A comparison with NaN is false.
-        let wrong = self.scores.iter().position(|s| !(s.abs() <= GREATEST_SCORE));
+        let is_score = |score: &f32| (-GREATEST_SCORE..=GREATEST_SCORE).contains(score);
+        let wrong = self.scores.iter().position(|score| !is_score(score));
         match wrong {
             None => Ok(()),
             Some(at) => Err(ScoreTableError::Score {

@@ -16,7 +16,9 @@ pub const MOST_COUNTED_MEMBERS: usize = 12;
 #[non_exhaustive]
 pub enum TooManyMembers {
     /// There are more.
-    #[error("expected at most {MOST_COUNTED_MEMBERS} members, of which all sub-ensembles are counted, found {0}")]
+    #[error(
+        "expected at most {MOST_COUNTED_MEMBERS} members, of which all sub-ensembles are counted, found {0}"
+    )]
     Members(usize),
     /// The rule does not suit the table.
     #[error(transparent)]
@@ -100,7 +102,10 @@ pub fn count_all(
     }
     let counts = right.into_iter().enumerate().skip(1);
     let counts = counts.map(|(bits, right)| (MemberSet::from_bits(bits as u64), right));
-    Ok(SubEnsembleCounts::new(counts.collect(), table.rows() as u32))
+    Ok(SubEnsembleCounts::new(
+        counts.collect(),
+        table.rows() as u32,
+    ))
 }
 
 fn count_row(tally: &mut RowTally, right: &mut [u32]) {

@@ -82,10 +82,7 @@ impl RowTally {
     /// row's label.
     pub(super) fn is_right(&self) -> bool {
         let both = self.folded_votes.iter().zip(&self.folded_sums);
-        let label = (
-            self.folded_votes[self.label],
-            self.folded_sums[self.label],
-        );
+        let label = (self.folded_votes[self.label], self.folded_sums[self.label]);
         let mut others = both.enumerate();
         others.all(|(class, (votes, sum))| match class < self.label {
             true => (*votes, *sum) < label,

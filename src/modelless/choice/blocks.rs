@@ -1,4 +1,4 @@
-//! Columns of numbers of variants in blocks, of which a scan skips those that hold nothing for it.
+//! ChoiceColumns of numbers of variants in blocks, of which a scan skips those that hold nothing for it.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 /// Times until variants would have answered, beside their accuracies, costs and models.
 #[derive(Clone, Debug)]
-pub(super) struct Columns {
+pub(super) struct ChoiceColumns {
     pub(super) accuracy: Vec<f64>,
     /// Rising.
     pub(super) cost: Vec<f64>,
@@ -34,7 +34,7 @@ pub(super) struct BlockBest {
 }
 
 impl TimeColumn {
-    pub(super) fn new(nanos: Vec<u64>, columns: &Columns) -> Self {
+    pub(super) fn new(nanos: Vec<u64>, columns: &ChoiceColumns) -> Self {
         let mut column = TimeColumn {
             bests: Vec::with_capacity(nanos.len().div_ceil(BLOCK)),
             nanos,
@@ -50,7 +50,7 @@ impl TimeColumn {
         self.nanos[at]
     }
 
-    pub(super) fn set(&mut self, at: usize, nanos: u64, columns: &Columns) {
+    pub(super) fn set(&mut self, at: usize, nanos: u64, columns: &ChoiceColumns) {
         self.nanos[at] = nanos;
         let block = at / BLOCK;
         self.bests[block] = self.best(block, columns);
@@ -60,7 +60,7 @@ impl TimeColumn {
         block * BLOCK..((block + 1) * BLOCK).min(self.nanos.len())
     }
 
-    fn best(&self, block: usize, columns: &Columns) -> BlockBest {
+    fn best(&self, block: usize, columns: &ChoiceColumns) -> BlockBest {
         let mut best = BlockBest {
             accuracy: -1.0,
             nanos: NEVER,
@@ -88,7 +88,11 @@ impl TimeColumn {
 
     /// Returns the preferred variant that meets all goals: the first, as costs rise, or the first
     /// of the most accurate ones.
-    pub(super) fn preferred(&self, columns: &Columns, wanted: &WantedNumbers) -> Option<usize> {
+    pub(super) fn preferred(
+        &self,
+        columns: &ChoiceColumns,
+        wanted: &WantedNumbers,
+    ) -> Option<usize> {
         let mut found = None;
         let mut least = wanted.accuracy;
         for (range, best) in self.blocks() {
@@ -112,7 +116,7 @@ impl TimeColumn {
     }
 
     /// Whether a variant meets the goals but for accuracy.
-    fn meets(&self, at: usize, columns: &Columns, wanted: &WantedNumbers) -> bool {
+    fn meets(&self, at: usize, columns: &ChoiceColumns, wanted: &WantedNumbers) -> bool {
         self.nanos[at] <= wanted.nanos
             && columns.cost[at] <= wanted.cost
             && wanted.allows(columns.model[at])

@@ -47,7 +47,10 @@ impl VariantLoad {
             false => latency.mean(batch) / lanes + self.drained(variant),
         };
         let unhindered = wait.saturating_add(latency.p99(batch));
-        Some(self.others.saturating_add(stretched(unhindered, self.slowdown)))
+        Some(
+            self.others
+                .saturating_add(stretched(unhindered, self.slowdown)),
+        )
     }
 
     /// Returns the time until what is queued now has been started.

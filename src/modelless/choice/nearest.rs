@@ -1,6 +1,6 @@
 //! The variant that is nearest to goals which none meets.
 
-use super::blocks::{Columns, NEVER, TimeColumn};
+use super::blocks::{ChoiceColumns, NEVER, TimeColumn};
 use super::wanted::WantedNumbers;
 
 /// How far numbers are from goals: the sum of the misses, each as a part of its goal, as
@@ -36,7 +36,7 @@ impl Distances {
 
 impl TimeColumn {
     /// Returns the variant that is nearest to the goals, the cheapest of equally near ones.
-    pub(super) fn nearest(&self, columns: &Columns, wanted: &WantedNumbers) -> Option<usize> {
+    pub(super) fn nearest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> Option<usize> {
         let distances = Distances::of(wanted);
         let (mut nearest, mut least) = (None, f64::INFINITY);
         for (range, best) in self.blocks() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::blocks::{Columns, NEVER, TimeColumn};
+use super::blocks::{ChoiceColumns, NEVER, TimeColumn};
 use super::chosen::{ChoiceRefusal, ChosenVariant};
 use super::load::VariantLoad;
 use super::wanted::{WantedNumbers, nanos};
@@ -15,7 +15,7 @@ use crate::variants::{TaskIndex, VariantCatalog, VariantIndex};
 pub struct ChoiceTable {
     first: u32,
     models: usize,
-    columns: Columns,
+    columns: ChoiceColumns,
     /// Until what runs would have answered; never what does not run.
     finish: TimeColumn,
     /// Until what does not run would have been loaded and have answered; never what runs.
@@ -33,7 +33,7 @@ impl ChoiceTable {
     pub fn new(catalog: &VariantCatalog, task: TaskIndex) -> Self {
         let range = catalog.range(task);
         let variants = &catalog.variants()[range.clone()];
-        let columns = Columns {
+        let columns = ChoiceColumns {
             accuracy: variants.iter().map(|v| v.accuracy.value().get()).collect(),
             cost: variants.iter().map(|v| v.query_cost().get()).collect(),
             model: variants.iter().map(|v| v.model.0).collect(),
@@ -41,7 +41,9 @@ impl ChoiceTable {
         let alone = variants.iter().map(|v| v.profile.latency.p99(1));
         let alone: Vec<Duration> = alone.collect();
         let loading = variants.iter().map(|v| v.profile.loading);
-        let start = loading.zip(&alone).map(|(l, p99)| nanos(l.saturating_add(*p99)));
+        let start = loading
+            .zip(&alone)
+            .map(|(l, p99)| nanos(l.saturating_add(*p99)));
         let start: Vec<u64> = start.collect();
         let alone: Vec<u64> = alone.into_iter().map(nanos).collect();
         ChoiceTable {

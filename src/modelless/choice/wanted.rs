@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::goals::{Preference, QueryGoals};
+use crate::goals::{ChoicePreference, QueryGoals};
 
 /// Goals, each as a number that every variant meets where nothing was asked for.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ impl WantedNumbers {
             nanos: goals.latency.map_or(u64::MAX - 1, |d| nanos(d.get())),
             cost: goals.max_cost.map_or(f64::INFINITY, |c| c.get()),
             model: goals.model.map_or(ANY_MODEL, |m| u32::from(m.0)),
-            most_accurate: goals.prefer == Preference::MostAccurate,
+            most_accurate: goals.prefer == ChoicePreference::MostAccurate,
         }
     }
 

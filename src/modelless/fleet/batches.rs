@@ -14,7 +14,7 @@ use crate::variants::{DeviceSharing, VariantIndex};
 
 /// A batch that runs.
 #[derive(Clone, Debug)]
-pub(super) struct RunningBatch {
+pub(super) struct SimulatedBatch {
     device: DeviceSlot,
     variant: VariantIndex,
     latency: Duration,
@@ -66,7 +66,9 @@ impl FleetRun<'_> {
         };
         match spec.profile.sharing {
             DeviceSharing::Space => group.running < group.lanes(spec),
-            DeviceSharing::Time | DeviceSharing::Unreserved => group.loaded > 0 && self.taken[usize::from(device.0)].is_none(),
+            DeviceSharing::Time | DeviceSharing::Unreserved => {
+                group.loaded > 0 && self.taken[usize::from(device.0)].is_none()
+            }
         }
     }
 
@@ -82,14 +84,15 @@ impl FleetRun<'_> {
             self.taken[usize::from(device.0)] = Some(self.clock.now() + latency);
         }
         self.group(device, variant).running += 1;
-        self.batches.push(Some(RunningBatch {
+        self.batches.push(Some(SimulatedBatch {
             device,
             variant,
             latency,
             work,
         }));
         let end = self.clock.now() + latency;
-        self.clock.plan(end, FleetEvent::BatchEnds(self.batches.len() - 1));
+        self.clock
+            .plan(end, FleetEvent::BatchEnds(self.batches.len() - 1));
     }
 
     /// Starts rows of a job, if its variant is free on a device that has time for it.
@@ -117,9 +120,8 @@ impl FleetRun<'_> {
         let catalog = &self.scenario.catalog;
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
         let groups: Vec<_> = self.groups.range(row).map(|(_, group)| group).collect();
-        let interfered = |v: VariantIndex| {
-            self.watches[v.get()].state() == VariantState::Interfered
-        };
+        let interfered =
+            |v: VariantIndex| self.watches[v.get()].state() == VariantState::Interfered;
         let queued = groups.iter().flat_map(|g| {
             let one = catalog.variant(g.variant).profile.latency.mean(1);
             g.queue.iter().map(move |q| (q.deadline, one))
@@ -137,13 +139,14 @@ impl FleetRun<'_> {
     }
 
     /// Returns how long a query of a variant on this device may wait at most.
-    fn spare(&self, groups: &[&super::group::InstanceGroup]) -> Option<Duration> {
+    fn spare(&self, groups: &[&super::group::HostedGroup]) -> Option<Duration> {
         let catalog = &self.scenario.catalog;
         let each = groups.iter().flat_map(|g| {
             let task = catalog.task_of(g.variant);
             let p99 = catalog.variant(g.variant).profile.latency.p99(1);
             let streams = self.scenario.streams.iter().filter(move |s| s.task == task);
-            streams.filter_map(move |s| Some(s.goals.latency?.get().saturating_sub(p99)))
+            // Goals that the variant does not meet alone it will not be asked for.
+            streams.filter_map(move |s| s.goals.latency?.get().checked_sub(p99))
         });
         each.min()
     }

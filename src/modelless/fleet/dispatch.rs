@@ -14,7 +14,10 @@ impl FleetRun<'_> {
     pub(super) fn dispatch(&mut self, waiting: WaitingQuery) {
         let stream = self.report.queries[waiting.query].stream;
         let stream = &self.scenario.streams[usize::from(stream)];
-        match self.choose(stream.task, &left(&stream.goals, self.clock.now(), &waiting)) {
+        match self.choose(
+            stream.task,
+            &left(&stream.goals, self.clock.now(), &waiting),
+        ) {
             Ok(chosen) => match self.least_loaded(chosen.variant) {
                 Some(device) => self.enqueue(device, chosen.variant, waiting),
                 None => self.backlog.push(waiting),
@@ -25,11 +28,7 @@ impl FleetRun<'_> {
 
     /// Chooses a variant; where lateness is no reason to refuse, also one that answers late, or that
     /// has yet to be loaded.
-    fn choose(
-        &self,
-        task: TaskIndex,
-        goals: &QueryGoals,
-    ) -> Result<ChosenVariant, ChoiceRefusal> {
+    fn choose(&self, task: TaskIndex, goals: &QueryGoals) -> Result<ChosenVariant, ChoiceRefusal> {
         let chosen = self.choices.choose(task, goals);
         if self.scenario.refuses_late || chosen.is_ok() {
             return chosen;
@@ -46,10 +45,17 @@ impl FleetRun<'_> {
 
     /// Returns the device on which a variant has the least to do for each instance.
     fn least_loaded(&self, variant: VariantIndex) -> Option<DeviceSlot> {
-        let groups = self.groups.values().filter(|g| g.variant == variant && g.loaded > 0);
+        let groups = self
+            .groups
+            .values()
+            .filter(|g| g.variant == variant && g.loaded > 0);
         let least = groups.min_by_key(|g| {
             let waits = (g.queue.len() as u64 + u64::from(g.running)) * 1_000_000;
-            (self.others(g.device, variant), waits / u64::from(g.loaded), g.device)
+            (
+                self.others(g.device, variant),
+                waits / u64::from(g.loaded),
+                g.device,
+            )
         });
         least.map(|g| g.device)
     }
@@ -70,7 +76,10 @@ impl FleetRun<'_> {
             let batch = spec.batch.get().min(waits.max(1));
             spec.profile.latency.mean(batch) * waits.div_ceil(spec.batch.get())
         });
-        let own = self.groups.get(&(device, variant)).is_some_and(|g| g.running > 0);
+        let own = self
+            .groups
+            .get(&(device, variant))
+            .is_some_and(|g| g.running > 0);
         let ends = self.taken[usize::from(device.0)].filter(|_| !own);
         let runs = ends.map_or(Duration::ZERO, |end| end.saturating_sub(self.clock.now()));
         queued.sum::<Duration>() + runs
@@ -79,7 +88,14 @@ impl FleetRun<'_> {
     /// Tells the choices how much a variant has to do, and those that wait for the same device.
     pub(super) fn update_device(&mut self, device: DeviceSlot, variant: VariantIndex) {
         self.update_load(variant);
-        if self.scenario.catalog.variant(variant).profile.sharing.takes_turns() {
+        if self
+            .scenario
+            .catalog
+            .variant(variant)
+            .profile
+            .sharing
+            .takes_turns()
+        {
             let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
             let others = self.groups.range(row).filter(|(_, g)| g.loaded > 0);
             let others: Vec<VariantIndex> = others.map(|(_, g)| g.variant).collect();
@@ -102,10 +118,20 @@ impl FleetRun<'_> {
 
     /// Tells the choices how much a variant has to do.
     pub(super) fn update_load(&mut self, variant: VariantIndex) {
-        let turns = self.scenario.catalog.variant(variant).profile.sharing.takes_turns();
+        let turns = self
+            .scenario
+            .catalog
+            .variant(variant)
+            .profile
+            .sharing
+            .takes_turns();
         let mut load = VariantLoad {
             // Where batches take turns, what slows them down is known as it happens.
-            slowdown: if turns { 1.0 } else { self.slowdowns[variant.get()] },
+            slowdown: if turns {
+                1.0
+            } else {
+                self.slowdowns[variant.get()]
+            },
             ..VariantLoad::INACTIVE
         };
         let groups = self.groups.values().filter(|g| g.variant == variant);

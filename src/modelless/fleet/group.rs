@@ -16,7 +16,7 @@ pub(super) struct WaitingQuery {
 
 /// The instances of one variant on one device: those that are loaded share a queue.
 #[derive(Clone, Debug)]
-pub(super) struct InstanceGroup {
+pub(super) struct HostedGroup {
     pub(super) variant: VariantIndex,
     pub(super) device: DeviceSlot,
     pub(super) loaded: u32,
@@ -31,9 +31,9 @@ pub(super) struct InstanceGroup {
     batches: u32,
 }
 
-impl InstanceGroup {
+impl HostedGroup {
     pub(super) fn new(variant: VariantIndex, device: DeviceSlot) -> Self {
-        InstanceGroup {
+        HostedGroup {
             variant,
             device,
             loaded: 0,

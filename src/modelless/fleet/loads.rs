@@ -22,14 +22,14 @@ pub struct RateShape(Vec<(Duration, f64)>);
 /// A shape that is none.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("point {at}: expected times that rise and rates from 0 to 1e9, found {found:?}")]
-pub struct ShapeError {
+pub struct RateShapeError {
     /// The point, counted from 0.
     pub at: usize,
     /// The time and rate, or `None` where there are fewer than two points.
     pub found: Option<(Duration, f64)>,
 }
 
-impl ShapeError {
+impl RateShapeError {
     /// Returns the stable code of the refusal.
     pub const fn code(&self) -> &'static str {
         "rate_shape"
@@ -41,12 +41,12 @@ impl RateShape {
     ///
     /// # Errors
     /// There are fewer than two points, a time does not rise, or a rate is none.
-    pub fn new(points: Vec<(Duration, f64)>) -> Result<Self, ShapeError> {
+    pub fn new(points: Vec<(Duration, f64)>) -> Result<Self, RateShapeError> {
         let mut before = None;
         for (at, point) in points.iter().enumerate() {
             let rises = before.is_none_or(|before| before < point.0);
             if !rises || !(0.0..=1e9).contains(&point.1) {
-                return Err(ShapeError {
+                return Err(RateShapeError {
                     at,
                     found: Some(*point),
                 });
@@ -54,7 +54,7 @@ impl RateShape {
             before = Some(point.0);
         }
         match points.len() {
-            0 | 1 => Err(ShapeError {
+            0 | 1 => Err(RateShapeError {
                 at: points.len(),
                 found: None,
             }),
@@ -66,7 +66,7 @@ impl RateShape {
     ///
     /// # Errors
     /// The rate is none, or the time 0.
-    pub fn flat(rate: f64, length: Duration) -> Result<Self, ShapeError> {
+    pub fn flat(rate: f64, length: Duration) -> Result<Self, RateShapeError> {
         Self::new(vec![(Duration::ZERO, rate), (length, rate)])
     }
 
@@ -75,7 +75,7 @@ impl RateShape {
     ///
     /// # Errors
     /// The rates are none, or the time 0.
-    pub fn day(least: f64, most: f64, length: Duration, seed: u64) -> Result<Self, ShapeError> {
+    pub fn day(least: f64, most: f64, length: Duration, seed: u64) -> Result<Self, RateShapeError> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let spikes = [(); 4].map(|()| {
             let at = random.random_range(0.1..0.9);
@@ -84,7 +84,10 @@ impl RateShape {
         let height = |x: f64| {
             let bump = |at: f64, wide: f64| (-((x - at) / wide).powi(2)).exp();
             let day = 0.45 * bump(0.42, 0.12) + bump(0.75, 0.1);
-            let spikes: f64 = spikes.iter().map(|(at, high)| high * bump(*at, 0.006)).sum();
+            let spikes: f64 = spikes
+                .iter()
+                .map(|(at, high)| high * bump(*at, 0.006))
+                .sum();
             (day + spikes).min(1.0)
         };
         let point = |step: u32| {

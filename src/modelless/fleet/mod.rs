@@ -16,8 +16,8 @@ mod scenario;
 mod slow_loop;
 mod workers;
 
-pub use loads::{QueryArrival, RateShape, ShapeError, poisson, zipf_shares};
-pub use report::{FleetReport, QueryRecord, TickRecord};
+pub use loads::{QueryArrival, RateShape, RateShapeError, poisson, zipf_shares};
+pub use report::{FleetRecord, QueryRecord, TickRecord};
 pub use run::simulate;
 pub use scenario::{FleetJob, FleetScenario, QueryStream, WorkerKind};
 pub use workers::{WorkerScaling, WorkerStep};

@@ -1,4 +1,4 @@
-//! What happened in a fleet.
+//! The record of a simulation.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::policies::PolicyDecision;
 use crate::states::StateChange;
 use crate::variants::VariantIndex;
 
-/// What became of a query.
+/// A query and its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryRecord {
     /// When it arrived.
@@ -38,7 +38,7 @@ pub struct TickRecord {
 
 /// Everything that happened in a fleet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FleetReport {
+pub struct FleetRecord {
     /// Every query, by its arrival.
     pub queries: Vec<QueryRecord>,
     /// Every second.
@@ -53,7 +53,7 @@ pub struct FleetReport {
     pub offline_rows: u64,
 }
 
-impl FleetReport {
+impl FleetRecord {
     /// Returns the part of queries that were not answered within their goals.
     pub fn missed(&self) -> f64 {
         let missed = self.queries.iter().filter(|q| !q.met).count();
@@ -63,13 +63,17 @@ impl FleetReport {
     /// Returns the number of queries that were answered by `end`.
     pub fn answered_by(&self, end: Duration) -> usize {
         let answered = self.queries.iter();
-        answered.filter(|q| q.answer.is_some_and(|(_, took)| q.arrived + took <= end)).count()
+        answered
+            .filter(|q| q.answer.is_some_and(|(_, took)| q.arrived + took <= end))
+            .count()
     }
 
     /// Returns a quantile of the latencies of the queries that `of` takes, or `None` without any.
     pub fn latency(&self, part: f64, of: impl Fn(&QueryRecord) -> bool) -> Option<Duration> {
         let taken = self.queries.iter().filter(|q| of(q));
-        let mut all: Vec<Duration> = taken.filter_map(|q| q.answer.map(|(_, took)| took)).collect();
+        let mut all: Vec<Duration> = taken
+            .filter_map(|q| q.answer.map(|(_, took)| took))
+            .collect();
         all.sort_unstable();
         let last = all.len().checked_sub(1)?;
         all.get((part * last as f64).round() as usize).copied()

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::batches::RunningBatch;
+use super::batches::SimulatedBatch;
 use super::clock::{FleetEvent, VirtualClock};
-use super::group::{InstanceGroup, WaitingQuery};
-use super::report::{FleetReport, QueryRecord};
+use super::group::{HostedGroup, WaitingQuery};
+use super::report::{FleetRecord, QueryRecord};
 use super::scenario::{FleetJob, FleetScenario};
 use super::slow_loop::StreamCounts;
 use super::workers::WorkerScaling;
@@ -30,7 +30,7 @@ pub(super) struct FleetRun<'s> {
     /// The devices of each machine.
     pub(super) devices: Vec<Vec<DeviceSlot>>,
     pub(super) hosted: HostedInstances,
-    pub(super) groups: BTreeMap<(DeviceSlot, VariantIndex), InstanceGroup>,
+    pub(super) groups: BTreeMap<(DeviceSlot, VariantIndex), HostedGroup>,
     /// By device: when the batch that has all its time ends.
     pub(super) taken: Vec<Option<Duration>>,
     /// By device: the part of its time that queries took in the last second.
@@ -39,15 +39,15 @@ pub(super) struct FleetRun<'s> {
     pub(super) slowdowns: Vec<f64>,
     pub(super) served: Vec<u32>,
     pub(super) counts: Vec<StreamCounts>,
-    pub(super) batches: Vec<Option<RunningBatch>>,
+    pub(super) batches: Vec<Option<SimulatedBatch>>,
     /// Queries of tasks of which nothing runs.
     pub(super) backlog: Vec<WaitingQuery>,
     pub(super) jobs: Vec<(VariantIndex, OfflineJob)>,
-    pub(super) report: FleetReport,
+    pub(super) report: FleetRecord,
 }
 
 /// Returns what happens in a fleet.
-pub fn simulate(scenario: &FleetScenario) -> FleetReport {
+pub fn simulate(scenario: &FleetScenario) -> FleetRecord {
     let mut run = FleetRun::new(scenario);
     run.begin();
     while let Some(event) = run.clock.next() {
@@ -77,16 +77,20 @@ impl<'s> FleetRun<'s> {
             batches: Vec::new(),
             backlog: Vec::new(),
             jobs: Vec::new(),
-            report: FleetReport {
+            report: FleetRecord {
                 queries: Vec::with_capacity(scenario.arrivals.len()),
-                ..FleetReport::default()
+                ..FleetRecord::default()
             },
             scenario,
         }
     }
 
     fn begin(&mut self) {
-        let initial = self.scenario.workers.iter().map(|kind| usize::from(kind.initial));
+        let initial = self
+            .scenario
+            .workers
+            .iter()
+            .map(|kind| usize::from(kind.initial));
         for machine in 0..initial.sum() {
             self.add_devices(machine);
         }
@@ -113,7 +117,8 @@ impl<'s> FleetRun<'s> {
             self.taken.push(None);
             self.utilisation.push(0.0);
         }
-        self.devices.resize(self.devices.len().max(machine + 1), Vec::new());
+        self.devices
+            .resize(self.devices.len().max(machine + 1), Vec::new());
         self.devices[machine] = slots;
     }
 
@@ -123,9 +128,9 @@ impl<'s> FleetRun<'s> {
         }
     }
 
-    pub(super) fn group(&mut self, device: DeviceSlot, variant: VariantIndex) -> &mut InstanceGroup {
+    pub(super) fn group(&mut self, device: DeviceSlot, variant: VariantIndex) -> &mut HostedGroup {
         let group = self.groups.entry((device, variant));
-        group.or_insert_with(|| InstanceGroup::new(variant, device))
+        group.or_insert_with(|| HostedGroup::new(variant, device))
     }
 
     fn handle(&mut self, event: FleetEvent) {
@@ -185,6 +190,9 @@ impl<'s> FleetRun<'s> {
     }
 
     pub(super) fn offline_rows(&self) -> u64 {
-        self.jobs.iter().map(|(_, job)| job.progress().written).sum()
+        self.jobs
+            .iter()
+            .map(|(_, job)| job.progress().written)
+            .sum()
     }
 }

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The fleet, the queries and the policy of a simulation.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! Once a second: what was seen becomes states, and the policy decides.
 
-
 use super::clock::FleetEvent;
 use super::report::TickRecord;
 use super::run::{FleetRun, TICK};
@@ -19,7 +18,7 @@ const LAST_SECOND_OF_MINUTES: f64 = 1.0 / 120.0;
 /// to be another one.
 const ANOTHER_RATE: f64 = 3.0;
 
-/// What is counted of a stream.
+/// The counts of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StreamCounts {
     /// Of this second.
@@ -91,7 +90,8 @@ impl FleetRun<'_> {
     fn pay(&mut self) {
         let second = TICK.as_secs_f64();
         let workers = self.scenario.workers.iter().enumerate();
-        let workers = workers.map(|(at, kind)| kind.price.get() * f64::from(self.scaling.count(at)));
+        let workers =
+            workers.map(|(at, kind)| kind.price.get() * f64::from(self.scaling.count(at)));
         self.report.worker_cost += second * workers.sum::<f64>();
         self.report.instance_cost += second * self.hosted.cost(&self.scenario.catalog);
     }
@@ -99,7 +99,15 @@ impl FleetRun<'_> {
     /// Observes each variant, over all its devices, and each device.
     fn watch(&mut self) -> Vec<WatchedVariant> {
         let variants = self.watches.len();
-        let mut seen = vec![VariantObservation { instances: 0, utilisation: 0.0, queued: 0, slowdown: 1.0 }; variants];
+        let mut seen = vec![
+            VariantObservation {
+                instances: 0,
+                utilisation: 0.0,
+                queued: 0,
+                slowdown: 1.0
+            };
+            variants
+        ];
         let mut places = vec![0.0; variants];
         self.utilisation.fill(0.0);
         for group in self.groups.values_mut() {
@@ -108,7 +116,10 @@ impl FleetRun<'_> {
             let busy = std::mem::take(&mut group.busy).as_secs_f64() / TICK.as_secs_f64();
             let share = spec.profile.share.fraction();
             let (own, of_device) = match spec.profile.sharing {
-                DeviceSharing::Space => (f64::from(group.lanes(spec)), share / f64::from(spec.profile.lanes.get())),
+                DeviceSharing::Space => (
+                    f64::from(group.lanes(spec)),
+                    share / f64::from(spec.profile.lanes.get()),
+                ),
                 DeviceSharing::Time => (f64::from(group.loaded) * share, 1.0),
                 DeviceSharing::Unreserved => (f64::from(group.loaded), 1.0),
             };
@@ -175,7 +186,11 @@ impl FleetRun<'_> {
         let applied = self.hosted.apply(&self.scenario.catalog, &changes);
         debug_assert!(applied.is_ok() || !self.jobs.is_empty(), "{changes:?}");
         for change in &changes {
-            let InstanceChange { variant, device, instances } = *change;
+            let InstanceChange {
+                variant,
+                device,
+                instances,
+            } = *change;
             match instances > 0 {
                 true => self.load(device, variant, instances.unsigned_abs()),
                 false => self.unload(device, variant),
@@ -220,7 +235,9 @@ impl FleetRun<'_> {
 
     fn scale_workers(&mut self, decision: &PolicyDecision) {
         let now = self.clock.now();
-        let starts = self.scaling.starts(&decision.lacking, |kind| self.seen_of(kind));
+        let starts = self
+            .scaling
+            .starts(&decision.lacking, |kind| self.seen_of(kind));
         let is_idle = |machine: usize| {
             let mut devices = self.devices[machine].iter();
             devices.all(|device| self.hosted.hosted_on(*device).next().is_none())
@@ -231,7 +248,8 @@ impl FleetRun<'_> {
                 WorkerStep::Start(kind) => {
                     let machine = self.scaling.start(kind);
                     let starting = self.scenario.workers[kind].starting;
-                    self.clock.plan(now + starting, FleetEvent::WorkerStarted(machine));
+                    self.clock
+                        .plan(now + starting, FleetEvent::WorkerStarted(machine));
                 }
                 WorkerStep::Stop(machine) => {
                     for device in &self.devices[machine] {
@@ -271,4 +289,3 @@ impl FleetRun<'_> {
         });
     }
 }
-

@@ -20,7 +20,7 @@ pub enum WorkerStep {
     Stop(usize),
 }
 
-/// What was seen of the devices of a kind.
+/// The devices of a kind, by the states of their variants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KindSeen {
     pub(super) devices: u32,
@@ -99,7 +99,10 @@ impl WorkerScaling {
     ) -> Vec<WorkerStep> {
         let mut steps = Vec::new();
         for (at, kind) in self.kinds.iter().enumerate() {
-            let starting = self.machines.iter().any(|m| m.kind == at && !m.is_there && !m.stopped);
+            let starting = self
+                .machines
+                .iter()
+                .any(|m| m.kind == at && !m.is_there && !m.stopped);
             if starting || self.count(at) >= kind.most {
                 continue;
             }
@@ -118,7 +121,11 @@ impl WorkerScaling {
 
     /// Decides which machines stop: those beyond the initial ones that had no instance for half a
     /// minute, the youngest first.
-    pub(super) fn stops(&mut self, now: Duration, is_idle: impl Fn(usize) -> bool) -> Vec<WorkerStep> {
+    pub(super) fn stops(
+        &mut self,
+        now: Duration,
+        is_idle: impl Fn(usize) -> bool,
+    ) -> Vec<WorkerStep> {
         let mut steps = Vec::new();
         for machine in (0..self.machines.len()).rev() {
             let state = self.machines[machine];

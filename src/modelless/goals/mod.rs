@@ -1,4 +1,4 @@
-//! What a query asks for: how accurate, how soon, at what cost.
+//! The goals of a query: how accurate, how soon, at what cost.
 
 mod missed;
 
@@ -15,7 +15,7 @@ use crate::variants::ModelIndex;
 /// Which of the variants that meet all goals answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Preference {
+pub enum ChoicePreference {
     /// The one whose query costs least.
     #[default]
     Cheapest,
@@ -23,7 +23,7 @@ pub enum Preference {
     MostAccurate,
 }
 
-/// What a query asks for. A goal that is `None` is met by every variant.
+/// The goals of a query. A goal that is `None` is met by every variant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryGoals {
@@ -36,7 +36,7 @@ pub struct QueryGoals {
     /// The one ensemble or model of the task that may answer.
     pub model: Option<ModelIndex>,
     /// Which of the variants that meet all this answers.
-    pub prefer: Preference,
+    pub prefer: ChoicePreference,
 }
 
 /// The longest time from a query to its answer: more than nothing.

@@ -27,7 +27,7 @@ pub struct JobBatch {
     pub expected_end: Duration,
 }
 
-/// What a job does next on a device.
+/// The next thing that a job does on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobStep {
     /// Runs these rows.

@@ -19,7 +19,7 @@ impl Default for JobRules {
     }
 }
 
-/// What a device has to do for queries.
+/// The work that a device has for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceOutlook {
     /// The part of its time that queries took lately.

@@ -54,7 +54,7 @@ pub struct HostedInstances {
     totals: Vec<u32>,
 }
 
-/// What is free on a device.
+/// The room that is left on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DeviceRoom {
     kind: DeviceKindIndex,
@@ -241,13 +241,16 @@ impl HostedInstances {
     /// Returns the cost of all instances, in money a second.
     pub fn cost(&self, catalog: &VariantCatalog) -> f64 {
         let each = self.running();
-        each.map(|(v, n)| catalog.variant(v).profile.cost.get() * f64::from(n)).sum()
+        each.map(|(v, n)| catalog.variant(v).profile.cost.get() * f64::from(n))
+            .sum()
     }
 
     /// Returns the device where an instance fits best: one that has the variant already, else the
     /// one that is left with the least room.
     pub fn best_fit(&self, catalog: &VariantCatalog, index: VariantIndex) -> Option<DeviceSlot> {
-        let fitting = self.devices().filter(|device| self.fits(catalog, index, *device));
+        let fitting = self
+            .devices()
+            .filter(|device| self.fits(catalog, index, *device));
         fitting.min_by_key(|device| (self.on(index, *device) == 0, self.free_share(*device)))
     }
 }

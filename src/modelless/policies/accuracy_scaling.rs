@@ -4,8 +4,8 @@
 //! so the one with the most right answers is taken. The programme is that without symmetries: how
 //! many instances of each variant on each kind of device, and the flows to them.
 
-use super::Policy;
 use super::decision::PolicyDecision;
+use super::policy::Policy;
 use super::priced::{PlanObjective, plan};
 use super::scaling::decision_of;
 use super::situation::{SLACK, Situation, TaskDemand};

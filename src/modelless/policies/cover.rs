@@ -59,7 +59,10 @@ impl CoverSearch {
             return;
         };
         let bound = cost + left / item.rate * item.cost;
-        let is_dear = self.best.as_ref().is_some_and(|(best, ..)| bound > *best + 1e-9);
+        let is_dear = self
+            .best
+            .as_ref()
+            .is_some_and(|(best, ..)| bound > *best + 1e-9);
         if is_dear || self.nodes == 0 {
             return;
         }

@@ -1,4 +1,4 @@
-//! What a policy decided, what it considered, and why not that.
+//! A policy's decision: what is done, what was considered, and why not that.
 
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub enum ActionOutcome {
     NoRoom,
     /// It would have to wait until then.
     HoldOff(Duration),
-    /// What is left would not have the headroom.
+    /// The instances that are left would not have the headroom.
     TooLittleLeft,
 }
 
@@ -52,11 +52,11 @@ pub enum ActionOutcome {
 pub struct ConsideredAction {
     /// The task.
     pub task: TaskIndex,
-    /// What could be done.
+    /// The action.
     pub action: ScalingAction,
     /// The cost by the policy's own measure; what it is of is the policy's to say.
     pub cost: f64,
-    /// What became of it.
+    /// Whether it is done, or why not.
     pub outcome: ActionOutcome,
 }
 

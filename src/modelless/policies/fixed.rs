@@ -1,8 +1,8 @@
 //! A fixed number of instances: INFaaS's baseline of systems that load what they are told to.
 
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
+use super::policy::Policy;
 use super::situation::Situation;
-use super::Policy;
 
 /// Never changes anything.
 #[derive(Clone, Copy, Debug, Default)]

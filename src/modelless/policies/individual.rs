@@ -1,9 +1,9 @@
 //! More and fewer instances of the variant that a developer chose: INFaaS's second baseline, after
 //! SageMaker and AI Platform.
 
-use super::Policy;
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
+use super::policy::Policy;
 use super::scaling::{Draft, instances_for};
 use super::situation::{SLACK, Situation, TaskDemand};
 use crate::variants::VariantIndex;
@@ -58,7 +58,9 @@ impl IndividualScaling {
                 true => ActionOutcome::Taken,
                 false => ActionOutcome::NoRoom,
             };
-            draft.decision.consider(demand.task, action, cost(needed - runs), outcome);
+            draft
+                .decision
+                .consider(demand.task, action, cost(needed - runs), outcome);
         } else if needed < runs {
             let (now, loading) = (situation.now, variant.profile.loading);
             let outcome = match self.hold_offs.superfluous(now, index, loading) {
@@ -69,7 +71,9 @@ impl IndividualScaling {
                 }
             };
             let action = ScalingAction::Remove(index, 1);
-            draft.decision.consider(demand.task, action, -cost(1), outcome);
+            draft
+                .decision
+                .consider(demand.task, action, -cost(1), outcome);
         } else {
             self.hold_offs.needed(index);
         }

@@ -1,9 +1,9 @@
 //! INFaaS's greedy heuristic (§4.2.2): replicate, upgrade or downgrade, whichever costs least by
 //! the objective of its integer programme (§4.2.1), the sum of δ × (C + λ × T_load).
 
-use super::Policy;
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
+use super::policy::Policy;
 use super::scaling::{Draft, instances_for};
 use super::situation::{SLACK, Situation, TaskDemand};
 use crate::variants::{Variant, VariantIndex};
@@ -106,24 +106,32 @@ impl InfaasGreedy {
             if left < load && cheaper.is_none() {
                 self.hold_offs.needed(index);
                 let outcome = ActionOutcome::TooLittleLeft;
-                draft.decision.consider(demand.task, action, spared, outcome);
+                draft
+                    .decision
+                    .consider(demand.task, action, spared, outcome);
                 continue;
             }
             let (now, loading) = (situation.now, variant.profile.loading);
             if let Some(from) = self.hold_offs.superfluous(now, index, loading) {
                 let outcome = ActionOutcome::HoldOff(from);
-                draft.decision.consider(demand.task, action, spared, outcome);
+                draft
+                    .decision
+                    .consider(demand.task, action, spared, outcome);
                 continue;
             }
             match cheaper.filter(|_| left < load) {
                 Some((cheaper, count)) => {
                     draft.place(cheaper, count);
                     let switch = ScalingAction::Switch(cheaper, count);
-                    draft.decision.consider(demand.task, switch, 0.0, ActionOutcome::Taken);
+                    draft
+                        .decision
+                        .consider(demand.task, switch, 0.0, ActionOutcome::Taken);
                 }
                 None => draft.take_away(index),
             }
-            draft.decision.consider(demand.task, action, spared, ActionOutcome::Taken);
+            draft
+                .decision
+                .consider(demand.task, action, spared, ActionOutcome::Taken);
             return;
         }
     }
@@ -141,7 +149,9 @@ impl InfaasGreedy {
         let situation = draft.situation;
         let replaced = situation.catalog.variant(index);
         let missing = load - (situation.capacity(demand) - replaced.saturation().get());
-        let others = situation.suiting(demand).filter(|(other, _)| *other != index);
+        let others = situation
+            .suiting(demand)
+            .filter(|(other, _)| *other != index);
         let others = others.map(|(other, variant)| {
             let count = instances_for(missing, variant.saturation().get()).max(1);
             (other, count, f64::from(count) * variant.profile.cost.get())

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Policy;
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
+use super::policy::Policy;
 use super::scaling::Draft;
 use super::situation::{Situation, TaskDemand};
 use crate::variants::{DeviceSharing, Variant, VariantIndex};
 
 /// The part of its saturation that a CPU instance is counted with.
 const CPU_HEADROOM: f64 = 0.95;
-/// What a GPU instance's load grows by for each millisecond of its loading.
+/// The part by which a GPU instance's load grows for each millisecond of its loading.
 const GPU_LOADING: f64 = 0.0002;
 /// How much more loading replication may take than an upgrade.
 const UPGRADE_FACTOR: f64 = 1.5;
@@ -41,7 +41,9 @@ impl Policy for InfaasCode {
             let running: Vec<VariantIndex> = running.collect();
             match running.is_empty() {
                 true => self.begin(&mut draft, demand),
-                false => running.into_iter().for_each(|v| self.scale(&mut draft, demand, v)),
+                false => running
+                    .into_iter()
+                    .for_each(|v| self.scale(&mut draft, demand, v)),
             }
         }
         draft.finish()
@@ -77,7 +79,9 @@ impl InfaasCode {
             draft.place(index, 1);
             let action = ScalingAction::Switch(index, 1);
             let cost = loading_millis(variant, 1);
-            draft.decision.consider(demand.task, action, cost, ActionOutcome::Taken);
+            draft
+                .decision
+                .consider(demand.task, action, cost, ActionOutcome::Taken);
         }
     }
 
@@ -103,7 +107,10 @@ impl InfaasCode {
         let own = f64::from(situation.hosted.total(index)) * variant.saturation().get();
         match demand.suits(variant) {
             true => demand.rate.get() * own / situation.capacity(demand),
-            false => situation.watched.get(index.get()).map_or(0.0, |w| w.served.get()),
+            false => situation
+                .watched
+                .get(index.get())
+                .map_or(0.0, |w| w.served.get()),
         }
     }
 
@@ -136,20 +143,28 @@ impl InfaasCode {
         let (replicates, beaten) = (ScalingAction::Replicate(index, up), ActionOutcome::Beaten);
         match upgrades {
             Some((other, count, loading)) => {
-                draft.decision.consider(demand.task, replicates, replicated, beaten);
+                draft
+                    .decision
+                    .consider(demand.task, replicates, replicated, beaten);
                 draft.place(other, count);
                 let action = ScalingAction::Switch(other, count);
-                draft.decision.consider(demand.task, action, loading, ActionOutcome::Taken);
+                draft
+                    .decision
+                    .consider(demand.task, action, loading, ActionOutcome::Taken);
             }
             None => {
                 let outcome = match draft.place(index, up) == up {
                     true => ActionOutcome::Taken,
                     false => ActionOutcome::NoRoom,
                 };
-                draft.decision.consider(demand.task, replicates, replicated, outcome);
+                draft
+                    .decision
+                    .consider(demand.task, replicates, replicated, outcome);
                 if let Some((other, count, loading)) = upgrade {
                     let action = ScalingAction::Switch(other, count);
-                    draft.decision.consider(demand.task, action, loading, beaten);
+                    draft
+                        .decision
+                        .consider(demand.task, action, loading, beaten);
                 }
             }
         }
@@ -164,7 +179,10 @@ impl InfaasCode {
             DeviceSharing::Time | DeviceSharing::Unreserved => GPU_VOTES,
         };
         // The last instance of a task stays.
-        let last = draft.situation.suiting(demand).map(|(v, _)| draft.hosted.total(v));
+        let last = draft
+            .situation
+            .suiting(demand)
+            .map(|(v, _)| draft.hosted.total(v));
         let outcome = match *votes >= needed && last.sum::<u32>() > 1 {
             true => {
                 self.votes.remove(&index);

@@ -13,6 +13,7 @@ mod individual;
 mod infaas;
 mod infaas_code;
 mod kind;
+mod policy;
 mod priced;
 mod scaling;
 mod situation;
@@ -25,14 +26,6 @@ pub use individual::IndividualScaling;
 pub use infaas::InfaasGreedy;
 pub use infaas_code::InfaasCode;
 pub use kind::PolicyChoice;
+pub use policy::Policy;
 pub use priced::{PlanObjective, PricedPlanning, plan, plan_value};
 pub use situation::{SLACK, Situation, TaskDemand, WatchedVariant};
-
-/// A way to decide which variants run where.
-pub trait Policy: Send {
-    /// Returns its name, as it is chosen by.
-    fn name(&self) -> &'static str;
-
-    /// Decides, at one moment. Moments rise from call to call.
-    fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision;
-}

@@ -37,7 +37,9 @@ impl<'a> Draft<'a> {
             if !matches!(added, Some(Ok(()))) {
                 let kind = catalog.variant(variant).device;
                 let missing = (count - placed) as usize;
-                self.decision.lacking.extend(std::iter::repeat_n(kind, missing));
+                self.decision
+                    .lacking
+                    .extend(std::iter::repeat_n(kind, missing));
                 return placed;
             }
         }
@@ -56,7 +58,10 @@ impl<'a> Draft<'a> {
 
     /// Takes one instance away, from the device where the variant has the fewest.
     pub(super) fn take_away(&mut self, variant: VariantIndex) {
-        let devices = self.hosted.devices().filter(|d| self.hosted.on(variant, *d) > 0);
+        let devices = self
+            .hosted
+            .devices()
+            .filter(|d| self.hosted.on(variant, *d) > 0);
         let fewest = devices.min_by_key(|d| (self.hosted.on(variant, *d), *d));
         if let Some(device) = fewest {
             // It is there, by the line above.
@@ -80,7 +85,8 @@ impl<'a> Draft<'a> {
                     ActionOutcome::NoRoom
                 }
             };
-            self.decision.consider(demand.task, ScalingAction::Move(variant), 0.0, outcome);
+            self.decision
+                .consider(demand.task, ScalingAction::Move(variant), 0.0, outcome);
         }
     }
 

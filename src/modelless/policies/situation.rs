@@ -17,7 +17,7 @@ pub const SLACK: f64 = 1.05;
 pub struct TaskDemand {
     /// The task.
     pub task: TaskIndex,
-    /// What they ask for.
+    /// Their goals.
     pub goals: QueryGoals,
     /// How many arrive.
     pub rate: QueryRate,
@@ -40,7 +40,7 @@ impl TaskDemand {
     }
 }
 
-/// What is known of a variant now.
+/// A variant as it is seen now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedVariant {
     /// Its state.
@@ -69,9 +69,9 @@ pub struct Situation<'a> {
     pub catalog: &'a VariantCatalog,
     /// The instances that run or are being loaded.
     pub hosted: &'a HostedInstances,
-    /// What is asked.
+    /// The queries that arrive.
     pub demands: &'a [TaskDemand],
-    /// What is known of each variant.
+    /// Each variant as it is seen.
     pub watched: &'a [WatchedVariant],
 }
 
@@ -90,7 +90,9 @@ impl<'a> Situation<'a> {
 
     /// Returns the state of a variant.
     pub fn state(&self, variant: VariantIndex) -> VariantState {
-        self.watched.get(variant.get()).map_or_else(Default::default, |w| w.state)
+        self.watched
+            .get(variant.get())
+            .map_or_else(Default::default, |w| w.state)
     }
 
     /// Whether an instance of a task is being loaded. What it replaces is not unloaded before it is

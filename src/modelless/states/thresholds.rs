@@ -66,7 +66,12 @@ impl StateThresholds {
             }),
         };
         let part = self.utilisation;
-        check(part > 0.0 && part <= 1.0, "utilisation", "above 0, at most 1", part)?;
+        check(
+            part > 0.0 && part <= 1.0,
+            "utilisation",
+            "above 0, at most 1",
+            part,
+        )?;
         let growths = f64::from(self.growths);
         check(self.growths > 0, "growths", "at least 1", growths)?;
         check(self.calm >= 1.0, "calm", "at least 1", self.calm)?;

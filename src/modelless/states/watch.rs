@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::VariantState;
+use super::state::VariantState;
 use super::thresholds::StateThresholds;
 
-/// What was seen of a variant since the observation before.
+/// A variant as it was seen since the observation before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VariantObservation {
     /// The instances that are loaded.
@@ -31,8 +31,8 @@ pub struct StateChange {
 
 /// The state of one variant, as observations make it.
 ///
-/// What is wrong is seen at once. That it is over is believed after the hold-off alone, so that a
-/// variant at a threshold does not flap.
+/// A state that asks for a cure is believed at once. That it is over is believed after the hold-off
+/// alone, so that a variant at a threshold does not flap.
 #[derive(Clone, Debug)]
 pub struct VariantWatch {
     thresholds: StateThresholds,

@@ -26,7 +26,7 @@ pub struct LatencyCurve(Vec<LatencyPoint>);
 /// Latencies that cannot have been measured.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ProfileError {
+pub enum VariantProfileError {
     /// There are none.
     #[error("expected the latency of at least one batch size, found none")]
     NoPoints,
@@ -44,13 +44,13 @@ pub enum ProfileError {
     Falls(LatencyPoint, LatencyPoint),
 }
 
-impl ProfileError {
+impl VariantProfileError {
     /// Returns the stable code of the refusal.
     pub const fn code(&self) -> &'static str {
         match self {
-            ProfileError::NoPoints => "profile_empty",
-            ProfileError::Point(_) => "profile_latency",
-            ProfileError::Falls(..) => "profile_falls",
+            VariantProfileError::NoPoints => "profile_empty",
+            VariantProfileError::Point(_) => "profile_latency",
+            VariantProfileError::Falls(..) => "profile_falls",
         }
     }
 }
@@ -61,14 +61,14 @@ impl LatencyCurve {
     /// # Errors
     /// There is no point, a size is 0 or does not rise, or a latency is 0 or falls with the size
     /// or exceeds its 99th percentile.
-    pub fn new(points: Vec<LatencyPoint>) -> Result<Self, ProfileError> {
+    pub fn new(points: Vec<LatencyPoint>) -> Result<Self, VariantProfileError> {
         if points.is_empty() {
-            return Err(ProfileError::NoPoints);
+            return Err(VariantProfileError::NoPoints);
         }
         for point in &points {
             let is_sound = point.batch > 0 && !point.mean.is_zero() && point.mean <= point.p99;
             if !is_sound {
-                return Err(ProfileError::Point(*point));
+                return Err(VariantProfileError::Point(*point));
             }
         }
         let falls = points.windows(2).find(|pair| {
@@ -78,7 +78,7 @@ impl LatencyCurve {
         });
         match falls {
             None => Ok(LatencyCurve(points)),
-            Some(pair) => Err(ProfileError::Falls(pair[0], pair[1])),
+            Some(pair) => Err(VariantProfileError::Falls(pair[0], pair[1])),
         }
     }
 
@@ -92,7 +92,7 @@ impl LatencyCurve {
         intercept: Duration,
         most: u32,
         spread: f64,
-    ) -> Result<Self, ProfileError> {
+    ) -> Result<Self, VariantProfileError> {
         let powers = (0..32).map(|bit| 1_u32 << bit);
         let sizes = powers.take_while(|size| *size < most).chain([most]);
         let point = |batch: u32| {
@@ -142,7 +142,7 @@ impl LatencyCurve {
 }
 
 impl TryFrom<Vec<LatencyPoint>> for LatencyCurve {
-    type Error = ProfileError;
+    type Error = VariantProfileError;
 
     fn try_from(points: Vec<LatencyPoint>) -> Result<Self, Self::Error> {
         Self::new(points)

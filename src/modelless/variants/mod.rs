@@ -11,6 +11,6 @@ mod variant;
 pub use catalog::{CatalogError, TaskVariants, VariantCatalog};
 pub use device_kind::{DeviceKindIndex, PricedDevice};
 pub use indices::{ModelIndex, TaskIndex, VariantIndex};
-pub use latency::{LatencyCurve, LatencyPoint, ProfileError};
+pub use latency::{LatencyCurve, LatencyPoint, VariantProfileError};
 pub use profile::{DeviceSharing, VariantProfile};
 pub use variant::{Variant, VariantPrecision};

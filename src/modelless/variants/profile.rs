@@ -1,4 +1,4 @@
-//! What an instance of a variant takes and does.
+//! The profile of a variant: what an instance takes and does.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum DeviceSharing {
     Unreserved,
 }
 
-/// What an instance of a variant takes and does, as it was measured.
+/// The profile of a variant: what an instance takes and does, as it was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantProfile {
     /// The latency of its batches.

@@ -49,7 +49,7 @@ pub struct Variant {
     pub device: DeviceKindIndex,
     /// The most samples of a batch.
     pub batch: NonZeroU32,
-    /// What an instance takes and does.
+    /// The profile of an instance.
     pub profile: VariantProfile,
     /// How often it is right.
     pub accuracy: AccuracyEstimate,

@@ -14,9 +14,9 @@ mod state;
 pub use model::PlanObjective;
 pub use search::{plan, plan_value};
 
-use super::Policy;
 use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
 use super::hold_off::HoldOffs;
+use super::policy::Policy;
 use super::scaling::decision_of;
 use super::situation::{Situation, TaskDemand};
 use crate::placement::HostedInstances;
@@ -32,7 +32,7 @@ const USUAL: f64 = 0.1;
 /// Plans all tasks together by value.
 #[derive(Clone, Debug)]
 pub struct PricedPlanning {
-    /// What a plan is judged by.
+    /// The terms that a plan is judged by.
     pub objective: PlanObjective,
     hold_offs: HoldOffs,
 }
@@ -70,7 +70,10 @@ impl Policy for PricedPlanning {
 
 /// Whether a plan loads something for a task.
 fn replaces(situation: &Situation<'_>, plan: &HostedInstances, task: TaskIndex) -> bool {
-    let mut variants = situation.catalog.range(task).map(|at| VariantIndex(at as u32));
+    let mut variants = situation
+        .catalog
+        .range(task)
+        .map(|at| VariantIndex(at as u32));
     variants.any(|v| plan.total(v) > situation.hosted.total(v))
 }
 
@@ -104,7 +107,10 @@ impl PricedPlanning {
         let running: Vec<_> = situation.hosted.running().collect();
         for (index, _) in running {
             let catalog = situation.catalog;
-            let leaving = situation.hosted.total(index).saturating_sub(kept.total(index));
+            let leaving = situation
+                .hosted
+                .total(index)
+                .saturating_sub(kept.total(index));
             if leaving == 0 {
                 self.hold_offs.needed(index);
                 continue;

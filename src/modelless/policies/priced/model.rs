@@ -1,4 +1,4 @@
-//! What plans are judged by, worked out once for all variants.
+//! The numbers that plans are judged by, worked out once for all variants.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use crate::policies::situation::{SLACK, Situation, TaskDemand};
 use crate::states::VariantState;
 use crate::variants::{Variant, VariantIndex};
 
-/// What a plan is judged by.
+/// The terms that a plan is judged by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanObjective {
     /// Capacity over load that a plan keeps, at least 1.
     pub slack: f64,
-    /// What the cost of instances counts; 0 where devices are paid for anyway.
+    /// The weight of the cost of instances; 0 where devices are paid for anyway.
     pub cost: f64,
     /// How many times its cost an instance counts for each second of its loading.
     pub lambda: f64,
@@ -44,7 +44,7 @@ pub(super) struct TaskModel {
     pub(super) usable: Vec<f64>,
     /// By variant: how long its batch takes, and how long its queries may wait for others'.
     pub(super) turns: Vec<Turn>,
-    /// What an answer of each variant is worth beyond one within its goals.
+    /// The worth of an answer of each variant beyond one within its goals.
     pub(super) bonus: Vec<f64>,
 }
 
@@ -83,10 +83,17 @@ impl<'a> PlanModel<'a> {
         PlanModel {
             situation,
             objective: *objective,
-            tasks: tasks.map(|task| {
-                let asked = situation.demands.iter().filter(|d| d.task == task);
-                TaskModel::new(situation, objective, situation.catalog.range(task), asked.collect())
-            }).collect(),
+            tasks: tasks
+                .map(|task| {
+                    let asked = situation.demands.iter().filter(|d| d.task == task);
+                    TaskModel::new(
+                        situation,
+                        objective,
+                        situation.catalog.range(task),
+                        asked.collect(),
+                    )
+                })
+                .collect(),
         }
     }
 }

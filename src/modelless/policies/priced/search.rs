@@ -41,7 +41,11 @@ pub fn plan(situation: &Situation<'_>, objective: &PlanObjective) -> HostedInsta
     for _ in 0..ROUNDS {
         let mut trial = best.clone();
         tear_down(&mut trial, &mut random);
-        trial.fill(*Criterion::ALL.choose(&mut random).unwrap_or(&Criterion::Value));
+        trial.fill(
+            *Criterion::ALL
+                .choose(&mut random)
+                .unwrap_or(&Criterion::Value),
+        );
         trial.prune();
         keep_better(&mut best, trial);
     }

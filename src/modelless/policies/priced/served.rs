@@ -8,7 +8,7 @@ pub(super) struct DemandFlow {
     pub(super) suiting: Vec<usize>,
 }
 
-/// What is less than this is what rounding left over, in queries a second.
+/// Less than this is what rounding left over, in queries a second.
 const NOTHING: f64 = 1e-9;
 
 /// The flows of queries to variants.
@@ -49,7 +49,10 @@ pub(super) fn served_value(demands: &[DemandFlow], capacity: &[f64], bonus: &[f6
         value += (demand.rate - left) * demand.worth;
     }
     let used = capacity.iter().zip(&flows.free).zip(bonus);
-    value + used.map(|((all, free), bonus)| (all - free) * bonus).sum::<f64>()
+    value
+        + used
+            .map(|((all, free), bonus)| (all - free) * bonus)
+            .sum::<f64>()
 }
 
 /// The same for one demand, which most tasks have.

@@ -84,10 +84,14 @@ impl<'m> PlanState<'m> {
     /// with it would be late for the other's batch.
     pub(super) fn fits(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
         let catalog = self.model.situation.catalog;
-        let others = self.turns[usize::from(device.0)].iter().filter(|v| **v != variant);
+        let others = self.turns[usize::from(device.0)]
+            .iter()
+            .filter(|v| **v != variant);
         let turn = self.model.turn(variant);
         self.hosted.fits(catalog, variant, device)
-            && others.into_iter().all(|other| turn.goes_with(self.model.turn(*other)))
+            && others
+                .into_iter()
+                .all(|other| turn.goes_with(self.model.turn(*other)))
     }
 
     fn update_turns(&mut self, device: DeviceSlot) {
@@ -122,8 +126,14 @@ impl<'m> PlanState<'m> {
 }
 
 fn capacities(task: &TaskModel, hosted: &HostedInstances) -> Vec<f64> {
-    let counts = task.range.clone().map(|at| hosted.total(VariantIndex(at as u32)));
-    counts.zip(&task.usable).map(|(n, usable)| f64::from(n) * usable).collect()
+    let counts = task
+        .range
+        .clone()
+        .map(|at| hosted.total(VariantIndex(at as u32)));
+    counts
+        .zip(&task.usable)
+        .map(|(n, usable)| f64::from(n) * usable)
+        .collect()
 }
 
 /// Returns what one more instance costs on a device that is planned to have `count`: its cost a
