@@ -80,7 +80,7 @@ fn some_load(random: &mut ChaCha8Rng) -> VariantLoad {
     VariantLoad {
         instances: 1,
         queued: random.random_range(0..20),
-        running: random.random_range(0..2),
+        free_in: Duration::from_millis(random.random_range(0..20)),
         slowdown: random.random_range(1.0..1.5),
         ..VariantLoad::INACTIVE
     }

@@ -16,11 +16,11 @@ const TASK: TaskIndex = TaskIndex(0);
 type Loaded = Vec<(Sketch, VariantLoad)>;
 
 fn loads() -> impl Strategy<Value = VariantLoad> {
-    (0..3_u32, 0..20_u32, 0..3_u32, 1.0..3.0_f64).prop_map(
-        |(instances, queued, running, slowdown)| VariantLoad {
+    (0..3_u32, 0..20_u32, 0..30_u64, 1.0..3.0_f64).prop_map(
+        |(instances, queued, free_in, slowdown)| VariantLoad {
             instances,
             queued,
-            running,
+            free_in: Duration::from_millis(free_in),
             slowdown,
             ..VariantLoad::INACTIVE
         },
@@ -236,7 +236,7 @@ fn a_query_that_waits_too_long_is_refused_before_it_waits() {
         VariantLoad {
             instances: 1,
             queued: 100,
-            running: 1,
+            free_in: millis(10.0),
             ..VariantLoad::INACTIVE
         },
     )]);

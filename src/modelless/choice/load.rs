@@ -4,17 +4,16 @@ use std::time::Duration;
 
 use crate::variants::Variant;
 
-/// How much a variant has to do now, over all its instances.
+/// How much a variant has to do now, on the device where a query would be answered soonest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VariantLoad {
-    /// The instances that answer.
+    /// The instances that answer there.
     pub instances: u32,
-    /// The samples that wait.
+    /// The samples that wait there.
     pub queued: u32,
-    /// The batches that run.
-    pub running: u32,
-    /// The time that batches of other variants take the devices that they take turns on, at the one
-    /// where it is least.
+    /// The time until one of their lanes is free, or zero where one is.
+    pub free_in: Duration,
+    /// The time that other variants' batches which wait take the device, where they take turns.
     pub others: Duration,
     /// How many times as long as in its profile its batches take now: 1 where nothing interferes.
     pub slowdown: f64,
@@ -25,7 +24,7 @@ impl VariantLoad {
     pub const INACTIVE: VariantLoad = VariantLoad {
         instances: 0,
         queued: 0,
-        running: 0,
+        free_in: Duration::ZERO,
         others: Duration::ZERO,
         slowdown: 1.0,
     };
@@ -33,31 +32,26 @@ impl VariantLoad {
     /// Returns the time from now until a query of one sample would be answered, or `None` where
     /// the variant does not run.
     ///
-    /// Where a lane is free the query runs at once. Else it waits for a lane, of which one of
-    /// `running` comes free after a batch at the longest, and for what is queued.
+    /// Where a lane is free it runs at once and alone. Else it waits for one, for the full batches
+    /// ahead of it and for those of others, and is counted with a full batch: others may join it
+    /// until it runs.
     pub fn finish(&self, variant: &Variant) -> Option<Duration> {
         if self.instances == 0 {
             return None;
         }
-        let lanes = variant.profile.lanes.get().saturating_mul(self.instances);
-        let batch = self.queued.saturating_add(1).min(variant.batch.get());
-        let latency = &variant.profile.latency;
-        let wait = match self.running < lanes && self.queued == 0 {
-            true => Duration::ZERO,
-            false => latency.mean(batch) / lanes + self.drained(variant),
+        let (size, latency) = (variant.batch.get(), &variant.profile.latency);
+        let lanes = match variant.profile.sharing.takes_turns() {
+            true => 1,
+            false => variant.profile.lanes.get().saturating_mul(self.instances),
         };
-        let unhindered = wait.saturating_add(latency.p99(batch));
-        Some(
-            self.others
-                .saturating_add(stretched(unhindered, self.slowdown)),
-        )
-    }
-
-    /// Returns the time until what is queued now has been started.
-    fn drained(&self, variant: &Variant) -> Duration {
-        let rate = variant.saturation().get() * f64::from(self.instances);
-        let seconds = f64::from(self.queued) / rate;
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        let full = latency.mean(size).saturating_mul(self.queued / size) / lanes;
+        let wait = self.free_in.saturating_add(self.others);
+        let joined = match wait.is_zero() && self.queued == 0 {
+            true => 1,
+            false => size,
+        };
+        let own = full.saturating_add(latency.p99(joined));
+        Some(wait.saturating_add(stretched(own, self.slowdown)))
     }
 }
 

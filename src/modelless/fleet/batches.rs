@@ -65,7 +65,7 @@ impl FleetRun<'_> {
             return false;
         };
         match spec.profile.sharing {
-            DeviceSharing::Space => group.running < group.lanes(spec),
+            DeviceSharing::Space => group.running() < group.lanes(spec),
             DeviceSharing::Time | DeviceSharing::Unreserved => {
                 group.loaded > 0 && self.taken[usize::from(device.0)].is_none()
             }
@@ -83,14 +83,14 @@ impl FleetRun<'_> {
         if sharing.takes_turns() {
             self.taken[usize::from(device.0)] = Some(self.clock.now() + latency);
         }
-        self.group(device, variant).running += 1;
+        let end = self.clock.now() + latency;
+        self.group(device, variant).ends.push(end);
         self.batches.push(Some(SimulatedBatch {
             device,
             variant,
             latency,
             work,
         }));
-        let end = self.clock.now() + latency;
         self.clock
             .plan(end, FleetEvent::BatchEnds(self.batches.len() - 1));
     }
@@ -128,7 +128,7 @@ impl FleetRun<'_> {
         });
         let spec = catalog.variant(variant);
         let is_last = self.groups.get(&(device, variant)).is_none_or(|group| {
-            spec.profile.sharing.takes_turns() || group.running + 1 >= group.lanes(spec)
+            spec.profile.sharing.takes_turns() || group.running() + 1 >= group.lanes(spec)
         });
         DeviceOutlook {
             utilisation: self.utilisation[usize::from(device.0)],
@@ -162,7 +162,10 @@ impl FleetRun<'_> {
             self.taken[usize::from(device.0)] = None;
         }
         let group = self.group(device, variant);
-        group.running -= 1;
+        // Batches that end together are all alike.
+        if let Some(at) = group.ends.iter().position(|end| *end == now) {
+            group.ends.swap_remove(at);
+        }
         match batch.work {
             BatchWork::Online(queries) => {
                 if let Some(first) = queries.first() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::group::WaitingQuery;
+use super::group::{HostedGroup, WaitingQuery};
 use super::run::FleetRun;
 use crate::choice::{ChoiceRefusal, ChosenVariant, VariantLoad};
 use crate::goals::{LatencyGoal, QueryGoals};
@@ -18,8 +18,8 @@ impl FleetRun<'_> {
             stream.task,
             &left(&stream.goals, self.clock.now(), &waiting),
         ) {
-            Ok(chosen) => match self.least_loaded(chosen.variant) {
-                Some(device) => self.enqueue(device, chosen.variant, waiting),
+            Ok(chosen) => match self.soonest(chosen.variant) {
+                Some((device, _)) => self.enqueue(device, chosen.variant, waiting),
                 None => self.backlog.push(waiting),
             },
             Err(_) => self.miss(waiting.query),
@@ -43,46 +43,61 @@ impl FleetRun<'_> {
         self.choices.choose(task, &patient)
     }
 
-    /// Returns the device on which a variant has the least to do for each instance.
-    fn least_loaded(&self, variant: VariantIndex) -> Option<DeviceSlot> {
+    /// Returns the device on which a query of a variant would be answered soonest, with what the
+    /// variant has to do there.
+    fn soonest(&self, variant: VariantIndex) -> Option<(DeviceSlot, VariantLoad)> {
+        let spec = self.scenario.catalog.variant(variant);
         let groups = self
             .groups
             .values()
             .filter(|g| g.variant == variant && g.loaded > 0);
-        let least = groups.min_by_key(|g| {
-            let waits = (g.queue.len() as u64 + u64::from(g.running)) * 1_000_000;
-            (
-                self.others(g.device, variant),
-                waits / u64::from(g.loaded),
-                g.device,
-            )
-        });
-        least.map(|g| g.device)
+        let loads = groups.map(|g| (g.device, self.load_of(g)));
+        loads.min_by_key(|(device, load)| (load.finish(spec), *device))
     }
 
-    /// Returns how long other variants' batches take a device that runs one batch at a time: the one
-    /// that runs, and those that wait.
-    fn others(&self, device: DeviceSlot, variant: VariantIndex) -> Duration {
-        let catalog = &self.scenario.catalog;
-        if !catalog.variant(variant).profile.sharing.takes_turns() {
-            return Duration::ZERO;
+    fn load_of(&self, group: &HostedGroup) -> VariantLoad {
+        let spec = self.scenario.catalog.variant(group.variant);
+        let turns = spec.profile.sharing.takes_turns();
+        let ends = match turns {
+            true => self.taken[usize::from(group.device.0)],
+            false => group.lane_free_at(group.lanes(spec)),
+        };
+        let now = self.clock.now();
+        VariantLoad {
+            instances: group.loaded,
+            queued: group.queue.len() as u32,
+            free_in: ends.map_or(Duration::ZERO, |end| end.saturating_sub(now)),
+            others: if turns {
+                self.others(group)
+            } else {
+                Duration::ZERO
+            },
+            // Where batches take turns, what slows them down is known as it happens.
+            slowdown: if turns {
+                1.0
+            } else {
+                self.slowdowns[group.variant.get()]
+            },
         }
+    }
+
+    /// Returns how long other variants' batches that wait take a device that runs one at a time.
+    fn others(&self, group: &HostedGroup) -> Duration {
+        let device = group.device;
         let row = (device, VariantIndex(0))..=(device, VariantIndex(u32::MAX));
         let groups = self.groups.range(row).map(|(_, group)| group);
-        let others = groups.filter(|g| g.variant != variant);
+        let others = groups.filter(|g| g.variant != group.variant);
         let queued = others.map(|g| {
-            let spec = catalog.variant(g.variant);
-            let waits = g.queue.len() as u32;
-            let batch = spec.batch.get().min(waits.max(1));
-            spec.profile.latency.mean(batch) * waits.div_ceil(spec.batch.get())
+            let spec = self.scenario.catalog.variant(g.variant);
+            let (size, waits) = (spec.batch.get(), g.queue.len() as u32);
+            let latency = &spec.profile.latency;
+            let last = match waits % size {
+                0 => Duration::ZERO,
+                rest => latency.mean(rest),
+            };
+            latency.mean(size) * (waits / size) + last
         });
-        let own = self
-            .groups
-            .get(&(device, variant))
-            .is_some_and(|g| g.running > 0);
-        let ends = self.taken[usize::from(device.0)].filter(|_| !own);
-        let runs = ends.map_or(Duration::ZERO, |end| end.saturating_sub(self.clock.now()));
-        queued.sum::<Duration>() + runs
+        queued.sum()
     }
 
     /// Tells the choices how much a variant has to do, and those that wait for the same device.
@@ -118,31 +133,8 @@ impl FleetRun<'_> {
 
     /// Tells the choices how much a variant has to do.
     pub(super) fn update_load(&mut self, variant: VariantIndex) {
-        let turns = self
-            .scenario
-            .catalog
-            .variant(variant)
-            .profile
-            .sharing
-            .takes_turns();
-        let mut load = VariantLoad {
-            // Where batches take turns, what slows them down is known as it happens.
-            slowdown: if turns {
-                1.0
-            } else {
-                self.slowdowns[variant.get()]
-            },
-            ..VariantLoad::INACTIVE
-        };
-        let groups = self.groups.values().filter(|g| g.variant == variant);
-        let running = groups.clone().filter(|g| g.loaded > 0);
-        let others = running.map(|g| self.others(g.device, variant));
-        load.others = others.min().unwrap_or_default();
-        for group in groups {
-            load.instances += group.loaded;
-            load.queued += group.queue.len() as u32;
-            load.running += group.running;
-        }
+        let soonest = self.soonest(variant);
+        let load = soonest.map_or(VariantLoad::INACTIVE, |(_, load)| load);
         self.choices.set_load(variant, load);
     }
 

@@ -20,8 +20,8 @@ pub(super) struct HostedGroup {
     pub(super) variant: VariantIndex,
     pub(super) device: DeviceSlot,
     pub(super) loaded: u32,
-    /// Batches that run, online and offline.
-    pub(super) running: u32,
+    /// When the batches that run end, online and offline.
+    pub(super) ends: Vec<Duration>,
     pub(super) queue: VecDeque<WaitingQuery>,
     /// When its last batch ended.
     last_end: Duration,
@@ -37,7 +37,7 @@ impl HostedGroup {
             variant,
             device,
             loaded: 0,
-            running: 0,
+            ends: Vec::new(),
             queue: VecDeque::new(),
             last_end: Duration::ZERO,
             busy: Duration::ZERO,
@@ -49,6 +49,17 @@ impl HostedGroup {
     /// Returns the batches that may run at a time.
     pub(super) fn lanes(&self, variant: &Variant) -> u32 {
         self.loaded * variant.profile.lanes.get()
+    }
+
+    /// Returns the batches that run.
+    pub(super) fn running(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Returns when a lane of so many is free, or `None` where one is.
+    pub(super) fn lane_free_at(&self, lanes: u32) -> Option<Duration> {
+        let is_full = self.running() >= lanes;
+        self.ends.iter().min().copied().filter(|_| is_full)
     }
 
     /// Takes up to a batch of what waits longest.

@@ -5,6 +5,7 @@
 //! programme took Gurobi 23 s. Here a local search begins with what runs, so that it changes little
 //! where little changed; `tests/modelless` compares it with every plan that there is.
 
+mod handover;
 mod model;
 mod moves;
 mod search;
@@ -21,7 +22,6 @@ use super::scaling::decision_of;
 use super::situation::{Situation, TaskDemand};
 use crate::placement::HostedInstances;
 use crate::quantities::QueryRate;
-use crate::variants::{TaskIndex, VariantIndex};
 
 /// The part of queries with missed goals above which a task is given more than it seems to need.
 const MISSED: f64 = 0.01;
@@ -68,15 +68,6 @@ impl Policy for PricedPlanning {
     }
 }
 
-/// Whether a plan loads something for a task.
-fn replaces(situation: &Situation<'_>, plan: &HostedInstances, task: TaskIndex) -> bool {
-    let mut variants = situation
-        .catalog
-        .range(task)
-        .map(|at| VariantIndex(at as u32));
-    variants.any(|v| plan.total(v) > situation.hosted.total(v))
-}
-
 /// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson's
 /// arrivals, for more where goals are missed, at most for half as much again, and for a part of
 /// what is usual even where nobody asks, as the next query should not find nothing.
@@ -95,8 +86,8 @@ fn pressed(demand: &TaskDemand) -> TaskDemand {
 }
 
 impl PricedPlanning {
-    /// Returns the plan with those instances kept that were not superfluous for long enough and
-    /// find room beside it.
+    /// Returns the plan with what is replaced until its replacement is loaded, and with those
+    /// instances that were not superfluous for long enough and find room beside it.
     fn held_off(
         &mut self,
         situation: &Situation<'_>,
@@ -104,6 +95,7 @@ impl PricedPlanning {
         decision: &mut PolicyDecision,
     ) -> HostedInstances {
         let mut kept = planned;
+        handover::keep_until_replaced(situation, &mut kept);
         let running: Vec<_> = situation.hosted.running().collect();
         for (index, _) in running {
             let catalog = situation.catalog;
@@ -117,11 +109,9 @@ impl PricedPlanning {
             }
             let loading = catalog.variant(index).profile.loading;
             let task = catalog.task_of(index);
-            let from = match situation.is_loading(task) || replaces(situation, &kept, task) {
-                true => Some(situation.now + loading),
-                false => self.hold_offs.superfluous(situation.now, index, loading),
+            let Some(from) = self.hold_offs.superfluous(situation.now, index, loading) else {
+                continue;
             };
-            let Some(from) = from else { continue };
             let devices: Vec<_> = kept.devices().collect();
             for device in devices {
                 while kept.on(index, device) < situation.hosted.on(index, device)
