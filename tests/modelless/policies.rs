@@ -185,6 +185,20 @@ fn policies_are_known_by_their_names() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
+    fn divisi_takes_nothing_away_while_it_loads_for_the_same_task(
+        rates in prop::collection::vec(0.0..3000.0_f64, 1..12),
+        latency in 10.0..400.0_f64,
+    ) {
+        let mut bed = PolicyBed::new(PolicyChoice::Divisi, &[A, B]);
+        for rate in &rates {
+            let changes = bed.decide(&[demand(0, *rate, latency, 1.0)]).changes;
+            let comes = changes.iter().any(|change| change.instances > 0);
+            let leaves = changes.iter().any(|change| change.instances < 0);
+            prop_assert!(!(comes && leaves), "{:?}", changes);
+        }
+    }
+
+    #[test]
     fn changes_of_every_policy_fit_under_any_load(
         rates in prop::collection::vec(0.0..3000.0_f64, 1..12),
         latency in 10.0..400.0_f64,

@@ -69,8 +69,8 @@ impl Policy for PricedPlanning {
 }
 
 /// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson's
-/// arrivals, for more where goals are missed, at most for half as much again, and for a part of
-/// what is usual even where nobody asks, as the next query should not find nothing.
+/// arrivals, more where goals are missed, at most half as much again, and a part of what is usual
+/// even where nobody asks, as the next query should not find nothing.
 fn pressed(demand: &TaskDemand) -> TaskDemand {
     let more = match demand.missed > MISSED {
         true => 1.0 + demand.missed.min(0.5),
