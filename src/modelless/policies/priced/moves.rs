@@ -1,5 +1,8 @@
 //! Steps from a plan to a better one: instances added, removed and exchanged.
 
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
 use super::state::PlanState;
 use crate::placement::DeviceSlot;
 use crate::variants::VariantIndex;
@@ -66,6 +69,22 @@ impl PlanState<'_> {
             let free = |device| self.hosted.free_share(device);
             a.0.total_cmp(&b.0).then(free(a.1).cmp(&free(b.1)))
         })
+    }
+
+    /// Adds an instance of any variant that raises the worth of what is served, whatever it costs:
+    /// so that the same room is filled in other ways.
+    pub(super) fn add_any(&mut self, random: &mut ChaCha8Rng) {
+        let count = self.model.situation.catalog.variants().len() as u32;
+        let first = random.random_range(0..count.max(1));
+        let all = (0..count).map(|at| VariantIndex((first + at) % count));
+        let fitting = all.filter(|v| self.gain(*v) > SOME);
+        let placed = fitting.map(|v| (v, self.cheapest_place(v)));
+        let found = placed
+            .filter_map(|(v, place)| place.map(|(_, device)| (v, device)))
+            .next();
+        if let Some((variant, device)) = found {
+            self.add(variant, device);
+        }
     }
 
     /// Adds instances as long as one raises the value.

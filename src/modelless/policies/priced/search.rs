@@ -10,8 +10,8 @@ use super::state::PlanState;
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::policies::situation::Situation;
 
-/// How often part of a plan is torn down and built up again. Small plans are as good as the best
-/// after 100 (`tests/modelless/plans.rs`).
+/// How often part of a plan is torn down and built up again: 60 000 random small plans were within
+/// 2 % of the best (`tests/modelless/plans.rs`).
 const ROUNDS: u32 = 200;
 
 /// Returns the value of a plan by its definition, in money a second.
@@ -41,6 +41,9 @@ pub fn plan(situation: &Situation<'_>, objective: &PlanObjective) -> HostedInsta
     for _ in 0..ROUNDS {
         let mut trial = best.clone();
         tear_down(&mut trial, &mut random);
+        for _ in 0..random.random_range(0..3) {
+            trial.add_any(&mut random);
+        }
         trial.fill(
             *Criterion::ALL
                 .choose(&mut random)
