@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::clock::FleetEvent;
-use super::group::WaitingQuery;
+use super::group::{HostedGroup, WaitingQuery};
 use super::run::FleetRun;
 use crate::goals::MissedGoals;
 use crate::jobs::{DeviceOutlook, JobStep, latest_start};
@@ -139,7 +139,7 @@ impl FleetRun<'_> {
     }
 
     /// Returns how long a query of a variant on this device may wait at most.
-    fn spare(&self, groups: &[&super::group::HostedGroup]) -> Option<Duration> {
+    fn spare(&self, groups: &[&HostedGroup]) -> Option<Duration> {
         let catalog = &self.scenario.catalog;
         let each = groups.iter().flat_map(|g| {
             let task = catalog.task_of(g.variant);
