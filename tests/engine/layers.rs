@@ -58,6 +58,17 @@ const REPOSITORY_LAYERS: &[&[&str]] = &[
     &["lib"],
 ];
 
+/// The rooms of `src/modelless/`, likewise.
+const MODELLESS_LAYERS: &[&[&str]] = &[
+    &["quantities"],
+    &["accuracy"],
+    &["variants"],
+    &["goals", "placement", "states"],
+    &["choice", "jobs", "policies"],
+    &["fleet"],
+    &["lib"],
+];
+
 /// The rooms of `ui/src/`, likewise.
 const CONSOLE_LAYERS: &[&[&str]] = &[
     &["text"],
@@ -86,10 +97,11 @@ fn level(layers: &[&[&str]], room: &str) -> usize {
 }
 
 /// The folders of the rooms. The engine offers the rooms of the runtime as its own.
-const CRATES: [(&[&str], &[&[&str]]); 4] = [
+const CRATES: [(&[&str], &[&[&str]]); 5] = [
     (&["src/runtime", "src"], LAYERS),
     (&["src/door"], DOOR_LAYERS),
     (&["src/repository"], REPOSITORY_LAYERS),
+    (&["src/modelless"], MODELLESS_LAYERS),
     (&["ui/src"], CONSOLE_LAYERS),
 ];
 

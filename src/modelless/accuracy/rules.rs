@@ -1,0 +1,154 @@
+//! The combination rules of classes that accuracies are counted under.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::scores::ScoreTable;
+
+/// A rule that makes one class of members' scores.
+///
+/// The class with the most wins, the lowest of equals, as in serving. Weights are relative: they
+/// are divided by their greatest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassRule {
+    /// The mean of the members' scores.
+    Average,
+    /// The mean of the members' scores, each with its member's weight.
+    WeightedAverage(Vec<f64>),
+    /// A vote of each member for its likeliest class. Of classes with equally many votes the one
+    /// with the largest sum of scores wins.
+    MajorityVote,
+    /// A vote whose weight is that of its member *and* class (Cocktail, NSDI 2022), with the rule
+    /// for equals of [`ClassRule::MajorityVote`]. A row of weights for each member.
+    ClassWeightedVote(Vec<Vec<f64>>),
+}
+
+/// Weights that do not suit the members and classes of a table.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// There is not one weight, or row of weights, for each member.
+    #[error("expected weights for {expected} members, found {found}")]
+    Members {
+        /// The number of members.
+        expected: usize,
+        /// The number of weights.
+        found: usize,
+    },
+    /// There is not one weight for each class.
+    #[error("member {member}: expected weights for {expected} classes, found {found}")]
+    Classes {
+        /// The member, counted from 0.
+        member: usize,
+        /// The number of classes.
+        expected: usize,
+        /// The number of weights.
+        found: usize,
+    },
+    /// A weight that is no weight.
+    #[error("member {member}: expected a weight from 1e-6 to 1e6, found {found}")]
+    Weight {
+        /// The member, counted from 0.
+        member: usize,
+        /// The weight.
+        found: f64,
+    },
+}
+
+impl RuleError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            RuleError::Members { .. } => "rule_members",
+            RuleError::Classes { .. } => "rule_classes",
+            RuleError::Weight { .. } => "rule_weight",
+        }
+    }
+}
+
+impl ClassRule {
+    /// Returns the name of the rule, as manifests have it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            ClassRule::Average => "average",
+            ClassRule::WeightedAverage(_) => "weighted-average",
+            ClassRule::MajorityVote => "majority-vote",
+            ClassRule::ClassWeightedVote(_) => "class-weighted-vote",
+        }
+    }
+
+    /// Checks that the weights are those of the table's members and classes.
+    ///
+    /// # Errors
+    /// Weights are missing, too many, or outside of 1e-6 to 1e6.
+    pub fn check(&self, table: &ScoreTable) -> Result<(), RuleError> {
+        match self {
+            ClassRule::Average | ClassRule::MajorityVote => Ok(()),
+            ClassRule::WeightedAverage(weights) => {
+                check_members(weights.len(), table)?;
+                let mut each = weights.iter().enumerate();
+                each.try_for_each(|(member, weight)| check_weight(member, *weight))
+            }
+            ClassRule::ClassWeightedVote(rows) => {
+                check_members(rows.len(), table)?;
+                let mut each = rows.iter().enumerate();
+                each.try_for_each(|(member, row)| check_row(member, row, table.classes()))
+            }
+        }
+    }
+
+    /// Returns the vote whose weights are how often each member is right when it says a class, on
+    /// the rows of a table (half a right row is added to each side, so that no weight is 0).
+    pub fn class_weighted(table: &ScoreTable) -> Self {
+        let mut rows = vec![vec![(0.5, 1.0); table.classes()]; table.members()];
+        for (member, counts) in rows.iter_mut().enumerate() {
+            for row in 0..table.rows() {
+                let class = likeliest(table.scores(member, row));
+                counts[class].0 += f64::from(u8::from(class == table.label(row)));
+                counts[class].1 += 1.0;
+            }
+        }
+        let weights = rows.into_iter();
+        let weights = weights.map(|row| row.into_iter().map(|(right, all)| right / all).collect());
+        ClassRule::ClassWeightedVote(weights.collect())
+    }
+}
+
+/// Returns the class with the highest score, the lowest of equals.
+pub(super) fn likeliest(scores: &[f32]) -> usize {
+    let mut best = 0;
+    for (class, score) in scores.iter().enumerate() {
+        if *score > scores[best] {
+            best = class;
+        }
+    }
+    best
+}
+
+fn check_members(found: usize, table: &ScoreTable) -> Result<(), RuleError> {
+    let expected = table.members();
+    match found == expected {
+        true => Ok(()),
+        false => Err(RuleError::Members { expected, found }),
+    }
+}
+
+fn check_row(member: usize, row: &[f64], classes: usize) -> Result<(), RuleError> {
+    if row.len() != classes {
+        return Err(RuleError::Classes {
+            member,
+            expected: classes,
+            found: row.len(),
+        });
+    }
+    row.iter()
+        .try_for_each(|weight| check_weight(member, *weight))
+}
+
+fn check_weight(member: usize, found: f64) -> Result<(), RuleError> {
+    match (1e-6..=1e6).contains(&found) {
+        true => Ok(()),
+        false => Err(RuleError::Weight { member, found }),
+    }
+}

@@ -1,0 +1,61 @@
+//! The variant that is nearest to goals which none meets.
+
+use super::blocks::{ChoiceColumns, NEVER, TimeColumn};
+use super::wanted::WantedNumbers;
+
+/// How far numbers are from goals: the sum of the misses, each as a part of its goal, as
+/// [`crate::goals::MissedGoals::distance`] has it.
+#[derive(Clone, Copy)]
+struct Distances {
+    accuracy: f64,
+    nanos: f64,
+    cost: f64,
+}
+
+impl Distances {
+    fn of(wanted: &WantedNumbers) -> Self {
+        let part = |goal: f64| 1.0 / goal.max(f64::MIN_POSITIVE);
+        Distances {
+            accuracy: part(wanted.accuracy),
+            nanos: part(wanted.nanos as f64),
+            cost: part(wanted.cost),
+        }
+    }
+
+    fn from(&self, wanted: &WantedNumbers, accuracy: f64, nanos: u64, cost: f64) -> f64 {
+        // A cost without a bound is infinite: infinity times 0 would be NaN.
+        let dear = match cost > wanted.cost {
+            true => (cost - wanted.cost) * self.cost,
+            false => 0.0,
+        };
+        (wanted.accuracy - accuracy).max(0.0) * self.accuracy
+            + nanos.saturating_sub(wanted.nanos) as f64 * self.nanos
+            + dear
+    }
+}
+
+impl TimeColumn {
+    /// Returns the variant that is nearest to the goals, the cheapest of equally near ones.
+    pub(super) fn nearest(&self, columns: &ChoiceColumns, wanted: &WantedNumbers) -> Option<usize> {
+        let distances = Distances::of(wanted);
+        let (mut nearest, mut least) = (None, f64::INFINITY);
+        for (range, best) in self.blocks() {
+            let cost = columns.cost[range.start];
+            if distances.from(wanted, best.accuracy, best.nanos, cost) >= least {
+                continue;
+            }
+            for at in range {
+                let nanos = self.get(at);
+                if nanos == NEVER || !wanted.allows(columns.model[at]) {
+                    continue;
+                }
+                let (accuracy, cost) = (columns.accuracy[at], columns.cost[at]);
+                let distance = distances.from(wanted, accuracy, nanos, cost);
+                if distance < least {
+                    (nearest, least) = (Some(at), distance);
+                }
+            }
+        }
+        nearest
+    }
+}

@@ -1,0 +1,77 @@
+//! The choices of every task of a catalogue.
+
+use super::chosen::{ChoiceRefusal, ChosenVariant};
+use super::load::VariantLoad;
+use super::table::ChoiceTable;
+use crate::goals::QueryGoals;
+use crate::variants::{TaskIndex, VariantCatalog, VariantIndex};
+
+/// The variants of every task, with how much each has to do.
+#[derive(Clone, Debug)]
+pub struct TaskChoices {
+    catalog: VariantCatalog,
+    tables: Vec<ChoiceTable>,
+}
+
+impl TaskChoices {
+    /// Lays out a catalogue's variants, of which none runs.
+    pub fn new(catalog: VariantCatalog) -> Self {
+        let tables = catalog.tasks().map(|task| ChoiceTable::new(&catalog, task));
+        let tables = tables.collect();
+        TaskChoices { catalog, tables }
+    }
+
+    /// Returns the catalogue.
+    pub fn catalog(&self) -> &VariantCatalog {
+        &self.catalog
+    }
+
+    /// Takes how much a variant has to do now.
+    pub fn set_load(&mut self, variant: VariantIndex, load: VariantLoad) {
+        let task = self.catalog.task_of(variant);
+        if let Some(table) = self.tables.get_mut(usize::from(task.0)) {
+            table.set_load(&self.catalog, variant, load);
+        }
+    }
+
+    /// Chooses the variant that answers a query of a task that was looked up before.
+    ///
+    /// # Errors
+    /// As [`ChoiceTable::choose`].
+    pub fn choose(
+        &self,
+        task: TaskIndex,
+        goals: &QueryGoals,
+    ) -> Result<ChosenVariant, ChoiceRefusal> {
+        self.tables[usize::from(task.0)].choose(goals)
+    }
+
+    /// Returns the running variant of a task that is nearest to the goals, however late.
+    pub fn nearest(&self, task: TaskIndex, goals: &QueryGoals) -> Option<ChosenVariant> {
+        self.tables[usize::from(task.0)].nearest(goals)
+    }
+
+    /// Chooses the variant that answers a query of a task by its name.
+    ///
+    /// # Errors
+    /// Nobody registered the task, or as [`ChoiceTable::choose`].
+    pub fn choose_by_name(
+        &self,
+        task: &str,
+        goals: &QueryGoals,
+    ) -> Result<ChosenVariant, ChoiceRefusal> {
+        match self.catalog.task(task) {
+            Some(task) => self.choose(task, goals),
+            None => Err(self.unknown(task)),
+        }
+    }
+
+    fn unknown(&self, asked: &str) -> ChoiceRefusal {
+        let names = self.catalog.tasks().map(|task| self.catalog.name(task));
+        let names: Vec<&str> = names.collect();
+        ChoiceRefusal::UnknownTask {
+            asked: asked.to_owned(),
+            known: names.join(", "),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Goals as plain numbers, compared millions of times a second.
+
+use std::time::Duration;
+
+use crate::goals::{ChoicePreference, QueryGoals};
+
+/// Goals, each as a number that every variant meets where nothing was asked for.
+#[derive(Clone, Copy)]
+pub(super) struct WantedNumbers {
+    pub(super) accuracy: f64,
+    pub(super) nanos: u64,
+    pub(super) cost: f64,
+    /// `u32::MAX` for any.
+    model: u32,
+    pub(super) most_accurate: bool,
+}
+
+/// In place of a model: every model may answer.
+const ANY_MODEL: u32 = u32::MAX;
+
+impl WantedNumbers {
+    pub(super) fn of(goals: &QueryGoals) -> Self {
+        WantedNumbers {
+            accuracy: goals.accuracy.map_or(0.0, |a| a.get()),
+            nanos: goals.latency.map_or(u64::MAX - 1, |d| nanos(d.get())),
+            cost: goals.max_cost.map_or(f64::INFINITY, |c| c.get()),
+            model: goals.model.map_or(ANY_MODEL, |m| u32::from(m.0)),
+            most_accurate: goals.prefer == ChoicePreference::MostAccurate,
+        }
+    }
+
+    /// Returns the goals without accuracy and cost.
+    pub(super) fn time_alone(&self) -> Self {
+        WantedNumbers {
+            accuracy: 0.0,
+            cost: f64::INFINITY,
+            most_accurate: false,
+            ..*self
+        }
+    }
+
+    /// Whether a variant of this model may answer.
+    pub(super) fn allows(&self, model: u16) -> bool {
+        self.model == ANY_MODEL || self.model == u32::from(model)
+    }
+}
+
+/// Returns a time in nanoseconds; `u64::MAX` is kept for what never ends.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).map_or(u64::MAX - 1, |n| n.min(u64::MAX - 1))
+}

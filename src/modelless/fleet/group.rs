@@ -1,0 +1,101 @@
+//! The instances of one variant on one device.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::placement::DeviceSlot;
+use crate::variants::{Variant, VariantIndex};
+
+/// A query that waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WaitingQuery {
+    pub(super) query: usize,
+    pub(super) arrived: Duration,
+    pub(super) deadline: Option<Duration>,
+}
+
+/// The instances of one variant on one device: those that are loaded share a queue.
+#[derive(Clone, Debug)]
+pub(super) struct HostedGroup {
+    pub(super) variant: VariantIndex,
+    pub(super) device: DeviceSlot,
+    pub(super) loaded: u32,
+    /// When the batches that run end, online and offline.
+    pub(super) ends: Vec<Duration>,
+    pub(super) queue: VecDeque<WaitingQuery>,
+    /// When its last batch ended.
+    last_end: Duration,
+    /// Of this second: the time of online batches, and how many times as long as alone they took.
+    pub(super) busy: Duration,
+    slowdowns: f64,
+    batches: u32,
+}
+
+impl HostedGroup {
+    pub(super) fn new(variant: VariantIndex, device: DeviceSlot) -> Self {
+        HostedGroup {
+            variant,
+            device,
+            loaded: 0,
+            ends: Vec::new(),
+            queue: VecDeque::new(),
+            last_end: Duration::ZERO,
+            busy: Duration::ZERO,
+            slowdowns: 0.0,
+            batches: 0,
+        }
+    }
+
+    /// Returns the batches that may run at a time.
+    pub(super) fn lanes(&self, variant: &Variant) -> u32 {
+        self.loaded * variant.profile.lanes.get()
+    }
+
+    /// Returns the batches that run.
+    pub(super) fn running(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Returns when a lane of so many is free, or `None` where one is.
+    pub(super) fn lane_free_at(&self, lanes: u32) -> Option<Duration> {
+        let is_full = self.running() >= lanes;
+        self.ends.iter().min().copied().filter(|_| is_full)
+    }
+
+    /// Takes up to a batch of what waits longest.
+    pub(super) fn take(&mut self, most: u32) -> Vec<WaitingQuery> {
+        let count = self.queue.len().min(most as usize);
+        self.queue.drain(..count).collect()
+    }
+
+    /// Notes the end of an online batch of `latency`, whose first query arrived at `arrived`.
+    ///
+    /// Where batches take turns, what passed since it could have run alone, after its group's own
+    /// last batch, is compared with what it takes alone: the rest is the others' doing.
+    pub(super) fn ended(
+        &mut self,
+        now: Duration,
+        arrived: Duration,
+        latency: Duration,
+        turns: bool,
+    ) {
+        let could = match turns {
+            true => arrived.max(self.last_end).min(now - latency),
+            false => now - latency,
+        };
+        self.slowdowns += (now - could).as_secs_f64() / latency.as_secs_f64();
+        self.batches += 1;
+        self.busy += latency;
+        self.last_end = now;
+    }
+
+    /// Returns how many times as long as alone batches took since the last call, 1 without any.
+    pub(super) fn slowdown(&mut self) -> f64 {
+        let mean = match self.batches {
+            0 => 1.0,
+            batches => self.slowdowns / f64::from(batches),
+        };
+        (self.slowdowns, self.batches) = (0.0, 0);
+        mean
+    }
+}

@@ -1,0 +1,291 @@
+//! Once a second: what was seen becomes states, and the policy decides.
+
+use super::clock::FleetEvent;
+use super::report::TickRecord;
+use super::run::{FleetRun, TICK};
+use super::workers::{KindSeen, WorkerStep};
+use crate::placement::{DeviceSlot, InstanceChange};
+use crate::policies::{PolicyDecision, Situation, TaskDemand, WatchedVariant};
+use crate::quantities::QueryRate;
+use crate::states::{VariantObservation, VariantState};
+use crate::variants::{DeviceKindIndex, DeviceSharing, VariantIndex};
+
+/// How much of a mean the last second is.
+const LAST_SECOND: f64 = 0.25;
+/// The same of a mean over two minutes.
+const LAST_SECOND_OF_MINUTES: f64 = 1.0 / 120.0;
+/// How many standard deviations of Poisson's arrivals a second has to be off the mean for the rate
+/// to be another one.
+const ANOTHER_RATE: f64 = 3.0;
+
+/// The counts of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StreamCounts {
+    /// Of this second.
+    pub(super) arrived: u32,
+    /// Queries that are over in this second, and those of them that missed a goal.
+    pub(super) over: u32,
+    pub(super) missed: u32,
+    /// Means over the last seconds.
+    rate: f64,
+    usual: f64,
+    missed_part: f64,
+}
+
+/// Means of a stream over the last seconds, and over the last minutes.
+struct StreamMeans {
+    rate: f64,
+    usual: f64,
+    missed: f64,
+}
+
+impl StreamCounts {
+    /// Goes on to the next second. The rate follows at once where chance does not explain the last
+    /// second.
+    fn next(&mut self) -> StreamMeans {
+        let last = f64::from(self.arrived) / TICK.as_secs_f64();
+        let off = (last - self.rate).abs() / self.rate.max(1.0).sqrt();
+        self.rate = match off > ANOTHER_RATE {
+            true => last,
+            false => self.rate + LAST_SECOND * (last - self.rate),
+        };
+        if self.over > 0 {
+            let part = f64::from(self.missed) / f64::from(self.over);
+            self.missed_part += LAST_SECOND * (part - self.missed_part);
+        }
+        (self.arrived, self.over, self.missed) = (0, 0, 0);
+        self.usual += LAST_SECOND_OF_MINUTES * (last - self.usual);
+        StreamMeans {
+            rate: self.rate,
+            usual: self.usual,
+            missed: self.missed_part,
+        }
+    }
+}
+
+impl FleetRun<'_> {
+    pub(super) fn tick(&mut self) {
+        let now = self.clock.now();
+        self.pay();
+        let watched = self.watch();
+        let demands = self.demands();
+        let decision = self.policy.decide(&Situation {
+            now,
+            catalog: &self.scenario.catalog,
+            hosted: &self.hosted,
+            demands: &demands,
+            watched: &watched,
+        });
+        self.apply(&decision.changes);
+        self.scale_workers(&decision);
+        self.record(decision);
+        self.dispatch_backlog();
+        self.start_everywhere();
+        if now + TICK <= self.scenario.end {
+            self.clock.plan(now + TICK, FleetEvent::Tick);
+        }
+    }
+
+    /// Adds the cost of the last second.
+    fn pay(&mut self) {
+        let second = TICK.as_secs_f64();
+        let workers = self.scenario.workers.iter().enumerate();
+        let workers =
+            workers.map(|(at, kind)| kind.price.get() * f64::from(self.scaling.count(at)));
+        self.report.worker_cost += second * workers.sum::<f64>();
+        self.report.instance_cost += second * self.hosted.cost(&self.scenario.catalog);
+    }
+
+    /// Observes each variant, over all its devices, and each device.
+    fn watch(&mut self) -> Vec<WatchedVariant> {
+        let variants = self.watches.len();
+        let mut seen = vec![
+            VariantObservation {
+                instances: 0,
+                utilisation: 0.0,
+                queued: 0,
+                slowdown: 1.0
+            };
+            variants
+        ];
+        let mut places = vec![0.0; variants];
+        self.utilisation.fill(0.0);
+        for group in self.groups.values_mut() {
+            let spec = self.scenario.catalog.variant(group.variant);
+            let (at, device) = (group.variant.get(), usize::from(group.device.0));
+            let busy = std::mem::take(&mut group.busy).as_secs_f64() / TICK.as_secs_f64();
+            let share = spec.profile.share.fraction();
+            let (own, of_device) = match spec.profile.sharing {
+                DeviceSharing::Space => (
+                    f64::from(group.lanes(spec)),
+                    share / f64::from(spec.profile.lanes.get()),
+                ),
+                DeviceSharing::Time => (f64::from(group.loaded) * share, 1.0),
+                DeviceSharing::Unreserved => (f64::from(group.loaded), 1.0),
+            };
+            places[at] += own;
+            self.utilisation[device] += busy * of_device;
+            let seen = &mut seen[at];
+            seen.instances += group.loaded;
+            seen.utilisation += busy;
+            seen.queued += group.queue.len() as u32;
+            seen.slowdown = seen.slowdown.max(group.slowdown());
+        }
+        for (seen, places) in seen.iter_mut().zip(places) {
+            seen.utilisation /= f64::max(places, 1e-9);
+        }
+        self.observe(&seen)
+    }
+
+    fn observe(&mut self, seen: &[VariantObservation]) -> Vec<WatchedVariant> {
+        let now = self.clock.now();
+        let mut watched = Vec::with_capacity(seen.len());
+        for (at, seen) in seen.iter().enumerate() {
+            let index = VariantIndex(at as u32);
+            if let Some(change) = self.watches[at].observe(now, seen) {
+                self.report.changes.push((index, change));
+            }
+            if seen.instances > 0 {
+                self.slowdowns[at] += LAST_SECOND * (seen.slowdown - self.slowdowns[at]);
+                self.update_load(index);
+            }
+            let served = f64::from(std::mem::take(&mut self.served[at])) / TICK.as_secs_f64();
+            watched.push(WatchedVariant {
+                loading: self.hosted.total(index).saturating_sub(seen.instances),
+                state: self.watches[at].state(),
+                served: QueryRate::new(served).unwrap_or(QueryRate::ZERO),
+            });
+        }
+        watched
+    }
+
+    fn demands(&mut self) -> Vec<TaskDemand> {
+        let streams = self.scenario.streams.iter().zip(&mut self.counts);
+        let each = streams.map(|(stream, counts)| {
+            let means = counts.next();
+            let rate = |rate| QueryRate::new(rate).unwrap_or(QueryRate::ZERO);
+            TaskDemand {
+                task: stream.task,
+                goals: stream.goals,
+                rate: rate(means.rate),
+                usual: rate(means.usual),
+                missed: means.missed,
+                worth: stream.worth,
+            }
+        });
+        each.collect()
+    }
+
+    /// Loads and unloads instances. What waits for instances that leave is chosen for again.
+    fn apply(&mut self, changes: &[InstanceChange]) {
+        let pinned = |change: &&InstanceChange| {
+            change.instances > 0 || !self.is_last_of_a_job(change.variant)
+        };
+        let changes: Vec<InstanceChange> = changes.iter().filter(pinned).copied().collect();
+        // What a job keeps may take the room of something that comes: that does not come then.
+        let applied = self.hosted.apply(&self.scenario.catalog, &changes);
+        debug_assert!(applied.is_ok() || !self.jobs.is_empty(), "{changes:?}");
+        for change in &changes {
+            let InstanceChange {
+                variant,
+                device,
+                instances,
+            } = *change;
+            match instances > 0 {
+                true => self.load(device, variant, instances.unsigned_abs()),
+                false => self.unload(device, variant),
+            }
+        }
+    }
+
+    /// Whether a variant has one instance, which a job needs.
+    fn is_last_of_a_job(&self, variant: VariantIndex) -> bool {
+        let mut jobs = self.jobs.iter();
+        let needed = jobs.any(|(v, job)| *v == variant && !job.is_finished());
+        needed && self.hosted.total(variant) == 1
+    }
+
+    pub(super) fn load(&mut self, device: DeviceSlot, variant: VariantIndex, instances: u32) {
+        let profile = &self.scenario.catalog.variant(variant).profile;
+        let now = self.clock.now();
+        // Instances that share a device's time share their weights.
+        let is_there = self.group(device, variant).loaded > 0;
+        let ready = match is_there && profile.sharing.takes_turns() {
+            true => now,
+            false => now + profile.loading,
+        };
+        for _ in 0..instances {
+            self.clock.plan(ready, FleetEvent::Loaded(device, variant));
+        }
+    }
+
+    fn unload(&mut self, device: DeviceSlot, variant: VariantIndex) {
+        let left = u32::from(self.hosted.on(variant, device));
+        let group = self.group(device, variant);
+        group.loaded = group.loaded.min(left);
+        let waiting = match group.loaded {
+            0 => std::mem::take(&mut group.queue),
+            _ => Default::default(),
+        };
+        self.update_load(variant);
+        for query in waiting {
+            self.dispatch(query);
+        }
+    }
+
+    fn scale_workers(&mut self, decision: &PolicyDecision) {
+        let now = self.clock.now();
+        let starts = self
+            .scaling
+            .starts(&decision.lacking, |kind| self.seen_of(kind));
+        let is_idle = |machine: usize| {
+            let mut devices = self.devices[machine].iter();
+            devices.all(|device| self.hosted.hosted_on(*device).next().is_none())
+        };
+        let stops = self.scaling.stops(now, is_idle);
+        for step in starts.into_iter().chain(stops) {
+            match step {
+                WorkerStep::Start(kind) => {
+                    let machine = self.scaling.start(kind);
+                    let starting = self.scenario.workers[kind].starting;
+                    self.clock
+                        .plan(now + starting, FleetEvent::WorkerStarted(machine));
+                }
+                WorkerStep::Stop(machine) => {
+                    for device in &self.devices[machine] {
+                        self.hosted.set_open(*device, false);
+                    }
+                }
+            }
+        }
+    }
+
+    fn seen_of(&self, kind: DeviceKindIndex) -> KindSeen {
+        let mut seen = KindSeen::default();
+        let devices = self.hosted.devices();
+        for device in devices.filter(|d| self.hosted.kind(*d) == kind && self.hosted.is_open(*d)) {
+            let has = |state| {
+                let mut hosted = self.hosted.hosted_on(device);
+                u32::from(hosted.any(|(v, _)| self.watches[v.get()].state() == state))
+            };
+            seen.devices += 1;
+            seen.overloaded += has(VariantState::Overloaded);
+            seen.interfered += has(VariantState::Interfered);
+        }
+        seen
+    }
+
+    fn record(&mut self, decision: PolicyDecision) {
+        let open = self.hosted.devices().filter(|d| self.hosted.is_open(*d));
+        let parts: Vec<f64> = open.map(|d| self.utilisation[usize::from(d.0)]).collect();
+        let kinds = 0..self.scenario.workers.len();
+        self.report.ticks.push(TickRecord {
+            at: self.clock.now(),
+            workers: kinds.map(|kind| self.scaling.count(kind)).collect(),
+            instance_cost: self.hosted.cost(&self.scenario.catalog),
+            utilisation: parts.iter().sum::<f64>() / parts.len().max(1) as f64,
+            offline_rows: self.offline_rows(),
+            decision,
+        });
+    }
+}

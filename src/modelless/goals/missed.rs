@@ -1,0 +1,50 @@
+//! Which goals an answer misses, and by how much.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::QueryGoals;
+use crate::quantities::{Accuracy, QueryCost};
+
+/// Which goals an answer misses, and by how much. `None` is a goal that is met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MissedGoals {
+    /// How much accuracy there is too little, as a fraction of queries.
+    pub accuracy: Option<f64>,
+    /// How much too late the answer is.
+    pub latency: Option<Duration>,
+    /// How much too dear the query is.
+    pub cost: Option<f64>,
+}
+
+impl MissedGoals {
+    /// Compares what an answer has with what was asked for.
+    pub fn of(goals: &QueryGoals, accuracy: Accuracy, finish: Duration, cost: QueryCost) -> Self {
+        let above = |value: f64| (value > 0.0).then_some(value);
+        let late = |goal: Duration| finish.checked_sub(goal).filter(|by| !by.is_zero());
+        MissedGoals {
+            accuracy: goals.accuracy.and_then(|a| above(a.get() - accuracy.get())),
+            latency: goals.latency.and_then(|d| late(d.get())),
+            cost: goals.max_cost.and_then(|c| above(cost.get() - c.get())),
+        }
+    }
+
+    /// Whether every goal is met.
+    pub fn is_none(&self) -> bool {
+        *self == MissedGoals::default()
+    }
+
+    /// Returns how far the answer is from the goals: the sum of the misses, each as a part of its
+    /// goal.
+    pub fn distance(&self, goals: &QueryGoals) -> f64 {
+        let part = |miss: Option<f64>, goal: Option<f64>| match (miss, goal) {
+            (Some(miss), Some(goal)) => miss / goal.max(f64::MIN_POSITIVE),
+            _ => 0.0,
+        };
+        let latency = self.latency.map(|by| by.as_secs_f64());
+        part(self.accuracy, goals.accuracy.map(Accuracy::get))
+            + part(latency, goals.latency.map(|d| d.get().as_secs_f64()))
+            + part(self.cost, goals.max_cost.map(QueryCost::get))
+    }
+}

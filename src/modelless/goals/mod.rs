@@ -1,0 +1,92 @@
+//! The goals of a query: how accurate, how soon, at what cost.
+
+mod missed;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use missed::MissedGoals;
+
+use crate::quantities::{Accuracy, QueryCost};
+use crate::variants::ModelIndex;
+
+/// Which of the variants that meet all goals answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChoicePreference {
+    /// The one whose query costs least.
+    #[default]
+    Cheapest,
+    /// The most accurate one.
+    MostAccurate,
+}
+
+/// The goals of a query. A goal that is `None` is met by every variant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QueryGoals {
+    /// The least accuracy.
+    pub accuracy: Option<Accuracy>,
+    /// The longest time from the query to its answer.
+    pub latency: Option<LatencyGoal>,
+    /// The most that the query may cost.
+    pub max_cost: Option<QueryCost>,
+    /// The one ensemble or model of the task that may answer.
+    pub model: Option<ModelIndex>,
+    /// Which of the variants that meet all this answers.
+    pub prefer: ChoicePreference,
+}
+
+/// The longest time from a query to its answer: more than nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Duration", into = "Duration")]
+pub struct LatencyGoal(Duration);
+
+/// A time in which nothing can be answered.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("latency: expected more than 0 and at most a day, found {0:?}")]
+pub struct LatencyGoalError(pub Duration);
+
+impl LatencyGoalError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        "goal_latency"
+    }
+}
+
+impl LatencyGoal {
+    /// The longest goal.
+    pub const MOST: LatencyGoal = LatencyGoal(Duration::from_secs(86_400));
+
+    /// Takes a time that something can be answered in.
+    ///
+    /// # Errors
+    /// The time is 0 or more than a day.
+    pub fn new(latency: Duration) -> Result<Self, LatencyGoalError> {
+        match !latency.is_zero() && latency <= Self::MOST.0 {
+            true => Ok(LatencyGoal(latency)),
+            false => Err(LatencyGoalError(latency)),
+        }
+    }
+
+    /// Returns the time.
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl TryFrom<Duration> for LatencyGoal {
+    type Error = LatencyGoalError;
+
+    fn try_from(latency: Duration) -> Result<Self, Self::Error> {
+        Self::new(latency)
+    }
+}
+
+impl From<LatencyGoal> for Duration {
+    fn from(goal: LatencyGoal) -> Duration {
+        goal.0
+    }
+}

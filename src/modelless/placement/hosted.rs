@@ -1,0 +1,256 @@
+//! Instances on devices, with what they leave free.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::variants::{DeviceKindIndex, DeviceSharing, VariantCatalog, VariantIndex};
+
+/// The place of a device among those of a machine or fleet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DeviceSlot(pub u16);
+
+/// Instances of a variant that come to a device, or leave it where they are negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceChange {
+    /// The variant.
+    pub variant: VariantIndex,
+    /// The device.
+    pub device: DeviceSlot,
+    /// How many come, or leave.
+    pub instances: i32,
+}
+
+/// A change of instances that cannot be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// Another kind of device, or no room.
+    #[error("variant {0:?} does not fit on device {1:?}")]
+    DoesNotFit(VariantIndex, DeviceSlot),
+    /// There are fewer.
+    #[error("device {1:?} has fewer instances of variant {0:?} than leave it")]
+    NotThere(VariantIndex, DeviceSlot),
+}
+
+impl PlacementError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            PlacementError::DoesNotFit(..) => "instance_does_not_fit",
+            PlacementError::NotThere(..) => "instance_not_there",
+        }
+    }
+}
+
+/// Instances on devices. No device holds more than its shares and its memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostedInstances {
+    /// `[devices]`.
+    rooms: Vec<DeviceRoom>,
+    /// `[devices, variants]`.
+    counts: Vec<u16>,
+    /// `[variants]`.
+    totals: Vec<u32>,
+}
+
+/// The room that is left on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct DeviceRoom {
+    kind: DeviceKindIndex,
+    thousandths: u16,
+    memory: u64,
+    /// Whether it takes instances: one that is on its way out does not.
+    open: bool,
+}
+
+impl HostedInstances {
+    /// Returns devices of these kinds without instances.
+    pub fn new(catalog: &VariantCatalog, devices: &[DeviceKindIndex]) -> Self {
+        let mut hosted = HostedInstances {
+            rooms: Vec::new(),
+            counts: Vec::new(),
+            totals: vec![0; catalog.variants().len()],
+        };
+        for kind in devices {
+            hosted.push_device(catalog, *kind);
+        }
+        hosted
+    }
+
+    /// Adds a device. Returns its place.
+    pub fn push_device(&mut self, catalog: &VariantCatalog, kind: DeviceKindIndex) -> DeviceSlot {
+        let priced = &catalog.devices()[usize::from(kind.0)];
+        self.rooms.push(DeviceRoom {
+            kind,
+            thousandths: 1000,
+            memory: priced.memory,
+            open: true,
+        });
+        self.counts.resize(self.rooms.len() * self.totals.len(), 0);
+        DeviceSlot((self.rooms.len() - 1) as u16)
+    }
+
+    /// Says whether a device takes more instances.
+    pub fn set_open(&mut self, device: DeviceSlot, open: bool) {
+        self.rooms[usize::from(device.0)].open = open;
+    }
+
+    /// Whether a device takes more instances.
+    pub fn is_open(&self, device: DeviceSlot) -> bool {
+        self.rooms[usize::from(device.0)].open
+    }
+
+    /// Returns the devices.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceSlot> + use<> {
+        (0..self.rooms.len() as u16).map(DeviceSlot)
+    }
+
+    /// Returns the kind of a device.
+    pub fn kind(&self, device: DeviceSlot) -> DeviceKindIndex {
+        self.rooms[usize::from(device.0)].kind
+    }
+
+    /// Returns the thousandths of a device that are free.
+    pub fn free_share(&self, device: DeviceSlot) -> u16 {
+        self.rooms[usize::from(device.0)].thousandths
+    }
+
+    fn place(&self, variant: VariantIndex, device: DeviceSlot) -> usize {
+        usize::from(device.0) * self.totals.len() + variant.get()
+    }
+
+    /// Returns the instances of a variant on a device.
+    pub fn on(&self, variant: VariantIndex, device: DeviceSlot) -> u16 {
+        self.counts[self.place(variant, device)]
+    }
+
+    /// Returns the instances of a variant on all devices.
+    pub fn total(&self, variant: VariantIndex) -> u32 {
+        self.totals[variant.get()]
+    }
+
+    /// Returns the variants on a device, with their instances.
+    pub fn hosted_on(&self, device: DeviceSlot) -> impl Iterator<Item = (VariantIndex, u16)> {
+        let row = usize::from(device.0) * self.totals.len();
+        let counts = self.counts[row..row + self.totals.len()].iter().enumerate();
+        let counts = counts.filter(|(_, count)| **count > 0);
+        counts.map(|(at, count)| (VariantIndex(at as u32), *count))
+    }
+
+    /// Returns the variants that have instances.
+    pub fn running(&self) -> impl Iterator<Item = (VariantIndex, u32)> {
+        let totals = self.totals.iter().enumerate().filter(|(_, n)| **n > 0);
+        totals.map(|(at, count)| (VariantIndex(at as u32), *count))
+    }
+
+    /// Whether an instance fits on a device beside those that are there. Where no time is reserved a
+    /// second one would do nothing.
+    pub fn fits(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> bool {
+        let room = &self.rooms[usize::from(device.0)];
+        let variant = catalog.variant(index);
+        let adds_nothing =
+            variant.profile.sharing == DeviceSharing::Unreserved && self.on(index, device) > 0;
+        room.open
+            && !adds_nothing
+            && room.kind == variant.device
+            && variant.profile.reserved() <= room.thousandths
+            && variant.profile.memory <= room.memory
+    }
+
+    /// Adds an instance.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub fn add(
+        &mut self,
+        catalog: &VariantCatalog,
+        index: VariantIndex,
+        device: DeviceSlot,
+    ) -> Result<(), PlacementError> {
+        let variant = catalog.variant(index);
+        if !self.fits(catalog, index, device) {
+            return Err(PlacementError::DoesNotFit(index, device));
+        }
+        let room = &mut self.rooms[usize::from(device.0)];
+        room.thousandths -= variant.profile.reserved();
+        room.memory -= variant.profile.memory;
+        let place = self.place(index, device);
+        self.counts[place] += 1;
+        self.totals[index.get()] += 1;
+        Ok(())
+    }
+
+    /// Removes an instance.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn remove(
+        &mut self,
+        catalog: &VariantCatalog,
+        index: VariantIndex,
+        device: DeviceSlot,
+    ) -> Result<(), PlacementError> {
+        let place = self.place(index, device);
+        if self.counts[place] == 0 {
+            return Err(PlacementError::NotThere(index, device));
+        }
+        let variant = catalog.variant(index);
+        let room = &mut self.rooms[usize::from(device.0)];
+        room.thousandths += variant.profile.reserved();
+        room.memory += variant.profile.memory;
+        self.counts[place] -= 1;
+        self.totals[index.get()] -= 1;
+        Ok(())
+    }
+
+    /// Applies changes, those that leave first.
+    ///
+    /// # Errors
+    /// One cannot be; those before it are applied.
+    pub fn apply(
+        &mut self,
+        catalog: &VariantCatalog,
+        changes: &[InstanceChange],
+    ) -> Result<(), PlacementError> {
+        for change in changes.iter().filter(|c| c.instances < 0) {
+            for _ in 0..change.instances.unsigned_abs() {
+                self.remove(catalog, change.variant, change.device)?;
+            }
+        }
+        for change in changes.iter().filter(|c| c.instances > 0) {
+            for _ in 0..change.instances {
+                self.add(catalog, change.variant, change.device)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the changes that make these instances of `before`, which has the same devices.
+    pub fn changes_from(&self, before: &HostedInstances) -> Vec<InstanceChange> {
+        let each = self.counts.iter().zip(&before.counts).enumerate();
+        let changed = each.filter(|(_, (now, before))| now != before);
+        let changes = changed.map(|(place, (now, before))| InstanceChange {
+            variant: VariantIndex((place % self.totals.len()) as u32),
+            device: DeviceSlot((place / self.totals.len()) as u16),
+            instances: i32::from(*now) - i32::from(*before),
+        });
+        changes.collect()
+    }
+
+    /// Returns the cost of all instances, in money a second.
+    pub fn cost(&self, catalog: &VariantCatalog) -> f64 {
+        let each = self.running();
+        each.map(|(v, n)| catalog.variant(v).profile.cost.get() * f64::from(n))
+            .sum()
+    }
+
+    /// Returns the device where an instance fits best: one that has the variant already, else the
+    /// one that is left with the least room.
+    pub fn best_fit(&self, catalog: &VariantCatalog, index: VariantIndex) -> Option<DeviceSlot> {
+        let fitting = self
+            .devices()
+            .filter(|device| self.fits(catalog, index, *device));
+        fitting.min_by_key(|device| (self.on(index, *device) == 0, self.free_share(*device)))
+    }
+}

@@ -1,0 +1,169 @@
+//! Divisi's own policy: the plan with the highest value, which is what served queries are worth
+//! less what instances cost and what loading them costs.
+//!
+//! INFaaS's greedy heuristic leaves prices out of what it compares across tasks, and its integer
+//! programme took Gurobi 23 s. Here a local search begins with what runs, so that it changes little
+//! where little changed; `tests/modelless` compares it with every plan that there is.
+
+mod handover;
+mod model;
+mod moves;
+mod search;
+mod served;
+mod state;
+
+pub use model::PlanObjective;
+pub use search::{plan, plan_value};
+
+use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
+use super::hold_off::HoldOffs;
+use super::policy::Policy;
+use super::scaling::decision_of;
+use super::situation::{Situation, TaskDemand};
+use crate::placement::HostedInstances;
+use crate::quantities::QueryRate;
+
+/// The part of queries with missed goals above which a task is given more than it seems to need.
+const MISSED: f64 = 0.01;
+
+/// The part of the usual rate that is always planned for.
+const USUAL: f64 = 0.1;
+
+/// Plans all tasks together by value.
+#[derive(Clone, Debug)]
+pub struct PricedPlanning {
+    /// The terms that a plan is judged by.
+    pub objective: PlanObjective,
+    hold_offs: HoldOffs,
+}
+
+impl PricedPlanning {
+    /// Takes what plans are judged by.
+    pub fn new(objective: PlanObjective) -> Self {
+        PricedPlanning {
+            objective,
+            hold_offs: HoldOffs::default(),
+        }
+    }
+}
+
+impl Policy for PricedPlanning {
+    fn name(&self) -> &'static str {
+        "divisi"
+    }
+
+    fn decide(&mut self, situation: &Situation<'_>) -> PolicyDecision {
+        let demands: Vec<TaskDemand> = situation.demands.iter().map(pressed).collect();
+        let situation = &Situation {
+            demands: &demands,
+            ..*situation
+        };
+        let planned = plan(situation, &self.objective);
+        let mut decision = decision_of(Vec::new());
+        let kept = self.held_off(situation, planned, &mut decision);
+        consider(situation, &kept, &mut decision);
+        lack(situation, &kept, &mut decision);
+        decision.changes = kept.changes_from(situation.hosted);
+        decision
+    }
+}
+
+/// Returns a demand as it may be in the next seconds: with a standard deviation of Poisson's
+/// arrivals, more where goals are missed, at most half as much again, and a part of what is usual
+/// even where nobody asks, as the next query should not find nothing.
+fn pressed(demand: &TaskDemand) -> TaskDemand {
+    let more = match demand.missed > MISSED {
+        true => 1.0 + demand.missed.min(0.5),
+        false => 1.0,
+    };
+    let least = USUAL * demand.usual.get();
+    let rate = demand.rate.get() * more;
+    let rate = QueryRate::new((rate + rate.sqrt()).max(least));
+    TaskDemand {
+        rate: rate.unwrap_or(demand.rate),
+        ..demand.clone()
+    }
+}
+
+impl PricedPlanning {
+    /// Returns the plan with what is replaced until its replacement is loaded, and with those
+    /// instances that were not superfluous for long enough and find room beside it.
+    fn held_off(
+        &mut self,
+        situation: &Situation<'_>,
+        planned: HostedInstances,
+        decision: &mut PolicyDecision,
+    ) -> HostedInstances {
+        let mut kept = planned;
+        handover::keep_until_replaced(situation, &mut kept);
+        let running: Vec<_> = situation.hosted.running().collect();
+        for (index, _) in running {
+            let catalog = situation.catalog;
+            let leaving = situation
+                .hosted
+                .total(index)
+                .saturating_sub(kept.total(index));
+            if leaving == 0 {
+                self.hold_offs.needed(index);
+                continue;
+            }
+            let loading = catalog.variant(index).profile.loading;
+            let task = catalog.task_of(index);
+            let Some(from) = self.hold_offs.superfluous(situation.now, index, loading) else {
+                continue;
+            };
+            let devices: Vec<_> = kept.devices().collect();
+            for device in devices {
+                while kept.on(index, device) < situation.hosted.on(index, device)
+                    && kept.add(catalog, index, device).is_ok()
+                {}
+            }
+            let action = ScalingAction::Remove(index, leaving);
+            let cost = -f64::from(leaving) * catalog.variant(index).profile.cost.get();
+            decision.consider(task, action, cost, ActionOutcome::HoldOff(from));
+        }
+        kept
+    }
+}
+
+/// Notes what changes, by variant, and what else could have answered each task.
+fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
+    for (demand, (index, variant)) in situation
+        .demands
+        .iter()
+        .flat_map(|d| situation.suiting(d).map(move |v| (d, v)))
+    {
+        let (before, after) = (situation.hosted.total(index), plan.total(index));
+        let (more, fewer) = (after.saturating_sub(before), before.saturating_sub(after));
+        let (action, outcome) = match (before, more, fewer) {
+            (0, 0, _) => (ScalingAction::Switch(index, 1), ActionOutcome::Beaten),
+            (0, more, _) => (ScalingAction::Switch(index, more), ActionOutcome::Taken),
+            (_, 0, 0) => continue,
+            (_, 0, fewer) => (ScalingAction::Remove(index, fewer), ActionOutcome::Taken),
+            (_, more, _) => (ScalingAction::Replicate(index, more), ActionOutcome::Taken),
+        };
+        let count = f64::from(after) - f64::from(before);
+        let cost = count.abs().max(1.0).copysign(count) * variant.profile.cost.get();
+        decision.consider(demand.task, action, cost, outcome);
+    }
+}
+
+/// Notes the kinds of devices that queries beyond the plan's capacity would need, where they are
+/// worth an instance and none has room.
+fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
+    let after = Situation {
+        hosted: plan,
+        ..*situation
+    };
+    for demand in situation.demands {
+        let missing = demand.rate.get() - after.capacity(demand);
+        let Some((index, variant)) = situation.suiting(demand).next() else {
+            continue;
+        };
+        let worth = missing.min(variant.saturation().get()) * demand.worth.get();
+        let has_room = plan.best_fit(situation.catalog, index).is_some();
+        if worth > variant.profile.cost.get() && !has_room {
+            decision.lacking.push(variant.device);
+        }
+    }
+}

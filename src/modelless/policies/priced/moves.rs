@@ -1,0 +1,148 @@
+//! Steps from a plan to a better one: instances added, removed and exchanged.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::state::PlanState;
+use crate::placement::DeviceSlot;
+use crate::variants::VariantIndex;
+
+/// A gain below this is rounding.
+pub(super) const SOME: f64 = 1e-9;
+
+/// By what additions are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Criterion {
+    /// The value that it adds.
+    Value,
+    /// The value for each money that it costs.
+    ValueByCost,
+    /// The value for each part of a device.
+    ValueByShare,
+}
+
+impl Criterion {
+    pub(super) const ALL: [Criterion; 3] = [
+        Criterion::Value,
+        Criterion::ValueByCost,
+        Criterion::ValueByShare,
+    ];
+
+    fn of(self, value: f64, price: f64, share: f64) -> f64 {
+        match self {
+            Criterion::Value => value,
+            Criterion::ValueByCost => value / price.max(SOME),
+            Criterion::ValueByShare => value / share,
+        }
+    }
+}
+
+impl PlanState<'_> {
+    /// Returns the addition that is best by a criterion, of those that raise the value.
+    fn best_addition(&self, criterion: Criterion) -> Option<(VariantIndex, DeviceSlot)> {
+        let variants = self.model.situation.catalog.variants();
+        let mut best: Option<(f64, VariantIndex, DeviceSlot)> = None;
+        for (at, variant) in variants.iter().enumerate() {
+            let index = VariantIndex(at as u32);
+            let gain = self.gain(index);
+            if gain <= SOME {
+                continue;
+            }
+            let Some((price, device)) = self.cheapest_place(index) else {
+                continue;
+            };
+            let value = gain - price;
+            let score = criterion.of(value, price, variant.profile.share.fraction());
+            if value > SOME && best.is_none_or(|(best, ..)| score > best) {
+                best = Some((score, index, device));
+            }
+        }
+        best.map(|(_, variant, device)| (variant, device))
+    }
+
+    /// Returns the device where one more instance costs least, of equals the fullest.
+    fn cheapest_place(&self, index: VariantIndex) -> Option<(f64, DeviceSlot)> {
+        let devices = self.hosted.devices();
+        let fitting = devices.filter(|device| self.fits(index, *device));
+        let priced = fitting.map(|device| (self.price(index, device), device));
+        priced.min_by(|a, b| {
+            let free = |device| self.hosted.free_share(device);
+            a.0.total_cmp(&b.0).then(free(a.1).cmp(&free(b.1)))
+        })
+    }
+
+    /// Adds an instance of any variant that raises the worth of what is served, whatever it costs:
+    /// so that the same room is filled in other ways.
+    pub(super) fn add_any(&mut self, random: &mut ChaCha8Rng) {
+        let count = self.model.situation.catalog.variants().len() as u32;
+        let first = random.random_range(0..count.max(1));
+        let all = (0..count).map(|at| VariantIndex((first + at) % count));
+        let fitting = all.filter(|v| self.gain(*v) > SOME);
+        let placed = fitting.map(|v| (v, self.cheapest_place(v)));
+        let found = placed
+            .filter_map(|(v, place)| place.map(|(_, device)| (v, device)))
+            .next();
+        if let Some((variant, device)) = found {
+            self.add(variant, device);
+        }
+    }
+
+    /// Adds instances as long as one raises the value.
+    pub(super) fn fill(&mut self, criterion: Criterion) {
+        while let Some((variant, device)) = self.best_addition(criterion) {
+            if !self.add(variant, device) {
+                break;
+            }
+        }
+    }
+
+    /// Removes the instances without which the value is higher.
+    pub(super) fn prune(&mut self) {
+        for (variant, device) in self.instances() {
+            let before = self.total();
+            while self.remove(variant, device) {
+                if self.total() < before + SOME {
+                    self.add(variant, device);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Returns the pairs of a variant and a device that has it.
+    pub(super) fn instances(&self) -> Vec<(VariantIndex, DeviceSlot)> {
+        let devices = self.hosted.devices();
+        let pairs = devices.flat_map(|d| self.hosted.hosted_on(d).map(move |(v, _)| (v, d)));
+        pairs.collect()
+    }
+
+    /// Takes the first exchange of one instance for others that raises the value. Returns whether
+    /// there was one.
+    pub(super) fn exchange(&mut self) -> bool {
+        for (variant, device) in self.instances() {
+            for criterion in Criterion::ALL {
+                let mut trial = self.clone();
+                trial.remove(variant, device);
+                trial.fill_without(variant, device, criterion);
+                if trial.total() > self.total() + SOME {
+                    *self = trial;
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Fills what an instance left, first by something else than it.
+    fn fill_without(&mut self, variant: VariantIndex, device: DeviceSlot, criterion: Criterion) {
+        let first = self.best_addition(criterion);
+        match first {
+            Some(same) if same == (variant, device) => {}
+            Some((other, to)) => {
+                self.add(other, to);
+                self.fill(criterion);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A plan as it is searched, with its value.
+
+use super::model::{PlanModel, TaskModel};
+use super::served::served_value;
+use crate::placement::{DeviceSlot, HostedInstances};
+use crate::variants::{DeviceSharing, VariantIndex};
+
+/// A plan, its value, and what one more instance of each variant would add to it.
+#[derive(Clone)]
+pub(super) struct PlanState<'m> {
+    pub(super) model: &'m PlanModel<'m>,
+    pub(super) hosted: HostedInstances,
+    /// The worth of each task's served queries.
+    values: Vec<f64>,
+    /// By variant: by how much one more instance raises its task's value.
+    gains: Vec<f64>,
+    /// By device: the variants that take turns on it.
+    turns: Vec<Vec<VariantIndex>>,
+    /// The cost of all instances, loading included.
+    cost: f64,
+}
+
+impl<'m> PlanState<'m> {
+    /// Takes a plan.
+    pub(super) fn new(model: &'m PlanModel<'m>, hosted: HostedInstances) -> Self {
+        let mut state = PlanState {
+            cost: cost(model, &hosted),
+            values: vec![0.0; model.tasks.len()],
+            gains: vec![0.0; model.situation.catalog.variants().len()],
+            turns: vec![Vec::new(); hosted.devices().count()],
+            model,
+            hosted,
+        };
+        for device in state.hosted.devices() {
+            state.update_turns(device);
+        }
+        for task in 0..model.tasks.len() {
+            state.value(task);
+        }
+        state
+    }
+
+    /// Returns the plan's value: what served queries are worth less all costs, a second.
+    pub(super) fn total(&self) -> f64 {
+        self.values.iter().sum::<f64>() - self.cost
+    }
+
+    /// Returns by how much one more instance raises the worth of what is served.
+    pub(super) fn gain(&self, variant: VariantIndex) -> f64 {
+        self.gains[variant.get()]
+    }
+
+    /// Returns what one more instance on a device costs.
+    pub(super) fn price(&self, variant: VariantIndex, device: DeviceSlot) -> f64 {
+        price(self.model, variant, device, self.hosted.on(variant, device))
+    }
+
+    /// Adds an instance, where it fits.
+    pub(super) fn add(&mut self, variant: VariantIndex, device: DeviceSlot) -> bool {
+        let price = self.price(variant, device);
+        let catalog = self.model.situation.catalog;
+        let added = self.hosted.add(catalog, variant, device).is_ok();
+        if added {
+            self.cost += price;
+            self.update_turns(device);
+            self.value_of(variant);
+        }
+        added
+    }
+
+    /// Removes an instance, where there is one.
+    pub(super) fn remove(&mut self, variant: VariantIndex, device: DeviceSlot) -> bool {
+        let catalog = self.model.situation.catalog;
+        let removed = self.hosted.remove(catalog, variant, device).is_ok();
+        if removed {
+            self.cost -= self.price(variant, device);
+            self.update_turns(device);
+            self.value_of(variant);
+        }
+        removed
+    }
+
+    /// Whether one more instance finds room on a device, and neither it nor those that take turns
+    /// with it would be late for the other's batch.
+    pub(super) fn fits(&self, variant: VariantIndex, device: DeviceSlot) -> bool {
+        let catalog = self.model.situation.catalog;
+        let others = self.turns[usize::from(device.0)]
+            .iter()
+            .filter(|v| **v != variant);
+        let turn = self.model.turn(variant);
+        self.hosted.fits(catalog, variant, device)
+            && others
+                .into_iter()
+                .all(|other| turn.goes_with(self.model.turn(*other)))
+    }
+
+    fn update_turns(&mut self, device: DeviceSlot) {
+        let catalog = self.model.situation.catalog;
+        let turns = &mut self.turns[usize::from(device.0)];
+        turns.clear();
+        let hosted = self.hosted.hosted_on(device).map(|(v, _)| v);
+        turns.extend(hosted.filter(|v| catalog.variant(*v).profile.sharing.takes_turns()));
+    }
+
+    fn value_of(&mut self, variant: VariantIndex) {
+        let task = self.model.situation.catalog.task_of(variant);
+        self.value(usize::from(task.0));
+    }
+
+    fn value(&mut self, at: usize) {
+        let task = &self.model.tasks[at];
+        if task.demands.is_empty() {
+            return;
+        }
+        let mut capacity = capacities(task, &self.hosted);
+        let value = served_value(&task.demands, &capacity, &task.bonus);
+        self.values[at] = value;
+        for variant in 0..capacity.len() {
+            let before = capacity[variant];
+            capacity[variant] += task.usable[variant];
+            let more = served_value(&task.demands, &capacity, &task.bonus);
+            self.gains[task.range.start + variant] = more - value;
+            capacity[variant] = before;
+        }
+    }
+}
+
+fn capacities(task: &TaskModel, hosted: &HostedInstances) -> Vec<f64> {
+    let counts = task
+        .range
+        .clone()
+        .map(|at| hosted.total(VariantIndex(at as u32)));
+    counts
+        .zip(&task.usable)
+        .map(|(n, usable)| f64::from(n) * usable)
+        .collect()
+}
+
+/// Returns what one more instance costs on a device that is planned to have `count`: its cost a
+/// second, and its loading where it does not run there now. Instances that share a device's time
+/// share their weights, so that one is loaded for all.
+fn price(model: &PlanModel<'_>, variant: VariantIndex, device: DeviceSlot, count: u16) -> f64 {
+    let profile = &model.situation.catalog.variant(variant).profile;
+    let runs = model.situation.hosted.on(variant, device);
+    let is_loaded = match profile.sharing {
+        DeviceSharing::Space => runs > count,
+        DeviceSharing::Time | DeviceSharing::Unreserved => runs > 0 || count > 0,
+    };
+    let loading = match is_loaded {
+        true => 0.0,
+        false => model.objective.lambda * profile.loading.as_secs_f64(),
+    };
+    profile.cost.get() * (model.objective.cost + loading)
+}
+
+fn cost(model: &PlanModel<'_>, hosted: &HostedInstances) -> f64 {
+    let devices = hosted.devices();
+    let each = devices.flat_map(|device| {
+        let on = hosted.hosted_on(device);
+        on.flat_map(move |(v, n)| (0..n).map(move |count| price(model, v, device, count)))
+    });
+    each.sum()
+}

@@ -1,0 +1,119 @@
+//! Steps that several policies take: instances placed, and taken away.
+
+use super::decision::{ActionOutcome, PolicyDecision, ScalingAction};
+use super::situation::{Situation, TaskDemand};
+use crate::placement::{HostedInstances, InstanceChange};
+use crate::states::VariantState;
+use crate::variants::VariantIndex;
+
+/// A decision as it grows: what would run after it.
+pub(super) struct Draft<'a> {
+    pub(super) situation: &'a Situation<'a>,
+    pub(super) hosted: HostedInstances,
+    pub(super) decision: PolicyDecision,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(situation: &'a Situation<'a>) -> Self {
+        Draft {
+            situation,
+            hosted: situation.hosted.clone(),
+            decision: PolicyDecision::default(),
+        }
+    }
+
+    /// Returns the changes that were drafted.
+    pub(super) fn finish(mut self) -> PolicyDecision {
+        self.decision.changes = self.hosted.changes_from(self.situation.hosted);
+        self.decision
+    }
+
+    /// Places up to `count` instances where they fit best. Returns how many found room.
+    pub(super) fn place(&mut self, variant: VariantIndex, count: u32) -> u32 {
+        let catalog = self.situation.catalog;
+        for placed in 0..count {
+            let device = self.hosted.best_fit(catalog, variant);
+            let added = device.map(|device| self.hosted.add(catalog, variant, device));
+            if !matches!(added, Some(Ok(()))) {
+                let kind = catalog.variant(variant).device;
+                let missing = (count - placed) as usize;
+                self.decision
+                    .lacking
+                    .extend(std::iter::repeat_n(kind, missing));
+                return placed;
+            }
+        }
+        count
+    }
+
+    /// Whether `count` instances find room.
+    pub(super) fn has_room(&self, variant: VariantIndex, count: u32) -> bool {
+        let catalog = self.situation.catalog;
+        let mut trial = self.hosted.clone();
+        (0..count).all(|_| {
+            let device = trial.best_fit(catalog, variant);
+            device.is_some_and(|device| trial.add(catalog, variant, device).is_ok())
+        })
+    }
+
+    /// Takes one instance away, from the device where the variant has the fewest.
+    pub(super) fn take_away(&mut self, variant: VariantIndex) {
+        let devices = self
+            .hosted
+            .devices()
+            .filter(|d| self.hosted.on(variant, *d) > 0);
+        let fewest = devices.min_by_key(|d| (self.hosted.on(variant, *d), *d));
+        if let Some(device) = fewest {
+            // It is there, by the line above.
+            let removed = self.hosted.remove(self.situation.catalog, variant, device);
+            debug_assert!(removed.is_ok());
+        }
+    }
+
+    /// Moves one instance of each variant that is interfered with to a device that does not have
+    /// the variant, where one has room (INFaaS §4.1).
+    pub(super) fn mitigate(&mut self, demand: &TaskDemand) {
+        let situation = self.situation;
+        let interfered = situation.suiting(demand).map(|(index, _)| index);
+        let interfered = interfered.filter(|v| situation.state(*v) == VariantState::Interfered);
+        for variant in interfered {
+            let outcome = match self.moved(variant) {
+                true => ActionOutcome::Taken,
+                false => {
+                    let kind = situation.catalog.variant(variant).device;
+                    self.decision.lacking.push(kind);
+                    ActionOutcome::NoRoom
+                }
+            };
+            self.decision
+                .consider(demand.task, ScalingAction::Move(variant), 0.0, outcome);
+        }
+    }
+
+    fn moved(&mut self, variant: VariantIndex) -> bool {
+        let catalog = self.situation.catalog;
+        let spare = |device| {
+            self.hosted.fits(catalog, variant, device)
+                && self.hosted.hosted_on(device).next().is_none()
+        };
+        let to = self.hosted.devices().find(|device| spare(*device));
+        let Some(to) = to else { return false };
+        self.take_away(variant);
+        let added: Result<(), _> = self.hosted.add(catalog, variant, to);
+        added.is_ok()
+    }
+}
+
+/// Returns the changes as they are; for decisions that are made as a whole.
+pub(super) fn decision_of(changes: Vec<InstanceChange>) -> PolicyDecision {
+    PolicyDecision {
+        changes,
+        ..PolicyDecision::default()
+    }
+}
+
+/// Returns the number of instances of `rate` each that serve `load`.
+pub(super) fn instances_for(load: f64, rate: f64) -> u32 {
+    // The least power of ten above the rounding of sums of rates.
+    (load / rate - 1e-9).ceil().max(0.0) as u32
+}

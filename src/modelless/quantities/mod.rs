@@ -1,0 +1,107 @@
+//! Numbers with a unit and a range: a value outside of it cannot be made, typed or read.
+
+mod money;
+mod share;
+
+use std::fmt;
+
+use thiserror::Error;
+
+pub use money::{CostRate, QueryCost, QueryRate};
+pub use share::DeviceShare;
+
+/// A number that is outside of the range of what it counts.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("{quantity}: expected {range}, found {found}")]
+pub struct QuantityError {
+    /// The name of what was counted.
+    pub quantity: &'static str,
+    /// The range in words, with its unit.
+    pub range: &'static str,
+    /// The number that was found.
+    pub found: f64,
+}
+
+impl QuantityError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        "quantity_out_of_range"
+    }
+}
+
+/// Declares a number from `least` to `most`, which serde reads and writes as a number and checks.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident = $least:expr, $most:expr, $words:literal, $range:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "f64", into = "f64")]
+        pub struct $name(f64);
+
+        impl $name {
+            /// Takes a number that is in the range.
+            ///
+            /// # Errors
+            /// The number is outside of it, or NaN.
+            pub fn new(value: f64) -> Result<Self, $crate::quantities::QuantityError> {
+                if ($least..=$most).contains(&value) {
+                    // Without the sign of a zero, so that equal numbers are the same bits.
+                    return Ok($name(value + 0.0));
+                }
+                Err($crate::quantities::QuantityError {
+                    quantity: $words,
+                    range: $range,
+                    found: value,
+                })
+            }
+
+            /// Returns the number.
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl TryFrom<f64> for $name {
+            type Error = $crate::quantities::QuantityError;
+
+            fn try_from(value: f64) -> Result<Self, Self::Error> {
+                Self::new(value)
+            }
+        }
+
+        impl From<$name> for f64 {
+            fn from(value: $name) -> f64 {
+                value.0
+            }
+        }
+    };
+}
+
+pub(crate) use quantity;
+
+quantity! {
+    /// The part of queries that are answered rightly: a fraction, which is shown in percent.
+    Accuracy = 0.0, 1.0, "accuracy", "a fraction from 0 to 1 (98.5 % is 0.985)"
+}
+
+impl Accuracy {
+    /// No query answered rightly.
+    pub const NONE: Accuracy = Accuracy(0.0);
+
+    /// Takes a number of percent.
+    ///
+    /// # Errors
+    /// The number is not from 0 to 100; it is shown as it was written.
+    pub fn percent(percent: f64) -> Result<Self, QuantityError> {
+        Self::new(percent / 100.0).map_err(|why| QuantityError {
+            range: "0 to 100 %",
+            found: percent,
+            ..why
+        })
+    }
+}
+
+impl fmt::Display for Accuracy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} %", 100.0 * self.0)
+    }
+}

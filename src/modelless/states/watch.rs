@@ -1,0 +1,127 @@
+//! One variant's state, from one observation to the next.
+
+use std::time::Duration;
+
+use super::state::VariantState;
+use super::thresholds::StateThresholds;
+
+/// A variant as it was seen since the observation before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VariantObservation {
+    /// The instances that are loaded.
+    pub instances: u32,
+    /// The mean part of its places for samples in flight that were taken.
+    pub utilisation: f64,
+    /// The samples that wait now.
+    pub queued: u32,
+    /// How many times as long as in its profile its batches took; 1 where none ran.
+    pub slowdown: f64,
+}
+
+/// A change of state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    /// The state before.
+    pub from: VariantState,
+    /// The state now.
+    pub to: VariantState,
+    /// When it changed.
+    pub at: Duration,
+}
+
+/// The state of one variant, as observations make it.
+///
+/// A state that asks for a cure is believed at once. That it is over is believed after the hold-off
+/// alone, so that a variant at a threshold does not flap.
+#[derive(Clone, Debug)]
+pub struct VariantWatch {
+    thresholds: StateThresholds,
+    state: VariantState,
+    since: Duration,
+    /// Since when the state's cause is gone.
+    calm_since: Option<Duration>,
+    queued: u32,
+    growths: u32,
+}
+
+impl VariantWatch {
+    /// Begins with a variant that is not loaded.
+    pub fn new(thresholds: StateThresholds) -> Self {
+        VariantWatch {
+            thresholds,
+            state: VariantState::Inactive,
+            since: Duration::ZERO,
+            calm_since: None,
+            queued: 0,
+            growths: 0,
+        }
+    }
+
+    /// Returns the state.
+    pub fn state(&self) -> VariantState {
+        self.state
+    }
+
+    /// Returns when the state began.
+    pub fn since(&self) -> Duration {
+        self.since
+    }
+
+    /// Takes an observation. Returns the change of state, if it changes.
+    pub fn observe(&mut self, now: Duration, seen: &VariantObservation) -> Option<StateChange> {
+        self.growths = match seen.queued > self.queued {
+            true => self.growths + 1,
+            false => 0,
+        };
+        self.queued = seen.queued;
+        let to = self.next(now, seen);
+        if to == self.state {
+            return None;
+        }
+        let change = StateChange {
+            from: self.state,
+            to,
+            at: now,
+        };
+        (self.state, self.since, self.calm_since) = (to, now, None);
+        Some(change)
+    }
+
+    fn next(&mut self, now: Duration, seen: &VariantObservation) -> VariantState {
+        let seen_state = self.seen(seen);
+        let was_wrong = matches!(
+            self.state,
+            VariantState::Overloaded | VariantState::Interfered
+        );
+        let persists = match self.state {
+            VariantState::Overloaded => seen_state == VariantState::Overloaded,
+            VariantState::Interfered => seen.slowdown > self.thresholds.calm,
+            _ => false,
+        };
+        // More to do than possible hides whether others disturb it.
+        let is_worse = seen_state == VariantState::Overloaded;
+        if !was_wrong || is_worse || seen_state == VariantState::Inactive {
+            return seen_state;
+        }
+        if persists {
+            self.calm_since = None;
+            return self.state;
+        }
+        let calm_since = *self.calm_since.get_or_insert(now);
+        match now.saturating_sub(calm_since) >= self.thresholds.hold_off {
+            true => seen_state,
+            false => self.state,
+        }
+    }
+
+    /// Returns the state by this observation alone.
+    fn seen(&self, seen: &VariantObservation) -> VariantState {
+        let is_full = seen.utilisation > self.thresholds.utilisation;
+        match seen.instances {
+            0 => VariantState::Inactive,
+            _ if is_full || self.growths >= self.thresholds.growths => VariantState::Overloaded,
+            _ if seen.slowdown > self.thresholds.interfered => VariantState::Interfered,
+            _ => VariantState::Active,
+        }
+    }
+}

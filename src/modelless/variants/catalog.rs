@@ -1,0 +1,205 @@
+//! Every variant of every task, in the order that choices go through.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::device_kind::PricedDevice;
+use super::indices::{TaskIndex, VariantIndex};
+use super::variant::Variant;
+
+/// A task, by its name, with the variants that were registered for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskVariants {
+    /// The name by which queries ask for it.
+    pub name: String,
+    /// The names of its ensembles and models, which its variants count in.
+    pub models: Vec<String>,
+    /// The ways to answer it, in any order.
+    pub variants: Vec<Variant>,
+}
+
+/// Every variant of every task. The variants of a task follow each other, from the cheapest query
+/// to the dearest; of equally dear ones the more accurate comes first, then the faster.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantCatalog {
+    devices: Vec<PricedDevice>,
+    names: Vec<String>,
+    models: Vec<Vec<String>>,
+    /// Where the variants of each task end.
+    ends: Vec<u32>,
+    variants: Vec<Variant>,
+}
+
+/// Tasks that cannot be a catalogue.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// A task that nothing answers.
+    #[error("task `{0}`: expected at least one variant, found none")]
+    NoVariants(String),
+    /// Two tasks of one name.
+    #[error("task `{0}`: expected each name once, found it twice")]
+    Twice(String),
+    /// A variant on a kind of device that is not listed.
+    #[error("task `{task}`: expected a kind of device from 0 to {last}, found {found}")]
+    Device {
+        /// The task.
+        task: String,
+        /// The last kind.
+        last: usize,
+        /// The kind.
+        found: u16,
+    },
+    /// A variant of a model that the task has not.
+    #[error("task `{task}`: expected one of {models} models, found number {found}")]
+    Model {
+        /// The task.
+        task: String,
+        /// The number of models.
+        models: usize,
+        /// The model.
+        found: u16,
+    },
+    /// A variant without members.
+    #[error("task `{0}`: expected variants of at least one member, found one of none")]
+    NoMembers(String),
+    /// More tasks or variants than their places can count.
+    #[error("expected at most 65535 tasks and 4294967295 variants, found more")]
+    TooMany,
+}
+
+impl CatalogError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            CatalogError::NoVariants(_) => "task_without_variants",
+            CatalogError::Twice(_) => "task_twice",
+            CatalogError::Device { .. } => "variant_device",
+            CatalogError::Model { .. } => "variant_model",
+            CatalogError::NoMembers(_) => "variant_without_members",
+            CatalogError::TooMany => "catalog_full",
+        }
+    }
+}
+
+impl VariantCatalog {
+    /// Takes kinds of devices, and tasks with their variants.
+    ///
+    /// # Errors
+    /// A task has no variants or the name of another, or a variant is of no device, model or
+    /// member.
+    pub fn new(devices: Vec<PricedDevice>, tasks: Vec<TaskVariants>) -> Result<Self, CatalogError> {
+        let count: usize = tasks.iter().map(|task| task.variants.len()).sum();
+        if u16::try_from(tasks.len()).is_err() || u32::try_from(count).is_err() {
+            return Err(CatalogError::TooMany);
+        }
+        let mut catalog = VariantCatalog {
+            devices,
+            names: Vec::new(),
+            models: Vec::new(),
+            ends: Vec::new(),
+            variants: Vec::new(),
+        };
+        for task in tasks {
+            catalog.check(&task)?;
+            catalog.push(task);
+        }
+        Ok(catalog)
+    }
+
+    fn check(&self, task: &TaskVariants) -> Result<(), CatalogError> {
+        let name = || task.name.clone();
+        if task.variants.is_empty() {
+            return Err(CatalogError::NoVariants(name()));
+        }
+        if self.names.contains(&task.name) {
+            return Err(CatalogError::Twice(name()));
+        }
+        for variant in &task.variants {
+            if usize::from(variant.device.0) >= self.devices.len() {
+                return Err(CatalogError::Device {
+                    task: name(),
+                    last: self.devices.len().saturating_sub(1),
+                    found: variant.device.0,
+                });
+            }
+            if usize::from(variant.model.0) >= task.models.len() {
+                return Err(CatalogError::Model {
+                    task: name(),
+                    models: task.models.len(),
+                    found: variant.model.0,
+                });
+            }
+            if variant.members.is_empty() {
+                return Err(CatalogError::NoMembers(name()));
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, mut task: TaskVariants) {
+        task.variants.sort_by(cheaper_first);
+        self.names.push(task.name);
+        self.models.push(task.models);
+        self.variants.append(&mut task.variants);
+        self.ends.push(self.variants.len() as u32);
+    }
+
+    /// Returns the kinds of devices.
+    pub fn devices(&self) -> &[PricedDevice] {
+        &self.devices
+    }
+
+    /// Returns every variant, those of a task one after another.
+    pub fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    /// Returns a variant of this catalogue.
+    pub fn variant(&self, index: VariantIndex) -> &Variant {
+        &self.variants[index.get()]
+    }
+
+    /// Returns the tasks.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskIndex> + use<> {
+        (0..self.names.len() as u16).map(TaskIndex)
+    }
+
+    /// Returns the task of a name.
+    pub fn task(&self, name: &str) -> Option<TaskIndex> {
+        let at = self.names.iter().position(|n| n == name);
+        at.map(|at| TaskIndex(at as u16))
+    }
+
+    /// Returns the name of a task of this catalogue.
+    pub fn name(&self, task: TaskIndex) -> &str {
+        &self.names[usize::from(task.0)]
+    }
+
+    /// Returns the names of a task's ensembles and models.
+    pub fn models(&self, task: TaskIndex) -> &[String] {
+        &self.models[usize::from(task.0)]
+    }
+
+    /// Returns the places of a task's variants.
+    pub fn range(&self, task: TaskIndex) -> Range<usize> {
+        let at = usize::from(task.0);
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start as usize..self.ends[at] as usize
+    }
+
+    /// Returns the task of a variant of this catalogue.
+    pub fn task_of(&self, index: VariantIndex) -> TaskIndex {
+        TaskIndex(self.ends.partition_point(|end| *end <= index.0) as u16)
+    }
+}
+
+fn cheaper_first(a: &Variant, b: &Variant) -> Ordering {
+    let cost = a.query_cost().get().total_cmp(&b.query_cost().get());
+    let accuracy = |v: &Variant| v.accuracy.value().get();
+    cost.then(accuracy(b).total_cmp(&accuracy(a)))
+        .then(a.p99().cmp(&b.p99()))
+}

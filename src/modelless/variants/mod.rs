@@ -1,0 +1,16 @@
+//! The ways to answer a task: which members, in which precision, on which kind of device, in
+//! batches of which size; with the profile and the accuracy of each.
+
+mod catalog;
+mod device_kind;
+mod indices;
+mod latency;
+mod profile;
+mod variant;
+
+pub use catalog::{CatalogError, TaskVariants, VariantCatalog};
+pub use device_kind::{DeviceKindIndex, PricedDevice};
+pub use indices::{ModelIndex, TaskIndex, VariantIndex};
+pub use latency::{LatencyCurve, LatencyPoint, VariantProfileError};
+pub use profile::{DeviceSharing, VariantProfile};
+pub use variant::{Variant, VariantPrecision};

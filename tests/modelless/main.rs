@@ -1,0 +1,21 @@
+//! The tests of model-less serving's decisions, against their definitions and in virtual time.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests stop at the first surprise"
+)]
+
+mod accuracy;
+mod choice;
+mod common;
+mod fleet;
+mod jobs;
+mod loads;
+mod papers;
+mod placement;
+mod plans;
+mod policies;
+mod states;
+mod variants;
