@@ -60,6 +60,16 @@ fn a_repository_is_checked_before_it_is_served() {
 }
 
 #[test]
+fn precisions_that_the_devices_do_not_multiply_are_told() {
+    let models = Models::new(false);
+    let options = ["--devices", "cpu:0", "--precision", "f16"];
+    let output = divisi(&[&["check", models.path()], &options[..]].concat());
+    let text = String::from_utf8(output.stdout).expect("text");
+    let expected = "on the devices here\nf16: for GPUs alone; processors compute in f32\n";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn instances_that_the_devices_cannot_run_are_told_by_check_as_by_serve() {
     let models = Models::new(false);
     let wish = "max_batch_size: 8 instance_group { count: 1000000 kind: KIND_GPU gpus: [ 7 ] }";

@@ -113,7 +113,8 @@ fn a_name_of_no_layer_with_weights_is_refused() {
         let kept = KeptLayers::Named(vec![name.to_owned()]);
         let graph = small();
         let why = by_rows(&graph, kept, &samples(2, graph.input())).expect_err("no such layer");
-        let expected = format!("a convolution or a fully connected layer, found `{name}`");
+        let expected =
+            format!("fully connected layers, found `{name}`; there are conv, hidden, fc");
         assert!(why.to_string().contains(&expected), "{why}");
     }
 }

@@ -53,7 +53,8 @@ struct FailureSummary {
 /// Checks the repository in a folder.
 pub(super) fn run(target: &ServingTarget, format: OutputFormat) -> Result<()> {
     let path = &target.ensemble;
-    let loaded = Repository::open(path)?.load(WantedModels::All, &[])?;
+    let repository = Repository::open(path)?.computed_in(target.precision);
+    let loaded = repository.load(WantedModels::All, &[])?;
     let (devices, _) = devices_for(&[], target)?;
     let report = RepositoryReport::new(path, &loaded, &devices);
     match format {
@@ -111,7 +112,8 @@ impl RepositoryReport {
     }
 }
 
-/// Returns what a server would remark on the wishes of models, once of all versions of one.
+/// Returns what a server would remark on the wishes of models, once of all versions of one, and on
+/// precisions that the devices do not multiply.
 fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
     let models = loaded.models.iter();
     let remarks = models
@@ -119,6 +121,13 @@ fn remarks(loaded: &LoadReport, devices: &Devices) -> Vec<String> {
         .map(|remark| one_line(&remark).to_string());
     let mut all: Vec<String> = remarks.collect();
     all.dedup();
+    let ensembles = loaded.models.iter().map(|model| &model.ensemble);
+    let precisions = ensembles.flat_map(|ensemble| ensemble.precision_remarks(devices));
+    for remark in precisions.map(|remark| remark.to_string()) {
+        if !all.contains(&remark) {
+            all.push(remark);
+        }
+    }
     all
 }
 

@@ -1,4 +1,4 @@
-//! What an ensemble says of samples: how texts become such, and those that it names.
+//! Samples in the report: how texts become such, and those that an ensemble names.
 
 use divisi::ensemble::Ensemble;
 use serde::Serialize;

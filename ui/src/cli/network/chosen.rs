@@ -190,7 +190,7 @@ pub(crate) enum NetworkPlace {
         name: String,
         gpu: Arc<dyn Gpu>,
         precision: Precision,
-        /// What is to be said where that is not what was asked for.
+        /// The remark where these are not those that were asked for.
         remark: Option<PrecisionRemark>,
     },
 }
