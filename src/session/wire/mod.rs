@@ -135,8 +135,8 @@ impl Format {
         match self {
             // The precision of each member is a part of setups since 12.
             Format::Recording => 12,
-            // Likewise.
-            Format::Connection => 12,
+            // Likewise; previews say where devices compute in other numbers since 13.
+            Format::Connection => 13,
         }
     }
 
