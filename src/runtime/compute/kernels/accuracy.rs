@@ -35,7 +35,7 @@ impl Accuracy for FloatAccuracy {
 pub(super) struct HalfAccuracy;
 
 /// `2ʳ` for |r| up to 1/2, fitted by least squares, weighed until errors are even: relative error 7.5e-5.
-const POWER_OF_TWO: [f32; 4] = [0.999_928_06, 0.693_261_03, 0.242_611_17, 0.055_171_34];
+const POWER_OF_TWO: [f32; 4] = [0.999_928_06, 0.693_261, 0.242_611_17, 0.055_171_34];
 
 impl Accuracy for HalfAccuracy {
     #[inline(always)]
