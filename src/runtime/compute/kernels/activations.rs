@@ -28,7 +28,7 @@ pub(super) struct TileRows {
 ///
 /// # Safety
 /// All methods: as for [`Vector`]; the row has the columns written, and nothing else uses them meanwhile.
-pub(super) trait AnswerRows: Copy {
+pub(super) trait ActivatedRows: Copy {
     type Accuracy: Accuracy;
 
     unsafe fn store<V: Vector>(self, answers: V, row: usize, column: usize);
@@ -36,7 +36,7 @@ pub(super) trait AnswerRows: Copy {
     unsafe fn store_part<V: Vector>(self, answers: V, row: usize, column: usize, n: usize);
 }
 
-impl AnswerRows for TileRows {
+impl ActivatedRows for TileRows {
     type Accuracy = FloatAccuracy;
 
     #[inline(always)]
@@ -228,7 +228,7 @@ unsafe fn in_place<V: Vector>(activation: Activation, rows: TileRows) {
 /// # Safety
 /// As for [`RowsFn`], of rows that are read, and of where answers go.
 #[inline(always)]
-pub(super) unsafe fn activate<V: Vector, T: AnswerRows>(
+pub(super) unsafe fn activate<V: Vector, T: ActivatedRows>(
     activation: Option<Activation>,
     rows: TileRows,
     to: T,

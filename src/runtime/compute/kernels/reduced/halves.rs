@@ -1,7 +1,7 @@
 //! Rows of floats as brain floats, behind an activation, in one pass.
 
 use super::super::accuracy::HalfAccuracy;
-use super::super::activations::{AnswerRows, TileRows, activate};
+use super::super::activations::{ActivatedRows, TileRows, activate};
 use super::super::dots::HalfKernel;
 #[cfg(target_arch = "x86_64")]
 use super::super::vector::Avx512;
@@ -29,7 +29,7 @@ impl<F: ReducedForm> HalfRows<F> {
     }
 }
 
-impl<F: ReducedForm> AnswerRows for HalfRows<F> {
+impl<F: ReducedForm> ActivatedRows for HalfRows<F> {
     type Accuracy = HalfAccuracy;
 
     #[inline(always)]
