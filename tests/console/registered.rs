@@ -80,7 +80,7 @@ fn digits_are_registered_listed_asked_for_and_forgotten() {
     );
     let said = text(&goals);
     assert!(said.contains("the fast loop would start "), "{said}");
-    assert!(said.contains("are not accurate enough"), "{said}");
+    assert!(said.contains("misses among the "), "{said}");
 
     let forgotten = text(&["unregister", "digits", "--store", &store]);
     assert_eq!(forgotten, "task `digits` is forgotten, with 1 ensemble\n");

@@ -40,7 +40,7 @@ fn register(
 ) -> Result<RegisteredModel, RegistrationError> {
     let host = Host::discover();
     let devices = Devices::named(&[devices.to_owned()], &host).expect("a device");
-    let kinds = KindOfDevice::all(&devices, &host, &DevicePrices::default()).expect("kinds");
+    let kinds = KindOfDevice::all(&devices, &host, &DevicePrices::default())?;
     let registration = Registration {
         demand: &Demand::of(Arc::clone(ensemble)),
         kinds: &kinds,

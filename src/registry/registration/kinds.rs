@@ -1,6 +1,7 @@
 //! Kinds of devices: devices that are alike, with their price.
 
 use divisi::device::{Computation, Device, DeviceKind, Devices, Host};
+use divisi::search::precisions::AccuracyLossError;
 use divisi_modelless::variants::{PricedDevice, VariantPrecision};
 
 use super::error::RegistrationError;
@@ -53,12 +54,15 @@ impl KindOfDevice {
     /// Returns the kinds of some devices of a host, each with all of its devices.
     ///
     /// # Errors
-    /// A price is out of range, or a device is gone.
+    /// A device is simulated or gone, or a price is out of range.
     pub fn all(
         devices: &Devices,
         host: &Host,
         prices: &DevicePrices,
     ) -> Result<Vec<Self>, RegistrationError> {
+        if let Some(device) = devices.iter().find(|d| !d.kind.is_measured()) {
+            return Err(AccuracyLossError::Simulated(device.name.clone()).into());
+        }
         let mut groups: Vec<(&DeviceKind, Vec<String>)> = Vec::new();
         for device in devices.iter() {
             match groups

@@ -1,8 +1,8 @@
 //! The file of a store: made whole, locked, and read and written by the database.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -52,6 +52,8 @@ pub(super) fn create(
     fs::create_dir_all(folder)?;
     let made = tempfile::Builder::new()
         .prefix(".store-")
+        // As any new file: readable by those whom the user's mask allows.
+        .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     fill(StoreFile(made.as_file().try_clone()?))?;
     match made.persist_noclobber(path) {

@@ -185,11 +185,11 @@ impl Profiler<'_> {
             let name = self.devices.get(device).name.clone();
             return Err(EvaluationError::FollowsLaw(name).into());
         };
-        let path = self.path(WORKERS, member, kind);
+        let smallest = self.models().batch_sizes.smallest().get();
+        let path = self.path(&format!("{WORKERS}-{smallest}"), member, kind);
         if let Some(known) = path.as_deref().and_then(read_checked) {
             return Ok(known);
         }
-        let smallest = self.models().batch_sizes.smallest().get();
         let found = profile_worker(self, member, kind.busy(), smallest)?;
         if let Some(path) = path {
             // As for the times of batches.
@@ -331,7 +331,8 @@ fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
     hex(hash)
 }
 
-/// The beginnings of the names of files of kept times of batches, and of kept profiles of workers.
+/// The beginnings of the names of files of kept times of batches, and of kept profiles of workers,
+/// before the size of their batches.
 const BATCHES: &str = "profile";
 const WORKERS: &str = "worker";
 

@@ -72,23 +72,21 @@ fn parse_task(text: &str) -> Result<String, String> {
     }
 }
 
+/// The precisions of variants by their names.
+const PRECISIONS: [(&str, VariantPrecision); 3] = [
+    ("f32", VariantPrecision::Float32),
+    ("bf16", VariantPrecision::BrainFloat),
+    ("int8", VariantPrecision::Int8),
+];
+
 /// Parses a precision of variants, with its names for completions.
 fn parse_precision() -> impl TypedValueParser<Value = VariantPrecision> {
-    const ALL: [VariantPrecision; 3] = [
-        VariantPrecision::Float32,
-        VariantPrecision::BrainFloat,
-        VariantPrecision::Int8,
-    ];
-    let names = ALL.map(|precision| match precision {
-        VariantPrecision::Float32 => "f32",
-        VariantPrecision::BrainFloat => "bf16",
-        VariantPrecision::Int8 => "int8",
-    });
+    let names = PRECISIONS.map(|(name, _)| name);
     PossibleValuesParser::new(names).try_map(|name| {
-        let named = ALL
-            .into_iter()
-            .find(|precision| precision.to_string() == name);
-        named.ok_or("expected f32, bf16 or int8")
+        let named = PRECISIONS.iter().find(|(known, _)| *known == name);
+        named
+            .map(|(_, precision)| *precision)
+            .ok_or("expected f32, bf16 or int8")
     })
 }
 

@@ -9,7 +9,7 @@ use divisi_registry::store::CatalogedTasks;
 use serde::Serialize;
 
 use super::missed;
-use super::table::{ListedVariant, MILLION};
+use super::table::{ListedVariant, MILLION, significant};
 use crate::text::format::duration;
 
 /// The fate of a query with goals while nothing runs.
@@ -91,9 +91,9 @@ impl ChosenReport {
             }
             (ChoiceFate::Next, soonest) => format!(
                 "the fast loop would start {variant}: the cheapest that meets the goals; a query now \
-                 would be refused, since nothing runs and the soonest answers after {:.1} ms, loading \
+                 would be refused, since nothing runs and the soonest answers after {} ms, loading \
                  included",
-                soonest.unwrap_or_default()
+                significant(soonest.unwrap_or_default())
             ),
             (ChoiceFate::Nearest, _) => {
                 format!("no variant meets the goals; the nearest is {variant}: {misses}")
@@ -127,7 +127,7 @@ fn in_words(missed: &MissedGoals) -> Vec<String> {
         .map(|by| format!("{} too late", duration(by)));
     let cost = missed
         .cost
-        .map(|by| format!("{:.4} a million queries too dear", MILLION * by));
+        .map(|by| format!("{} a million queries too dear", significant(MILLION * by)));
     [accuracy, latency, cost].into_iter().flatten().collect()
 }
 
@@ -141,17 +141,19 @@ fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec
     let others: Vec<(&Variant, MissedGoals)> = others.map(|(_, v)| (v, missed(v, goals))).collect();
     let count = |is: fn(&MissedGoals) -> bool| others.iter().filter(|(_, m)| is(m)).count();
     let kinds = [
-        (count(|m| m.accuracy.is_some()), "are not accurate enough"),
-        (count(|m| m.latency.is_some()), "answer too late"),
-        (count(|m| m.cost.is_some()), "are too dear"),
+        ("accuracy", count(|m| m.accuracy.is_some())),
+        ("latency", count(|m| m.latency.is_some())),
+        ("cost", count(|m| m.cost.is_some())),
     ];
-    let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
-    let misses: Vec<String> = kinds.map(|(count, why)| format!("{count} {why}")).collect();
+    let kinds = kinds.into_iter().filter(|(_, count)| *count > 0);
+    let misses: Vec<String> = kinds
+        .map(|(goal, count)| format!("{goal} {count}"))
+        .collect();
     let mut lines = Vec::new();
     if !misses.is_empty() {
+        let others = others.len();
         lines.push(format!(
-            "of the {} others {}",
-            others.len(),
+            "misses among the {others} others: {}",
             misses.join(", ")
         ));
     }
@@ -160,10 +162,10 @@ fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec
         .filter(|(_, missed)| missed.is_none())
         .peekable();
     if let Some((next, _)) = meeting.peek() {
-        let cost = MILLION * next.query_cost().get();
+        let cost = significant(MILLION * next.query_cost().get());
         let meeting = meeting.count();
         lines.push(format!(
-            "{meeting} more meet the goals and cost more, the next {cost:.4} a million queries"
+            "others that meet the goals: {meeting}, the cheapest at {cost} a million queries"
         ));
     }
     lines

@@ -113,7 +113,7 @@ pub(in crate::cli) fn heads() -> Vec<String> {
 pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
     let percent = |share: f64| format!("{:.2}", 100.0 * share);
     let interval = row.accuracy_low.zip(row.accuracy_high);
-    let millis = |ms: f64| format!("{ms:.2} ms");
+    let millis = |ms: f64| format!("{} ms", significant(ms));
     vec![
         format!("{} %", percent(row.accuracy)),
         interval.map_or_else(String::new, |(low, high)| {
@@ -130,11 +130,25 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
         millis(row.alone_ms),
         millis(row.p99_ms),
         format!("{:.0}", row.queries_per_s),
-        format!("{:.4}", row.cost_per_million),
+        significant(row.cost_per_million),
         millis(row.loading_ms),
         format_bytes(row.memory_bytes),
     ]
 }
+
+/// Returns a number with three significant digits, or all of those before its point: times of
+/// networks and costs of queries span many powers of ten.
+pub(super) fn significant(value: f64) -> String {
+    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
+    let digits = (2.0 - power).clamp(0.0, MOST_DIGITS) as usize;
+    match value == 0.0 {
+        true => "0".to_owned(),
+        false => format!("{value:.digits$}"),
+    }
+}
+
+/// The most digits behind a point.
+const MOST_DIGITS: f64 = 12.0;
 
 /// Returns the variants as tables, one a task.
 pub(super) fn text(rows: &[ListedVariant]) -> String {
