@@ -145,7 +145,6 @@ fn an_ensemble_that_is_gone_is_stale_and_not_chosen() {
     let fresh = json(&[&goals[..], &["--format", "json"]].concat());
     assert_eq!(fresh["stale"], Value::Array(Vec::new()));
 
-    fs::copy(folder.join("res-s.safetensors"), folder.join("kept")).expect("copies");
     let mut weights = fs::read(folder.join("res-s.safetensors")).expect("weights");
     let last = weights.len() - 3;
     weights[last] ^= 1;
@@ -201,7 +200,11 @@ fn what_cannot_be_registered_is_refused_and_makes_no_store() {
             "which is simulated",
         ),
         (&["digits", "--price", "tpu=1"], Some(2), "cpu=0.05,cuda=3"),
-        (&["imn1"], Some(1), "synthetic weights"),
+        (
+            &["imn1", "--devices", "cpu:0"],
+            Some(1),
+            "synthetic weights",
+        ),
         (&["digits-cascade"], Some(1), "found a pipeline"),
     ];
     for (arguments, code, said) in cases {

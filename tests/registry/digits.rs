@@ -99,7 +99,7 @@ fn digits_become_variants_that_a_query_is_answered_by() {
         .and_then(|s| s.register("digits", &model))
         .expect("writes");
     let contents = Store::read(&path, PATIENCE).expect("reads");
-    assert_eq!(contents.tasks["digits"], [model.clone()]);
+    assert_eq!(contents.tasks["digits"], std::slice::from_ref(&model));
     let mut tasks = CatalogedTasks::default();
     tasks.add("digits", &[&contents.tasks["digits"][0]]);
     let choices = TaskChoices::new(tasks.finish().expect("a catalogue"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi::allocation::Cell;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi::ensemble::{BatchSize, Ensemble, MemberPrecision};
-use divisi::search::precisions::{AccuracyLossError, MeasuredMembers, PrecisionTrial};
+use divisi::search::precisions::{MeasuredMembers, PrecisionTrial};
 use divisi::search::profiling::WorkerProfile;
 use divisi_modelless::variants::VariantPrecision;
 
@@ -47,7 +47,7 @@ impl MeasuredPrecision {
         let numbers = member_precision(precision);
         let measured = trial.measure(numbers)?;
         let workers = trial.workers(numbers, FIRST)?;
-        let labels = trial.labels().map_err(AccuracyLossError::from)?;
+        let labels = trial.labels()?;
         let counts = count_sub_ensembles(ensemble, &measured.rows, &labels);
         let sizes = fitting(ensemble, &measured, kind);
         Ok(MeasuredPrecision {

@@ -22,8 +22,14 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// Returns the path of the store in words, for errors.
+    pub(crate) fn name(&self) -> String {
+        let path = self.path().unwrap_or_default();
+        path.display().to_string()
+    }
+
     /// Returns the path of the store.
-    pub(crate) fn path(&self) -> Result<PathBuf> {
+    fn path(&self) -> Result<PathBuf> {
         let own = || user_folders::data().map(|folder| folder.join(NAME));
         let path = self.store.clone().or_else(own);
         path.context("there is no home to keep tasks in: name a file with --store")

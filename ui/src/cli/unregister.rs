@@ -16,13 +16,10 @@ pub(crate) struct UnregisterArgs {
 }
 
 pub(crate) fn run(args: &UnregisterArgs) -> Result<()> {
-    let path = args.store.path()?;
+    let context = || args.store.name();
     // What is not there is not made to be told so.
-    args.store
-        .read()?
-        .task(&args.task)
-        .with_context(|| path.display().to_string())?;
-    let models = args.store.open()?.unregister(&args.task)?;
-    let models = counted(models, "ensemble");
+    args.store.read()?.task(&args.task).with_context(context)?;
+    let forgotten = args.store.open()?.unregister(&args.task);
+    let models = counted(forgotten.with_context(context)?, "ensemble");
     print(&format!("task `{}` is forgotten, with {models}", args.task))
 }

@@ -112,7 +112,8 @@ pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
     };
     registration.check()?;
     let model = measured(&registration, args)?;
-    args.store.open()?.register(&args.task, &model)?;
+    let written = args.store.open()?.register(&args.task, &model);
+    written.with_context(|| args.store.name())?;
     let report = RegistrationReport::of(&args.task, &model, &registration);
     match args.format {
         OutputFormat::Json => print_json(&report),
@@ -125,7 +126,7 @@ fn measured(registration: &Registration<'_>, args: &RegisterArgs) -> Result<Regi
     let source = recorded(&args.target.ensemble, args.target.shape);
     let far = || {
         let (known, needed) = registration.control.progress().profiles;
-        format!("{known}/{needed} members profiled, rows counted")
+        format!("{known}/{needed} members profiled in one precision after another")
     };
     let done = ProgressLine::watch(|| registration.measure(source), far);
     Ok(done.context("the registration broke off: nothing was written")??)
