@@ -4,12 +4,13 @@
 //! | files | on Linux |
 //! |---|---|
 //! | configuration | `$XDG_CONFIG_HOME/divisi`, else `~/.config/divisi` |
+//! | tasks that were registered | `$XDG_DATA_HOME/divisi`, else `~/.local/share/divisi` |
 //! | results of searches and profiles | `$XDG_CACHE_HOME/divisi`, else `~/.cache/divisi` |
 //! | logs and reports of panics | `$XDG_STATE_HOME/divisi`, else `~/.local/state/divisi` |
 //! | sockets of servers | `$XDG_RUNTIME_DIR/divisi`, else `divisi-UID` among temporary files |
 //!
 //! A variable that is no absolute path is as good as none. Other systems have folders of their
-//! own for the first two.
+//! own for the first three.
 
 use std::env;
 use std::path::PathBuf;
@@ -37,6 +38,11 @@ pub fn home() -> Option<PathBuf> {
 /// Returns the folder of configuration, or `None` if there is no home.
 pub fn config() -> Option<PathBuf> {
     of_program().map(|dirs| dirs.config_dir().to_owned())
+}
+
+/// Returns the folder of what is kept for the user, or `None` if there is no home.
+pub fn data() -> Option<PathBuf> {
+    of_program().map(|dirs| dirs.data_dir().to_owned())
 }
 
 /// Returns the folder of what can be worked out again, or `None` if there is no home.

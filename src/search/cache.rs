@@ -257,7 +257,7 @@ pub(super) fn hex(hash: Sha256) -> String {
 }
 
 /// Returns the processor's name: results of another machine do not count here.
-pub(super) fn processor() -> String {
+pub fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|l| l.starts_with("model name"));
     format!("{} {}", std::env::consts::ARCH, model.unwrap_or_default())

@@ -62,6 +62,7 @@ mod pipelines;
 mod precisions;
 mod quantize;
 mod reasons;
+mod registered;
 mod repositories;
 mod rich;
 mod screens;

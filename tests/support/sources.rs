@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The roots of the crates, from the bottom up.
-pub const CRATES: [&str; 6] = [
+pub const CRATES: [&str; 7] = [
     "src/runtime",
     "src",
     "src/door",
     "src/repository",
     "src/modelless",
+    "src/registry",
     "ui/src",
 ];
 

@@ -13,4 +13,4 @@ pub use choice::{
     VariantReport, choose_precisions,
 };
 pub use error::AccuracyLossError;
-pub use trial::PrecisionTrial;
+pub use trial::{MeasuredMembers, PrecisionTrial};

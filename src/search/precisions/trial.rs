@@ -15,7 +15,7 @@ use crate::search::cache::Cache;
 use crate::search::control::Control;
 use crate::search::error::{SearchError, Stopped};
 use crate::search::placement::worst_fit;
-use crate::search::profiling::Profiler;
+use crate::search::profiling::{Profiler, WorkerProfile};
 use crate::serving::{Detail, Engine, EngineOptions, PredictorFactory};
 
 use super::answers::{MemberVariant, VariantAnswers};
@@ -36,6 +36,16 @@ pub struct PrecisionTrial<'a> {
     pub cache: Option<&'a Cache>,
     /// The control of the search that follows.
     pub control: &'a Control,
+}
+
+/// Every member in one precision: what its batches cost and take, and what it answers.
+pub struct MeasuredMembers {
+    /// The costs of batches on the devices.
+    pub costs: Costs,
+    /// The memory of workers.
+    pub footprints: Footprints,
+    /// Of each member its row for each sample, one after another.
+    pub rows: Vec<Vec<f32>>,
 }
 
 /// Of each member what it answers and how long it takes, in one precision.
@@ -86,7 +96,10 @@ impl PrecisionTrial<'_> {
     }
 
     /// Returns the classes of the samples.
-    fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
+    ///
+    /// # Errors
+    /// The samples have none.
+    pub fn labels(&self) -> Result<Vec<usize>, AccuracyLossError> {
         let targets = self.samples.targets().ok_or(AccuracyLossError::NoLabels)?;
         let labels = (0..self.samples.len()).map(|at| match targets.of(at) {
             SampleTarget::Class(class) => Ok(class),
@@ -97,29 +110,73 @@ impl PrecisionTrial<'_> {
 
     /// Profiles every member in a precision, and runs every sample once.
     fn tried(&self, precision: MemberPrecision) -> Result<VariantsOfAll, SearchError> {
+        let measured = self.measure(precision)?;
+        let sizes = &self.demand.models().batch_sizes;
+        let members = MemberIndex::enumerate(measured.rows);
+        let variants = members.map(|(member, rows)| MemberVariant {
+            precision,
+            rows,
+            seconds: seconds(&measured.costs, member, self.devices, sizes),
+        });
+        Ok(variants.collect())
+    }
+
+    /// Profiles every member in a precision where no profile is kept, and runs every sample once.
+    ///
+    /// # Errors
+    /// No device is large enough, a network does not run, or the search was cancelled.
+    pub fn measure(&self, precision: MemberPrecision) -> Result<MeasuredMembers, SearchError> {
         self.control.checkpoint()?;
+        let (catalogue, footprints) = self.in_precision(precision);
+        let profiled = self.profiler(&catalogue, &footprints).costs()?;
+        self.control.update(|p| p.profiled += profiled.measured);
+        Ok(MeasuredMembers {
+            costs: profiled.costs,
+            rows: self.rows(&catalogue, &footprints)?,
+            footprints,
+        })
+    }
+
+    /// Returns the profile of a worker of every member in a precision, on the kind of a device.
+    ///
+    /// # Errors
+    /// A network does not run, or the search was cancelled.
+    pub fn workers(
+        &self,
+        precision: MemberPrecision,
+        device: DeviceIndex,
+    ) -> Result<Vec<WorkerProfile>, SearchError> {
+        let (catalogue, footprints) = self.in_precision(precision);
+        let profiler = self.profiler(&catalogue, &footprints);
+        let members = MemberIndex::all(catalogue.models().members.len());
+        let each = members.map(|member| {
+            self.control.checkpoint()?;
+            profiler.worker(member, device)
+        });
+        each.collect()
+    }
+
+    fn in_precision(&self, precision: MemberPrecision) -> (Catalogue, Footprints) {
         let members = self.demand.models().members.len();
         let catalogue = self.demand.catalogue();
         let catalogue = catalogue.in_precisions(&vec![precision; members]);
         let footprints = Footprints::of_catalogue(&catalogue, self.devices);
-        let profiler = Profiler {
-            catalogue: &catalogue,
+        (catalogue, footprints)
+    }
+
+    fn profiler<'a>(
+        &'a self,
+        catalogue: &'a Catalogue,
+        footprints: &'a Footprints,
+    ) -> Profiler<'a> {
+        Profiler {
+            catalogue,
             devices: self.devices,
-            footprints: &footprints,
+            footprints,
             factory: self.factory.as_ref(),
             cache: self.cache,
             control: self.control,
-        };
-        let profiled = profiler.costs()?;
-        self.control.update(|p| p.profiled += profiled.measured);
-        let rows = self.rows(&catalogue, &footprints)?;
-        let sizes = &catalogue.models().batch_sizes;
-        let variants = MemberIndex::enumerate(rows).map(|(member, rows)| MemberVariant {
-            precision,
-            rows,
-            seconds: seconds(&profiled.costs, member, self.devices, sizes),
-        });
-        Ok(variants.collect())
+        }
     }
 
     /// Returns the rows of each member for all samples.

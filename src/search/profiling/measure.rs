@@ -40,23 +40,31 @@ pub(super) fn measure(
     sizes: &[usize],
 ) -> Result<Vec<(usize, f64)>, SearchError> {
     let still_measuring = AtomicUsize::new(devices.len());
-    let times = thread::scope(|scope| {
-        let running: Vec<_> = devices
-            .iter()
-            .map(|&device| {
-                let still_measuring = &still_measuring;
-                scope.spawn(move || on_device(profiler, member, device, sizes, still_measuring))
-            })
-            .collect();
-        let joined = running.into_iter().map(|thread| {
-            let broken = |_| Err(EvaluationError::Panicked("a network").into());
-            thread.join().unwrap_or_else(broken)
-        });
-        joined.collect::<Result<Vec<_>, SearchError>>()
+    let times = on_each(devices, |device| {
+        on_device(profiler, member, device, sizes, &still_measuring)
     })?;
     let mean = |i: usize| times.iter().map(|t| t[i]).sum::<f64>() / times.len() as f64;
     let points = sizes.iter().enumerate();
     Ok(points.map(|(i, rows)| (*rows, mean(i))).collect())
+}
+
+/// Does the same on all of `devices` at the same time, in a thread for each: a worker pins its own.
+pub(super) fn on_each<T: Send>(
+    devices: &[DeviceIndex],
+    work: impl Fn(DeviceIndex) -> Result<T, SearchError> + Sync,
+) -> Result<Vec<T>, SearchError> {
+    thread::scope(|scope| {
+        let work = &work;
+        let running = devices
+            .iter()
+            .map(|&device| scope.spawn(move || work(device)));
+        let running: Vec<_> = running.collect();
+        let joined = running.into_iter().map(|thread| {
+            let broken = |_| Err(EvaluationError::Panicked("a network").into());
+            thread.join().unwrap_or_else(broken)
+        });
+        joined.collect()
+    })
 }
 
 /// Seconds at each of `sizes` on one device; then keeps it busy until all are done.
@@ -83,20 +91,20 @@ fn on_device(
 }
 
 /// A worker without an engine around it.
-enum ProfiledWorker {
+pub(super) enum ProfiledWorker {
     Partition(Partition),
     Gpu(Box<GpuRunner>),
 }
 
 /// One on a CPU partition.
-struct Partition {
+pub(super) struct Partition {
     predictor: Box<dyn Predictor>,
     input: Tensor,
     output: Tensor,
 }
 
 impl ProfiledWorker {
-    fn new(
+    pub(super) fn new(
         profiler: &Profiler<'_>,
         member: MemberIndex,
         device: DeviceIndex,
@@ -115,7 +123,7 @@ impl ProfiledWorker {
         }
     }
 
-    fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
+    pub(super) fn run(&mut self, rows: usize) -> Result<Duration, SearchError> {
         let took = match self {
             ProfiledWorker::Partition(partition) => partition.run(rows),
             ProfiledWorker::Gpu(gpu) => gpu.run(rows),

@@ -2,6 +2,7 @@
 //! of device, measured once and kept.
 
 mod measure;
+mod worker;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,12 @@ use crate::serving::PredictorFactory;
 
 use super::cache::{Cache, hex, processor, read_checked, write_checked};
 use super::control::Control;
-use super::error::{AskedError, SearchError};
+use super::error::{AskedError, EvaluationError, SearchError};
 
 use measure::measure;
+use worker::profile_worker;
+
+pub use worker::WorkerProfile;
 
 /// Everything that profiles are made from.
 pub struct Profiler<'a> {
@@ -126,7 +130,7 @@ impl Profiler<'_> {
         for kind in self.kinds() {
             for member in MemberIndex::all(self.models().members.len()) {
                 let sizes = self.sizes(member, &kind).unwrap_or_default();
-                let path = self.path(member, &kind);
+                let path = self.path(BATCHES, member, &kind);
                 let known = path.and_then(|p| load(&p, &sizes));
                 let Some(known) = known.or_else(|| self.never(&kind)) else {
                     continue;
@@ -165,7 +169,36 @@ impl Profiler<'_> {
         })
     }
 
-    fn path(&self, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
+    /// Returns how long a worker of a member takes to load and how its slowest batches differ from
+    /// the usual one, on the kind of a device: as it is kept, else measured.
+    ///
+    /// # Errors
+    /// The device is simulated, a network does not run, or the search was cancelled.
+    pub fn worker(
+        &self,
+        member: MemberIndex,
+        device: DeviceIndex,
+    ) -> Result<WorkerProfile, SearchError> {
+        let kinds = self.kinds();
+        let kind = kinds.iter().find(|kind| kind.devices.contains(&device));
+        let Some(kind) = kind else {
+            let name = self.devices.get(device).name.clone();
+            return Err(EvaluationError::FollowsLaw(name).into());
+        };
+        let smallest = self.models().batch_sizes.smallest().get();
+        let path = self.path(&format!("{WORKERS}-{smallest}"), member, kind);
+        if let Some(known) = path.as_deref().and_then(read_checked) {
+            return Ok(known);
+        }
+        let found = profile_worker(self, member, kind.busy(), smallest)?;
+        if let Some(path) = path {
+            // As for the times of batches.
+            let _ = write_checked(&path, &found);
+        }
+        Ok(found)
+    }
+
+    fn path(&self, of: &str, member: MemberIndex, kind: &LikeDevices<'_>) -> Option<PathBuf> {
         let cache = self.cache?;
         let column = member;
         let member = &self.models().members[column];
@@ -182,7 +215,7 @@ impl Profiler<'_> {
             // A law is not measured, so there is nothing to keep.
             Computation::Law(_) => return None,
         };
-        Some(profile_path(cache.folder(), &key))
+        Some(profile_path(cache.folder(), of, &key))
     }
 
     fn kinds(&self) -> Vec<LikeDevices<'_>> {
@@ -220,7 +253,7 @@ impl Profiler<'_> {
         kind: &LikeDevices<'_>,
     ) -> Result<(Arc<BatchTimes>, bool), SearchError> {
         let sizes = self.sizes(member, kind)?;
-        let path = self.path(member, kind);
+        let path = self.path(BATCHES, member, kind);
         if let Some(known) = path.as_deref().and_then(|p| load(p, &sizes)) {
             return Ok((Arc::new(known), false));
         }
@@ -298,9 +331,14 @@ fn gpu_key(member: &Member, gpu: &GpuInfo, precision: Precision) -> String {
     hex(hash)
 }
 
+/// The beginnings of the names of files of kept times of batches, and of kept profiles of workers,
+/// before the size of their batches.
+const BATCHES: &str = "profile";
+const WORKERS: &str = "worker";
+
 /// Where the profile called `key` is kept.
-fn profile_path(folder: &Path, key: &str) -> PathBuf {
-    folder.join(format!("profile-{}.json", &key[..32]))
+fn profile_path(folder: &Path, of: &str, key: &str) -> PathBuf {
+    folder.join(format!("{of}-{}.json", &key[..32]))
 }
 
 /// A profile that was kept and has all of `sizes`.

@@ -15,7 +15,7 @@ use crate::commands::{BINDINGS, Binding, Keymap, Scope};
 use crate::config::{self, CONFIG, KEYS};
 
 /// The environment variables that the program reads.
-pub(crate) const ENVIRONMENT: [(&str, &str); 13] = [
+pub(crate) const ENVIRONMENT: [(&str, &str); 14] = [
     (
         "DIVISI_CONFIG_DIR",
         "The folder of configuration, instead of $XDG_CONFIG_HOME/divisi.",
@@ -56,6 +56,10 @@ pub(crate) const ENVIRONMENT: [(&str, &str); 13] = [
     (
         "XDG_CACHE_HOME",
         "Where results of searches and profiles are kept (~/.cache).",
+    ),
+    (
+        "XDG_DATA_HOME",
+        "Where registered tasks are (~/.local/share).",
     ),
     (
         "XDG_STATE_HOME",

@@ -31,12 +31,16 @@ mod picture;
 mod plan;
 mod predict;
 mod quantize;
+mod register;
 mod report;
 mod serve;
 mod signals;
 mod sources;
 mod start;
 mod steps;
+mod store;
+mod unregister;
+mod variants;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -62,10 +66,13 @@ use picture::PictureArgs;
 use plan::PlanArgs;
 use predict::PredictArgs;
 use quantize::QuantizeArgs;
+use register::RegisterArgs;
 use report::ReportArgs;
 use serve::{AttachArgs, ServeArgs, StopArgs};
 use start::{DemoArgs, ReplayArgs};
 use steps::StepsArgs;
+use unregister::UnregisterArgs;
+use variants::VariantsArgs;
 
 /// Serve ensembles of neural networks on this machine, watch and retune them.
 ///
@@ -121,6 +128,20 @@ enum CliCommand {
         after_help = "Example:\n  divisi quantize mine/ --calibration train.csv\n  divisi quantize model.onnx --calibration images/ --method entropy\n\nA member of an ensemble that is computed in int8 names its file by `calibration` in the\nmanifest; without a file, ranges are found as values come."
     )]
     Quantize(QuantizeArgs),
+    /// Make an ensemble the variants of a task: every sub-ensemble in every precision, its accuracy
+    /// counted on labelled samples, its members measured on each kind of device
+    #[command(
+        after_help = "Example:\n  divisi register digits digits\n  divisi register digits mine/ --input labelled.csv --precisions f32,int8 --price cpu=0.05\n\nRegistering an ensemble of the same name again replaces it. A variant's times are composed of\nthose of its members. Variants that another one beats in accuracy, cost and time are left out."
+    )]
+    Register(Box<RegisterArgs>),
+    /// List the variants of registered tasks, and say which one would answer a query
+    #[command(
+        after_help = "Example:\n  divisi variants\n  divisi variants digits --accuracy 98.5 --latency 20ms\n  divisi variants digits --sort latency --format csv"
+    )]
+    Variants(VariantsArgs),
+    /// Forget a task and its variants
+    #[command(after_help = "Example:\n  divisi unregister digits")]
+    Unregister(UnregisterArgs),
     /// Find an allocation matrix
     #[command(
         after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n  divisi allocate digits --accuracy-loss 0.2 --output best.toml\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
@@ -237,6 +258,9 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Predict(a)) => predict::run(a),
         Some(CliCommand::Accuracy(a)) => accuracy::run(a),
         Some(CliCommand::Quantize(a)) => quantize::run(a),
+        Some(CliCommand::Register(a)) => register::run(a),
+        Some(CliCommand::Variants(a)) => variants::run(a),
+        Some(CliCommand::Unregister(a)) => unregister::run(a),
         Some(CliCommand::Allocate(a)) => allocate::run(a),
         Some(CliCommand::Bench(a)) => bench::run(a),
         Some(CliCommand::Devices(a)) => devices::run(a),

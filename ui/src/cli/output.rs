@@ -52,14 +52,15 @@ pub(crate) fn print(text: &str) -> Result<()> {
 }
 
 /// Returns rows as a table of columns that begin below each other.
-pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(crate) fn columns<R: AsRef<[String]>>(rows: &[R]) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: [usize; N] = std::array::from_fn(width);
+    let most = rows.iter().map(|row| row.as_ref().len()).max();
+    let widths: Vec<usize> = (0..most.unwrap_or(0)).map(width).collect();
     let lines = rows.iter().map(|row| {
-        let cells = row.iter().zip(widths);
+        let cells = row.as_ref().iter().zip(&widths);
         let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
         let line = cells.collect::<Vec<_>>().join("  ");
         format!("{}\n", line.trim_end())

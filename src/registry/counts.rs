@@ -1,0 +1,131 @@
+//! How often the sub-ensembles of an ensemble are right on labelled rows, by its own rule.
+
+use divisi::device::MemberIndex;
+use divisi::ensemble::{Combination, Ensemble, RuleKind};
+use divisi_modelless::accuracy::{
+    AccuracyEstimate, ClassRule, MOST_COUNTED_MEMBERS, MemberSet, RuleError, ScoreTable,
+    ScoreTableError, SubEnsembleCounts, TooManyMembers, count_all, count_chains,
+};
+use thiserror::Error;
+
+/// A sub-ensemble and how often it is right.
+pub type CountedMembers = (MemberSet, AccuracyEstimate);
+
+/// Why sub-ensembles cannot be counted.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum CountError {
+    /// The rule folds members in no way that leaves some of them out.
+    #[error(
+        "rule `{0}`: expected `average`, `weighted-average`, `majority-vote` or `average-logits`, \
+         under which the accuracies of sub-ensembles are counted"
+    )]
+    Rule(&'static str),
+    /// The scores or the labels cannot be counted.
+    #[error(transparent)]
+    Scores(#[from] ScoreTableError),
+    /// The weights do not suit the members.
+    #[error(transparent)]
+    Weights(#[from] RuleError),
+    /// There are too many members.
+    #[error(transparent)]
+    Members(#[from] TooManyMembers),
+}
+
+impl CountError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            CountError::Rule(_) => "counts_rule",
+            CountError::Scores(_) => "counts_scores",
+            CountError::Weights(_) => "counts_weights",
+            CountError::Members(_) => "counts_members",
+        }
+    }
+}
+
+/// Counts the sub-ensembles of the members that vote: all of them, or those of two greedy chains
+/// where more than [`MOST_COUNTED_MEMBERS`] vote. `rows` has for each member its row of
+/// probabilities for each label.
+///
+/// # Errors
+/// The rule is one of those that cannot be counted, or a score is no number.
+pub fn count_sub_ensembles(
+    ensemble: &Ensemble,
+    rows: &[Vec<f32>],
+    labels: &[usize],
+) -> Result<Vec<CountedMembers>, CountError> {
+    let combination = ensemble.combination();
+    let voters = voters(&combination);
+    let rule = class_rule(&combination, &voters)?;
+    let classes = ensemble.answer_width();
+    let scores = voters.iter();
+    let scores = scores.flat_map(|at| scores_of(&combination, *at, &rows[at.get()], classes));
+    // A label that does not fit is refused as one.
+    let label = |label: &usize| u32::try_from(*label).unwrap_or(u32::MAX);
+    let labels = labels.iter().map(label).collect();
+    let table = ScoreTable::new(voters.len(), classes, scores.collect(), labels)?;
+    let counts = match voters.len() <= MOST_COUNTED_MEMBERS {
+        true => count_all(&table, &rule)?,
+        false => count_chains(&table, &rule)?,
+    };
+    Ok(of_ensemble(&counts, &voters))
+}
+
+/// Returns the members that vote: all of them make the whole ensemble.
+pub fn voters(combination: &Combination) -> Vec<MemberIndex> {
+    let votes = MemberIndex::enumerate(&combination.voting);
+    votes
+        .filter(|(_, votes)| **votes)
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// Returns the set of some members of an ensemble.
+pub fn set_of(members: &[MemberIndex]) -> MemberSet {
+    let each = members.iter();
+    each.fold(MemberSet::default(), |set, at| set.toggled(at.get()))
+}
+
+fn class_rule(combination: &Combination, voters: &[MemberIndex]) -> Result<ClassRule, CountError> {
+    match combination.rule {
+        // The class of the mean of logarithms is that of its softmax.
+        RuleKind::Average | RuleKind::AverageLogits => Ok(ClassRule::Average),
+        RuleKind::MajorityVote => Ok(ClassRule::MajorityVote),
+        RuleKind::WeightedAverage => {
+            let weights = voters.iter().map(|at| combination.weights[*at].get());
+            Ok(ClassRule::WeightedAverage(weights.collect()))
+        }
+        other => Err(CountError::Rule(other.name())),
+    }
+}
+
+/// Returns a member's rows as the rule folds them.
+fn scores_of(
+    combination: &Combination,
+    member: MemberIndex,
+    rows: &[f32],
+    classes: usize,
+) -> Vec<f32> {
+    let mut scores = rows.to_vec();
+    let temperature = combination.temperatures[member];
+    if !temperature.is_one() {
+        temperature.apply(&mut scores, classes);
+    }
+    if combination.rule == RuleKind::AverageLogits {
+        // As serving does: a class of no probability has the least that float32 knows.
+        let log = |p: &mut f32| *p = p.max(f32::MIN_POSITIVE).ln();
+        scores.iter_mut().for_each(log);
+    }
+    scores
+}
+
+/// Returns counts with members numbered as in the ensemble.
+fn of_ensemble(counts: &SubEnsembleCounts, voters: &[MemberIndex]) -> Vec<CountedMembers> {
+    let numbered = counts.iter().filter_map(|(set, right)| {
+        let members: Vec<MemberIndex> = set.members().map(|at| voters[at]).collect();
+        let accuracy = AccuracyEstimate::counted(right, counts.rows()).ok()?;
+        Some((set_of(&members), accuracy))
+    });
+    numbered.collect()
+}

@@ -1,0 +1,36 @@
+//! The program and the machine that profiles were measured by.
+
+use divisi::compute::kernels_in_use;
+use divisi::search::processor;
+use serde::{Deserialize, Serialize};
+
+/// The program and the machine that profiles were measured by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileOrigin {
+    /// The version of the program.
+    pub program: String,
+    /// It was built without optimisation.
+    pub is_debug: bool,
+    /// The name of the processor.
+    pub processor: String,
+    /// The revision and the family of the kernels.
+    pub kernels: String,
+}
+
+impl ProfileOrigin {
+    /// Returns this program on this machine.
+    pub fn here() -> Self {
+        ProfileOrigin {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            is_debug: cfg!(debug_assertions),
+            processor: processor(),
+            kernels: kernels_in_use(),
+        }
+    }
+
+    /// Returns the program in words.
+    pub fn build(&self) -> String {
+        let kind = if self.is_debug { ", unoptimised" } else { "" };
+        format!("divisi {}{kind}", self.program)
+    }
+}

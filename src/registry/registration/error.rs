@@ -1,0 +1,73 @@
+//! Why an ensemble cannot be registered.
+
+use divisi::device::DeviceError;
+use divisi::search::precisions::AccuracyLossError;
+use divisi::search::{AskedError, SearchError};
+use divisi_modelless::quantities::QuantityError;
+use divisi_modelless::variants::VariantProfileError;
+use thiserror::Error;
+
+use crate::counts::CountError;
+
+/// Why an ensemble cannot be registered. Nothing was written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RegistrationError {
+    /// Accuracies of the ensemble cannot be counted.
+    #[error(transparent)]
+    NotCounted(#[from] AccuracyLossError),
+    /// A kind of device computes in none of the precisions.
+    #[error("{0}: expected a precision that it computes in, f32 or bf16, found int8 alone")]
+    NoPrecision(String),
+    /// A network cannot be run or measured.
+    #[error(transparent)]
+    Measuring(SearchError),
+    /// Somebody ended it.
+    #[error("the registration was interrupted: nothing was written")]
+    Interrupted,
+    /// The answers of members cannot be counted.
+    #[error("{precision} on {device}: {why}")]
+    Counting {
+        /// The precision.
+        precision: String,
+        /// The kind of device.
+        device: String,
+        /// The reason.
+        why: CountError,
+    },
+    /// The members' batches have no size in common that fits, or take no time.
+    #[error(transparent)]
+    Profile(#[from] VariantProfileError),
+    /// A device is gone.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A price is out of range.
+    #[error(transparent)]
+    Price(#[from] QuantityError),
+}
+
+impl RegistrationError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            RegistrationError::NotCounted(_) => "registration_not_counted",
+            RegistrationError::NoPrecision(_) => "registration_precision",
+            RegistrationError::Measuring(_) => "registration_measuring",
+            RegistrationError::Interrupted => "registration_interrupted",
+            RegistrationError::Counting { .. } => "registration_counting",
+            RegistrationError::Profile(_) => "registration_profile",
+            RegistrationError::Device(_) => "registration_device",
+            RegistrationError::Price(_) => "registration_price",
+        }
+    }
+}
+
+impl From<SearchError> for RegistrationError {
+    fn from(why: SearchError) -> Self {
+        match why {
+            SearchError::Stopped(_) => RegistrationError::Interrupted,
+            SearchError::Asked(AskedError::AccuracyLoss(why)) => why.into(),
+            other => RegistrationError::Measuring(other),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Every member in one precision on one kind of device: what it takes, and how often it is right.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::allocation::Cell;
+use divisi::device::{DeviceIndex, MemberIndex};
+use divisi::ensemble::{BatchSize, Ensemble, MemberPrecision};
+use divisi::search::precisions::{MeasuredMembers, PrecisionTrial};
+use divisi::search::profiling::WorkerProfile;
+use divisi_modelless::variants::VariantPrecision;
+
+use super::Registration;
+use super::error::RegistrationError;
+use super::kinds::KindOfDevice;
+use crate::counts::{CountedMembers, count_sub_ensembles};
+use crate::profiles::{BatchPoint, MemberProfile};
+
+/// Every member in one precision on one kind of device, and its sub-ensembles' accuracies.
+pub(super) struct MeasuredPrecision {
+    pub(super) precision: VariantPrecision,
+    /// The batch sizes that were measured of every member, rising.
+    pub(super) sizes: Vec<u32>,
+    pub(super) members: Vec<MemberProfile>,
+    pub(super) counts: Vec<CountedMembers>,
+}
+
+/// The device of its kind by which costs are looked up.
+const FIRST: DeviceIndex = DeviceIndex::new(0);
+
+impl MeasuredPrecision {
+    /// Runs, measures and counts it.
+    pub(super) fn of(
+        registration: &Registration<'_>,
+        ensemble: &Arc<Ensemble>,
+        kind: &KindOfDevice,
+        precision: VariantPrecision,
+    ) -> Result<Self, RegistrationError> {
+        let trial = PrecisionTrial {
+            demand: registration.demand,
+            devices: &kind.devices,
+            factory: Arc::clone(&registration.factory),
+            samples: registration.samples,
+            cache: registration.cache,
+            control: registration.control,
+        };
+        let numbers = member_precision(precision);
+        let measured = trial.measure(numbers)?;
+        let workers = trial.workers(numbers, FIRST)?;
+        let labels = trial.labels()?;
+        let counts = count_sub_ensembles(ensemble, &measured.rows, &labels);
+        let sizes = fitting(ensemble, &measured, kind);
+        Ok(MeasuredPrecision {
+            precision,
+            members: profiles(&measured, &workers, &sizes),
+            sizes: sizes.iter().map(|size| size.get() as u32).collect(),
+            counts: counts.map_err(|why| RegistrationError::Counting {
+                precision: precision.to_string(),
+                device: kind.priced.name.clone(),
+                why,
+            })?,
+        })
+    }
+}
+
+/// Returns the numbers of members by those of a variant.
+fn member_precision(precision: VariantPrecision) -> MemberPrecision {
+    let named = precision.to_string().parse::<MemberPrecision>();
+    named.unwrap_or_default()
+}
+
+/// Returns the manifest's batch sizes of which a worker of every member fits by itself.
+fn fitting(ensemble: &Ensemble, measured: &MeasuredMembers, kind: &KindOfDevice) -> Vec<BatchSize> {
+    let members = ensemble.members.len();
+    let fits = |size: &BatchSize| {
+        let mut cells = MemberIndex::all(members).map(cell);
+        cells.all(|cell| measured.footprints.bytes(cell, *size) <= kind.priced.memory)
+    };
+    ensemble.batch_sizes.iter().filter(fits).collect()
+}
+
+fn cell(member: MemberIndex) -> Cell {
+    Cell {
+        device: FIRST,
+        member,
+    }
+}
+
+/// Returns the profile of each member.
+fn profiles(
+    measured: &MeasuredMembers,
+    workers: &[WorkerProfile],
+    sizes: &[BatchSize],
+) -> Vec<MemberProfile> {
+    let each = MemberIndex::enumerate(workers).map(|(member, worker)| {
+        let points = sizes.iter().map(|size| BatchPoint {
+            batch: size.get() as u32,
+            time: seconds(measured.costs.alone(member, FIRST, size.get()).latency),
+            memory: measured.footprints.bytes(cell(member), *size),
+        });
+        MemberProfile {
+            points: points.collect(),
+            loading: seconds(worker.loading),
+            tail: worker.tail,
+        }
+    });
+    each.collect()
+}
+
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+}

@@ -1,0 +1,155 @@
+//! Registration: the variants of an ensemble, counted and profiled.
+
+mod error;
+mod kinds;
+mod measured;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use divisi::catalogue::Demand;
+use divisi::ensemble::{Ensemble, Samples};
+use divisi::search::precisions::{AccuracyLossError, PrecisionTrial};
+use divisi::search::{Cache, Control};
+use divisi::serving::PredictorFactory;
+use divisi_modelless::accuracy::MemberSet;
+use divisi_modelless::variants::{
+    DeviceKindIndex, ModelIndex, PricedDevice, Variant, VariantPrecision,
+};
+
+use crate::counts::{set_of, voters};
+use crate::profiles::{MemberProfile, composed, undominated};
+use crate::records::{
+    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, TaskInterface,
+};
+
+pub use error::RegistrationError;
+pub use kinds::KindOfDevice;
+
+use measured::MeasuredPrecision;
+
+/// Everything that an ensemble is registered with.
+pub struct Registration<'a> {
+    /// The ensemble alone.
+    pub demand: &'a Demand,
+    /// The kinds of devices that its variants are for.
+    pub kinds: &'a [KindOfDevice],
+    /// The precisions, the first of which the whole ensemble is kept in.
+    pub precisions: &'a [VariantPrecision],
+    /// Samples with their classes.
+    pub samples: &'a Samples,
+    /// The factory of workers.
+    pub factory: Arc<dyn PredictorFactory>,
+    /// The cache of profiles.
+    pub cache: Option<&'a Cache>,
+    /// Shows progress, and ends it.
+    pub control: &'a Control,
+}
+
+impl Registration<'_> {
+    /// Checks that accuracies of the ensemble can be counted on these devices.
+    ///
+    /// # Errors
+    /// It is no ensemble of classes, has made-up weights, or a device is simulated, or computes in
+    /// none of the precisions.
+    pub fn check(&self) -> Result<&Arc<Ensemble>, RegistrationError> {
+        let one = self.demand.catalogue().single();
+        let one = one.ok_or(AccuracyLossError::NoEnsemble("several models"))?;
+        for kind in self.kinds {
+            PrecisionTrial::check(self.demand, &kind.devices)?;
+            if kind.precisions(self.precisions).next().is_none() {
+                return Err(RegistrationError::NoPrecision(kind.priced.name.clone()));
+            }
+        }
+        if self.samples.targets().is_none() {
+            return Err(AccuracyLossError::NoLabels.into());
+        }
+        Ok(one)
+    }
+
+    /// Measures and counts everything, and returns the ensemble with the variants that are worth
+    /// one; `source` is where it was read from.
+    ///
+    /// # Errors
+    /// As [`Registration::check`]; a network does not run, a row cannot be counted, or it was ended.
+    pub fn measure(&self, source: RecordedSource) -> Result<RegisteredModel, RegistrationError> {
+        let ensemble = self.check()?;
+        let mut candidates = Vec::new();
+        for (number, kind) in (0_u16..).zip(self.kinds) {
+            for precision in kind.precisions(self.precisions) {
+                let measured = MeasuredPrecision::of(self, ensemble, kind, precision)?;
+                let device = (DeviceKindIndex(number), &kind.priced);
+                candidates.extend(candidates_of(&measured, device)?);
+            }
+        }
+        let considered = candidates.len() as u32;
+        let (whole, first) = (set_of(&voters(&ensemble.combination())), self.firsts());
+        let is_whole = |v: &Variant| v.members == whole && first.contains(&(v.device, v.precision));
+        Ok(RegisteredModel {
+            name: ensemble.name.clone(),
+            record: self.record(ensemble, source, considered),
+            variants: undominated(candidates, is_whole),
+        })
+    }
+
+    /// Returns the first precision that each kind of device computes in.
+    fn firsts(&self) -> Vec<(DeviceKindIndex, VariantPrecision)> {
+        let kinds = (0_u16..).zip(self.kinds);
+        let firsts = kinds.filter_map(|(number, kind)| {
+            let precision = kind.precisions(self.precisions).next()?;
+            Some((DeviceKindIndex(number), precision))
+        });
+        firsts.collect()
+    }
+
+    fn record(&self, ensemble: &Ensemble, source: RecordedSource, considered: u32) -> ModelRecord {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        ModelRecord {
+            source,
+            members: ensemble
+                .members
+                .iter()
+                .map(|m| MemberRecord::of(m))
+                .collect(),
+            combination: ensemble.combination(),
+            interface: TaskInterface::of(ensemble),
+            rows: self.samples.len() as u32,
+            devices: self.kinds.iter().map(|kind| kind.priced.clone()).collect(),
+            origin: ProfileOrigin::here(),
+            considered,
+            registered_at: since.map_or(0, |since| since.as_secs()),
+        }
+    }
+}
+
+/// Returns a variant for each sub-ensemble and batch size.
+fn candidates_of(
+    measured: &MeasuredPrecision,
+    (device, priced): (DeviceKindIndex, &PricedDevice),
+) -> Result<Vec<Variant>, RegistrationError> {
+    let mut candidates = Vec::new();
+    for (members, accuracy) in &measured.counts {
+        let profiles = profiles_of(*members, &measured.members);
+        for batch in measured
+            .sizes
+            .iter()
+            .filter_map(|size| NonZeroU32::new(*size))
+        {
+            candidates.push(Variant {
+                model: ModelIndex(0),
+                members: *members,
+                precision: measured.precision,
+                device,
+                batch,
+                profile: composed(&profiles, priced, batch)?,
+                accuracy: *accuracy,
+            });
+        }
+    }
+    Ok(candidates)
+}
+
+fn profiles_of(set: MemberSet, members: &[MemberProfile]) -> Vec<&MemberProfile> {
+    set.members().filter_map(|at| members.get(at)).collect()
+}

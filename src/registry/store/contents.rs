@@ -1,0 +1,132 @@
+//! Everything in a store, read at one moment.
+
+use std::collections::BTreeMap;
+
+use divisi_modelless::variants::{
+    CatalogError, DeviceKindIndex, ModelIndex, PricedDevice, TaskVariants, Variant, VariantCatalog,
+};
+use redb::ReadTransaction;
+
+use super::error::StoreError;
+use super::schema::{JOBS, MODELS, VARIANTS, decoded};
+use crate::records::{JobRecord, RegisteredModel};
+
+/// Everything in a store, read at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoreContents {
+    /// The ensembles of each task, in the order of their names.
+    pub tasks: BTreeMap<String, Vec<RegisteredModel>>,
+    /// Jobs by their numbers.
+    pub jobs: BTreeMap<u64, JobRecord>,
+}
+
+/// The tasks of a catalogue being put together, and their kinds of devices.
+#[derive(Clone, Debug, Default)]
+pub struct CatalogedTasks {
+    devices: Vec<PricedDevice>,
+    tasks: Vec<TaskVariants>,
+}
+
+impl StoreContents {
+    pub(super) fn of(reading: &ReadTransaction) -> Result<Self, StoreError> {
+        let mut contents = StoreContents::default();
+        let (models, variants) = (reading.open_table(MODELS)?, reading.open_table(VARIANTS)?);
+        for entry in models.range::<(&str, &str)>(..)? {
+            let (key, record) = entry?;
+            let (task, name) = key.value();
+            let of_model = variants.range((task, name, 0)..=(task, name, u32::MAX))?;
+            let own = of_model.map(|entry| decoded(entry?.1.value()));
+            let models = contents.tasks.entry(task.to_owned()).or_default();
+            models.push(RegisteredModel {
+                name: name.to_owned(),
+                record: decoded(record.value())?,
+                variants: own.collect::<Result<Vec<Variant>, StoreError>>()?,
+            });
+        }
+        for entry in reading.open_table(JOBS)?.range::<u64>(..)? {
+            let (number, job) = entry?;
+            contents.jobs.insert(number.value(), decoded(job.value())?);
+        }
+        Ok(contents)
+    }
+
+    /// Returns the ensembles of a task.
+    ///
+    /// # Errors
+    /// Nobody registered it.
+    pub fn task(&self, name: &str) -> Result<&[RegisteredModel], StoreError> {
+        let models = self.tasks.get(name).map(Vec::as_slice);
+        models.ok_or_else(|| StoreError::UnknownTask {
+            asked: name.to_owned(),
+            known: match self.tasks.is_empty() {
+                true => "none".to_owned(),
+                false => self.tasks.keys().cloned().collect::<Vec<_>>().join(", "),
+            },
+        })
+    }
+
+    /// Checks that an ensemble takes and makes what the others of a task do.
+    pub(super) fn check_interface(
+        &self,
+        task: &str,
+        model: &RegisteredModel,
+    ) -> Result<(), StoreError> {
+        let others = self.tasks.get(task).into_iter().flatten();
+        let mut others = others.filter(|other| other.name != model.name);
+        let found = &model.record.interface;
+        match others.find(|other| other.record.interface != *found) {
+            None => Ok(()),
+            Some(other) => Err(StoreError::Interface {
+                task: task.to_owned(),
+                expected: other.record.interface.clone(),
+                found: found.clone(),
+            }),
+        }
+    }
+}
+
+impl CatalogedTasks {
+    /// Adds a task with some of its ensembles. Kinds of devices that are equal in all they have are
+    /// one.
+    pub fn add(&mut self, task: &str, models: &[&RegisteredModel]) {
+        let mut added = TaskVariants {
+            name: task.to_owned(),
+            models: Vec::new(),
+            variants: Vec::new(),
+        };
+        for (number, model) in (0_u16..).zip(models) {
+            added.models.push(model.name.clone());
+            let devices = model.record.devices.iter();
+            let places: Vec<DeviceKindIndex> = devices.map(|d| self.place(d)).collect();
+            let own = model.variants.iter().map(|variant| Variant {
+                model: ModelIndex(number),
+                // One of no device is refused by the catalogue.
+                device: places
+                    .get(usize::from(variant.device.0))
+                    .copied()
+                    .unwrap_or(DeviceKindIndex(u16::MAX)),
+                ..variant.clone()
+            });
+            added.variants.extend(own);
+        }
+        self.tasks.push(added);
+    }
+
+    /// Returns the place of a kind of device, which is added where it is new.
+    fn place(&mut self, device: &PricedDevice) -> DeviceKindIndex {
+        let known = self.devices.iter().position(|known| known == device);
+        let at = known.unwrap_or_else(|| {
+            self.devices.push(device.clone());
+            self.devices.len() - 1
+        });
+        DeviceKindIndex(u16::try_from(at).unwrap_or(u16::MAX))
+    }
+
+    /// Returns the catalogue.
+    ///
+    /// # Errors
+    /// A task has no variants, or a variant is of no device, model or member.
+    pub fn finish(self) -> Result<VariantCatalog, CatalogError> {
+        VariantCatalog::new(self.devices, self.tasks)
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a store cannot be opened, read or written.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::records::TaskInterface;
+
+/// Why a store cannot be opened, read or written. Whatever it is, the file holds what it held before.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file is none of Divisi's.
+    #[error("expected a store of registered tasks, found another file")]
+    Foreign,
+    /// The bytes of the file are not those that were written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// A record cannot be read or written.
+    #[error("the store is damaged: {kind} in it cannot be read: {why}")]
+    Record {
+        /// The kind of record.
+        kind: &'static str,
+        /// The reason.
+        why: String,
+    },
+    /// The file was written by another version of the program.
+    #[error("expected a store of version {expected}, found version {found}")]
+    Version {
+        /// The version that this program reads.
+        expected: u32,
+        /// The version of the file.
+        found: u32,
+    },
+    /// Somebody else has the store open.
+    #[error("another program has the store open; it was waited for in vain")]
+    InUse,
+    /// The disk is full.
+    #[error("the disk is full: nothing was written, and the store holds what it held before")]
+    Full,
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// Nobody registered the task.
+    #[error("task `{asked}` is not registered; there are: {known}")]
+    UnknownTask {
+        /// The name.
+        asked: String,
+        /// The names of the tasks that there are.
+        known: String,
+    },
+    /// An ensemble takes or makes something else than the others of its task.
+    #[error("task `{task}`: expected {expected}, as its ensembles have, found {found}")]
+    Interface {
+        /// The task.
+        task: String,
+        /// That of the task's ensembles.
+        expected: TaskInterface,
+        /// That of the ensemble.
+        found: TaskInterface,
+    },
+}
+
+impl StoreError {
+    /// Returns the stable code of the failure.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            StoreError::Foreign => "store_foreign",
+            StoreError::Damaged(_) | StoreError::Record { .. } => "store_damaged",
+            StoreError::Version { .. } => "store_version",
+            StoreError::InUse => "store_in_use",
+            StoreError::Full => "store_full",
+            StoreError::File(_) => "store_file",
+            StoreError::UnknownTask { .. } => "task_unknown",
+            StoreError::Interface { .. } => "task_interface",
+        }
+    }
+
+    /// Sorts a failure of the database by its cause.
+    fn of_database(failed: redb::Error) -> Self {
+        match failed {
+            redb::Error::Io(why) => StoreError::of_file(why),
+            redb::Error::DatabaseAlreadyOpen => StoreError::InUse,
+            other => StoreError::Damaged(other.to_string()),
+        }
+    }
+
+    /// Sorts a failure of the file by its cause.
+    pub(super) fn of_file(why: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, InvalidData, QuotaExceeded, StorageFull};
+        match why.kind() {
+            InvalidData => StoreError::Foreign,
+            StorageFull | QuotaExceeded | FileTooLarge => StoreError::Full,
+            _ => StoreError::File(why),
+        }
+    }
+}
+
+/// Converts the database's errors, of which it has one for each thing that it does.
+macro_rules! of_database {
+    ($($error:ty),*) => {
+        $(impl From<$error> for StoreError {
+            fn from(failed: $error) -> Self {
+                StoreError::of_database(failed.into())
+            }
+        })*
+    };
+}
+
+of_database!(
+    redb::DatabaseError,
+    redb::TransactionError,
+    redb::TableError,
+    redb::StorageError,
+    redb::CommitError
+);

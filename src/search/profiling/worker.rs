@@ -1,0 +1,82 @@
+//! The profile of a worker beside the times of its batches: how long it takes to load, and how far
+//! its slowest batches are from the usual one.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::{DeviceIndex, MemberIndex};
+use crate::metrics::stats::median;
+use crate::search::error::{SearchError, Stopped};
+
+use super::Profiler;
+use super::measure::{ProfiledWorker, on_each};
+
+/// Equal batches are repeated so often at most.
+const MOST_BATCHES: usize = 200;
+/// And for so long at most, but for one batch.
+const MOST_TIME: Duration = Duration::from_millis(300);
+
+/// The profile of a member's worker beside the times of its batches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerProfile {
+    /// Seconds from weights in memory to the answer to the first batch.
+    pub loading: f64,
+    /// The 99th percentile of the times of equal batches over their median: 1 or more.
+    pub tail: f64,
+    /// The batches that this was found by; of fewer than 100 the slowest counts.
+    pub batches: usize,
+}
+
+/// Profiles a member's worker for batches of `size`, with all of `devices` busy: the longest loading
+/// and tail of them.
+pub(super) fn profile_worker(
+    profiler: &Profiler<'_>,
+    member: MemberIndex,
+    devices: &[DeviceIndex],
+    size: usize,
+) -> Result<WorkerProfile, SearchError> {
+    let found = on_each(devices, |device| on_one(profiler, member, device, size))?;
+    let most = |figure: fn(&WorkerProfile) -> f64| found.iter().map(figure).fold(0.0, f64::max);
+    Ok(WorkerProfile {
+        loading: most(|worker| worker.loading),
+        tail: most(|worker| worker.tail),
+        batches: found.iter().map(|worker| worker.batches).sum(),
+    })
+}
+
+fn on_one(
+    profiler: &Profiler<'_>,
+    member: MemberIndex,
+    device: DeviceIndex,
+    size: usize,
+) -> Result<WorkerProfile, SearchError> {
+    let began = Instant::now();
+    let mut worker = ProfiledWorker::new(profiler, member, device, size)?;
+    worker.run(size)?;
+    let loading = began.elapsed().as_secs_f64();
+    let began = Instant::now();
+    let mut times = Vec::new();
+    while times.is_empty() || (times.len() < MOST_BATCHES && began.elapsed() < MOST_TIME) {
+        times.push(worker.run(size)?.as_secs_f64());
+        if profiler.control.is_cancelled() {
+            return Err(Stopped.into());
+        }
+    }
+    Ok(WorkerProfile {
+        loading,
+        tail: tail(&mut times),
+        batches: times.len(),
+    })
+}
+
+/// Returns the 99th percentile over the median.
+fn tail(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let at = (times.len() * 99).div_ceil(100).saturating_sub(1);
+    let middle = median(times);
+    match times.get(at) {
+        Some(late) if middle > 0.0 => (late / middle).max(1.0),
+        _ => 1.0,
+    }
+}

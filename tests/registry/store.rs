@@ -1,0 +1,271 @@
+//! A store: what one program writes, another one reads.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::jobs::JobProgress;
+use divisi_registry::records::JobRecord;
+use divisi_registry::store::{CatalogedTasks, PATIENCE, Store, StoreContents};
+use proptest::prelude::*;
+use redb::{Database, TableDefinition};
+
+use crate::common::{interface, model};
+
+const SOON: Duration = Duration::from_millis(50);
+
+fn job(number: u64) -> JobRecord {
+    JobRecord {
+        task: "digits".to_owned(),
+        input: "in.csv".to_owned(),
+        output: "out.csv".to_owned(),
+        goals: QueryGoals::default(),
+        progress: JobProgress {
+            rows: 2 * number,
+            written: number,
+        },
+    }
+}
+
+#[test]
+fn nothing_is_registered_where_there_is_no_file_and_none_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tasks.redb");
+    let contents = Store::read(&path, SOON).expect("nothing");
+    assert_eq!(contents, StoreContents::default());
+    assert!(!path.exists());
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Register(String, String, u32, u32),
+    Unregister(String),
+    KeepJob(u64),
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    // Names as people write them, and parts of each other.
+    let name = prop::sample::select(vec!["a", "a b", "ab", "b", "ä", "日本"]);
+    let name = name.prop_map(str::to_owned);
+    prop_oneof![
+        4 => (name.clone(), name.clone(), 0..1000_u32, 0..30_u32)
+            .prop_map(|(task, model, n, variants)| Change::Register(task, model, n, variants)),
+        1 => name.prop_map(Change::Unregister),
+        1 => (0..9_u64).prop_map(Change::KeepJob),
+    ]
+}
+
+fn expect(contents: &mut StoreContents, change: &Change) {
+    match change {
+        Change::Register(task, name, number, variants) => {
+            let models = contents.tasks.entry(task.clone()).or_default();
+            models.retain(|model| model.name != *name);
+            models.push(model(name, *number, *variants));
+            models.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        Change::Unregister(task) => drop(contents.tasks.remove(task)),
+        Change::KeepJob(number) => drop(contents.jobs.insert(*number, job(*number))),
+    }
+}
+
+fn apply(store: &Store, change: &Change) {
+    match change {
+        Change::Register(task, name, number, variants) => {
+            let model = model(name, *number, *variants);
+            store.register(task, &model).expect("registers");
+        }
+        Change::Unregister(task) => {
+            let known = store
+                .contents()
+                .expect("contents")
+                .tasks
+                .get(task)
+                .map(Vec::len);
+            assert_eq!(store.unregister(task).ok(), known);
+        }
+        Change::KeepJob(number) => store.keep_job(*number, &job(*number)).expect("keeps"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_store_holds_what_a_map_would(changes in prop::collection::vec(changes(), 1..12)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/tasks.redb");
+        let mut expected = StoreContents::default();
+        for change in &changes {
+            apply(&Store::open(&path, PATIENCE).expect("opens"), change);
+            expect(&mut expected, change);
+            prop_assert_eq!(&Store::read(&path, PATIENCE).expect("reads"), &expected);
+        }
+        let files = fs::read_dir(folder.path().join("deep")).expect("a folder").count();
+        prop_assert_eq!(files, 1, "one file");
+    }
+}
+
+#[test]
+fn an_ensemble_of_other_samples_or_classes_is_refused_and_may_replace_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    store
+        .register("digits", &model("a", 1, 2))
+        .expect("registers");
+    let before = store.contents().expect("contents");
+    let mut other = model("b", 2, 2);
+    other.record.interface = interface(11);
+    let refused = store.register("digits", &other).expect_err("other classes");
+    assert_eq!(refused.code(), "task_interface");
+    let said = "task `digits`: expected samples of 1×8×8 and 10 classes, as its ensembles have, \
+                found samples of 1×8×8 and 11 classes";
+    assert_eq!(refused.to_string(), said);
+    assert_eq!(store.contents().expect("contents"), before);
+    other.name = "a".to_owned();
+    store
+        .register("digits", &other)
+        .expect("it was the only one");
+}
+
+#[test]
+fn a_task_that_nobody_registered_is_refused_with_those_that_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::open(&folder.path().join("s"), SOON).expect("opens");
+    let none = store.unregister("digits").expect_err("unknown").to_string();
+    assert_eq!(none, "task `digits` is not registered; there are: none");
+    store
+        .register("letters", &model("a", 1, 1))
+        .expect("registers");
+    let some = store.unregister("digits").expect_err("unknown");
+    assert_eq!(some.code(), "task_unknown");
+    assert!(some.to_string().ends_with("there are: letters"), "{some}");
+}
+
+#[test]
+fn who_comes_second_waits_or_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    let first = Store::open(&path, SOON).expect("opens");
+    for refused in [
+        Store::open(&path, SOON).map(drop).expect_err("in use"),
+        Store::read(&path, SOON).map(drop).expect_err("in use"),
+    ] {
+        assert_eq!(refused.code(), "store_in_use");
+    }
+    let began = Instant::now();
+    let second = thread::spawn({
+        let path = path.clone();
+        move || Store::open(&path, PATIENCE).map(drop)
+    });
+    thread::sleep(3 * SOON);
+    first
+        .register("digits", &model("a", 1, 1))
+        .expect("registers");
+    drop(first);
+    second.join().expect("no panic").expect("opens in its turn");
+    assert!(began.elapsed() >= 3 * SOON);
+}
+
+#[test]
+fn registrations_at_once_are_all_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("s");
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let path = &path;
+            scope.spawn(move || {
+                let store = Store::open(path, PATIENCE).expect("waits");
+                let model = model(&number.to_string(), number, 3);
+                store.register("digits", &model).expect("registers");
+            });
+        }
+    });
+    let contents = Store::read(&path, PATIENCE).expect("reads");
+    let expected: Vec<_> = (0..8).map(|n| model(&n.to_string(), n, 3)).collect();
+    assert_eq!(contents.tasks["digits"], expected);
+}
+
+#[test]
+fn files_of_others_and_of_newer_programs_are_refused_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let table = |name: &str, version: Option<u32>| {
+        let database = Database::create(path(name)).expect("creates");
+        let writing = database.begin_write().expect("begins");
+        {
+            let format: TableDefinition<'_, &str, u32> = TableDefinition::new("divisi format");
+            let other: TableDefinition<'_, u64, u64> = TableDefinition::new("other");
+            match version {
+                Some(version) => {
+                    let mut format = writing.open_table(format).expect("opens");
+                    format.insert("version", version).expect("inserts");
+                }
+                None => drop(writing.open_table(other).expect("opens")),
+            }
+        }
+        writing.commit().expect("commits");
+    };
+    fs::write(path("text"), "tasks = []\n".repeat(1000)).expect("writes");
+    fs::write(path("empty"), "").expect("writes");
+    table("other", None);
+    table("newer", Some(2));
+    let cases = [
+        (
+            "text",
+            "store_foreign",
+            "expected a store of registered tasks, found another file",
+        ),
+        (
+            "empty",
+            "store_damaged",
+            "the store is damaged: the file is empty",
+        ),
+        (
+            "other",
+            "store_foreign",
+            "expected a store of registered tasks, found another file",
+        ),
+        (
+            "newer",
+            "store_version",
+            "expected a store of version 1, found version 2",
+        ),
+    ];
+    for (name, code, said) in cases {
+        let before = fs::read(path(name)).expect("reads");
+        let read = Store::read(&path(name), SOON).map(drop).expect_err(name);
+        let opened = Store::open(&path(name), SOON).map(drop).expect_err(name);
+        for refused in [read, opened] {
+            assert_eq!(
+                (refused.code(), refused.to_string().as_str()),
+                (code, said),
+                "{name}"
+            );
+        }
+        if name != "newer" && name != "other" {
+            assert_eq!(fs::read(path(name)).expect("reads"), before, "{name}");
+        }
+    }
+    let folder = Store::open(folder.path(), SOON)
+        .map(drop)
+        .expect_err("a folder");
+    assert_eq!(folder.code(), "store_file");
+}
+
+#[test]
+fn ensembles_of_a_task_become_one_catalogue() {
+    let (a, b) = (model("a", 0, 20), model("b", 3, 10));
+    let mut tasks = CatalogedTasks::default();
+    tasks.add("digits", &[&a, &b]);
+    tasks.add("letters", &[&b]);
+    let catalog = tasks.finish().expect("a catalogue");
+    assert_eq!(catalog.devices(), a.record.devices, "equal kinds are one");
+    let digits = catalog.task("digits").expect("a task");
+    assert_eq!(catalog.models(digits), ["a", "b"]);
+    assert_eq!(catalog.range(digits).len(), 30);
+    let of_b = catalog.variants()[catalog.range(digits)]
+        .iter()
+        .filter(|v| v.model.0 == 1);
+    assert_eq!(of_b.count(), 10);
+}

@@ -1,0 +1,173 @@
+//! `divisi register`: an ensemble becomes the variants of a task.
+
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use divisi::device::Host;
+use divisi::ensemble::Samples;
+use divisi::search::{Cache, Control};
+use divisi_modelless::variants::VariantPrecision;
+use divisi_registry::profiles::DevicePrices;
+use divisi_registry::records::RegisteredModel;
+use divisi_registry::registration::{KindOfDevice, Registration};
+
+use super::accuracy::without_targets;
+use super::args::{OutputFormat, SampleFiles, ServingTarget, at_least_one};
+use super::open::{OpenedEnsemble, open};
+use super::output::{ProgressLine, print, print_json};
+use super::signals;
+use super::store::{StoreArgs, recorded};
+use report::RegistrationReport;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RegisterArgs {
+    /// The name by which queries ask for what the ensemble answers
+    #[arg(value_name = "TASK", value_parser = parse_task)]
+    task: String,
+    #[command(flatten)]
+    target: ServingTarget,
+    /// Precisions of variants, split by commas: f32, bf16 and int8 on processors, f32 and bf16 on
+    /// GPUs; the whole ensemble is always kept in the first
+    #[arg(
+        long, value_name = "LIST", value_delimiter = ',', default_value = "f32,bf16,int8",
+        value_parser = parse_precision(), conflicts_with = "precision"
+    )]
+    precisions: Vec<VariantPrecision>,
+    /// Samples with labels that accuracies are counted on (default: the manifest's calibration
+    /// samples)
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    files: SampleFiles,
+    /// Count on the first so many samples (default: all)
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    rows: Option<usize>,
+    /// The price of a device an hour: a number, or by kind, as cpu=0.05,cuda=3 (default: 0.04 a core
+    /// and 3 a GPU)
+    #[arg(long, value_name = "PRICES")]
+    price: Option<DevicePrices>,
+    /// Measure again what profiles are kept of, and keep none
+    #[arg(long)]
+    no_cache: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+/// The longest name of a task.
+const LONGEST: usize = 200;
+
+fn parse_task(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && text.len() <= LONGEST && !text.contains(char::is_control);
+    match is_name {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "expected a name of 1 to {LONGEST} bytes on one line"
+        )),
+    }
+}
+
+/// The precisions of variants by their names.
+const PRECISIONS: [(&str, VariantPrecision); 3] = [
+    ("f32", VariantPrecision::Float32),
+    ("bf16", VariantPrecision::BrainFloat),
+    ("int8", VariantPrecision::Int8),
+];
+
+/// Parses a precision of variants, with its names for completions.
+fn parse_precision() -> impl TypedValueParser<Value = VariantPrecision> {
+    let names = PRECISIONS.map(|(name, _)| name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let named = PRECISIONS.iter().find(|(known, _)| *known == name);
+        named
+            .map(|(_, precision)| *precision)
+            .ok_or("expected f32, bf16 or int8")
+    })
+}
+
+pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
+    // A store that cannot be used is told of before anything is measured.
+    args.store.read()?;
+    let opened = open(&args.target)?;
+    let samples = samples(args, &opened)?;
+    let prices = args.price.unwrap_or_default();
+    let kinds = KindOfDevice::all(&opened.devices, &host(args), &prices)?;
+    let control = Arc::new(Control::default());
+    let stop = Arc::clone(&control);
+    signals::on_end(move || stop.cancel());
+    let cache = (!args.no_cache).then(Cache::of_user).flatten();
+    let registration = Registration {
+        demand: &opened.demand,
+        kinds: &kinds,
+        precisions: &distinct(&args.precisions),
+        samples: &samples,
+        factory: opened.networks(),
+        cache: cache.as_ref(),
+        control: &control,
+    };
+    registration.check()?;
+    let model = measured(&registration, args)?;
+    let written = args.store.open()?.register(&args.task, &model);
+    written.with_context(|| args.store.name())?;
+    let report = RegistrationReport::of(&args.task, &model, &registration);
+    match args.format {
+        OutputFormat::Json => print_json(&report),
+        OutputFormat::Text => print(&report.text()),
+    }
+}
+
+/// Measures in a thread of its own, and shows its progress.
+fn measured(registration: &Registration<'_>, args: &RegisterArgs) -> Result<RegisteredModel> {
+    let source = recorded(&args.target.ensemble, args.target.shape);
+    let far = || {
+        let (known, needed) = registration.control.progress().profiles;
+        format!("{known}/{needed} members profiled in one precision after another")
+    };
+    let done = ProgressLine::watch(|| registration.measure(source), far);
+    Ok(done.context("the registration broke off: nothing was written")??)
+}
+
+fn host(args: &RegisterArgs) -> Host {
+    let host = Host::discover();
+    match args.target.memory {
+        Some(bytes) => host.with_memory(bytes),
+        None => host,
+    }
+}
+
+/// Returns each precision once, in the order in which they were asked for.
+fn distinct(asked: &[VariantPrecision]) -> Vec<VariantPrecision> {
+    let mut distinct: Vec<VariantPrecision> = Vec::new();
+    for precision in asked {
+        if !distinct.contains(precision) {
+            distinct.push(*precision);
+        }
+    }
+    distinct
+}
+
+/// Returns the labelled samples, of which no more than were asked for.
+fn samples(args: &RegisterArgs, opened: &OpenedEnsemble) -> Result<Arc<Samples>> {
+    let samples = match &args.input {
+        Some(path) => Arc::new(opened.read_samples(path, &args.files)?),
+        None => opened.calibration()?,
+    };
+    let Some(rows) = args.rows else {
+        return Ok(samples);
+    };
+    let Some(labels) = samples.labels() else {
+        bail!(without_targets(opened.ensemble.answers));
+    };
+    if rows > samples.len() {
+        let found = samples.len();
+        bail!("--rows: expected at most {found}, as many as there are samples, found {rows}");
+    }
+    let (values, labels) = (samples.rows(0, rows).into_owned(), labels[..rows].to_vec());
+    let first = Samples::new(values, samples.width(), Some(labels))?;
+    Ok(Arc::new(first))
+}

@@ -1,0 +1,123 @@
+//! The report of a registration.
+
+use divisi::words::{counted, grouped};
+use divisi_modelless::variants::Variant;
+use divisi_registry::records::RegisteredModel;
+use divisi_registry::registration::Registration;
+use serde::Serialize;
+
+use crate::cli::output::columns;
+use crate::cli::variants::{ListedVariant, cells, heads};
+
+/// A registration that was written.
+#[derive(Serialize)]
+pub(super) struct RegistrationReport {
+    task: String,
+    ensemble: String,
+    members: usize,
+    rule: &'static str,
+    /// The labelled rows that accuracies were counted on.
+    rows: u32,
+    devices: Vec<RegisteredDevice>,
+    /// Variants that were counted and profiled.
+    considered: u32,
+    kept: usize,
+    /// Those that are best at one thing.
+    best: Vec<BestVariant>,
+}
+
+/// A kind of device that variants are for.
+#[derive(Serialize)]
+struct RegisteredDevice {
+    name: String,
+    price_an_hour: f64,
+    /// Precisions that were asked for and that it does not compute in.
+    left_out: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct BestVariant {
+    at: &'static str,
+    #[serde(flatten)]
+    variant: ListedVariant,
+}
+
+impl RegistrationReport {
+    pub(super) fn of(task: &str, model: &RegisteredModel, registration: &Registration<'_>) -> Self {
+        let record = &model.record;
+        let devices = registration.kinds.iter().map(|kind| RegisteredDevice {
+            name: kind.priced.name.clone(),
+            price_an_hour: 3600.0 * kind.priced.price.get(),
+            left_out: {
+                let done: Vec<_> = kind.precisions(registration.precisions).collect();
+                let all = registration.precisions.iter();
+                let left = all.filter(|precision| !done.contains(precision));
+                left.map(ToString::to_string).collect()
+            },
+        });
+        RegistrationReport {
+            task: task.to_owned(),
+            ensemble: model.name.clone(),
+            members: record.members.len(),
+            rule: record.combination.rule.name(),
+            rows: record.rows,
+            devices: devices.collect(),
+            considered: record.considered,
+            kept: model.variants.len(),
+            best: best(task, model),
+        }
+    }
+
+    /// Returns the report as lines and a table.
+    pub(super) fn text(&self) -> String {
+        let members = counted(self.members, "member");
+        let mut text = format!(
+            "task `{}`: {} of {members} ({}), counted on {} labelled rows\n",
+            self.task, self.ensemble, self.rule, self.rows
+        );
+        for device in &self.devices {
+            let price = device.price_an_hour;
+            text += &format!("on {} at {price} an hour", device.name);
+            if !device.left_out.is_empty() {
+                text += &format!(", which does not compute in {}", device.left_out.join(", "));
+            }
+            text += "\n";
+        }
+        text += &format!(
+            "{} of {} variants kept: those that no other one beats, and the whole ensemble\n\n",
+            self.kept,
+            grouped(u64::from(self.considered))
+        );
+        let head = [&[String::new()][..], &heads()].concat();
+        let rows = self.best.iter();
+        let rows = rows.map(|b| [&[b.at.to_owned()][..], &cells(&b.variant)].concat());
+        let rows: Vec<Vec<String>> = [head].into_iter().chain(rows).collect();
+        text + &columns(&rows) + COMPOSED
+    }
+}
+
+/// How the figures of sub-ensembles come about.
+const COMPOSED: &str = "\nA variant's times are composed: those of its members' batches, each measured by itself on a\n\
+     device of the kind, one after another. Accuracies are counted, with intervals of 95 %.";
+
+/// Returns the variants that are most accurate, cheapest and soonest.
+fn best(task: &str, model: &RegisteredModel) -> Vec<BestVariant> {
+    let best_by = |at: &'static str, better: fn(&Variant, &Variant) -> std::cmp::Ordering| {
+        let found = model.variants.iter().min_by(|a, b| better(a, b));
+        found.map(|variant| BestVariant {
+            at,
+            variant: ListedVariant::of(task, model, variant, None),
+        })
+    };
+    let best = [
+        best_by("most accurate", |a, b| {
+            let accuracy = |v: &Variant| v.accuracy.value().get();
+            accuracy(b).total_cmp(&accuracy(a))
+        }),
+        best_by("cheapest", |a, b| {
+            a.query_cost().get().total_cmp(&b.query_cost().get())
+        }),
+        best_by("soonest", |a, b| a.p99().cmp(&b.p99())),
+    ];
+    best.into_iter().flatten().collect()
+}

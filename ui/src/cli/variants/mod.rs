@@ -1,0 +1,236 @@
+//! `divisi variants`: what was registered, and which variant would answer a query.
+
+mod chosen;
+mod table;
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
+use divisi_modelless::quantities::{Accuracy, QueryCost};
+use divisi_modelless::variants::Variant;
+use divisi_registry::records::{RegisteredModel, StaleProfile};
+use divisi_registry::store::StoreContents;
+use serde::Serialize;
+
+use super::output::{print, print_json};
+use super::store::{StoreArgs, stale};
+use crate::config::time;
+use chosen::ChosenReport;
+pub(super) use table::{ListedVariant, cells, heads};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct VariantsArgs {
+    /// The task (default: all)
+    #[arg(value_name = "TASK")]
+    task: Option<String>,
+    /// Those that are right for at least so many percent of the labelled rows, such as 98.5
+    #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
+    accuracy: Option<Accuracy>,
+    /// Those that answer a query by itself within this time in 99 of 100 cases, such as 20ms
+    #[arg(long, value_name = "TIME", value_parser = parse_latency)]
+    latency: Option<LatencyGoal>,
+    /// Those of which a million queries cost at most so much
+    #[arg(long, value_name = "COST", value_parser = parse_cost)]
+    cost: Option<QueryCost>,
+    /// The order: of rising cost, falling accuracy, or rising time or memory
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
+    sort: VariantOrder,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[arg(long, value_enum, default_value_t)]
+    format: ListFormat,
+}
+
+/// The order of a list of variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum VariantOrder {
+    #[default]
+    Cost,
+    Accuracy,
+    Latency,
+    Loading,
+    Memory,
+}
+
+/// The format of a list of variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ListFormat {
+    #[default]
+    Text,
+    Json,
+    Csv,
+}
+
+/// Variants, and the one that would answer where a task and goals are named.
+#[derive(Serialize)]
+struct VariantsReport {
+    variants: Vec<ListedVariant>,
+    /// Ensembles that have to be registered again.
+    stale: Vec<StaleModel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<ChosenReport>,
+}
+
+/// An ensemble whose profiles are not used, and why.
+#[derive(Serialize)]
+struct StaleModel {
+    task: String,
+    ensemble: String,
+    code: &'static str,
+    why: String,
+}
+
+fn parse_accuracy(text: &str) -> Result<Accuracy, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>();
+    let percent = number.map_err(|_| format!("expected 0 to 100 %, found `{text}`"))?;
+    Accuracy::percent(percent).map_err(|why| why.to_string())
+}
+
+fn parse_latency(text: &str) -> Result<LatencyGoal, String> {
+    LatencyGoal::new(time(text)?).map_err(|why| why.to_string())
+}
+
+fn parse_cost(text: &str) -> Result<QueryCost, String> {
+    let wrong = || format!("expected the cost of a million queries, 0 or more, found `{text}`");
+    let million = text.parse::<f64>().map_err(|_| wrong())?;
+    QueryCost::new(million / table::MILLION).map_err(|_| wrong())
+}
+
+pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
+    let contents = args.store.read()?;
+    let goals = args.goals();
+    let report = VariantsReport::of(&contents, args, &goals)?;
+    match args.format {
+        ListFormat::Json => print_json(&report),
+        ListFormat::Csv => print(&table::csv(&report.variants)?),
+        ListFormat::Text => print(&report.text(&contents)),
+    }
+}
+
+impl VariantsArgs {
+    fn goals(&self) -> QueryGoals {
+        QueryGoals {
+            accuracy: self.accuracy,
+            latency: self.latency,
+            max_cost: self.cost,
+            ..QueryGoals::default()
+        }
+    }
+}
+
+impl VariantOrder {
+    fn compare(self, a: &Variant, b: &Variant) -> Ordering {
+        let accuracy = |v: &Variant| v.accuracy.value().get();
+        let cost = a.query_cost().get().total_cmp(&b.query_cost().get());
+        let first = match self {
+            VariantOrder::Cost => Ordering::Equal,
+            VariantOrder::Accuracy => accuracy(b).total_cmp(&accuracy(a)),
+            VariantOrder::Latency => a.p99().cmp(&b.p99()),
+            VariantOrder::Loading => a.profile.loading.cmp(&b.profile.loading),
+            VariantOrder::Memory => a.profile.memory.cmp(&b.profile.memory),
+        };
+        first.then(cost)
+    }
+}
+
+/// The time in which a variant answers a query by itself, in 99 of 100 cases.
+fn alone(variant: &Variant) -> Duration {
+    variant.profile.latency.p99(1)
+}
+
+/// Returns the goals that a variant misses for a query by itself.
+fn missed(variant: &Variant, goals: &QueryGoals) -> MissedGoals {
+    let accuracy = variant.accuracy.value();
+    MissedGoals::of(goals, accuracy, alone(variant), variant.query_cost())
+}
+
+/// An ensemble of a task, and why its profiles are not used, if they are not.
+struct ShownModel<'a> {
+    task: &'a str,
+    model: &'a RegisteredModel,
+    stale: Option<StaleProfile>,
+}
+
+/// Returns the ensembles of one task, or of all.
+fn shown<'a>(contents: &'a StoreContents, task: Option<&'a str>) -> Result<Vec<ShownModel<'a>>> {
+    if let Some(task) = task {
+        contents.task(task)?;
+    }
+    let tasks = contents.tasks.iter();
+    let tasks = tasks.filter(|(name, _)| task.is_none_or(|task| task == *name));
+    let models = tasks.flat_map(|(task, models)| {
+        models.iter().map(move |model| ShownModel {
+            task,
+            model,
+            stale: stale(model),
+        })
+    });
+    Ok(models.collect())
+}
+
+impl VariantsReport {
+    fn of(contents: &StoreContents, args: &VariantsArgs, goals: &QueryGoals) -> Result<Self> {
+        let models = shown(contents, args.task.as_deref())?;
+        let each = models.iter().flat_map(|shown| {
+            let variants = shown.model.variants.iter();
+            variants.map(move |variant| (shown, variant))
+        });
+        let mut each: Vec<_> = each
+            .filter(|(_, variant)| missed(variant, goals).is_none())
+            .collect();
+        each.sort_by(|(a, x), (b, y)| a.task.cmp(b.task).then(args.sort.compare(x, y)));
+        let rows = each.into_iter().map(|(shown, variant)| {
+            ListedVariant::of(shown.task, shown.model, variant, shown.stale.as_ref())
+        });
+        let chosen = match &args.task {
+            Some(task) if *goals != QueryGoals::default() => {
+                let fresh = models.iter().filter(|shown| shown.stale.is_none());
+                let fresh: Vec<&RegisteredModel> = fresh.map(|shown| shown.model).collect();
+                Some(ChosenReport::of(task, &fresh, goals)?)
+            }
+            _ => None,
+        };
+        Ok(VariantsReport {
+            variants: rows.collect(),
+            stale: models.iter().filter_map(StaleModel::of).collect(),
+            chosen,
+        })
+    }
+
+    fn text(&self, contents: &StoreContents) -> String {
+        if contents.tasks.is_empty() {
+            return "nothing is registered; `divisi register TASK ENSEMBLE` does it".to_owned();
+        }
+        let mut parts = Vec::new();
+        let stale = self.stale.iter().map(StaleModel::line);
+        parts.push(match self.variants.is_empty() {
+            true => "no variant meets all of these goals".to_owned(),
+            false => table::text(&self.variants),
+        });
+        parts.extend(stale);
+        parts.extend(self.chosen.as_ref().map(ChosenReport::text));
+        parts.join("\n")
+    }
+}
+
+impl StaleModel {
+    fn of(shown: &ShownModel<'_>) -> Option<Self> {
+        let why = shown.stale.as_ref()?;
+        Some(StaleModel {
+            task: shown.task.to_owned(),
+            ensemble: shown.model.name.clone(),
+            code: why.code(),
+            why: why.to_string(),
+        })
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "`{}` of task `{}` is stale and not used: {}; register it again",
+            self.ensemble, self.task, self.why
+        )
+    }
+}

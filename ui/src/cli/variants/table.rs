@@ -1,0 +1,175 @@
+//! Variants as a table, as JSON and as CSV.
+
+use anyhow::Result;
+use divisi::device::format_bytes;
+use divisi_modelless::variants::Variant;
+use divisi_registry::records::{RegisteredModel, StaleProfile};
+use serde::Serialize;
+
+use super::alone;
+use crate::cli::output::columns;
+
+/// The queries that costs are shown for.
+pub(super) const MILLION: f64 = 1e6;
+
+/// A variant in a report. Its fields are the columns of the CSV.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct ListedVariant {
+    task: String,
+    ensemble: String,
+    /// The names of its members, split by `+`.
+    members: String,
+    /// Whether it has all members that vote.
+    whole: bool,
+    precision: String,
+    device: String,
+    batch: u32,
+    /// Fractions, 0 to 1.
+    accuracy: f64,
+    accuracy_low: Option<f64>,
+    accuracy_high: Option<f64>,
+    rows: Option<u32>,
+    /// The 99th percentile for a query by itself, and for a full batch.
+    alone_ms: f64,
+    p99_ms: f64,
+    queries_per_s: f64,
+    cost_per_million: f64,
+    loading_ms: f64,
+    memory_bytes: u64,
+    /// Why it is not used, if it is not.
+    stale: Option<String>,
+}
+
+impl ListedVariant {
+    pub(in crate::cli) fn of(
+        task: &str,
+        model: &RegisteredModel,
+        variant: &Variant,
+        stale: Option<&StaleProfile>,
+    ) -> Self {
+        let record = &model.record;
+        let members = variant.members.members();
+        let members = members.filter_map(|at| record.members.get(at).map(|m| m.name.as_str()));
+        let voters = record.combination.voting.iter().filter(|votes| **votes);
+        let device = record.devices.get(usize::from(variant.device.0));
+        let interval = variant.accuracy.interval();
+        let millis = |time: std::time::Duration| 1e3 * time.as_secs_f64();
+        ListedVariant {
+            task: task.to_owned(),
+            ensemble: model.name.clone(),
+            members: members.collect::<Vec<_>>().join("+"),
+            whole: variant.members.len() == voters.count(),
+            precision: variant.precision.to_string(),
+            device: device.map_or_else(String::new, |d| d.name.clone()),
+            batch: variant.batch.get(),
+            accuracy: variant.accuracy.value().get(),
+            accuracy_low: interval.map(|i| i.low.get()),
+            accuracy_high: interval.map(|i| i.high.get()),
+            rows: variant.accuracy.rows(),
+            alone_ms: millis(alone(variant)),
+            p99_ms: millis(variant.p99()),
+            queries_per_s: variant.saturation().get(),
+            cost_per_million: MILLION * variant.query_cost().get(),
+            loading_ms: millis(variant.profile.loading),
+            memory_bytes: variant.profile.memory,
+            stale: stale.map(ToString::to_string),
+        }
+    }
+
+    /// Returns the variant in a few words.
+    pub(super) fn words(&self) -> String {
+        let members = if self.whole {
+            "all members"
+        } else {
+            self.members.as_str()
+        };
+        format!(
+            "{members} in {} on {}, batches of {}",
+            self.precision, self.device, self.batch
+        )
+    }
+}
+
+/// The heads of a table of variants.
+pub(in crate::cli) fn heads() -> Vec<String> {
+    let heads = [
+        "accuracy",
+        "(95 %)",
+        "members",
+        "in",
+        "on",
+        "batch",
+        "alone",
+        "p99",
+        "queries/s",
+        "cost/M",
+        "loads",
+        "memory",
+    ];
+    heads.map(str::to_owned).to_vec()
+}
+
+/// Returns the cells of a variant below [`heads`].
+pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let interval = row.accuracy_low.zip(row.accuracy_high);
+    let millis = |ms: f64| format!("{} ms", significant(ms));
+    vec![
+        format!("{} %", percent(row.accuracy)),
+        interval.map_or_else(String::new, |(low, high)| {
+            format!("{}–{}", percent(low), percent(high))
+        }),
+        if row.whole {
+            "all".to_owned()
+        } else {
+            row.members.clone()
+        },
+        row.precision.clone(),
+        row.device.clone(),
+        row.batch.to_string(),
+        millis(row.alone_ms),
+        millis(row.p99_ms),
+        format!("{:.0}", row.queries_per_s),
+        significant(row.cost_per_million),
+        millis(row.loading_ms),
+        format_bytes(row.memory_bytes),
+    ]
+}
+
+/// Returns a number with three significant digits, or all of those before its point: times of
+/// networks and costs of queries span many powers of ten.
+pub(super) fn significant(value: f64) -> String {
+    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
+    let digits = (2.0 - power).clamp(0.0, MOST_DIGITS) as usize;
+    match value == 0.0 {
+        true => "0".to_owned(),
+        false => format!("{value:.digits$}"),
+    }
+}
+
+/// The most digits behind a point.
+const MOST_DIGITS: f64 = 12.0;
+
+/// Returns the variants as tables, one a task.
+pub(super) fn text(rows: &[ListedVariant]) -> String {
+    let tasks = rows.chunk_by(|a, b| a.task == b.task);
+    let tables = tasks.map(|rows| {
+        let table = rows.iter().map(|row| {
+            let mark = if row.stale.is_some() { "stale" } else { "" };
+            [&[row.ensemble.clone()][..], &cells(row), &[mark.to_owned()]].concat()
+        });
+        let head = [&[String::new()][..], &heads(), &[String::new()]].concat();
+        let table: Vec<Vec<String>> = [head].into_iter().chain(table).collect();
+        format!("{}\n{}", rows[0].task, columns(&table))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the variants as CSV.
+pub(super) fn csv(rows: &[ListedVariant]) -> Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row)?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
