@@ -317,11 +317,12 @@ fn draw_staged(
     if left > lines.len() as u16 {
         y += 1;
     } else if left < lines.len() as u16 && !(own > 0 && precisions::are_told(model, columns)) {
-        // Rather what is staged than what it would bring.
+        // Rather what is staged than remarks on it, and these than what it would bring.
         lines.sort_by_key(|line| {
-            !line
-                .iter()
-                .any(|part| matches!(part.1, Role::Bad | Role::Warn))
+            let mut parts = line.iter();
+            let is_staged = parts.any(|part| matches!(part.1, Role::Bad | Role::Warn));
+            let is_remark = line.first().is_some_and(|part| part.0.starts_with("! "));
+            (!is_staged, is_remark)
         });
     }
     for (i, line) in lines.iter().enumerate() {
