@@ -142,7 +142,12 @@ fn arrows_between_rooms_point_down() {
             let (from, to) = (from.join("::"), to.join("::"));
             assert!(below < above, "{folders:?}: `{from}` uses `{to}`");
         }
-        assert!(seen > 10, "{folders:?}: only {seen} arrows between rooms");
+        // The registry has five rooms.
+        let least = if folders == ["src/registry"] { 10 } else { 20 };
+        assert!(
+            seen > least,
+            "{folders:?}: only {seen} arrows between rooms"
+        );
     }
 }
 

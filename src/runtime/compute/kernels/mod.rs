@@ -14,8 +14,9 @@
 //! | Candle | what has no kernel | its own operations, on copies |
 //! | a simple pass | pools, norms alone, resizes, softmax, products, channels | plain loops |
 //!
-//! ReLU and ReLU6 are applied as values are written; other activations pass over the rows of a
-//! tile, or a pixel, behind it (`activations`), by functions over vectors (`functions`).
+//! ReLU and ReLU6 are applied as values are written, HardSwish where these are reduced numbers; other
+//! activations pass over the rows of a tile, or a pixel, behind it (`activations`), by functions over
+//! vectors (`functions`), as accurately as the numbers need that they write (`accuracy`).
 //!
 //! Kernels are written once over the trait `Vector` and compiled for AVX-512, AVX2 with FMA, NEON
 //! and plain arrays; `Family::best` picks at run time. They are `#[inline(always)]` without
