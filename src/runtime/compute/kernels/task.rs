@@ -176,16 +176,18 @@ const BLOCKS_A_THREAD: usize = 4;
 impl ProductBlocks {
     /// Divides a product of `rows`, each of which brings `touched` floats into cache.
     pub(super) fn new(rows: usize, panels: usize, touched: usize, threads: usize) -> Self {
-        let mut most = most_rows(touched);
-        if threads > 1 {
-            let even = rows.div_ceil(threads * BLOCKS_A_THREAD);
-            most = most.min(even.max(LEAST_ROWS));
-        }
-        let rows = Split::at_most(rows, most);
         let wanted = if threads > 1 {
             threads * BLOCKS_A_THREAD
         } else {
             1
+        };
+        let even = even_blocks(rows, wanted);
+        let rows = Split {
+            total: rows,
+            tasks: match rows.div_ceil(most_rows(touched)) {
+                cached if cached > even => cached.next_multiple_of(threads),
+                _ => even,
+            },
         };
         let columns = wanted.div_ceil(rows.tasks());
         ProductBlocks {
@@ -219,7 +221,46 @@ impl ProductBlocks {
     }
 }
 
+/// Returns into how many blocks of [`LEAST_ROWS`] rows or more to divide `rows`, such that ranges
+/// of panels can make `wanted` of them, as many for each thread.
+fn even_blocks(rows: usize, wanted: usize) -> usize {
+    let mut divisors = (1..=wanted).rev().filter(|n| wanted.is_multiple_of(*n));
+    divisors.find(|n| n * LEAST_ROWS <= rows).unwrap_or(1)
+}
+
 /// Returns the most rows of a block, for any number of rows and threads.
 pub(super) fn most_rows(touched: usize) -> usize {
     (BLOCK_FLOATS / touched.max(1)).clamp(LEAST_ROWS, MOST_ROWS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProductBlocks;
+
+    #[test]
+    fn threads_get_as_many_blocks_of_a_product_each() {
+        for (rows, panels, threads, tasks) in [
+            (49, 20, 1, 1),
+            (49, 20, 2, 8),
+            (49, 7, 2, 8),
+            (196, 12, 2, 8),
+            (196, 12, 3, 12),
+            (1, 63, 4, 16),
+            (10, 1, 2, 1),
+        ] {
+            let blocks = ProductBlocks::new(rows, panels, 8, threads);
+            assert_eq!(
+                blocks.tasks(),
+                tasks,
+                "{rows} × {panels}, {threads} threads"
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_that_the_cache_bounds_are_even_for_threads() {
+        let blocks = ProductBlocks::new(1000, 1, 512, 3);
+        assert_eq!(blocks.tasks(), 12);
+        assert_eq!(blocks.of(11), (916..1000, 0..1));
+    }
 }
