@@ -14,7 +14,7 @@ use divisi::serving::StepRun;
 use divisi::tensor::Signature;
 
 use crate::error::ServiceError;
-use crate::protocol::{ModelId, NamedTensor, ParameterValue};
+use crate::protocol::{ModelId, NamedTensor, ParameterValue, RequestGoals};
 
 /// The state of a version of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,6 +149,8 @@ pub struct InferenceRequest {
     pub deadline: Option<Duration>,
     /// Its priority; 0 for the model's default.
     pub priority: u64,
+    /// What it asks for in place of a certain model.
+    pub goals: RequestGoals,
     /// The time that it may wait for its first batch, where the model lets requests say so.
     pub patience: Option<Duration>,
     /// Counts the runs of its steps that no answer tells.

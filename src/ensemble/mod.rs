@@ -199,6 +199,16 @@ impl Ensemble {
         }
     }
 
+    /// Returns the ensemble called `name` of some of its members, which are combined by its rule.
+    pub fn sub_ensemble(&self, name: String, members: &[MemberIndex]) -> Self {
+        let members = members.iter().map(|at| Arc::clone(&self.members[*at]));
+        Ensemble {
+            name,
+            members: members.collect(),
+            ..self.clone()
+        }
+    }
+
     /// Returns the combination of its manifest: members of weight 0 do not vote.
     pub fn combination(&self) -> Combination {
         let weights = self.members.iter().map(|m| m.vote_weight);

@@ -236,6 +236,18 @@ impl FollowedModels {
     }
 }
 
+/// Refuses goals: a model alone is as accurate and as dear as it is.
+fn check_goals(asked: &InferenceRequest) -> Result<(), ServiceError> {
+    match asked.goals.is_none() {
+        true => Ok(()),
+        false => Err(ServiceError::bad(format!(
+            "model `{}`: it is no task that is served, and takes none of the parameters `accuracy`, \
+             `latency_ms`, `max_cost`, `prefer` and `task`",
+            asked.model.name
+        ))),
+    }
+}
+
 /// Whether a model that is asked is that of a status, which need not know its version.
 fn is_asked(status: &ModelStatus, asked: &ModelId) -> bool {
     let known = status.version.map(|version| version.to_string());
@@ -305,7 +317,8 @@ impl ModelService for EnsembleService {
     }
 
     fn infer(&self, asked: InferenceRequest) -> InferenceFuture {
-        match self.0.ask(&asked) {
+        let answer = check_goals(&asked).and_then(|()| self.0.ask(&asked));
+        match answer {
             Ok(answer) => answer,
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

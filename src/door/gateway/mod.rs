@@ -193,7 +193,7 @@ impl Gateway {
         request: InferenceRequest,
         model: &ModelDescription,
     ) -> Result<(InferenceAnswer, CacheUse), ServiceError> {
-        let Some(cache) = self.cache.as_ref().filter(|_| model.cached) else {
+        let Some(cache) = self.cache_for(&request, model) else {
             return Ok((self.service.infer(request).await?, CacheUse::None));
         };
         let began = Instant::now();
@@ -207,6 +207,16 @@ impl Gateway {
                 Ok((answer, CacheUse::Miss(looked + began.elapsed())))
             }
         }
+    }
+
+    /// Returns the cache, if the answer to a request may be kept and given again.
+    fn cache_for(
+        &self,
+        request: &InferenceRequest,
+        model: &ModelDescription,
+    ) -> Option<&ResponseCache> {
+        let cache = self.cache.as_ref();
+        cache.filter(|_| model.cached && request.goals.is_none())
     }
 
     /// Returns the configuration of a model.

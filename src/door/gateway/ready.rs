@@ -44,6 +44,7 @@ impl Gateway {
             outputs: call.outputs.iter().map(|o| o.name.clone()).collect(),
             deadline,
             priority: call.priority,
+            goals: call.goals.clone(),
             patience,
             untold: Arc::<Tallies>::clone(&self.tallies),
         };

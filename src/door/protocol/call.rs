@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use divisi::tensor::DataType;
 
+use super::goals::RequestGoals;
 use super::model_id::ModelId;
 use super::parameters::{CallParameters, ParameterValue};
 use super::rope::ByteRope;
@@ -23,6 +24,8 @@ pub struct InferenceCall {
     pub timeout: Option<Duration>,
     /// Its priority; 0 for its model's default.
     pub priority: u64,
+    /// What it asks for in place of a certain model.
+    pub goals: RequestGoals,
     /// Its inputs.
     pub inputs: Vec<CallInput>,
     /// The outputs that are wanted; empty for all.
@@ -147,6 +150,7 @@ impl InferenceCall {
             id,
             timeout: timeout.map(Duration::from_micros),
             priority: priority.unwrap_or_default(),
+            goals: RequestGoals::of(parameters)?,
             inputs: Vec::new(),
             outputs: Vec::new(),
             binary: parameters

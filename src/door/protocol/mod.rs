@@ -4,6 +4,7 @@
 mod call;
 mod classification;
 mod elements;
+mod goals;
 pub mod json;
 mod load;
 mod model_id;
@@ -14,6 +15,7 @@ mod tensor;
 pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource, RegionPart};
 pub use call::{ReplyOutput, ReplyPlace};
 pub use classification::classified;
+pub use goals::{COST_QUERIES, RequestGoals};
 pub use elements::{ElementFault, ElementSink};
 pub(crate) use load::{LoadParameter, load_parameters};
 pub use model_id::ModelId;

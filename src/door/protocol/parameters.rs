@@ -88,6 +88,20 @@ impl CallParameters {
         size.map(Some).ok_or_else(wrong)
     }
 
+    /// Returns a number, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn number(&self, name: &str, of: &str) -> Result<Option<f64>, ServiceError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ParameterValue::Float(value)) => Ok(Some(*value)),
+            Some(ParameterValue::Integer(value)) => Ok(Some(*value as f64)),
+            Some(ParameterValue::Unsigned(value)) => Ok(Some(*value as f64)),
+            Some(found) => Err(wrong(name, of, "a number", found)),
+        }
+    }
+
     /// Returns a text, or `None` if it is not there.
     ///
     /// # Errors

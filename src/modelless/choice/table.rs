@@ -60,11 +60,20 @@ impl ChoiceTable {
 
     /// Takes how much a variant of the task has to do now. Others' variants are left alone.
     pub fn set_load(&mut self, catalog: &VariantCatalog, variant: VariantIndex, load: VariantLoad) {
+        self.set_finish(variant, load.finish(catalog.variant(variant)));
+    }
+
+    /// Takes the time from now until a query would be answered by a variant of the task, or `None`
+    /// where it does not run. Others' variants are left alone.
+    pub fn set_finish(&mut self, variant: VariantIndex, finish: Option<Duration>) {
         let at = variant.0.checked_sub(self.first).map(|at| at as usize);
         let Some(at) = at.filter(|at| *at < self.start.len()) else {
             return;
         };
-        let finish = load.finish(catalog.variant(variant)).map_or(NEVER, nanos);
+        let finish = finish.map_or(NEVER, nanos);
+        if finish == self.finish.get(at) {
+            return;
+        }
         let changes = (finish == NEVER) != (self.finish.get(at) == NEVER);
         self.finish.set(at, finish, &self.columns);
         if changes {

@@ -1,5 +1,7 @@
 //! The choices of every task of a catalogue.
 
+use std::time::Duration;
+
 use super::chosen::{ChoiceRefusal, ChosenVariant};
 use super::load::VariantLoad;
 use super::table::ChoiceTable;
@@ -31,6 +33,15 @@ impl TaskChoices {
         let task = self.catalog.task_of(variant);
         if let Some(table) = self.tables.get_mut(usize::from(task.0)) {
             table.set_load(&self.catalog, variant, load);
+        }
+    }
+
+    /// Takes the time from now until a query would be answered by a variant, or `None` where it does
+    /// not run.
+    pub fn set_finish(&mut self, variant: VariantIndex, finish: Option<Duration>) {
+        let task = self.catalog.task_of(variant);
+        if let Some(table) = self.tables.get_mut(usize::from(task.0)) {
+            table.set_finish(variant, finish);
         }
     }
 

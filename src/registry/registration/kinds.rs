@@ -29,7 +29,7 @@ impl KindOfDevice {
                     Computation::Kernels(cores) => prices.partition(cores.len()),
                     Computation::Gpu(_) | Computation::Law(_) => prices.gpu(),
                 };
-                (name_of(device), price?, devices.memory_bytes(at))
+                (kind_name(device), price?, devices.memory_bytes(at))
             }
             None => (String::new(), prices.gpu()?, 0),
         };
@@ -80,8 +80,8 @@ impl KindOfDevice {
     }
 }
 
-/// Returns the name of a kind: the number of cores, or the GPU's model.
-fn name_of(device: &Device) -> String {
+/// Returns the name of a device's kind: the number of cores, or the GPU's model.
+pub fn kind_name(device: &Device) -> String {
     match device.kind.computation() {
         Computation::Kernels(cores) if cores.len() == 1 => "1 core".to_owned(),
         Computation::Kernels(cores) => format!("{} cores", cores.len()),

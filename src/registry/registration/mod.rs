@@ -25,7 +25,7 @@ use crate::records::{
 };
 
 pub use error::RegistrationError;
-pub use kinds::KindOfDevice;
+pub use kinds::{KindOfDevice, kind_name};
 
 use measured::MeasuredPrecision;
 
