@@ -1,5 +1,6 @@
 //! Which goals an answer misses, and by how much.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -46,5 +47,27 @@ impl MissedGoals {
         part(self.accuracy, goals.accuracy.map(Accuracy::get))
             + part(latency, goals.latency.map(|d| d.get().as_secs_f64()))
             + part(self.cost, goals.max_cost.map(QueryCost::get))
+    }
+}
+
+/// The queries that costs are shown for.
+const MILLION: f64 = 1e6;
+
+/// `0.30 points less accurate, 12.1 ms too late`; `none` where every goal is met.
+impl fmt::Display for MissedGoals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let accuracy = self.accuracy.map(|by| 100.0 * by);
+        let latency = self.latency.map(|by| 1e3 * by.as_secs_f64());
+        let cost = self.cost.map(|by| MILLION * by);
+        let words = [
+            accuracy.map(|by| format!("{by:.2} points less accurate")),
+            latency.map(|by| format!("{by:.1} ms too late")),
+            cost.map(|by| format!("{by:.3} a million queries too dear")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        match words.is_empty() {
+            true => f.write_str("none"),
+            false => f.write_str(&words.join(", ")),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Why tasks cannot be served.
 
-use divisi::catalogue::CatalogueError;
 use divisi::allocation::SegmentTooLarge;
+use divisi::catalogue::CatalogueError;
 use divisi_modelless::variants::CatalogError;
 use divisi_registry::records::StaleProfile;
 use divisi_registry::store::StoreError;
@@ -28,7 +28,9 @@ pub enum ServedTasksError {
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// No variant is for a device that there is.
-    #[error("task `{task}` was registered for {registered}, and is served on {found}: register it for these devices")]
+    #[error(
+        "task `{task}` was registered for {registered}, and is served on {found}: register it for these devices"
+    )]
     Devices {
         /// The task.
         task: String,

@@ -4,19 +4,22 @@ mod entries;
 mod error;
 mod group;
 mod matrix;
+mod running;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use divisi::catalogue::NewEntry;
 use divisi::device::Devices;
 use divisi::ensemble::Ensemble;
-use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
+use divisi_modelless::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
 use divisi_registry::records::{ProfileOrigin, RegisteredModel, StaleProfile};
 use divisi_registry::registration::kind_name;
 use divisi_registry::store::{CatalogedTasks, StoreContents};
 
 pub use error::ServedTasksError;
 pub use group::VariantGroup;
+pub use running::RunningVariant;
 
 /// A task, with its ensembles as they were registered and as they are.
 struct OpenedTask {
@@ -56,7 +59,7 @@ impl ServedTasks {
             if models.iter().all(|model| model.variants.is_empty()) {
                 return Err(other_devices(task, &kinds));
             }
-            cataloged.add(&task.name, &models);
+            cataloged.add(&task.name, &models.iter().collect::<Vec<_>>());
         }
         Ok(ServedTasks::of(cataloged.finish()?, &opened))
     }
@@ -103,6 +106,15 @@ impl ServedTasks {
         tasks.map(|task| (task, self.catalog.name(task)))
     }
 
+    /// Returns a variant in words: `digits.int8.all in batches of 16 on 1 core`.
+    pub fn words(&self, variant: VariantIndex) -> String {
+        let group = &self.groups[self.group_of(variant)];
+        let variant = self.catalog.variant(variant);
+        let device = self.catalog.devices().get(usize::from(variant.device.0));
+        let device = device.map_or("", |device| device.name.as_str());
+        format!("{} in batches of {} on {device}", group.name, variant.batch)
+    }
+
     /// Returns the entry of a group of a task whose members are the most.
     pub fn whole(&self, task: TaskIndex) -> Option<(&VariantGroup, &Arc<Ensemble>)> {
         let groups = self.groups.iter().zip(&self.entries);
@@ -112,21 +124,67 @@ impl ServedTasks {
     }
 }
 
+/// Reads the ensembles of a task again, and checks that what was registered holds for them.
 fn opened(
     contents: &StoreContents,
     name: &str,
     read: impl Fn(&RegisteredModel) -> Result<Ensemble, StaleProfile>,
 ) -> Result<OpenedTask, ServedTasksError> {
-    let here = ProfileOrigin::here();
     let models = contents.task(name)?.iter().map(|model| {
-        let stale = model.record.stale_on(&here);
-        let ensemble = stale.map_or_else(|| read(model), Err)?;
-        match model.record.stale_for(&ensemble) {
-            Some(why) => Err(why),
-            None => Ok((model.clone(), ensemble)),
-        }
-        .map_err(|why| (model.name.clone(), why))
+        let ensemble = fresh(model, &read).map_err(|why| ServedTasksError::Stale {
+            task: name.to_owned(),
+            ensemble: model.name.clone(),
+            why,
+        })?;
+        Ok((model.clone(), ensemble))
     });
-    let _ = models;
-    todo!()
+    Ok(OpenedTask {
+        name: name.to_owned(),
+        models: models.collect::<Result<_, ServedTasksError>>()?,
+    })
+}
+
+fn fresh(
+    model: &RegisteredModel,
+    read: impl Fn(&RegisteredModel) -> Result<Ensemble, StaleProfile>,
+) -> Result<Ensemble, StaleProfile> {
+    if let Some(why) = model.record.stale_on(&ProfileOrigin::here()) {
+        return Err(why);
+    }
+    let ensemble = read(model)?;
+    match model.record.stale_for(&ensemble) {
+        Some(why) => Err(why),
+        None => Ok(ensemble),
+    }
+}
+
+/// Returns a model with its variants on some kinds of devices alone.
+fn on(model: &RegisteredModel, kinds: &[String]) -> RegisteredModel {
+    let devices = &model.record.devices;
+    let is_there = |variant: &&Variant| {
+        let device = devices.get(usize::from(variant.device.0));
+        device.is_some_and(|device| kinds.contains(&device.name))
+    };
+    RegisteredModel {
+        variants: model.variants.iter().filter(is_there).cloned().collect(),
+        ..model.clone()
+    }
+}
+
+fn other_devices(task: &OpenedTask, kinds: &[String]) -> ServedTasksError {
+    let devices = task
+        .models
+        .iter()
+        .flat_map(|(model, _)| &model.record.devices);
+    let registered = devices.map(|device| device.name.clone());
+    ServedTasksError::Devices {
+        task: task.name.clone(),
+        registered: listed(registered),
+        found: listed(kinds.iter().cloned()),
+    }
+}
+
+fn listed(names: impl Iterator<Item = String>) -> String {
+    let distinct: BTreeSet<String> = names.collect();
+    distinct.into_iter().collect::<Vec<_>>().join(", ")
 }

@@ -29,10 +29,11 @@ use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::ConsoleAddresses;
-use super::models::ModelControl;
+use super::models::{ModelControl, NamedModels};
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
+use super::tasks::TaskArgs;
 use crate::config::time;
 
 #[derive(Debug, clap::Args)]
@@ -43,6 +44,8 @@ pub(crate) struct ConsoleArgs {
     more: MoreModels,
     #[command(flatten)]
     models: ModelControl,
+    #[command(flatten)]
+    tasks: TaskArgs,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -87,17 +90,15 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     // What is wrong with it is said before anything starts.
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let (load, target) = (args.load.clone(), &args.target);
+    let load = args.load.clone();
+    let named = NamedModels {
+        target: &args.target,
+        more: args.more.clone(),
+        control: args.models.clone(),
+        tasks: args.tasks.clone(),
+    };
     let addresses = args.addresses.options(Notices::default())?;
-    let (session, _) = start::session(
-        target,
-        &args.more,
-        &args.models,
-        matrix,
-        load,
-        record,
-        addresses,
-    )?;
+    let (session, _) = start::session(named, matrix, load, record, addresses)?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),

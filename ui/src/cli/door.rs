@@ -16,13 +16,18 @@ use divisi_door::callers::{
 };
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::error::ErrorKind;
+use divisi_door::service::ModelService;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
+use divisi_tasks::routing::TaskRouter;
+use divisi_tasks::service::TaskService;
 
 use super::listen::usual_addresses;
 
 /// See the module's text.
 pub(crate) struct OperatedDoor {
     models: Arc<Deployment>,
+    /// The router of tasks, where tasks are served.
+    tasks: Option<Arc<TaskRouter>>,
     options: ServerOptions,
     state: Mutex<Listening>,
 }
@@ -42,10 +47,15 @@ impl OperatedDoor {
     ///
     /// # Errors
     /// An address cannot be listened at.
-    pub(crate) fn new(models: &Arc<Deployment>, options: ServerOptions) -> Result<Self> {
+    pub(crate) fn new(
+        models: &Arc<Deployment>,
+        tasks: Option<Arc<TaskRouter>>,
+        options: ServerOptions,
+    ) -> Result<Self> {
         let is_named = has_address(&options);
         let door = OperatedDoor {
             models: Arc::clone(models),
+            tasks,
             options: match is_named {
                 true => options,
                 false => usual_addresses(options),
@@ -67,8 +77,12 @@ impl OperatedDoor {
     }
 
     fn start(&self) -> Result<InferenceServer> {
-        let service = EnsembleService::of_deployment(Arc::clone(&self.models));
-        Ok(InferenceServer::start(Arc::new(service), &self.options)?)
+        let models = Arc::clone(&self.models);
+        let service: Arc<dyn ModelService> = match &self.tasks {
+            Some(router) => Arc::new(TaskService::new(models, Arc::clone(router))),
+            None => Arc::new(EnsembleService::of_deployment(models)),
+        };
+        Ok(InferenceServer::start(service, &self.options)?)
     }
 
     fn state(&self) -> MutexGuard<'_, Listening> {

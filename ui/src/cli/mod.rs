@@ -39,6 +39,7 @@ mod sources;
 mod start;
 mod steps;
 mod store;
+mod tasks;
 mod unregister;
 mod variants;
 

@@ -17,11 +17,13 @@ use divisi::load::{LoadPattern, usual_load};
 use divisi::serving::EngineOptions;
 use divisi::words::one_line;
 use divisi_repository::{Repository, RepositorySource};
+use divisi_tasks::routing::TaskRouter;
 
 use super::args::{MoreModels, ServingTarget};
 use super::matrix_file::matrix_in;
 use super::open::{OpenedEnsemble, devices_for, files, files_of, say};
 use super::sources::FileSource;
+use super::tasks::TaskArgs;
 use crate::config::time;
 
 /// When models of a repository are loaded and unloaded.
@@ -130,6 +132,26 @@ fn poll_files(served: &Weak<Deployment>, every: Duration) {
     }
 }
 
+/// Everything by which a command line names models.
+pub(crate) struct NamedModels<'a> {
+    pub target: &'a ServingTarget,
+    pub more: MoreModels,
+    pub control: ModelControl,
+    pub tasks: TaskArgs,
+}
+
+impl<'a> NamedModels<'a> {
+    /// Names what a target does, and nothing beside it.
+    pub(crate) fn of(target: &'a ServingTarget) -> Self {
+        NamedModels {
+            target,
+            more: MoreModels::default(),
+            control: ModelControl::default(),
+            tasks: TaskArgs::default(),
+        }
+    }
+}
+
 /// The models that a command line names, read and not served yet.
 pub(crate) struct ModelsToServe {
     /// Where they are loaded from later; nowhere where what is served is fixed.
@@ -138,11 +160,47 @@ pub(crate) struct ModelsToServe {
     /// The name of all together.
     name: String,
     devices: Devices,
+    /// The router of tasks, and the matrix that they begin with.
+    tasks: Option<(Arc<TaskRouter>, Matrix)>,
     /// Remarks for the operator.
     pub notices: Vec<String>,
 }
 
 impl ModelsToServe {
+    /// Reads whatever a command line names.
+    pub(crate) fn named(named: &NamedModels<'_>) -> Result<Self> {
+        match named.tasks.is_set() {
+            true => Self::of_tasks(named),
+            false => Self::read(named.target, &named.more.more, &named.control),
+        }
+    }
+
+    /// Reads the ensembles of tasks: each sub-ensemble in each precision is a model.
+    fn of_tasks(named: &NamedModels<'_>) -> Result<Self> {
+        if !named.more.more.is_empty() || named.control.is_set() {
+            bail!("--task: tasks are served alone; expected no other models beside them");
+        }
+        let (devices, notices) = devices_for(&[], named.target)?;
+        let tasks = named.tasks.open(&devices)?;
+        let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
+        Ok(ModelsToServe {
+            source: None,
+            read: ModelsRead {
+                entries: tasks.entries().to_vec(),
+                ..ModelsRead::default()
+            },
+            name: named.tasks.name(),
+            devices,
+            tasks: Some((Arc::new(TaskRouter::new(tasks)), matrix)),
+            notices,
+        })
+    }
+
+    /// Returns the router of the tasks, if tasks are served.
+    pub(crate) fn router(&self) -> Option<Arc<TaskRouter>> {
+        self.tasks.as_ref().map(|(router, _)| Arc::clone(router))
+    }
+
     /// Reads the ensemble of a command line, and `more` beside it, and finds their devices.
     pub(crate) fn read(
         target: &ServingTarget,
@@ -173,6 +231,7 @@ impl ModelsToServe {
             },
             name,
             devices,
+            tasks: None,
             notices,
         })
     }
@@ -216,6 +275,7 @@ impl ModelsToServe {
             read,
             name: folder_name(path),
             devices,
+            tasks: None,
             notices,
         })
     }
@@ -267,6 +327,7 @@ impl ModelsToServe {
     ) -> Result<Deployment> {
         let name = self.name.clone();
         let matrix = file.map(|path| self.matrix_in(path, asked)).transpose()?;
+        let matrix = matrix.or(self.tasks.map(|(_, matrix)| matrix));
         let start = DeploymentStart {
             name,
             devices: self.devices,

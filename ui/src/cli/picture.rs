@@ -11,8 +11,8 @@ use divisi_door::ServerOptions;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
-use super::models::ModelControl;
+use super::args::{ServingTarget, StartLoad, parse_start_load};
+use super::models::NamedModels;
 use super::start;
 use crate::commands::Key;
 use crate::config::{self, time};
@@ -139,9 +139,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
         settings.choose(theme)?;
     }
     let (session, _) = start::session(
-        &args.target,
-        &MoreModels::default(),
-        &ModelControl::default(),
+        NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

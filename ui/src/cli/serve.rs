@@ -15,8 +15,9 @@ use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines};
-use super::models::ModelControl;
+use super::models::{ModelControl, NamedModels};
 use super::output::print;
+use super::tasks::TaskArgs;
 use super::{logging, signals, start};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -27,6 +28,8 @@ pub(crate) struct ServeArgs {
     more: MoreModels,
     #[command(flatten)]
     models: ModelControl,
+    #[command(flatten)]
+    tasks: TaskArgs,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -45,17 +48,15 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
-    let (load, target) = (args.load.clone(), &args.target);
+    let load = args.load.clone();
+    let named = NamedModels {
+        target: &args.target,
+        more: args.more.clone(),
+        control: args.models.clone(),
+        tasks: args.tasks.clone(),
+    };
     let addresses = args.addresses.options(Notices::to(tell))?;
-    let (mut session, door) = start::session(
-        target,
-        &args.more,
-        &args.models,
-        matrix,
-        load,
-        record,
-        addresses,
-    )?;
+    let (mut session, door) = start::session(named, matrix, load, record, addresses)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),

@@ -16,9 +16,9 @@ use divisi::session::replay::ReplaySession;
 use divisi::session::{ClientDoor, Command, LiveSession, Session};
 use divisi_door::ServerOptions;
 
-use super::args::{MoreModels, ServingTarget, StartLoad};
+use super::args::{ServingTarget, StartLoad};
 use super::door::OperatedDoor;
-use super::models::{ModelControl, ModelsToServe};
+use super::models::{ModelsToServe, NamedModels};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
@@ -27,9 +27,7 @@ pub(crate) type OwnSession = Recorder<LiveSession>;
 
 /// Serves the ensemble, and more beside it, and starts the initial load.
 pub(crate) fn session(
-    target: &ServingTarget,
-    more: &MoreModels,
-    control: &ModelControl,
+    named: NamedModels<'_>,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
@@ -38,7 +36,14 @@ pub(crate) fn session(
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let models = ModelsToServe::read(target, &more.more, control)?;
+    let models = ModelsToServe::named(&named)?;
+    let router = models.router();
+    let NamedModels {
+        target,
+        more,
+        control,
+        ..
+    } = named;
     let pattern = match load {
         StartLoad::None => None,
         StartLoad::Usual => Some(models.usual_load(more.mix.as_ref())?),
@@ -49,7 +54,7 @@ pub(crate) fn session(
     let deployment = Arc::new(models.deploy(matrix, target.precision)?);
     control.follow(&deployment)?;
     let remarks = remarks(&deployment);
-    let door = Arc::new(OperatedDoor::new(&deployment, door)?);
+    let door = Arc::new(OperatedDoor::new(&deployment, router, door)?);
     let session = LiveSession::of_deployment(deployment, Cache::of_user());
     let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
     let warnings = notices.iter().chain(&remarks);
@@ -203,9 +208,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         ..options(false, !args.no_mouse)
     };
     let (session, _) = session(
-        &target,
-        &MoreModels::default(),
-        &ModelControl::default(),
+        NamedModels::of(&target),
         None,
         StartLoad::None,
         None,

@@ -14,7 +14,7 @@ use super::open::files;
 const NAME: &str = "tasks.redb";
 
 /// Where the store of registered tasks is.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StoreArgs {
     /// The file of registered tasks, instead of the user's own
     #[arg(long, value_name = "FILE")]
@@ -67,7 +67,8 @@ pub(crate) fn stale(model: &RegisteredModel) -> Option<StaleProfile> {
     })
 }
 
-fn read_again(source: &RecordedSource) -> Result<Ensemble> {
+/// Reads an ensemble again from where it was registered.
+pub(super) fn read_again(source: &RecordedSource) -> Result<Ensemble> {
     let found: Files = files(Path::new(&source.path))?;
     let found = match source.shape {
         Some(shape) => found

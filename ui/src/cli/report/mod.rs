@@ -17,8 +17,8 @@ use divisi::session::wire::HELLO;
 use divisi::session::{LatencyView, Session, Snapshot};
 use divisi_door::ServerOptions;
 
-use super::args::{MoreModels, ServingTarget, StartLoad, parse_seconds, parse_start_load};
-use super::models::ModelControl;
+use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
+use super::models::NamedModels;
 use super::output::{print, print_json};
 use super::{serve, signals, start};
 use crate::config;
@@ -109,9 +109,7 @@ fn manifest_like(target: &Path) -> Result<()> {
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let (mut session, _) = start::session(
-        &args.target,
-        &MoreModels::default(),
-        &ModelControl::default(),
+        NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

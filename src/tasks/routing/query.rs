@@ -1,0 +1,97 @@
+//! A query that is under way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::quantities::{Accuracy, QueryCost};
+use divisi_modelless::variants::VariantIndex;
+
+use super::router::TaskRouter;
+use crate::served::RunningVariant;
+
+/// The answer that is expected of a variant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// The time until it has answered.
+    pub finish: Duration,
+    /// The goals that it is expected to miss.
+    pub missed: MissedGoals,
+    /// How often its answers are right.
+    pub accuracy: Accuracy,
+    /// The cost of a sample.
+    pub cost: QueryCost,
+    /// The time that devices work for the query.
+    pub work: Duration,
+}
+
+/// A query that is under way. Until it is answered or dropped its work is waited for by others.
+pub struct RoutedQuery {
+    router: Arc<TaskRouter>,
+    running: Arc<RunningVariant>,
+    goals: QueryGoals,
+    expected: Expected,
+    samples: u32,
+    is_over: bool,
+}
+
+impl RoutedQuery {
+    pub(super) fn new(
+        router: Arc<TaskRouter>,
+        running: Arc<RunningVariant>,
+        goals: QueryGoals,
+        expected: Expected,
+        samples: u32,
+    ) -> Self {
+        RoutedQuery {
+            router,
+            running,
+            goals,
+            expected,
+            samples,
+            is_over: false,
+        }
+    }
+
+    /// Returns the variant that answers.
+    pub fn variant(&self) -> VariantIndex {
+        self.running.variant
+    }
+
+    /// Returns the name of the variant's entry in the catalogue of models.
+    pub fn entry(&self) -> &str {
+        let tasks = self.router.tasks();
+        &tasks.groups()[tasks.group_of(self.running.variant)].name
+    }
+
+    /// Returns the answer that is expected.
+    pub fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    /// Returns the number of its samples.
+    pub fn samples(&self) -> u32 {
+        self.samples
+    }
+
+    /// Counts an answer that came after `latency`. Returns the goals that it missed.
+    pub fn answered(mut self, latency: Duration) -> MissedGoals {
+        let Expected { accuracy, cost, .. } = self.expected;
+        let missed = MissedGoals::of(&self.goals, accuracy, latency, cost);
+        self.is_over = true;
+        self.router.leave(&self, Some(missed));
+        missed
+    }
+
+    pub(super) fn running(&self) -> &RunningVariant {
+        &self.running
+    }
+}
+
+impl Drop for RoutedQuery {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.router.leave(self, None);
+        }
+    }
+}

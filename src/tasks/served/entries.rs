@@ -1,0 +1,80 @@
+//! Groups of variants as entries of the catalogue of models.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use divisi::catalogue::{Interface, NewEntry};
+use divisi::device::MemberIndex;
+use divisi::ensemble::{Ensemble, MemberPrecision};
+use divisi_modelless::variants::{
+    ModelIndex, TaskIndex, Variant, VariantCatalog, VariantPrecision,
+};
+use divisi_registry::counts::{set_of, voters};
+
+use super::OpenedTask;
+use super::group::{VariantGroup, groups};
+
+/// The part of a name that stands for all members that vote.
+const ALL: &str = "all";
+
+/// Returns the groups of a catalogue's variants, and the entry of each.
+pub(super) fn all(
+    catalog: &VariantCatalog,
+    opened: &[OpenedTask],
+) -> (Vec<VariantGroup>, Vec<NewEntry>) {
+    let groups = groups(catalog, |task, variant| name(opened, task, variant));
+    let mut computed = BTreeMap::new();
+    let entries = groups.iter().map(|group| {
+        let (task, model) = (group.task, group.model);
+        let key = (task, model, group.precision);
+        let ensemble = computed
+            .entry(key)
+            .or_insert_with(|| in_precision(&of(opened, task, model).1, group.precision));
+        let members: Vec<MemberIndex> = group.members.members().map(MemberIndex::new).collect();
+        let sub = ensemble.sub_ensemble(group.name.clone(), &members);
+        NewEntry::of(Arc::new(sub), Interface::default())
+    });
+    let entries = entries.collect();
+    (groups, entries)
+}
+
+fn of(
+    opened: &[OpenedTask],
+    task: TaskIndex,
+    model: ModelIndex,
+) -> &(divisi_registry::records::RegisteredModel, Ensemble) {
+    &opened[usize::from(task.0)].models[usize::from(model.0)]
+}
+
+/// Returns the ensemble with all members computed in a precision, which their names say.
+fn in_precision(ensemble: &Ensemble, precision: VariantPrecision) -> Ensemble {
+    let named = precision.to_string().parse::<MemberPrecision>();
+    let numbers = named.unwrap_or_default();
+    let mut same = ensemble.in_precisions(&vec![numbers; ensemble.members.len()]);
+    for member in &mut same.members {
+        let name = format!("{}.{precision}", member.name);
+        Arc::make_mut(member).name = name;
+    }
+    same
+}
+
+/// Returns the name of a variant's entry: the ensemble's, the precision and the members, such as
+/// `digits.int8.cnn+mlp`, after the task's where that is another.
+fn name(opened: &[OpenedTask], task: TaskIndex, variant: &Variant) -> String {
+    let task_name = &opened[usize::from(task.0)].name;
+    let (model, ensemble) = of(opened, task, variant.model);
+    let whole = set_of(&voters(&ensemble.combination()));
+    let members = match variant.members == whole {
+        true => ALL.to_owned(),
+        false => {
+            let names = variant.members.members();
+            let names = names.filter_map(|at| ensemble.members.get(at).map(|m| m.name.as_str()));
+            names.collect::<Vec<_>>().join("+")
+        }
+    };
+    let of_task = match *task_name == model.name {
+        true => String::new(),
+        false => format!("{task_name}."),
+    };
+    format!("{of_task}{}.{}.{members}", model.name, variant.precision)
+}

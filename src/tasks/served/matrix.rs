@@ -1,0 +1,92 @@
+//! The matrix that tasks begin with: every entry on every device that it was profiled for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::allocation::{Cell, Footprints, Frame, Matrix, PoolSize};
+use divisi::catalogue::Catalogue;
+use divisi::device::{Device, DeviceIndex, Devices};
+use divisi::ensemble::BatchSize;
+use divisi::search::worst_fit;
+use divisi::serving::EngineOptions;
+
+use super::{ServedTasks, ServedTasksError, VariantGroup};
+
+/// The 99th percentile that full batches of the first matrix stay below, where the smallest ones do:
+/// queries wait for a batch that runs, whatever their own goals are.
+const FULL_BATCH: Duration = Duration::from_millis(20);
+
+impl ServedTasks {
+    /// Returns the matrix to begin with. Every member is on a device, and on more as long as half of
+    /// each device's memory stays free.
+    ///
+    /// # Errors
+    /// Not even the smallest batches fit.
+    pub fn first_matrix(
+        &self,
+        devices: &Devices,
+        options: EngineOptions,
+    ) -> Result<Matrix, ServedTasksError> {
+        let catalogue = Catalogue::new("tasks", self.entries.clone())?;
+        let pools = PoolSize::of_entries(&catalogue, options.pool)?;
+        let models = catalogue.models();
+        let footprints = Footprints::of(models, devices).with_pools(&pools);
+        let frame = Frame::of(models, devices);
+        let mut matrix = worst_fit(&frame, devices, &footprints)?;
+        for (cell, size) in self.wished(&catalogue, &frame, devices) {
+            let Ok(larger) = matrix.with(cell, Some(size)) else {
+                continue;
+            };
+            let booked = footprints.book(&larger, devices);
+            let fits = booked.is_ok_and(|ledger| {
+                ledger.booked(cell.device) <= devices.memory_bytes(cell.device) / 2
+            });
+            if fits {
+                matrix = larger;
+            }
+        }
+        Ok(matrix)
+    }
+
+    /// Returns the cells that groups wish for, with the largest batch size of their members: the most
+    /// accurate groups first.
+    fn wished(
+        &self,
+        catalogue: &Catalogue,
+        frame: &Arc<Frame>,
+        devices: &Devices,
+    ) -> Vec<(Cell, BatchSize)> {
+        let mut wished: Vec<(Cell, BatchSize)> = Vec::new();
+        for (group, entry) in self.groups.iter().zip(catalogue.entries()) {
+            for (at, device) in DeviceIndex::enumerate(devices.iter()) {
+                let Some(size) = self.size_on(group, device, frame) else {
+                    continue;
+                };
+                for member in entry.columns().iter() {
+                    let cell = Cell {
+                        device: at,
+                        member: *member,
+                    };
+                    match wished.iter_mut().find(|(known, _)| *known == cell) {
+                        Some((_, known)) => *known = size.max(*known),
+                        None => wished.push((cell, size)),
+                    }
+                }
+            }
+        }
+        wished
+    }
+
+    /// Returns the batch size of a group on a device, or `None` where it was not profiled for such.
+    fn size_on(&self, group: &VariantGroup, device: &Device, frame: &Frame) -> Option<BatchSize> {
+        let sizes = self.on_device(group, device).map(|index| {
+            let variant = self.catalog.variant(index);
+            (variant.batch.get() as usize, variant.p99())
+        });
+        let mut sizes: Vec<(usize, Duration)> = sizes.collect();
+        sizes.sort_unstable();
+        let soon = sizes.iter().rev().find(|(_, p99)| *p99 <= FULL_BATCH);
+        let (size, _) = soon.or(sizes.first())?;
+        frame.batch_sizes.iter().find(|known| known.get() == *size)
+    }
+}

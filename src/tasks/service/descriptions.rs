@@ -1,0 +1,48 @@
+//! Descriptions of models under the names of tasks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use divisi::lock::Leaf;
+use divisi_door::service::ModelDescription;
+
+use super::names::VERSION;
+
+/// Descriptions by the name of a task or of one of its ensembles, each with the one that it was made
+/// of.
+#[derive(Default)]
+pub(super) struct Descriptions(Leaf<BTreeMap<String, NamedDescription>>);
+
+struct NamedDescription {
+    of: Arc<ModelDescription>,
+    named: Arc<ModelDescription>,
+}
+
+impl Descriptions {
+    /// Returns the description of a model under another name.
+    pub(super) fn named(&self, name: &str, of: &Arc<ModelDescription>) -> Arc<ModelDescription> {
+        let mut known = self.0.lock();
+        if let Some(known) = known.get(name).filter(|known| Arc::ptr_eq(&known.of, of)) {
+            return Arc::clone(&known.named);
+        }
+        let named = Arc::new(renamed(name, of));
+        let (of, made) = (Arc::clone(of), Arc::clone(&named));
+        known.insert(name.to_owned(), NamedDescription { of, named: made });
+        named
+    }
+}
+
+/// Its answers are not kept for equal requests, which another variant may answer; steps are those of
+/// variants.
+fn renamed(name: &str, of: &ModelDescription) -> ModelDescription {
+    ModelDescription {
+        name: name.to_owned(),
+        version: VERSION.to_owned(),
+        versions: vec![VERSION.to_owned()],
+        cached: false,
+        composing: Vec::new(),
+        steps: Vec::new(),
+        inner: Vec::new(),
+        ..of.clone()
+    }
+}

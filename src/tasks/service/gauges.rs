@@ -1,0 +1,81 @@
+//! What tasks tell in `/metrics`.
+
+use divisi_door::service::Gauge;
+use divisi_modelless::variants::VariantIndex;
+
+use crate::routing::{TaskRouter, TaskTally, VariantTally};
+
+/// A figure of a variant: its name, its help text, labels of its own and its value.
+type Figure = (&'static str, &'static str, Option<&'static str>, f64);
+
+/// Returns the figures of tasks and of the variants that were ever asked.
+pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
+    let tasks = router.tasks();
+    let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
+    let asked = tallies.filter(|(_, tally)| tally.queries > 0);
+    let of_variants = asked.flat_map(|(at, tally)| {
+        let group = &tasks.groups()[tasks.group_of(at)];
+        let labels = vec![
+            ("task", tasks.catalog().name(group.task).to_owned()),
+            ("variant", group.name.clone()),
+            ("batch", tasks.catalog().variant(at).batch.to_string()),
+        ];
+        figures(&tally).map(move |figure| gauge(figure, "goal", labels.clone()))
+    });
+    let of_tasks = tasks.names().zip(router.task_tallies());
+    let of_tasks = of_tasks.flat_map(|((_, name), tally)| {
+        let labels = vec![("task", name.to_owned())];
+        refused(tally).map(move |figure| gauge(figure, "reason", labels.clone()))
+    });
+    of_variants.chain(of_tasks).collect()
+}
+
+fn figures(tally: &VariantTally) -> impl Iterator<Item = Figure> + use<> {
+    const QUERIES: (&str, &str) = ("divisi_task_queries_total", "Queries that a variant took");
+    const MISSED: (&str, &str) = (
+        "divisi_task_goals_missed_total",
+        "Answers of a variant that missed a goal",
+    );
+    const COST: (&str, &str) = (
+        "divisi_task_cost_total",
+        "Cost of the samples that a variant answered",
+    );
+    let missed = |goal, count: u64| (MISSED.0, MISSED.1, Some(goal), count as f64);
+    [
+        (QUERIES.0, QUERIES.1, None, tally.queries as f64),
+        missed("accuracy", tally.missed_accuracy),
+        missed("latency", tally.missed_latency),
+        missed("cost", tally.missed_cost),
+        (COST.0, COST.1, None, tally.cost),
+    ]
+    .into_iter()
+}
+
+fn refused(tally: TaskTally) -> impl Iterator<Item = Figure> {
+    const REFUSED: (&str, &str) = (
+        "divisi_task_refused_total",
+        "Queries of a task that no variant took",
+    );
+    let of = |reason, count: u64| (REFUSED.0, REFUSED.1, Some(reason), count as f64);
+    [
+        of("unreachable", tally.unreachable),
+        of("too_late", tally.too_late),
+        of("not_loaded", tally.not_loaded),
+    ]
+    .into_iter()
+}
+
+fn gauge(
+    (name, help, detail, value): Figure,
+    of: &'static str,
+    mut labels: Vec<(&'static str, String)>,
+) -> Gauge {
+    labels.extend(detail.map(|detail| (of, detail.to_owned())));
+    Gauge {
+        name,
+        help,
+        counts: true,
+        labels,
+        value,
+    }
+}

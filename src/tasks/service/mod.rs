@@ -1,0 +1,257 @@
+//! Tasks as models that clients ask: see [`TaskService`].
+
+mod descriptions;
+mod gauges;
+mod names;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use divisi::allocation::Matrix;
+use divisi::catalogue::InstanceGroup;
+use divisi::deployment::{Deployment, ModelOverride};
+use divisi::lock::Leaf;
+use divisi_door::ensemble::EnsembleService;
+use divisi_door::error::{ErrorKind, ServiceError};
+use divisi_door::protocol::{COST_QUERIES, ModelId, ParameterValue, RequestGoals};
+use divisi_door::service::{
+    Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel, ModelDescription,
+    ModelService, ModelState,
+};
+use divisi_modelless::goals::MissedGoals;
+
+use crate::routing::{Expected, RoutingError, TaskRouter};
+use descriptions::Descriptions;
+use names::AskedTask;
+
+/// The models of a deployment, and tasks beside them: a request that names a task, or goals, is
+/// answered by one of its variants, which are models too.
+pub struct TaskService {
+    models: EnsembleService,
+    deployment: Arc<Deployment>,
+    router: Arc<TaskRouter>,
+    /// The generation and the matrix that the router knows.
+    followed: Leaf<Option<(u64, Matrix)>>,
+    descriptions: Descriptions,
+}
+
+/// The name of the entry of the variant that answered.
+const VARIANT: &str = "divisi_variant";
+/// How often its answers are right on the rows that it was registered with, in percent.
+const ACCURACY: &str = "divisi_accuracy";
+/// The cost of a million samples.
+const COST: &str = "divisi_cost";
+/// The goals that the answer missed, in words.
+const MISSED: &str = "divisi_missed";
+
+impl TaskService {
+    /// Serves the tasks of a router by the models of a deployment.
+    pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
+        TaskService {
+            models: EnsembleService::of_deployment(Arc::clone(&deployment)),
+            deployment,
+            router,
+            followed: Leaf::new(None),
+            descriptions: Descriptions::default(),
+        }
+    }
+
+    /// Tells the router which variants run, where that changed.
+    fn follow(&self) {
+        let running = self.deployment.running();
+        let now = (running.number, running.engine.matrix());
+        {
+            let mut followed = self.followed.lock();
+            if followed.as_ref() == Some(&now) {
+                return;
+            }
+            *followed = Some(now.clone());
+        }
+        let devices = running.engine.devices();
+        let tasks = self.router.tasks();
+        let variants = tasks.running(&running.catalogue, &now.1, devices);
+        self.router.set_running(variants);
+    }
+
+    fn asked(
+        &self,
+        model: &ModelId,
+        goals: &RequestGoals,
+    ) -> Result<Option<AskedTask>, ServiceError> {
+        names::asked(self.router.tasks(), model, goals)
+    }
+
+    /// Describes a task, or one of its ensembles, as the model of its most accurate variants that is
+    /// served.
+    fn describe_task(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
+        let tasks = self.router.tasks();
+        let name = names::name_of(tasks, asked);
+        let groups = tasks.groups().iter();
+        let mut groups: Vec<_> = groups.filter(|group| asked.has(group)).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.members.len()));
+        let described = groups.into_iter().find_map(|group| {
+            let entry = ModelId::new(&*group.name, "");
+            self.models.describe(&entry).ok()
+        });
+        let described = described.ok_or_else(|| not_loaded(&name))?;
+        Ok(self.descriptions.named(&name, &described))
+    }
+
+    /// Asks the variant that the router chooses.
+    fn ask(
+        &self,
+        asked: AskedTask,
+        request: InferenceRequest,
+    ) -> Result<InferenceFuture, ServiceError> {
+        self.follow();
+        let model = self.describe_task(asked)?;
+        let goals = divisi_modelless::goals::QueryGoals {
+            model: asked.model,
+            ..request.goals.goals
+        };
+        let samples = samples(&request, &model);
+        let began = Instant::now();
+        let routed = self.router.route(asked.task, &goals, samples);
+        let routed = routed.map_err(|refused| refusal(&refused))?;
+        let variant = routed.entry().to_owned();
+        let answer = self.models.infer(InferenceRequest {
+            model: ModelId::new(&*variant, ""),
+            goals: RequestGoals::default(),
+            ..request
+        });
+        Ok(Box::pin(async move {
+            let answer = answer.await?;
+            let expected = *routed.expected();
+            let missed = routed.answered(began.elapsed());
+            let mut parameters = answer.parameters;
+            parameters.extend(told(variant, &expected, missed));
+            Ok(InferenceAnswer {
+                model,
+                parameters,
+                // The steps are those of the variant, not of the task.
+                runs: Vec::new(),
+                ..answer
+            })
+        }))
+    }
+}
+
+/// Returns the number of samples of a request, at least 1.
+fn samples(request: &InferenceRequest, model: &ModelDescription) -> u32 {
+    let batch = request
+        .inputs
+        .first()
+        .and_then(|input| input.tensor.dims().first());
+    match (model.batch, batch) {
+        (Some(_), Some(batch)) => u32::try_from(*batch).unwrap_or(u32::MAX).max(1),
+        _ => 1,
+    }
+}
+
+/// Returns the parameters that an answer tells of its variant.
+fn told(
+    variant: String,
+    expected: &Expected,
+    missed: MissedGoals,
+) -> impl Iterator<Item = (&'static str, ParameterValue)> {
+    let percent = 100.0 * expected.accuracy.get();
+    let missed = (!missed.is_none()).then(|| ParameterValue::Text(missed.to_string()));
+    [
+        (VARIANT, ParameterValue::Text(variant)),
+        (ACCURACY, ParameterValue::Float(percent)),
+        (
+            COST,
+            ParameterValue::Float(COST_QUERIES * expected.cost.get()),
+        ),
+    ]
+    .into_iter()
+    .chain(missed.map(|missed| (MISSED, missed)))
+}
+
+fn refusal(refused: &RoutingError) -> ServiceError {
+    let kind = match refused {
+        RoutingError::Unreachable { .. } | RoutingError::Model { .. } => ErrorKind::BadInput,
+        RoutingError::TooLate { .. } => ErrorKind::TimedOut,
+        RoutingError::NotLoaded { .. } => ErrorKind::Unavailable,
+    };
+    ServiceError::new(kind, refused)
+}
+
+fn not_loaded(task: &str) -> ServiceError {
+    let message = format!("task `{task}`: none of its variants is loaded");
+    ServiceError::new(ErrorKind::Unavailable, message)
+}
+
+impl ModelService for TaskService {
+    fn index(&self) -> Vec<ListedModel> {
+        let tasks = self.router.tasks().names().map(|(task, name)| ListedModel {
+            model: ModelId::new(name, names::VERSION),
+            state: match self.describe_task(AskedTask { task, model: None }) {
+                Ok(_) => ModelState::Ready,
+                Err(why) => ModelState::Unavailable(why.to_string()),
+            },
+            failure: None,
+        });
+        tasks.chain(self.models.index()).collect()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.models.is_ready()
+    }
+
+    fn describe(&self, model: &ModelId) -> Result<Arc<ModelDescription>, ServiceError> {
+        match self.asked(model, &RequestGoals::default())? {
+            Some(asked) => self.describe_task(asked),
+            None => self.models.describe(model),
+        }
+    }
+
+    fn state(&self, model: &ModelId) -> Result<ModelState, ServiceError> {
+        match self.asked(model, &RequestGoals::default())? {
+            Some(asked) => Ok(match self.describe_task(asked) {
+                Ok(_) => ModelState::Ready,
+                Err(why) => ModelState::Unavailable(why.to_string()),
+            }),
+            None => self.models.state(model),
+        }
+    }
+
+    fn infer(&self, request: InferenceRequest) -> InferenceFuture {
+        let asked = self.asked(&request.model, &request.goals);
+        let answer = asked.and_then(|asked| match asked {
+            Some(asked) => self.ask(asked, request),
+            None => Ok(self.models.infer(request)),
+        });
+        answer.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))))
+    }
+
+    fn waiting(&self, model: &ModelDescription) -> Option<usize> {
+        self.models.waiting(model)
+    }
+
+    fn instances(&self, model: &ModelDescription) -> Vec<InstanceGroup> {
+        self.models.instances(model)
+    }
+
+    fn count_refusal(&self, model: &ModelId) {
+        self.models.count_refusal(model);
+    }
+
+    fn load(&self, name: &str, by: &ModelOverride) -> Result<(), ServiceError> {
+        self.models.load(name, by)
+    }
+
+    fn unload(&self, name: &str, dependents: bool) -> Result<(), ServiceError> {
+        self.models.unload(name, dependents)
+    }
+
+    fn epoch(&self) -> u64 {
+        self.models.epoch()
+    }
+
+    fn gauges(&self) -> Vec<Gauge> {
+        let mut gauges = self.models.gauges();
+        gauges.extend(gauges::of(&self.router));
+        gauges
+    }
+}

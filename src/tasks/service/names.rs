@@ -1,0 +1,103 @@
+//! Which task a request asks.
+
+use divisi_door::error::ServiceError;
+use divisi_door::protocol::{ModelId, RequestGoals};
+use divisi_modelless::variants::{ModelIndex, TaskIndex};
+
+use crate::served::{ServedTasks, VariantGroup};
+
+/// The version of every task and of its ensembles.
+pub(super) const VERSION: &str = "1";
+
+/// The task that is asked, and the one of its ensembles that may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AskedTask {
+    pub(super) task: TaskIndex,
+    pub(super) model: Option<ModelIndex>,
+}
+
+impl AskedTask {
+    /// Whether the variants of a group may answer.
+    pub(super) fn has(self, group: &VariantGroup) -> bool {
+        group.task == self.task && self.model.is_none_or(|model| model == group.model)
+    }
+}
+
+/// Returns the task that a request asks: the one that it names, or whose name, or one of whose
+/// ensembles' names, is that of its model; `None` where it asks another model.
+///
+/// # Errors
+/// There is no such task, version or ensemble of the task.
+pub(super) fn asked(
+    tasks: &ServedTasks,
+    model: &ModelId,
+    goals: &RequestGoals,
+) -> Result<Option<AskedTask>, ServiceError> {
+    let found = match &goals.task {
+        Some(task) => Some(of_task(tasks, task, &model.name)?),
+        None => named(tasks, &model.name),
+    };
+    let is_other = model
+        .version
+        .as_deref()
+        .is_some_and(|version| version != VERSION);
+    match (found, is_other) {
+        (Some(_), true) => Err(model.unknown()),
+        (found, _) => Ok(found),
+    }
+}
+
+/// Returns the name of what is asked.
+pub(super) fn name_of(tasks: &ServedTasks, asked: AskedTask) -> String {
+    let catalog = tasks.catalog();
+    match asked.model {
+        None => catalog.name(asked.task).to_owned(),
+        Some(model) => catalog.models(asked.task)[usize::from(model.0)].clone(),
+    }
+}
+
+fn named(tasks: &ServedTasks, name: &str) -> Option<AskedTask> {
+    let catalog = tasks.catalog();
+    if let Some(task) = catalog.task(name) {
+        return Some(AskedTask { task, model: None });
+    }
+    let mut all = catalog.tasks();
+    all.find_map(|task| {
+        let model = Some(model_of(tasks, task, name)?);
+        Some(AskedTask { task, model })
+    })
+}
+
+fn model_of(tasks: &ServedTasks, task: TaskIndex, name: &str) -> Option<ModelIndex> {
+    let mut models = (0_u16..).zip(tasks.catalog().models(task));
+    let found = models.find(|(_, known)| *known == name);
+    found.map(|(at, _)| ModelIndex(at))
+}
+
+/// Returns the task of a name; `model` is that of the model that is asked beside.
+fn of_task(tasks: &ServedTasks, name: &str, model: &str) -> Result<AskedTask, ServiceError> {
+    let catalog = tasks.catalog();
+    let Some(task) = catalog.task(name) else {
+        let known: Vec<&str> = tasks.names().map(|(_, name)| name).collect();
+        return Err(ServiceError::bad(format!(
+            "the request: parameter `task`: expected one of {}, found `{name}`",
+            known.join(", ")
+        )));
+    };
+    if model == name {
+        return Ok(AskedTask { task, model: None });
+    }
+    let found = model_of(tasks, task, model);
+    let ensembles = catalog.models(task).join(", ");
+    found
+        .map(|model| AskedTask {
+            task,
+            model: Some(model),
+        })
+        .ok_or_else(|| {
+            ServiceError::bad(format!(
+                "the request: parameter `task`: expected the task `{name}` or one of its ensembles \
+                 ({ensembles}) as the model, found `{model}`"
+            ))
+        })
+}
