@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use divisi::tensor::DataType;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::error::ServiceError;
@@ -114,8 +114,19 @@ struct ToldInput {
     name: String,
 }
 
+/// The answer of a model.
+#[derive(Clone, Debug)]
+pub struct ClientAnswer {
+    /// All of its outputs.
+    pub outputs: Vec<NamedTensor>,
+    /// The parameters of the answer.
+    pub parameters: Map<String, Value>,
+}
+
 #[derive(Deserialize)]
 struct AnsweredJson {
+    #[serde(default)]
+    parameters: Map<String, Value>,
     outputs: Vec<AnsweredOutput>,
 }
 
@@ -148,7 +159,7 @@ impl HttpClient {
         })
     }
 
-    /// Asks a model, and returns all of its outputs.
+    /// Asks a model, with parameters of the request, and returns all of its outputs.
     ///
     /// # Errors
     /// The server cannot be asked, refuses, or answers something else.
@@ -156,10 +167,11 @@ impl HttpClient {
         &mut self,
         model: &str,
         inputs: &[NamedTensor],
-    ) -> Result<Vec<NamedTensor>, ClientError> {
-        let answer = self.ask(model, inputs);
+        parameters: &Map<String, Value>,
+    ) -> Result<ClientAnswer, ClientError> {
+        let answer = self.ask(model, inputs, parameters);
         let answer = self.accepted(answer)?;
-        self.outputs(answer)
+        self.answer(answer)
     }
 
     /// Returns the names of a model's inputs, in the server's order.
@@ -188,9 +200,16 @@ impl HttpClient {
         }
     }
 
-    fn ask(&mut self, model: &str, inputs: &[NamedTensor]) -> io::Result<HttpAnswer> {
+    fn ask(
+        &mut self,
+        model: &str,
+        inputs: &[NamedTensor],
+        parameters: &Map<String, Value>,
+    ) -> io::Result<HttpAnswer> {
         let tensors: Vec<Value> = inputs.iter().map(written).collect();
-        let head = json!({"inputs": tensors, "parameters": {"binary_data_output": true}});
+        let mut parameters = parameters.clone();
+        parameters.insert("binary_data_output".to_owned(), true.into());
+        let head = json!({"inputs": tensors, "parameters": parameters});
         let head = head.to_string();
         let data: usize = inputs.iter().map(|input| input.tensor.size()).sum();
         let start = self.start("POST", model, "/infer")?;
@@ -270,7 +289,7 @@ impl HttpClient {
         }
     }
 
-    fn outputs(&self, answer: HttpAnswer) -> Result<Vec<NamedTensor>, ClientError> {
+    fn answer(&self, answer: HttpAnswer) -> Result<ClientAnswer, ClientError> {
         let mut head = answer.body;
         let length = answer.json.unwrap_or(head.len()).min(head.len());
         let mut tail = head.split_off(length);
@@ -287,7 +306,10 @@ impl HttpClient {
         };
         let outputs = read.outputs.into_iter().map(tensor);
         let outputs: Result<_, ServiceError> = outputs.collect();
-        outputs.map_err(|e| self.foreign(e.to_string()))
+        Ok(ClientAnswer {
+            outputs: outputs.map_err(|e| self.foreign(e.to_string()))?,
+            parameters: read.parameters,
+        })
     }
 
     fn foreign(&self, why: String) -> ClientError {

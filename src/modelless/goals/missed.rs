@@ -53,21 +53,34 @@ impl MissedGoals {
 /// The queries that costs are shown for.
 const MILLION: f64 = 1e6;
 
+impl MissedGoals {
+    /// Returns each goal that is missed in words, such as `0.30 points less accurate`.
+    pub fn in_words(&self) -> Vec<String> {
+        let latency = self.latency.map(|by| 1e3 * by.as_secs_f64());
+        let words = [
+            self.accuracy
+                .map(|by| format!("{:.2} points less accurate", 100.0 * by)),
+            latency.map(|by| format!("{} ms too late", significant(by))),
+            self.cost
+                .map(|by| format!("{} a million queries too dear", significant(MILLION * by))),
+        ];
+        words.into_iter().flatten().collect()
+    }
+}
+
 /// `0.30 points less accurate, 12.1 ms too late`; `none` where every goal is met.
 impl fmt::Display for MissedGoals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let accuracy = self.accuracy.map(|by| 100.0 * by);
-        let latency = self.latency.map(|by| 1e3 * by.as_secs_f64());
-        let cost = self.cost.map(|by| MILLION * by);
-        let words = [
-            accuracy.map(|by| format!("{by:.2} points less accurate")),
-            latency.map(|by| format!("{by:.1} ms too late")),
-            cost.map(|by| format!("{by:.3} a million queries too dear")),
-        ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
-        match words.is_empty() {
+        match self.is_none() {
             true => f.write_str("none"),
-            false => f.write_str(&words.join(", ")),
+            false => f.write_str(&self.in_words().join(", ")),
         }
     }
+}
+
+/// Returns a number with three significant digits, or all of those before its point.
+fn significant(value: f64) -> String {
+    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
+    let digits = (2.0 - power).clamp(0.0, 12.0) as usize;
+    format!("{value:.digits$}")
 }

@@ -1,10 +1,12 @@
 //! The fast loop live: which variant answers a query, by what queries before it left to do.
 
+mod alone;
 mod backlog;
 mod query;
 mod router;
 mod tally;
 
+pub use alone::alone;
 pub use query::{Expected, RoutedQuery};
 pub use router::{RoutingError, TaskRouter};
 pub use tally::{TaskTally, VariantTally};

@@ -136,12 +136,12 @@ impl TaskRouter {
         let tally = &mut state.tasks[usize::from(task.0)];
         let chosen = chosen.map_err(|refusal| {
             tally.refuse(&refusal);
-            self.refused(task, refusal)
+            refused(&self.tasks, task, refusal)
         })?;
         let running = state.running_as(chosen.variant).cloned();
         let Some(running) = running else {
             state.tasks[usize::from(task.0)].not_loaded += 1;
-            let task = self.task_name(task);
+            let task = self.tasks.catalog().name(task).to_owned();
             return Err(RoutingError::NotLoaded { task });
         };
         let expected = self.expected(&chosen, samples);
@@ -197,31 +197,32 @@ impl TaskRouter {
             work: work(variant, samples),
         }
     }
+}
 
-    fn task_name(&self, task: TaskIndex) -> String {
-        self.tasks.catalog().name(task).to_owned()
-    }
-
-    fn refused(&self, task: TaskIndex, refusal: ChoiceRefusal) -> RoutingError {
-        let name = self.task_name(task);
-        match refusal {
-            ChoiceRefusal::Unreachable { nearest, missed } => RoutingError::Unreachable {
-                task: name,
-                nearest: self.tasks.words(nearest),
-                missed,
-            },
-            ChoiceRefusal::TooLate { goal, soonest, .. } => RoutingError::TooLate {
-                task: name,
-                goal,
-                soonest,
-            },
-            ChoiceRefusal::UnknownModel { asked, models } => RoutingError::Model {
-                task: name,
-                last: models.saturating_sub(1),
-                found: asked,
-            },
-            _ => RoutingError::NotLoaded { task: name },
-        }
+/// Returns the refusal of a query of a task in words.
+pub(super) fn refused(
+    tasks: &ServedTasks,
+    task: TaskIndex,
+    refusal: ChoiceRefusal,
+) -> RoutingError {
+    let task = tasks.catalog().name(task).to_owned();
+    match refusal {
+        ChoiceRefusal::Unreachable { nearest, missed } => RoutingError::Unreachable {
+            task,
+            nearest: tasks.words(nearest),
+            missed,
+        },
+        ChoiceRefusal::TooLate { goal, soonest, .. } => RoutingError::TooLate {
+            task,
+            goal,
+            soonest,
+        },
+        ChoiceRefusal::UnknownModel { asked, models } => RoutingError::Model {
+            task,
+            last: models.saturating_sub(1),
+            found: asked,
+        },
+        _ => RoutingError::NotLoaded { task },
     }
 }
 
@@ -259,7 +260,6 @@ impl RouterState {
         self.queued[tasks.group_of(running.variant)] += samples;
         self.backlog
             .add(&running.devices, expected.work.as_secs_f64());
-        self.variants[running.variant.get()].queries += 1;
     }
 }
 

@@ -28,11 +28,11 @@ impl TaskTally {
 /// The queries that a variant took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VariantTally {
-    /// All of them.
-    pub queries: u64,
     /// Those that were answered.
     pub answered: u64,
-    /// The samples of these.
+    /// Those that were not: refused, failed or given up.
+    pub unanswered: u64,
+    /// The samples of those that were answered.
     pub samples: u64,
     /// Those whose answers met all goals.
     pub met: u64,
@@ -49,6 +49,7 @@ pub struct VariantTally {
 impl VariantTally {
     pub(super) fn end(&mut self, query: &RoutedQuery, missed: Option<MissedGoals>) {
         let Some(missed) = missed else {
+            self.unanswered += 1;
             return;
         };
         self.answered += 1;

@@ -8,11 +8,11 @@ use crate::routing::{TaskRouter, TaskTally, VariantTally};
 /// A figure of a variant: its name, its help text, labels of its own and its value.
 type Figure = (&'static str, &'static str, Option<&'static str>, f64);
 
-/// Returns the figures of tasks and of the variants that were ever asked.
+/// Returns the figures of tasks and of the variants that ever answered.
 pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
     let tasks = router.tasks();
     let tallies = (0_u32..).map(VariantIndex).zip(router.variant_tallies());
-    let asked = tallies.filter(|(_, tally)| tally.queries > 0);
+    let asked = tallies.filter(|(_, tally)| tally.answered > 0);
     let of_variants = asked.flat_map(|(at, tally)| {
         let group = &tasks.groups()[tasks.group_of(at)];
         let labels = vec![
@@ -27,11 +27,17 @@ pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
         let labels = vec![("task", name.to_owned())];
         refused(tally).map(move |figure| gauge(figure, "reason", labels.clone()))
     });
-    of_variants.chain(of_tasks).collect()
+    let mut gauges: Vec<Gauge> = of_variants.chain(of_tasks).collect();
+    // Figures of one name follow each other, as the text format wants it.
+    gauges.sort_by_key(|gauge| gauge.name);
+    gauges
 }
 
 fn figures(tally: &VariantTally) -> impl Iterator<Item = Figure> + use<> {
-    const QUERIES: (&str, &str) = ("divisi_task_queries_total", "Queries that a variant took");
+    const QUERIES: (&str, &str) = (
+        "divisi_task_queries_total",
+        "Queries that a variant answered",
+    );
     const MISSED: (&str, &str) = (
         "divisi_task_goals_missed_total",
         "Answers of a variant that missed a goal",
@@ -42,7 +48,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = Figure> + use<> {
     );
     let missed = |goal, count: u64| (MISSED.0, MISSED.1, Some(goal), count as f64);
     [
-        (QUERIES.0, QUERIES.1, None, tally.queries as f64),
+        (QUERIES.0, QUERIES.1, None, tally.answered as f64),
         missed("accuracy", tally.missed_accuracy),
         missed("latency", tally.missed_latency),
         missed("cost", tally.missed_cost),

@@ -18,6 +18,7 @@ mod docs;
 mod door;
 #[cfg(debug_assertions)]
 mod fragile;
+mod goals;
 mod listen;
 mod logging;
 mod man;

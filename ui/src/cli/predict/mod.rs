@@ -5,6 +5,7 @@ mod files;
 mod remote;
 mod report;
 mod table;
+mod task;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,10 +18,13 @@ use divisi::serving::Detail;
 use divisi_door::client::ServerAddress;
 
 use super::args::{OutputFormat, SampleFiles, ServingTarget};
-use super::open::{OpenedEnsemble, open};
+use super::goals::GoalArgs;
+use super::open::{OpenedEnsemble, open, say};
 use super::output::{ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
+use super::tasks::TaskArgs;
 use files::AnswerFiles;
+use remote::AskedModel;
 use report::{AnswersReport, PredictedAnswers, RunFacts, summary};
 use table::csv;
 
@@ -28,6 +32,10 @@ use table::csv;
 pub(crate) struct PredictArgs {
     #[command(flatten)]
     target: ServingTarget,
+    #[command(flatten)]
+    tasks: TaskArgs,
+    #[command(flatten)]
+    goals: GoalArgs,
     /// Samples: a .csv with a header (a last column `label`, or the last columns for values
     /// and labels, are compared with), .npy, .npz, .json, .jsonl, an image, or a folder of
     /// images (labelled by folders of classes); for ensembles of texts a .txt with a text a
@@ -63,7 +71,11 @@ pub(crate) struct PredictArgs {
 pub(crate) fn run(args: &PredictArgs) -> Result<()> {
     let output = args.output.as_deref().map(AnswerFiles::at).transpose()?;
     let stopped = stop_flag();
-    let opened = open(&args.target)?;
+    args.check_goals()?;
+    let opened = match args.tasks.is_set() {
+        true => task::open(args)?,
+        false => open(&args.target)?,
+    };
     if args.members && opened.ensemble.pipeline.is_some() {
         bail!("--members: the models of a pipeline answer its steps, and no samples");
     }
@@ -124,7 +136,12 @@ fn ask(
     let mut answers = PredictedAnswers::new(&opened.ensemble, false, samples, targets);
     let add = |row: &[f32]| answers.add_row(row);
     let server = (address, &args.access.options());
-    remote::predict(server, &opened.ensemble, samples, add).context("--server")?;
+    let asked = AskedModel {
+        name: args.model(&opened.ensemble),
+        parameters: args.goals.parameters(),
+    };
+    let answered_by = remote::predict(server, &asked, &opened.ensemble, samples, add);
+    say(&answered_by.context("--server")?.lines());
     let facts = RunFacts::of(opened, samples, began.elapsed());
     let report = AnswersReport::new(&answers, facts);
     if let Some(output) = output {

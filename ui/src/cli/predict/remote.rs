@@ -5,6 +5,8 @@ use divisi::ensemble::{Ensemble, Samples};
 use divisi::tensor::{DataType, Signature, TensorSpec, TensorValue};
 use divisi_door::client::{ClientOptions, HttpClient, ServerAddress};
 use divisi_door::protocol::{NamedTensor, WireTensor};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The name of the input of an ensemble whose samples have no names.
@@ -39,47 +41,90 @@ impl ServerAccess {
     }
 }
 
+/// The model that is asked, and how.
+pub(super) struct AskedModel {
+    /// Its name.
+    pub(super) name: String,
+    /// The goals of each sample, as parameters of its request.
+    pub(super) parameters: Map<String, Value>,
+}
+
+/// The variants that answered, where the server says so.
+#[derive(Default)]
+pub(super) struct AnsweredBy {
+    /// The samples of each.
+    variants: BTreeMap<String, usize>,
+    /// The samples whose answers missed a goal.
+    missed: usize,
+}
+
+impl AnsweredBy {
+    fn add(&mut self, parameters: &Map<String, Value>, samples: usize) {
+        if let Some(variant) = parameters.get("divisi_variant").and_then(Value::as_str) {
+            *self.variants.entry(variant.to_owned()).or_default() += samples;
+        }
+        if parameters.contains_key("divisi_missed") {
+            self.missed += samples;
+        }
+    }
+
+    /// Returns a line for each variant, and one for those that missed a goal.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let variants = self.variants.iter();
+        let mut lines: Vec<String> = variants
+            .map(|(name, samples)| format!("{name} answered {samples} samples"))
+            .collect();
+        if self.missed > 0 {
+            lines.push(format!("{} answers missed a goal", self.missed));
+        }
+        lines
+    }
+}
+
 /// Sends the samples to the server and calls `each` with every answer, in order.
 pub(super) fn predict(
     (address, options): (&ServerAddress, &ClientOptions),
+    asked: &AskedModel,
     ensemble: &Ensemble,
     samples: &Samples,
     mut each: impl FnMut(&[f32]),
-) -> Result<()> {
+) -> Result<AnsweredBy> {
     let mut server = HttpClient::connect(address, options)?;
     let width = ensemble.answer_width();
-    let specs = inputs(&mut server, ensemble)?;
-    // Those of one length go together, and that may be one alone.
-    let at_once = if ensemble.lengths.is_some() {
-        1
-    } else {
-        SAMPLES
+    let specs = inputs(&mut server, &asked.name, ensemble)?;
+    let mut answered_by = AnsweredBy::default();
+    // Those of one length go together, and that may be one alone. Goals are those of one sample.
+    let at_once = match ensemble.lengths.is_some() || !asked.parameters.is_empty() {
+        true => 1,
+        false => SAMPLES,
     };
     for first in (0..samples.len()).step_by(at_once) {
         let count = at_once.min(samples.len() - first);
         let values = samples.rows(first, count);
         let inputs = tensors(specs.clone(), ensemble.lengths.clone(), &values, count)?;
-        let mut outputs = server.infer(&ensemble.name, &inputs)?;
+        let answer = server.infer(&asked.name, &inputs, &asked.parameters)?;
+        answered_by.add(&answer.parameters, count);
+        let mut outputs = answer.outputs;
         in_order(&mut outputs, ensemble);
         let rows = rows(&outputs, count)?;
         ensure!(
             rows.len() == count * width,
             "{address}: expected {width} numbers a sample of `{}`, found {}",
-            ensemble.name,
+            asked.name,
             rows.len() / count
         );
         rows.chunks_exact(width).for_each(&mut each);
     }
-    Ok(())
+    Ok(answered_by)
 }
 
 /// Returns the inputs that the server takes. Samples of a single tensor have no name here: a network
 /// alone is served under the name that its file has, an ensemble under another.
-fn inputs(server: &mut HttpClient, ensemble: &Ensemble) -> Result<Vec<TensorSpec>> {
+fn inputs(server: &mut HttpClient, model: &str, ensemble: &Ensemble) -> Result<Vec<TensorSpec>> {
     if let Some(specs) = &ensemble.tensors {
         return Ok(specs.clone());
     }
-    let names = server.input_names(&ensemble.name)?;
+    let names = server.input_names(model)?;
     let name = match &names[..] {
         [single] => single,
         // The server refuses it, and says what it takes.

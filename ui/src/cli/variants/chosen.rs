@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::missed;
 use super::table::{ListedVariant, MILLION, significant};
-use crate::text::format::duration;
 
 /// The fate of a query with goals while nothing runs.
 #[derive(Serialize)]
@@ -62,7 +61,7 @@ impl ChosenReport {
         Ok(ChosenReport {
             fate,
             variant: Some(ListedVariant::of(task, model, &own(model, variant), None)),
-            misses: in_words(&missed(variant, goals)),
+            misses: missed(variant, goals).in_words(),
             others: others(choices.catalog().variants(), index, goals),
             soonest_ms: soonest.map(|time| 1e3 * time.as_secs_f64()),
         })
@@ -115,20 +114,6 @@ fn own(model: &RegisteredModel, variant: &Variant) -> Variant {
     };
     let found = model.variants.iter().find(alike);
     found.unwrap_or(variant).clone()
-}
-
-/// Returns goals that are missed, in words.
-fn in_words(missed: &MissedGoals) -> Vec<String> {
-    let accuracy = missed
-        .accuracy
-        .map(|by| format!("{:.2} points less accurate", 100.0 * by));
-    let latency = missed
-        .latency
-        .map(|by| format!("{} too late", duration(by)));
-    let cost = missed
-        .cost
-        .map(|by| format!("{} a million queries too dear", significant(MILLION * by)));
-    [accuracy, latency, cost].into_iter().flatten().collect()
 }
 
 /// Says why the other variants were not chosen: how many miss which goal, and what the cheapest of

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use divisi_modelless::goals::{LatencyGoal, MissedGoals, QueryGoals};
-use divisi_modelless::quantities::{Accuracy, QueryCost};
+use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::{RegisteredModel, StaleProfile};
 use divisi_registry::store::StoreContents;
 use serde::Serialize;
 
+use super::goals::GoalArgs;
 use super::output::{print, print_json};
 use super::store::{StoreArgs, stale};
-use crate::config::time;
 use chosen::ChosenReport;
 pub(super) use table::{ListedVariant, cells, heads};
 
@@ -26,15 +25,8 @@ pub(crate) struct VariantsArgs {
     /// The task (default: all)
     #[arg(value_name = "TASK")]
     task: Option<String>,
-    /// Those that are right for at least so many percent of the labelled rows, such as 98.5
-    #[arg(long, value_name = "PERCENT", value_parser = parse_accuracy)]
-    accuracy: Option<Accuracy>,
-    /// Those that answer a query by itself within this time in 99 of 100 cases, such as 20ms
-    #[arg(long, value_name = "TIME", value_parser = parse_latency)]
-    latency: Option<LatencyGoal>,
-    /// Those of which a million queries cost at most so much
-    #[arg(long, value_name = "COST", value_parser = parse_cost)]
-    cost: Option<QueryCost>,
+    #[command(flatten)]
+    goals: GoalArgs,
     /// The order: of rising cost, falling accuracy, or rising time or memory
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t)]
     sort: VariantOrder,
@@ -83,41 +75,14 @@ struct StaleModel {
     why: String,
 }
 
-fn parse_accuracy(text: &str) -> Result<Accuracy, String> {
-    let number = text.trim_end_matches('%').trim().parse::<f64>();
-    let percent = number.map_err(|_| format!("expected 0 to 100 %, found `{text}`"))?;
-    Accuracy::percent(percent).map_err(|why| why.to_string())
-}
-
-fn parse_latency(text: &str) -> Result<LatencyGoal, String> {
-    LatencyGoal::new(time(text)?).map_err(|why| why.to_string())
-}
-
-fn parse_cost(text: &str) -> Result<QueryCost, String> {
-    let wrong = || format!("expected the cost of a million queries, 0 or more, found `{text}`");
-    let million = text.parse::<f64>().map_err(|_| wrong())?;
-    QueryCost::new(million / table::MILLION).map_err(|_| wrong())
-}
-
 pub(crate) fn run(args: &VariantsArgs) -> Result<()> {
     let contents = args.store.read()?;
-    let goals = args.goals();
+    let goals = args.goals.goals();
     let report = VariantsReport::of(&contents, args, &goals)?;
     match args.format {
         ListFormat::Json => print_json(&report),
         ListFormat::Csv => print(&table::csv(&report.variants)?),
         ListFormat::Text => print(&report.text(&contents)),
-    }
-}
-
-impl VariantsArgs {
-    fn goals(&self) -> QueryGoals {
-        QueryGoals {
-            accuracy: self.accuracy,
-            latency: self.latency,
-            max_cost: self.cost,
-            ..QueryGoals::default()
-        }
     }
 }
 

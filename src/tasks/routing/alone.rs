@@ -1,0 +1,27 @@
+//! The choice for queries that come one by one, whatever runs.
+
+use divisi_modelless::choice::TaskChoices;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::variants::{TaskIndex, VariantIndex};
+
+use super::router::{RoutingError, refused};
+use crate::served::ServedTasks;
+
+/// Returns the variant that answers queries of a task if all run and have nothing else to do.
+///
+/// # Errors
+/// None meets the goals.
+pub fn alone(
+    tasks: &ServedTasks,
+    task: TaskIndex,
+    goals: &QueryGoals,
+) -> Result<VariantIndex, RoutingError> {
+    let catalog = tasks.catalog();
+    let mut choices = TaskChoices::new(catalog.clone());
+    for (at, variant) in (0_u32..).map(VariantIndex).zip(catalog.variants()) {
+        choices.set_finish(at, Some(variant.profile.latency.p99(1)));
+    }
+    let chosen = choices.choose(task, goals);
+    let chosen = chosen.map_err(|refusal| refused(tasks, task, refusal))?;
+    Ok(chosen.variant)
+}

@@ -1,0 +1,56 @@
+//! Samples that a variant of a task answers.
+
+use anyhow::{Result, bail};
+use divisi::ensemble::Ensemble;
+use divisi_tasks::routing::alone;
+
+use super::PredictArgs;
+use crate::cli::open::{OpenedEnsemble, devices_for, say};
+
+/// Opens the variant of a task that answers queries of such goals by themselves, or, where a server is
+/// asked, the ensemble whose samples it takes.
+pub(super) fn open(args: &PredictArgs) -> Result<OpenedEnsemble> {
+    let (devices, notices) = devices_for(&[], &args.target)?;
+    say(&notices);
+    let tasks = args.tasks.open(&devices)?;
+    let mut named = tasks.names();
+    let (Some((task, _)), None) = (named.next(), named.next()) else {
+        bail!("--task: expected one task, found {}", args.tasks.name());
+    };
+    if args.server.is_some() {
+        let Some((_, ensemble)) = tasks.whole(task) else {
+            bail!("--task {}: it has no variants", args.tasks.name());
+        };
+        return Ok(OpenedEnsemble::new(Ensemble::clone(ensemble), devices));
+    }
+    let chosen = alone(&tasks, task, &args.goals.goals())?;
+    let accuracy = tasks.catalog().variant(chosen).accuracy.value();
+    let words = tasks.words(chosen);
+    say(&[format!(
+        "{words} answers: {accuracy} of the rows that it was registered with were right"
+    )]);
+    let ensemble = &tasks.entries()[tasks.group_of(chosen)].ensemble;
+    Ok(OpenedEnsemble::new(Ensemble::clone(ensemble), devices))
+}
+
+impl PredictArgs {
+    /// Refuses goals where nothing can choose by them.
+    pub(super) fn check_goals(&self) -> Result<()> {
+        let has_choice = self.tasks.is_set() || self.server.is_some();
+        if self.goals.is_set() && !has_choice {
+            bail!(
+                "--accuracy, --latency, --cost, --prefer: expected with --task, whose variants can be \
+                 chosen from, or with --server"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns the model that a server is asked: the task, or the ensemble.
+    pub(super) fn model(&self, ensemble: &Ensemble) -> String {
+        match self.tasks.is_set() {
+            true => self.tasks.name(),
+            false => ensemble.name.clone(),
+        }
+    }
+}
