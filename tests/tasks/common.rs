@@ -1,0 +1,143 @@
+//! The sample ensemble as it might be registered, with made-up profiles.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::device::{Devices, Host};
+use divisi::ensemble::{Ensemble, Files};
+use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
+use divisi_modelless::quantities::{CostRate, DeviceShare};
+use divisi_modelless::variants::{
+    DeviceKindIndex, DeviceSharing, LatencyCurve, LatencyPoint, ModelIndex, PricedDevice, Variant,
+    VariantPrecision, VariantProfile,
+};
+use divisi_registry::records::{
+    MemberRecord, ModelRecord, ProfileOrigin, RecordedSource, RegisteredModel, StaleProfile,
+    TaskInterface,
+};
+use divisi_registry::store::StoreContents;
+use divisi_tasks::served::{ServedTasks, ServedTasksError};
+
+/// One variant of the sample: its members, as bits, its numbers, its batch size, how many of 1 000 rows
+/// it is right on, and the milliseconds of a sample.
+#[derive(Clone, Copy)]
+pub(crate) struct Made {
+    pub(crate) members: u64,
+    pub(crate) precision: VariantPrecision,
+    pub(crate) batch: u32,
+    pub(crate) right: u32,
+    pub(crate) millis: u64,
+}
+
+/// A small, a middling and the whole ensemble.
+pub(crate) const SMALL: Made = Made {
+    members: 0b1,
+    precision: VariantPrecision::BrainFloat,
+    batch: 8,
+    right: 900,
+    millis: 1,
+};
+pub(crate) const MIDDLING: Made = Made {
+    members: 0b110,
+    precision: VariantPrecision::Int8,
+    batch: 8,
+    right: 970,
+    millis: 4,
+};
+pub(crate) const WHOLE: Made = Made {
+    members: 0b11_1111,
+    precision: VariantPrecision::Float32,
+    batch: 8,
+    right: 990,
+    millis: 20,
+};
+
+pub(crate) fn digits() -> Ensemble {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_ensembles/digits");
+    Ensemble::read(&Files::at(folder.as_ref())).expect("the sample")
+}
+
+pub(crate) fn partitions(names: &[&str]) -> Devices {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    Devices::named(&names, &Host::discover()).expect("devices")
+}
+
+fn variant(made: Made) -> Variant {
+    let millis = Duration::from_millis(made.millis);
+    let point = |batch: u32| LatencyPoint {
+        batch,
+        mean: millis * batch,
+        p99: millis * batch,
+    };
+    let sizes = [1, made.batch];
+    let points = sizes.iter().take(if made.batch > 1 { 2 } else { 1 });
+    Variant {
+        model: ModelIndex(0),
+        members: MemberSet::from_bits(made.members),
+        precision: made.precision,
+        device: DeviceKindIndex(0),
+        batch: NonZeroU32::new(made.batch).expect("above 0"),
+        profile: VariantProfile {
+            latency: LatencyCurve::new(points.map(|size| point(*size)).collect()).expect("rises"),
+            lanes: NonZeroU32::MIN,
+            loading: Duration::from_millis(1),
+            memory: 1 << 20,
+            share: DeviceShare::WHOLE,
+            sharing: DeviceSharing::Time,
+            cost: CostRate::new(1e-3).expect("a cost"),
+        },
+        accuracy: AccuracyEstimate::counted(made.right, 1000).expect("a count"),
+    }
+}
+
+pub(crate) fn registered(ensemble: &Ensemble, made: &[Made]) -> RegisteredModel {
+    RegisteredModel {
+        name: "sample".to_owned(),
+        record: ModelRecord {
+            source: RecordedSource {
+                path: "digits".to_owned(),
+                shape: None,
+            },
+            members: ensemble
+                .members
+                .iter()
+                .map(|m| MemberRecord::of(m))
+                .collect(),
+            combination: ensemble.combination(),
+            interface: TaskInterface::of(ensemble),
+            rows: 1000,
+            devices: vec![PricedDevice {
+                name: "1 core".to_owned(),
+                price: CostRate::new(1e-3).expect("a price"),
+                memory: 1 << 30,
+            }],
+            origin: ProfileOrigin::here(),
+            considered: 100,
+            registered_at: 0,
+        },
+        variants: made.iter().map(|made| variant(*made)).collect(),
+    }
+}
+
+pub(crate) fn contents(task: &str, model: RegisteredModel) -> StoreContents {
+    StoreContents {
+        tasks: [(task.to_owned(), vec![model])].into(),
+        ..StoreContents::default()
+    }
+}
+
+/// Opens a task of the sample with some variants.
+pub(crate) fn opened(made: &[Made]) -> Arc<ServedTasks> {
+    let contents = contents("numbers", registered(&digits(), made));
+    Arc::new(open(&contents, "numbers", &["cpu:0"]).expect("opens"))
+}
+
+pub(crate) fn open(
+    contents: &StoreContents,
+    task: &str,
+    devices: &[&str],
+) -> Result<ServedTasks, ServedTasksError> {
+    let read = |_: &RegisteredModel| Ok::<_, StaleProfile>(digits());
+    ServedTasks::open(contents, &[task.to_owned()], &partitions(devices), read)
+}

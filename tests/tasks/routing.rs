@@ -1,0 +1,164 @@
+//! Which variant answers a query, by what queries before it left to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::device::DeviceIndex;
+use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
+use divisi_modelless::quantities::Accuracy;
+use divisi_modelless::variants::{TaskIndex, VariantIndex};
+use divisi_tasks::routing::{RoutedQuery, RoutingError, TaskRouter, alone};
+use divisi_tasks::served::RunningVariant;
+
+use crate::common::{MIDDLING, SMALL, WHOLE, opened};
+
+const TASK: TaskIndex = TaskIndex(0);
+
+/// A router of the three variants on one device, of which those of these numbers run.
+fn router(running: &[u32]) -> Arc<TaskRouter> {
+    let router = TaskRouter::new(opened(&[SMALL, MIDDLING, WHOLE]));
+    let running = running.iter().map(|at| RunningVariant {
+        variant: VariantIndex(*at),
+        devices: vec![(DeviceIndex::new(0), 1.0)],
+    });
+    router.set_running(running.collect());
+    Arc::new(router)
+}
+
+fn goals(percent: f64, millis: u64) -> QueryGoals {
+    let latency = LatencyGoal::new(Duration::from_millis(millis));
+    QueryGoals {
+        accuracy: Some(Accuracy::percent(percent).expect("percent")),
+        latency: Some(latency.expect("a time")),
+        ..QueryGoals::default()
+    }
+}
+
+fn entry(routed: &Result<RoutedQuery, RoutingError>) -> &str {
+    match routed {
+        Ok(routed) => routed.entry(),
+        Err(refused) => refused.code(),
+    }
+}
+
+#[test]
+fn the_cheapest_variant_that_meets_the_goals_answers() {
+    for (percent, millis, expected) in [
+        (80.0, 100, "numbers.sample.bf16.mlp"),
+        (95.0, 100, "numbers.sample.int8.cnn-s+cnn-m"),
+        (98.0, 100, "numbers.sample.f32.all"),
+        (99.5, 100, "goals_unreachable"),
+        (98.0, 10, "goals_unreachable"),
+    ] {
+        let routed = router(&[0, 1, 2]).route(TASK, &goals(percent, millis), 1);
+        assert_eq!(entry(&routed), expected, "{percent} % in {millis} ms");
+    }
+}
+
+#[test]
+fn the_most_accurate_one_answers_where_that_is_preferred() {
+    let goals = QueryGoals {
+        prefer: ChoicePreference::MostAccurate,
+        ..goals(80.0, 10)
+    };
+    let routed = router(&[0, 1, 2]).route(TASK, &goals, 1);
+    assert_eq!(entry(&routed), "numbers.sample.int8.cnn-s+cnn-m");
+}
+
+#[test]
+fn queries_that_wait_are_in_the_way_of_those_after_them_until_they_are_over() {
+    let router = router(&[0, 1, 2]);
+    let goals = goals(95.0, 30);
+    let held: Vec<_> = (0..6).map(|_| router.route(TASK, &goals, 1)).collect();
+    let missed = |routed: &Result<RoutedQuery, RoutingError>| {
+        let routed = routed.as_ref().expect("routed");
+        !routed.expected().missed.is_none()
+    };
+    // Each waits for 4 ms of each before it, and for the batch of all that wait.
+    let misses: Vec<bool> = held.iter().map(missed).collect();
+    assert_eq!(misses, [false, false, false, false, true, true]);
+    assert_eq!(
+        entry(&held[5]),
+        "numbers.sample.bf16.mlp",
+        "the nearest in time"
+    );
+    drop(held);
+    let routed = router.route(TASK, &goals, 1);
+    assert!(!missed(&routed));
+    assert_eq!(
+        routed.expect("routed").expected().finish,
+        Duration::from_millis(4)
+    );
+}
+
+#[test]
+fn a_query_that_nothing_answers_in_time_is_refused() {
+    let router = router(&[2]);
+    let held: Vec<_> = (0..3)
+        .map(|_| router.route(TASK, &goals(80.0, 100), 1))
+        .collect();
+    // The small one answers in 1 ms, and in 2 ms once it is loaded.
+    let soon = QueryGoals {
+        latency: LatencyGoal::new(Duration::from_micros(1500)).ok(),
+        ..QueryGoals::default()
+    };
+    let refused = router.route(TASK, &soon, 1).err();
+    assert_eq!(refused.map(|error| error.code()), Some("too_late"));
+    assert_eq!(router.task_tallies()[0].too_late, 1);
+    drop(held);
+}
+
+#[test]
+fn nothing_answers_where_nothing_runs() {
+    let routed = router(&[]).route(TASK, &QueryGoals::default(), 1);
+    assert_eq!(entry(&routed), "task_not_loaded");
+}
+
+#[test]
+fn answers_are_counted_with_the_goals_that_they_missed() {
+    let router = router(&[0]);
+    let in_time = router.route(TASK, &goals(80.0, 100), 1).expect("routed");
+    assert!(in_time.answered(Duration::from_millis(99)).is_none());
+    let late = router.route(TASK, &goals(80.0, 100), 2).expect("routed");
+    let missed = late.answered(Duration::from_millis(101));
+    assert_eq!(missed.latency, Some(Duration::from_millis(1)));
+    let inaccurate = router.route(TASK, &goals(95.0, 100), 1).expect("routed");
+    assert_eq!(
+        inaccurate.answered(Duration::ZERO).to_string(),
+        "5.00 points less accurate"
+    );
+    drop(router.route(TASK, &goals(80.0, 100), 1));
+    let tally = router.variant_tallies()[0];
+    let counts = [tally.answered, tally.unanswered, tally.samples, tally.met];
+    assert_eq!(counts, [3, 1, 4, 1]);
+    assert_eq!((tally.missed_latency, tally.missed_accuracy), (1, 1));
+    // A sample takes 1 ms of a device of 0.001 a second.
+    assert!((tally.cost - 4e-6).abs() < 1e-12, "{}", tally.cost);
+}
+
+#[test]
+fn a_variant_that_ran_no_longer_answers() {
+    let router = router(&[0, 1]);
+    router.set_running(Vec::new());
+    assert_eq!(router.running(), []);
+    let routed = router.route(TASK, &QueryGoals::default(), 1);
+    assert_eq!(entry(&routed), "task_not_loaded");
+}
+
+#[test]
+fn a_choice_by_itself_counts_no_loading() {
+    let tasks = opened(&[SMALL, MIDDLING, WHOLE]);
+    let chosen = alone(&tasks, TASK, &goals(95.0, 4)).expect("chosen");
+    assert_eq!(
+        tasks.words(chosen),
+        "numbers.sample.int8.cnn-s+cnn-m in batches of 8 on 1 core"
+    );
+    let refused = alone(&tasks, TASK, &goals(99.5, 100))
+        .err()
+        .expect("refused");
+    assert_eq!(
+        refused.to_string(),
+        "task `numbers`: no variant meets the goals; the nearest is numbers.sample.f32.all in \
+         batches of 8 on 1 core: 0.50 points less accurate"
+    );
+}
