@@ -153,9 +153,7 @@ fn a_choice_by_itself_counts_no_loading() {
         tasks.words(chosen),
         "numbers.sample.int8.cnn-s+cnn-m in batches of 8 on 1 core"
     );
-    let refused = alone(&tasks, TASK, &goals(99.5, 100))
-        .err()
-        .expect("refused");
+    let refused = alone(&tasks, TASK, &goals(99.5, 100)).expect_err("refused");
     assert_eq!(
         refused.to_string(),
         "task `numbers`: no variant meets the goals; the nearest is numbers.sample.f32.all in \

@@ -67,7 +67,7 @@ impl Served {
         };
         let answer = self
             .client
-            .infer(model, &[NamedTensor { name, tensor }], &parameters);
+            .infer_with(model, &[NamedTensor { name, tensor }], &parameters);
         match answer {
             Ok(answer) => {
                 assert_eq!(answer.outputs[0].tensor.dims(), [2, 10]);

@@ -159,11 +159,24 @@ impl HttpClient {
         })
     }
 
-    /// Asks a model, with parameters of the request, and returns all of its outputs.
+    /// Asks a model, and returns all of its outputs.
     ///
     /// # Errors
     /// The server cannot be asked, refuses, or answers something else.
     pub fn infer(
+        &mut self,
+        model: &str,
+        inputs: &[NamedTensor],
+    ) -> Result<Vec<NamedTensor>, ClientError> {
+        let answer = self.infer_with(model, inputs, &Map::new())?;
+        Ok(answer.outputs)
+    }
+
+    /// Asks a model, with parameters of the request.
+    ///
+    /// # Errors
+    /// The server cannot be asked, refuses, or answers something else.
+    pub fn infer_with(
         &mut self,
         model: &str,
         inputs: &[NamedTensor],

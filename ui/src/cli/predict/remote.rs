@@ -102,7 +102,7 @@ pub(super) fn predict(
         let count = at_once.min(samples.len() - first);
         let values = samples.rows(first, count);
         let inputs = tensors(specs.clone(), ensemble.lengths.clone(), &values, count)?;
-        let answer = server.infer(&asked.name, &inputs, &asked.parameters)?;
+        let answer = server.infer_with(&asked.name, &inputs, &asked.parameters)?;
         answered_by.add(&answer.parameters, count);
         let mut outputs = answer.outputs;
         in_order(&mut outputs, ensemble);
