@@ -149,7 +149,7 @@ pub struct InferenceRequest {
     pub deadline: Option<Duration>,
     /// Its priority; 0 for the model's default.
     pub priority: u64,
-    /// What it asks for in place of a certain model.
+    /// The goals that it names in place of a certain model.
     pub goals: RequestGoals,
     /// The time that it may wait for its first batch, where the model lets requests say so.
     pub patience: Option<Duration>,

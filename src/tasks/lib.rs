@@ -1,6 +1,6 @@
 //! Tasks that are served: queries name a task and goals, and one of its variants answers.
 //!
-//! What was registered becomes [`served`]: a catalogue of models in which each sub-ensemble in each
+//! A registered task is [`served`] as a catalogue of models in which each sub-ensemble in each
 //! precision is an entry, over members that entries share. A query is [routed](routing) to the
 //! cheapest variant that is expected to meet its goals, at the door by [`TaskService`](service::TaskService).
 

@@ -24,7 +24,7 @@ pub struct InferenceCall {
     pub timeout: Option<Duration>,
     /// Its priority; 0 for its model's default.
     pub priority: u64,
-    /// What it asks for in place of a certain model.
+    /// The goals that it names in place of a certain model.
     pub goals: RequestGoals,
     /// Its inputs.
     pub inputs: Vec<CallInput>,

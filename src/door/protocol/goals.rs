@@ -22,7 +22,7 @@ const TASK: &str = "task";
 /// The queries that costs are named for.
 pub const COST_QUERIES: f64 = 1e6;
 
-/// What a request asks for in place of a certain model.
+/// The goals that a request names in place of a certain model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestGoals {
     /// The task; `None` for the one whose name is the model's.

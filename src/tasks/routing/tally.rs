@@ -1,4 +1,4 @@
-//! What became of queries.
+//! Queries that are over, counted.
 
 use divisi_modelless::choice::ChoiceRefusal;
 use divisi_modelless::goals::MissedGoals;

@@ -14,7 +14,7 @@ pub enum ServedTasksError {
     /// The store does not have a task.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was registered does not hold any more.
+    /// The profiles of a task do not hold any more.
     #[error("`{ensemble}` of task `{task}` is stale: {why}; register it again")]
     Stale {
         /// The task.
@@ -24,7 +24,7 @@ pub enum ServedTasksError {
         /// The reason.
         why: StaleProfile,
     },
-    /// What was registered is no catalogue.
+    /// The variants are no catalogue.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// No variant is for a device that there is.

@@ -1,4 +1,4 @@
-//! What tasks tell in `/metrics`.
+//! The figures of tasks in `/metrics`.
 
 use divisi_door::service::Gauge;
 use divisi_modelless::variants::VariantIndex;
@@ -6,7 +6,7 @@ use divisi_modelless::variants::VariantIndex;
 use crate::routing::{TaskRouter, TaskTally, VariantTally};
 
 /// A figure of a variant: its name, its help text, labels of its own and its value.
-type Figure = (&'static str, &'static str, Option<&'static str>, f64);
+type VariantFigure = (&'static str, &'static str, Option<&'static str>, f64);
 
 /// Returns the figures of tasks and of the variants that ever answered.
 pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
@@ -33,7 +33,7 @@ pub(super) fn of(router: &TaskRouter) -> Vec<Gauge> {
     gauges
 }
 
-fn figures(tally: &VariantTally) -> impl Iterator<Item = Figure> + use<> {
+fn figures(tally: &VariantTally) -> impl Iterator<Item = VariantFigure> + use<> {
     const QUERIES: (&str, &str) = (
         "divisi_task_queries_total",
         "Queries that a variant answered",
@@ -57,7 +57,7 @@ fn figures(tally: &VariantTally) -> impl Iterator<Item = Figure> + use<> {
     .into_iter()
 }
 
-fn refused(tally: TaskTally) -> impl Iterator<Item = Figure> {
+fn refused(tally: TaskTally) -> impl Iterator<Item = VariantFigure> {
     const REFUSED: (&str, &str) = (
         "divisi_task_refused_total",
         "Queries of a task that no variant took",
@@ -72,7 +72,7 @@ fn refused(tally: TaskTally) -> impl Iterator<Item = Figure> {
 }
 
 fn gauge(
-    (name, help, detail, value): Figure,
+    (name, help, detail, value): VariantFigure,
     of: &'static str,
     mut labels: Vec<(&'static str, String)>,
 ) -> Gauge {

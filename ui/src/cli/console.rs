@@ -29,11 +29,11 @@ use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::ConsoleAddresses;
-use super::models::{ModelControl, NamedModels};
+use super::models::ModelControl;
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
-use super::tasks::TaskArgs;
+use super::tasks::{NamedModels, TaskArgs};
 use crate::config::time;
 
 #[derive(Debug, clap::Args)]

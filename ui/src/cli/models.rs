@@ -23,7 +23,7 @@ use super::args::{MoreModels, ServingTarget};
 use super::matrix_file::matrix_in;
 use super::open::{OpenedEnsemble, devices_for, files, files_of, say};
 use super::sources::FileSource;
-use super::tasks::TaskArgs;
+use super::tasks::NamedModels;
 use crate::config::time;
 
 /// When models of a repository are loaded and unloaded.
@@ -129,26 +129,6 @@ fn poll_files(served: &Weak<Deployment>, every: Duration) {
             deployment.note(format!("the repository was read again: {refused}"));
         }
         told = refused;
-    }
-}
-
-/// Everything by which a command line names models.
-pub(crate) struct NamedModels<'a> {
-    pub target: &'a ServingTarget,
-    pub more: MoreModels,
-    pub control: ModelControl,
-    pub tasks: TaskArgs,
-}
-
-impl<'a> NamedModels<'a> {
-    /// Names what a target does, and nothing beside it.
-    pub(crate) fn of(target: &'a ServingTarget) -> Self {
-        NamedModels {
-            target,
-            more: MoreModels::default(),
-            control: ModelControl::default(),
-            tasks: TaskArgs::default(),
-        }
     }
 }
 

@@ -12,8 +12,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::args::{ServingTarget, StartLoad, parse_start_load};
-use super::models::NamedModels;
 use super::start;
+use super::tasks::NamedModels;
 use crate::commands::Key;
 use crate::config::{self, time};
 use crate::console::{Colours, Console, ConsoleEvent, TerminalLook, picture};

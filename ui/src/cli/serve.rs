@@ -15,9 +15,9 @@ use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines};
-use super::models::{ModelControl, NamedModels};
+use super::models::ModelControl;
 use super::output::print;
-use super::tasks::TaskArgs;
+use super::tasks::{NamedModels, TaskArgs};
 use super::{logging, signals, start};
 
 #[derive(Clone, Debug, clap::Args)]

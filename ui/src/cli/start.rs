@@ -18,7 +18,8 @@ use divisi_door::ServerOptions;
 
 use super::args::{ServingTarget, StartLoad};
 use super::door::OperatedDoor;
-use super::models::{ModelsToServe, NamedModels};
+use super::models::ModelsToServe;
+use super::tasks::NamedModels;
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 

@@ -7,6 +7,8 @@ use divisi::device::Devices;
 use divisi_registry::records::StaleProfile;
 use divisi_tasks::served::ServedTasks;
 
+use super::args::{MoreModels, ServingTarget};
+use super::models::ModelControl;
 use super::store::{StoreArgs, read_again};
 
 /// Tasks that are served in place of an ensemble.
@@ -39,5 +41,25 @@ impl TaskArgs {
             read.map_err(|why| StaleProfile::Unreadable(format!("{why:#}")))
         });
         Ok(Arc::new(opened?))
+    }
+}
+
+/// Everything by which a command line names models.
+pub(crate) struct NamedModels<'a> {
+    pub target: &'a ServingTarget,
+    pub more: MoreModels,
+    pub control: ModelControl,
+    pub tasks: TaskArgs,
+}
+
+impl<'a> NamedModels<'a> {
+    /// Names what a target does, and nothing beside it.
+    pub(crate) fn of(target: &'a ServingTarget) -> Self {
+        NamedModels {
+            target,
+            more: MoreModels::default(),
+            control: ModelControl::default(),
+            tasks: TaskArgs::default(),
+        }
     }
 }

@@ -24,7 +24,7 @@ use super::output::{ProgressLine, print, print_json, refuse_flawed};
 use super::signals::stop_flag;
 use super::tasks::TaskArgs;
 use files::AnswerFiles;
-use remote::AskedModel;
+use remote::TargetModel;
 use report::{AnswersReport, PredictedAnswers, RunFacts, summary};
 use table::csv;
 
@@ -136,7 +136,7 @@ fn ask(
     let mut answers = PredictedAnswers::new(&opened.ensemble, false, samples, targets);
     let add = |row: &[f32]| answers.add_row(row);
     let server = (address, &args.access.options());
-    let asked = AskedModel {
+    let asked = TargetModel {
         name: args.model(&opened.ensemble),
         parameters: args.goals.parameters(),
     };

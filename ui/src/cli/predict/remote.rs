@@ -42,7 +42,7 @@ impl ServerAccess {
 }
 
 /// The model that is asked, and how.
-pub(super) struct AskedModel {
+pub(super) struct TargetModel {
     /// Its name.
     pub(super) name: String,
     /// The goals of each sample, as parameters of its request.
@@ -84,7 +84,7 @@ impl AnsweredBy {
 /// Sends the samples to the server and calls `each` with every answer, in order.
 pub(super) fn predict(
     (address, options): (&ServerAddress, &ClientOptions),
-    asked: &AskedModel,
+    asked: &TargetModel,
     ensemble: &Ensemble,
     samples: &Samples,
     mut each: impl FnMut(&[f32]),

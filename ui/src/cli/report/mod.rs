@@ -18,8 +18,8 @@ use divisi::session::{LatencyView, Session, Snapshot};
 use divisi_door::ServerOptions;
 
 use super::args::{ServingTarget, StartLoad, parse_seconds, parse_start_load};
-use super::models::NamedModels;
 use super::output::{print, print_json};
+use super::tasks::NamedModels;
 use super::{serve, signals, start};
 use crate::config;
 
