@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::catalogue::{Catalogue, Mix, Turns};
 use crate::ensemble::Samples;
 
+use super::chooser::EntryChooser;
 use super::pattern::LoadPattern;
 
 /// An entry that is to be asked has no samples; holds its name.
@@ -25,6 +26,8 @@ pub struct LoadSamples {
     /// By entry; of those that are asked.
     by_entry: Vec<Option<Arc<Samples>>>,
     mix: Mix,
+    /// Chooses the entry of each request in place of the mix.
+    chooser: Option<Arc<dyn EntryChooser>>,
 }
 
 impl LoadSamples {
@@ -41,7 +44,31 @@ impl LoadSamples {
             by_entry[number] = Some(samples.ok_or_else(missing)?);
         }
         let mix = mix.clone();
-        Ok(LoadSamples { by_entry, mix })
+        Ok(LoadSamples {
+            by_entry,
+            mix,
+            chooser: None,
+        })
+    }
+
+    /// Returns the calibration samples of all entries, of which `chooser` chooses one for each request.
+    ///
+    /// # Errors
+    /// An entry has none.
+    pub fn chosen_by(
+        catalogue: &Catalogue,
+        chooser: Arc<dyn EntryChooser>,
+    ) -> Result<Self, MissingSamples> {
+        let all = LoadSamples::of(catalogue, &Mix::even(catalogue.entries().len()))?;
+        Ok(LoadSamples {
+            chooser: Some(chooser),
+            ..all
+        })
+    }
+
+    /// Returns who chooses the entry of each request, or `None` where the mix does.
+    pub fn chooser(&self) -> Option<&Arc<dyn EntryChooser>> {
+        self.chooser.as_ref()
     }
 
     /// Returns the shares of the entries.
@@ -66,6 +93,7 @@ impl From<Arc<Samples>> for LoadSamples {
         LoadSamples {
             by_entry: vec![Some(samples)],
             mix: Mix::even(1),
+            chooser: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::serving::{Answer, Engine, Graded, Outcome, PipelineIndex, Refused, Re
 
 use super::arrivals::{Arrivals, LoadError};
 use super::asked::{EntryOrder, LoadSamples};
+use super::chooser::ChosenEntry;
 use super::pattern::LoadPattern;
 
 /// The counters of a generator.
@@ -215,6 +216,9 @@ impl Drop for Generator {
     }
 }
 
+/// Is told the latency of a request.
+type ToldLatency = Box<dyn FnOnce(Duration) + Send>;
+
 /// The thread of a generator.
 struct SenderLoop {
     engine: Arc<Engine>,
@@ -316,7 +320,7 @@ impl SenderLoop {
 
     /// Sends the next `count` samples, `late` after they were due.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
-        let entry = self.order.next();
+        let (entry, answered) = self.entry(count)?;
         let Some(samples) = self.samples.of_entry(entry) else {
             return Ok(());
         };
@@ -330,8 +334,12 @@ impl SenderLoop {
             is_compared: self.is_compared(entry),
             graded: Arc::clone(self.engine.telemetry().graded()),
         };
+        let due = Instant::now().checked_sub(late);
         let reply = move |outcome: Outcome| {
             tally.count(&outcome, &sent);
+            if let (Some(answered), Ok(_)) = (answered, &outcome) {
+                answered(due.map_or(Duration::ZERO, |due| due.elapsed()));
+            }
             // The generator may have stopped listening.
             let _ = done.send(());
         };
@@ -352,6 +360,22 @@ impl SenderLoop {
             self.order.sent(count);
         }
         sent
+    }
+
+    /// Returns the entry that the next request asks, and who is told its latency.
+    fn entry(&self, samples: usize) -> Result<(usize, Option<ToldLatency>), Refused> {
+        let Some(chooser) = self.samples.chooser() else {
+            return Ok((self.order.next(), None));
+        };
+        let chosen = chooser.choose(samples).map_err(Refused::Closed);
+        let found = chosen.and_then(|ChosenEntry { name, answered }| {
+            let entry = self.engine.catalogue().find(&name, None);
+            let gone = || Refused::Closed(format!("`{name}` is not served any more"));
+            Ok((entry.ok_or_else(gone)?, Some(answered)))
+        });
+        found.inspect_err(|_| {
+            self.tally.refused.fetch_add(1, Ordering::Relaxed);
+        })
     }
 
     /// Whether the answers of an entry count in the figures of quality.

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod asked;
+mod chooser;
 mod generator;
 mod pattern;
 mod saturate;
@@ -9,6 +10,7 @@ mod usual;
 
 pub use arrivals::{Arrivals, LoadError, TimesError};
 pub use asked::{EntryOrder, LoadSamples, MissingSamples};
+pub use chooser::{ChosenEntry, EntryChooser};
 pub use generator::{Generator, LoadTally};
 pub use pattern::{Clients, LoadPattern, PatternError, Period, Rate, RequestSize, Speed};
 pub use saturate::{Run, RunError, Until, saturate, saturate_for, saturate_mix};

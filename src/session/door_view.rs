@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Refusal;
+use super::{Refusal, VariantView};
 
 /// Answers clients over the network.
 pub trait ClientDoor: Send + Sync {
@@ -18,6 +18,11 @@ pub trait ClientDoor: Send + Sync {
     /// Returns who asks each version of a model that was asked within the window, by the names of the
     /// model and of the version.
     fn callers_of_models(&self) -> BTreeMap<(String, String), ModelCallers> {
+        BTreeMap::new()
+    }
+
+    /// Returns the models that are variants of tasks, by their names.
+    fn variants_of_models(&self) -> BTreeMap<String, VariantView> {
         BTreeMap::new()
     }
 

@@ -36,7 +36,10 @@ pub use entries::{DeviceView, EntryView, GpuView, MemberContribution, MemberView
 pub use failure_watch::{FailureWatch, LogLine, Lost, LostRequests, Total};
 pub use live::LiveSession;
 pub use model_change::{ModelChangeState, ModelChangeView, ModelsChanged};
-pub use model_view::{CatalogueView, ModelFigures, ModelKind};
+pub use model_view::{
+    CatalogueView, CountedAccuracy, GoalCounts, ModelFigures, ModelKind, RunningBatches,
+    VariantView,
+};
 pub use playback::{Pace, Play, Playback};
 pub use refusal::{Refusal, SessionRefusal};
 pub use setup_file::{SetupFile, SetupFileError};

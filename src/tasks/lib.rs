@@ -9,3 +9,4 @@
 pub mod routing;
 pub mod served;
 pub mod service;
+pub mod views;

@@ -76,5 +76,6 @@ mod storm;
 mod streams;
 mod terminal;
 mod updates;
+mod variants_panel;
 #[path = "../support/wait.rs"]
 mod wait;

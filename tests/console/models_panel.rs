@@ -41,6 +41,7 @@ pub fn served(name: &str, version: u64, kind: ModelKind, members: usize) -> Cata
             },
         },
         asked: None,
+        variant: None,
     }
 }
 

@@ -77,7 +77,7 @@ const REGISTRY_LAYERS: &[&[&str]] = &[
 ];
 
 /// The rooms of `src/tasks/`, likewise.
-const TASKS_LAYERS: &[&[&str]] = &[&["served"], &["routing"], &["service"], &["lib"]];
+const TASKS_LAYERS: &[&[&str]] = &[&["served"], &["routing"], &["service", "views"], &["lib"]];
 
 /// The rooms of `ui/src/`, likewise.
 const CONSOLE_LAYERS: &[&[&str]] = &[

@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use divisi::deployment::{Deployment, DeploymentStart, ModelsRead};
 use divisi::device::{Devices, Host};
 use divisi::ensemble::{Ensemble, Files};
+use divisi::serving::EngineOptions;
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
 use divisi_modelless::quantities::{CostRate, DeviceShare};
 use divisi_modelless::variants::{
@@ -17,6 +19,7 @@ use divisi_registry::records::{
     TaskInterface,
 };
 use divisi_registry::store::StoreContents;
+use divisi_tasks::routing::{LiveRouter, TaskRouter};
 use divisi_tasks::served::{ServedTasks, ServedTasksError};
 
 /// One variant of the sample: its members, as bits, its numbers, its batch size, how many of 1 000 rows
@@ -140,4 +143,24 @@ pub(crate) fn open(
 ) -> Result<ServedTasks, ServedTasksError> {
     let read = |_: &RegisteredModel| Ok::<_, StaleProfile>(digits());
     ServedTasks::open(contents, &[task.to_owned()], &partitions(devices), read)
+}
+
+/// Serves a task of the sample with some variants on one core.
+pub(crate) fn serving(made: &[Made]) -> Arc<LiveRouter> {
+    let tasks = opened(made);
+    let (devices, options) = (partitions(&["cpu:0"]), EngineOptions::default());
+    let matrix = tasks.first_matrix(&devices, options).expect("fits");
+    let read = ModelsRead {
+        entries: tasks.entries().to_vec(),
+        ..ModelsRead::default()
+    };
+    let start = DeploymentStart {
+        name: "numbers".to_owned(),
+        devices,
+        options,
+        matrix: Some(matrix),
+    };
+    let deployment = Arc::new(Deployment::start(None, read, start).expect("starts"));
+    let router = Arc::new(TaskRouter::new(tasks));
+    Arc::new(LiveRouter::new(deployment, router))
 }

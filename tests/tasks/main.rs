@@ -3,6 +3,10 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod common;
+mod load;
 mod routing;
 mod served;
 mod service;
+#[path = "../support/wait.rs"]
+#[allow(dead_code, reason = "not all of it is needed here")]
+mod wait;

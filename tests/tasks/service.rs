@@ -3,8 +3,6 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use divisi::deployment::{Deployment, DeploymentStart, ModelsRead};
-use divisi::serving::EngineOptions;
 use divisi::tensor::DataType;
 use divisi_door::client::{ClientError, ClientOptions, HttpClient};
 use divisi_door::protocol::{NamedTensor, WireTensor};
@@ -16,7 +14,7 @@ use divisi_tasks::routing::TaskRouter;
 use divisi_tasks::service::TaskService;
 use serde_json::{Map, Value, json};
 
-use crate::common::{MIDDLING, SMALL, WHOLE, opened, partitions};
+use crate::common::{MIDDLING, SMALL, WHOLE, serving};
 
 /// A server of the task, and a client of it.
 struct Served {
@@ -26,22 +24,9 @@ struct Served {
 }
 
 fn served() -> Served {
-    let tasks = opened(&[SMALL, MIDDLING, WHOLE]);
-    let (devices, options) = (partitions(&["cpu:0"]), EngineOptions::default());
-    let matrix = tasks.first_matrix(&devices, options).expect("fits");
-    let read = ModelsRead {
-        entries: tasks.entries().to_vec(),
-        ..ModelsRead::default()
-    };
-    let start = DeploymentStart {
-        name: "numbers".to_owned(),
-        devices,
-        options,
-        matrix: Some(matrix),
-    };
-    let deployment = Arc::new(Deployment::start(None, read, start).expect("starts"));
-    let router = Arc::new(TaskRouter::new(tasks));
-    let service = TaskService::new(deployment, Arc::clone(&router));
+    let live = serving(&[SMALL, MIDDLING, WHOLE]);
+    let router = Arc::clone(live.router());
+    let service = TaskService::new(live);
     let options = ServerOptions {
         http: Some((Ipv4Addr::LOCALHOST, 0).into()),
         ..ServerOptions::default()

@@ -171,7 +171,9 @@ impl EngineSession {
         let series = before.with_before(seen.series.clone(), seen.moment, seen.now);
         self.throughput_before = Some((series, seen.now));
         let pattern = before.load.lock().view().pattern;
+        let chooser = before.load.lock().chooser();
         before.end_load();
+        self.load.lock().set_chooser(chooser);
         if let Some(mix) = &before.mix
             && let Err(refusal) = self.set_mix(Some(mix.clone()))
         {

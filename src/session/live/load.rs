@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::catalogue::NamedMix;
 use crate::ensemble::AnswerKind;
-use crate::load::{Generator, LoadPattern, LoadSamples, LoadTally, MissingSamples};
+use crate::load::{EntryChooser, Generator, LoadPattern, LoadSamples, LoadTally, MissingSamples};
 use crate::lock::Ranked;
 use crate::serving::{Engine, LoadRank, LogTarget, PipelineIndex, UntracedLine};
 use crate::session::{AnswerQuality, LoadView, LogLevel, SessionRefusal};
@@ -21,6 +21,8 @@ pub(super) struct Load {
     pattern: Option<LoadPattern>,
     /// The shares in which entries are asked; the first alone where there are none.
     mix: Option<NamedMix>,
+    /// Chooses the entry of each request where there are no shares.
+    chooser: Option<Arc<dyn EntryChooser>>,
     generator: Option<Generator>,
     /// Of all generators since the load was last started from rest, or other models were asked.
     tally: Arc<LoadTally>,
@@ -45,6 +47,7 @@ impl Load {
             log,
             pattern: None,
             mix: None,
+            chooser: None,
             generator: None,
             tally: Arc::default(),
             counted: None,
@@ -58,9 +61,23 @@ impl Load {
         if let Some(mix) = &self.mix {
             return samples_of(&self.engine, mix);
         }
+        if let Some(chooser) = &self.chooser {
+            let chosen = LoadSamples::chosen_by(self.engine.catalogue(), Arc::clone(chooser));
+            return chosen.map_err(SessionRefusal::NoSamples);
+        }
         let missing = || MissingSamples(models.name.clone());
         let samples = models.calibration.clone().ok_or_else(missing);
         Ok(samples.map_err(SessionRefusal::NoSamples)?.into())
+    }
+
+    /// Lets `chooser` choose the entry of each request from the next start on.
+    pub(super) fn set_chooser(&mut self, chooser: Option<Arc<dyn EntryChooser>>) {
+        self.chooser = chooser;
+    }
+
+    /// Returns who chooses the entry of each request.
+    pub(super) fn chooser(&self) -> Option<Arc<dyn EntryChooser>> {
+        self.chooser.clone()
     }
 
     /// Asks in other shares. Returns the pattern by which to send again, if there is one.
@@ -115,6 +132,7 @@ impl Load {
         self.generator = Some(generator);
         let line = self.note(match &self.mix {
             Some(mix) => format!("load: {pattern} of {mix}"),
+            None if self.chooser.is_some() => format!("load: {pattern} by goals"),
             None => format!("load: {pattern}"),
         });
         self.pattern = Some(pattern);

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::changes::{BringBack, ChangeRefusal, Terms};
 use crate::deployment::{CatalogueChange, Deployment, Generation, Handover};
+use crate::load::EntryChooser;
 use crate::search::Cache;
 use crate::serving::{Engine, LogTarget, PredictorFactory};
 use crate::trace::Span;
@@ -112,6 +113,13 @@ impl LiveSession {
             door: Some(door),
             ..self
         }
+    }
+
+    /// Lets `chooser` choose the model that each request of the built-in load asks, where no mix does.
+    #[must_use]
+    pub fn with_chooser(self, chooser: Arc<dyn EntryChooser>) -> Self {
+        self.session.load.lock().set_chooser(Some(chooser));
+        self
     }
 
     /// Writes to the log what an operator may like to know.
@@ -229,6 +237,7 @@ impl LiveSession {
         let mut views = models::views(catalogue, &figures, statuses.unwrap_or_default());
         if let Some(door) = &self.door {
             models::add_callers(&mut views, door.callers_of_models());
+            models::add_variants(&mut views, door.variants_of_models());
         }
         views
     }

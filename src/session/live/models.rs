@@ -7,7 +7,8 @@ use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::deployment::{CatalogueChange, LoadState, ModelStatus};
 use crate::serving::EntryStats;
 use crate::session::{
-    CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind, ModelsChanged,
+    CatalogueView, LogLevel, ModelCallers, ModelChangeState, ModelFigures, ModelKind,
+    ModelsChanged, VariantView,
 };
 
 /// Returns the models that are served, then those that are not.
@@ -30,6 +31,7 @@ pub(super) fn views(
         failure: failure_of(entry),
         figures: figures_of(stats),
         asked: None,
+        variant: None,
     });
     // A change may be under way that the statuses do not know of yet.
     let is_served = |name: &str| catalogue.find(name, None).is_some();
@@ -47,6 +49,7 @@ pub(super) fn views(
             failure: status.failure.clone(),
             figures: ModelFigures::default(),
             asked: None,
+            variant: None,
         }),
     });
     served.chain(others).collect()
@@ -61,6 +64,16 @@ pub(super) fn add_callers(
         let version = model.version.map(|version| version.to_string());
         let key = (model.name.clone(), version.unwrap_or_default());
         model.asked = callers.remove(&key);
+    }
+}
+
+/// Adds the tasks that models are variants of.
+pub(super) fn add_variants(
+    models: &mut [CatalogueView],
+    mut variants: BTreeMap<String, VariantView>,
+) {
+    for model in models {
+        model.variant = variants.remove(&model.name);
     }
 }
 

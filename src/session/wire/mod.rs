@@ -133,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // The precision of each member is a part of setups since 12.
-            Format::Recording => 12,
-            // Likewise; previews say where devices compute in other numbers since 13.
-            Format::Connection => 13,
+            // Models may be variants of tasks since 13.
+            Format::Recording => 13,
+            // Likewise since 14.
+            Format::Connection => 14,
         }
     }
 

@@ -1,12 +1,16 @@
 //! The fast loop live: which variant answers a query, by what queries before it left to do.
 
 mod alone;
+mod asked;
 mod backlog;
+mod live;
 mod query;
 mod router;
 mod tally;
 
 pub use alone::alone;
+pub use asked::GoalChooser;
+pub use live::LiveRouter;
 pub use query::{Expected, RoutedQuery};
 pub use router::{RoutingError, TaskRouter};
 pub use tally::{TaskTally, VariantTally};

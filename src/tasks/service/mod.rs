@@ -7,10 +7,8 @@ mod names;
 use std::sync::Arc;
 use std::time::Instant;
 
-use divisi::allocation::Matrix;
 use divisi::catalogue::InstanceGroup;
-use divisi::deployment::{Deployment, ModelOverride};
-use divisi::lock::Leaf;
+use divisi::deployment::ModelOverride;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::error::{ErrorKind, ServiceError};
 use divisi_door::protocol::{COST_QUERIES, ModelId, ParameterValue, RequestGoals};
@@ -20,7 +18,8 @@ use divisi_door::service::{
 };
 use divisi_modelless::goals::MissedGoals;
 
-use crate::routing::{Expected, RoutingError, TaskRouter};
+use crate::routing::{Expected, LiveRouter, RoutingError};
+use crate::served::ServedTasks;
 use descriptions::Descriptions;
 use names::AskedTask;
 
@@ -28,10 +27,7 @@ use names::AskedTask;
 /// answered by one of its variants, which are models too.
 pub struct TaskService {
     models: EnsembleService,
-    deployment: Arc<Deployment>,
-    router: Arc<TaskRouter>,
-    /// The generation and the matrix that the router knows.
-    followed: Leaf<Option<(u64, Matrix)>>,
+    router: Arc<LiveRouter>,
     descriptions: Descriptions,
 }
 
@@ -45,32 +41,17 @@ const COST: &str = "divisi_cost";
 const MISSED: &str = "divisi_missed";
 
 impl TaskService {
-    /// Serves the tasks of a router by the models of a deployment.
-    pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
+    /// Serves the tasks of a router by the models of its deployment.
+    pub fn new(router: Arc<LiveRouter>) -> Self {
         TaskService {
-            models: EnsembleService::of_deployment(Arc::clone(&deployment)),
-            deployment,
+            models: EnsembleService::of_deployment(Arc::clone(router.deployment())),
             router,
-            followed: Leaf::new(None),
             descriptions: Descriptions::default(),
         }
     }
 
-    /// Tells the router which variants run, where that changed.
-    fn follow(&self) {
-        let running = self.deployment.running();
-        let now = (running.number, running.engine.matrix());
-        {
-            let mut followed = self.followed.lock();
-            if followed.as_ref() == Some(&now) {
-                return;
-            }
-            *followed = Some(now.clone());
-        }
-        let devices = running.engine.devices();
-        let tasks = self.router.tasks();
-        let variants = tasks.running(&running.catalogue, &now.1, devices);
-        self.router.set_running(variants);
+    fn tasks(&self) -> &Arc<ServedTasks> {
+        self.router.router().tasks()
     }
 
     fn asked(
@@ -78,13 +59,13 @@ impl TaskService {
         model: &ModelId,
         goals: &RequestGoals,
     ) -> Result<Option<AskedTask>, ServiceError> {
-        names::asked(self.router.tasks(), model, goals)
+        names::asked(self.tasks(), model, goals)
     }
 
     /// Describes a task, or one of its ensembles, as the model of its most accurate variants that is
     /// served.
     fn describe_task(&self, asked: AskedTask) -> Result<Arc<ModelDescription>, ServiceError> {
-        let tasks = self.router.tasks();
+        let tasks = self.tasks();
         let name = names::name_of(tasks, asked);
         let groups = tasks.groups().iter();
         let mut groups: Vec<_> = groups.filter(|group| asked.has(group)).collect();
@@ -103,7 +84,6 @@ impl TaskService {
         asked: AskedTask,
         request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
-        self.follow();
         let model = self.describe_task(asked)?;
         let goals = divisi_modelless::goals::QueryGoals {
             model: asked.model,
@@ -184,7 +164,7 @@ fn not_loaded(task: &str) -> ServiceError {
 
 impl ModelService for TaskService {
     fn index(&self) -> Vec<ListedModel> {
-        let tasks = self.router.tasks().names().map(|(task, name)| ListedModel {
+        let tasks = self.tasks().names().map(|(task, name)| ListedModel {
             model: ModelId::new(name, names::VERSION),
             state: match self.describe_task(AskedTask { task, model: None }) {
                 Ok(_) => ModelState::Ready,
@@ -251,7 +231,7 @@ impl ModelService for TaskService {
 
     fn gauges(&self) -> Vec<Gauge> {
         let mut gauges = self.models.gauges();
-        gauges.extend(gauges::of(&self.router));
+        gauges.extend(gauges::of(self.router.router()));
         gauges
     }
 }

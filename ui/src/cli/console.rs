@@ -28,6 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
+use super::goals::LoadGoals;
 use super::listen::ConsoleAddresses;
 use super::models::ModelControl;
 use super::serve::log_to_stderr;
@@ -46,6 +47,8 @@ pub(crate) struct ConsoleArgs {
     models: ModelControl,
     #[command(flatten)]
     tasks: TaskArgs,
+    #[command(flatten)]
+    goals: LoadGoals,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -96,6 +99,7 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
         more: args.more.clone(),
         control: args.models.clone(),
         tasks: args.tasks.clone(),
+        goals: args.goals.clone(),
     };
     let addresses = args.addresses.options(Notices::default())?;
     let (session, _) = start::session(named, matrix, load, record, addresses)?;

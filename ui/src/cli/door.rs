@@ -9,7 +9,7 @@ use anyhow::Result;
 use divisi::deployment::Deployment;
 use divisi::session::{
     CallerFigures, CallerView, ClientDoor, DoorAddress, DoorProtocol, DoorView, ModelCallers,
-    Refusal, RefusalCount, SessionRefusal,
+    Refusal, RefusalCount, SessionRefusal, VariantView,
 };
 use divisi_door::callers::{
     CallFigures, CallerName, CallersSeen, MOMENT, MOMENTS, ModelSeen, RATE_MOMENTS,
@@ -18,8 +18,9 @@ use divisi_door::ensemble::EnsembleService;
 use divisi_door::error::ErrorKind;
 use divisi_door::service::ModelService;
 use divisi_door::{Addresses, InferenceServer, ServerOptions};
-use divisi_tasks::routing::TaskRouter;
+use divisi_tasks::routing::LiveRouter;
 use divisi_tasks::service::TaskService;
+use divisi_tasks::views;
 
 use super::listen::usual_addresses;
 
@@ -27,7 +28,7 @@ use super::listen::usual_addresses;
 pub(crate) struct OperatedDoor {
     models: Arc<Deployment>,
     /// The router of tasks, where tasks are served.
-    tasks: Option<Arc<TaskRouter>>,
+    tasks: Option<Arc<LiveRouter>>,
     options: ServerOptions,
     state: Mutex<Listening>,
 }
@@ -49,7 +50,7 @@ impl OperatedDoor {
     /// An address cannot be listened at.
     pub(crate) fn new(
         models: &Arc<Deployment>,
-        tasks: Option<Arc<TaskRouter>>,
+        tasks: Option<Arc<LiveRouter>>,
         options: ServerOptions,
     ) -> Result<Self> {
         let is_named = has_address(&options);
@@ -79,7 +80,7 @@ impl OperatedDoor {
     fn start(&self) -> Result<InferenceServer> {
         let models = Arc::clone(&self.models);
         let service: Arc<dyn ModelService> = match &self.tasks {
-            Some(router) => Arc::new(TaskService::new(models, Arc::clone(router))),
+            Some(router) => Arc::new(TaskService::new(Arc::clone(router))),
             None => Arc::new(EnsembleService::of_deployment(models)),
         };
         Ok(InferenceServer::start(service, &self.options)?)
@@ -115,6 +116,13 @@ impl ClientDoor for OperatedDoor {
             Listening::Open(server) => server.models_seen().into_iter().map(of_model).collect(),
             Listening::Shut | Listening::Ending(_) => BTreeMap::new(),
         }
+    }
+
+    fn variants_of_models(&self) -> BTreeMap<String, VariantView> {
+        let router = self.tasks.as_ref();
+        router.map_or_else(BTreeMap::new, |router| {
+            views::variants(router.router(), &self.models.running())
+        })
     }
 
     fn open(&self) -> Result<(), Refusal> {

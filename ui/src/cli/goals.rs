@@ -99,3 +99,36 @@ impl GoalArgs {
         named.collect()
     }
 }
+
+/// The goals of the built-in load's queries.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct LoadGoals {
+    /// Goals of the built-in load's queries, which take turns, split by commas: an accuracy, a latency or
+    /// both, as 98.5%/20ms,95%,5ms (default: none); with --task
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_goals, requires = "task")]
+    goals: Vec<QueryGoals>,
+}
+
+impl LoadGoals {
+    /// Returns the goals, in turn.
+    pub(super) fn of_load(&self) -> Vec<QueryGoals> {
+        self.goals.clone()
+    }
+}
+
+/// Parses goals: `98.5%`, `20ms`, or both split by a slash.
+fn parse_goals(text: &str) -> Result<QueryGoals, String> {
+    let mut goals = QueryGoals::default();
+    for part in text.split('/').map(str::trim) {
+        let is_second = match part.ends_with('%') {
+            true => goals.accuracy.replace(parse_accuracy(part)?).is_some(),
+            false => goals.latency.replace(parse_latency(part)?).is_some(),
+        };
+        if is_second {
+            return Err(format!(
+                "expected an accuracy, a latency or both, such as 98.5%/20ms, found `{text}`"
+            ));
+        }
+    }
+    Ok(goals)
+}

@@ -14,6 +14,7 @@ use divisi::words::one_line;
 use divisi_door::notices::Notices;
 
 use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
+use super::goals::LoadGoals;
 use super::listen::{ServerAddresses, lines};
 use super::models::ModelControl;
 use super::output::print;
@@ -30,6 +31,8 @@ pub(crate) struct ServeArgs {
     models: ModelControl,
     #[command(flatten)]
     tasks: TaskArgs,
+    #[command(flatten)]
+    goals: LoadGoals,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -54,6 +57,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         more: args.more.clone(),
         control: args.models.clone(),
         tasks: args.tasks.clone(),
+        goals: args.goals.clone(),
     };
     let addresses = args.addresses.options(Notices::to(tell))?;
     let (mut session, door) = start::session(named, matrix, load, record, addresses)?;

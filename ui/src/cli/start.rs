@@ -15,6 +15,7 @@ use divisi::session::remote::ServerName;
 use divisi::session::replay::ReplaySession;
 use divisi::session::{ClientDoor, Command, LiveSession, Session};
 use divisi_door::ServerOptions;
+use divisi_tasks::routing::{GoalChooser, LiveRouter};
 
 use super::args::{ServingTarget, StartLoad};
 use super::door::OperatedDoor;
@@ -44,7 +45,7 @@ pub(crate) fn session(
         more,
         control,
         ..
-    } = named;
+    } = &named;
     let pattern = match load {
         StartLoad::None => None,
         StartLoad::Usual => Some(models.usual_load(more.mix.as_ref())?),
@@ -55,8 +56,14 @@ pub(crate) fn session(
     let deployment = Arc::new(models.deploy(matrix, target.precision)?);
     control.follow(&deployment)?;
     let remarks = remarks(&deployment);
-    let door = Arc::new(OperatedDoor::new(&deployment, router, door)?);
-    let session = LiveSession::of_deployment(deployment, Cache::of_user());
+    let live = |router| Arc::new(LiveRouter::new(Arc::clone(&deployment), router));
+    let tasks = router.map(live);
+    let door = Arc::new(OperatedDoor::new(&deployment, tasks.clone(), door)?);
+    let mut session = LiveSession::of_deployment(deployment, Cache::of_user());
+    if let Some(router) = tasks {
+        let chooser = GoalChooser::new(router, &named.goals.of_load());
+        session = session.with_chooser(Arc::new(chooser));
+    }
     let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
     let warnings = notices.iter().chain(&remarks);
     warnings.for_each(|warning| session.warn(warning));

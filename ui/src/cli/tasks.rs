@@ -8,6 +8,7 @@ use divisi_registry::records::StaleProfile;
 use divisi_tasks::served::ServedTasks;
 
 use super::args::{MoreModels, ServingTarget};
+use super::goals::LoadGoals;
 use super::models::ModelControl;
 use super::store::{StoreArgs, read_again};
 
@@ -50,6 +51,7 @@ pub(crate) struct NamedModels<'a> {
     pub more: MoreModels,
     pub control: ModelControl,
     pub tasks: TaskArgs,
+    pub goals: LoadGoals,
 }
 
 impl<'a> NamedModels<'a> {
@@ -60,6 +62,7 @@ impl<'a> NamedModels<'a> {
             more: MoreModels::default(),
             control: ModelControl::default(),
             tasks: TaskArgs::default(),
+            goals: LoadGoals::default(),
         }
     }
 }

@@ -9,7 +9,8 @@ use divisi_registry::store::CatalogedTasks;
 use serde::Serialize;
 
 use super::missed;
-use super::table::{ListedVariant, MILLION, significant};
+use super::table::{ListedVariant, MILLION};
+use crate::text::format::significant;
 
 /// The fate of a query with goals while nothing runs.
 #[derive(Serialize)]

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::alone;
 use crate::cli::output::columns;
+use crate::text::format::significant;
 
 /// The queries that costs are shown for.
 pub(super) const MILLION: f64 = 1e6;
@@ -135,20 +136,6 @@ pub(in crate::cli) fn cells(row: &ListedVariant) -> Vec<String> {
         format_bytes(row.memory_bytes),
     ]
 }
-
-/// Returns a number with three significant digits, or all of those before its point: times of
-/// networks and costs of queries span many powers of ten.
-pub(super) fn significant(value: f64) -> String {
-    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
-    let digits = (2.0 - power).clamp(0.0, MOST_DIGITS) as usize;
-    match value == 0.0 {
-        true => "0".to_owned(),
-        false => format!("{value:.digits$}"),
-    }
-}
-
-/// The most digits behind a point.
-const MOST_DIGITS: f64 = 12.0;
 
 /// Returns the variants as tables, one a task.
 pub(super) fn text(rows: &[ListedVariant]) -> String {

@@ -1,7 +1,7 @@
 //! The figures of a model as columns.
 
 use divisi::metrics::LatencySummary;
-use divisi::session::CatalogueView;
+use divisi::session::{CatalogueView, RunningBatches, VariantView};
 
 use crate::model::Model;
 use crate::text::format;
@@ -62,15 +62,100 @@ static COLUMNS: [ModelColumn; 9] = [
     },
 ];
 
-/// Returns the first columns, as many as fit.
-pub(super) fn fitting(mut room: u16) -> &'static [ModelColumn] {
+/// The same where models are variants of tasks.
+static OF_VARIANTS: [ModelColumn; 9] = [
+    ModelColumn {
+        name: "accuracy",
+        width: 9,
+        text: |m, _| of_variant(m, |v| format!("{:.2}%", 100.0 * v.accuracy)),
+    },
+    ModelColumn {
+        name: "cost/M",
+        width: 9,
+        text: |m, _| of_batches(m, |b| cost(b.cost)),
+    },
+    ModelColumn {
+        name: "answered",
+        width: 10,
+        text: |m, _| of_variant(m, |v| format::short(v.goals.answered as f64)),
+    },
+    ModelColumn {
+        name: "missed",
+        width: 8,
+        text: |m, _| {
+            of_variant(m, |v| {
+                format::short((v.goals.answered - v.goals.met) as f64)
+            })
+        },
+    },
+    ModelColumn {
+        name: "req/s",
+        width: 7,
+        text: |m, _| format::short(m.figures.requests_per_s),
+    },
+    ModelColumn {
+        name: "p99 ms",
+        width: 8,
+        text: |m, _| latency(m, |l| l.p99),
+    },
+    ModelColumn {
+        name: "of task",
+        width: 8,
+        text: |m, model| share(m, model).map_or("–".into(), |share| format!("{share:.0}%")),
+    },
+    ModelColumn {
+        name: "batch",
+        width: 7,
+        text: |m, _| of_batches(m, |b| b.size.to_string()),
+    },
+    ModelColumn {
+        name: "full ms",
+        width: 9,
+        text: |m, _| of_batches(m, |b| format::significant(1e3 * b.full.as_secs_f64())),
+    },
+];
+
+/// Returns the first columns that suit the models, as many as fit.
+pub(super) fn fitting(models: &[CatalogueView], mut room: u16) -> &'static [ModelColumn] {
+    let of_variants = models.iter().any(|model| model.variant.is_some());
+    let all = if of_variants { &OF_VARIANTS } else { &COLUMNS };
     let fits = |column: &&ModelColumn| {
         let fits = column.width <= room;
         room = room.saturating_sub(column.width);
         fits
     };
-    let count = COLUMNS.iter().take_while(fits).count();
-    &COLUMNS[..count]
+    let count = all.iter().take_while(fits).count();
+    &all[..count]
+}
+
+/// Returns a cost in as many columns as it has.
+fn cost(of_million: f64) -> String {
+    match of_million > 0.0 && of_million < LEAST_WRITTEN_OUT {
+        true => format!("{of_million:.1e}"),
+        false => format::significant(of_million),
+    }
+}
+
+/// Costs below are written by their power of ten.
+const LEAST_WRITTEN_OUT: f64 = 1e-3;
+
+fn of_variant(view: &CatalogueView, of: impl Fn(&VariantView) -> String) -> String {
+    view.variant.as_ref().map_or("–".into(), of)
+}
+
+fn of_batches(view: &CatalogueView, of: impl Fn(&RunningBatches) -> String) -> String {
+    let variant = view.variant.as_ref();
+    let running = variant.and_then(|variant| variant.running.as_ref());
+    running.map_or("–".into(), of)
+}
+
+/// Returns the percentage of its task's queries that a variant answered, if any was.
+fn share(view: &CatalogueView, model: &Model) -> Option<f64> {
+    let own = view.variant.as_ref()?;
+    let variants = model.snapshot.models.iter();
+    let of_task = variants.filter_map(|m| m.variant.as_ref().filter(|v| v.task == own.task));
+    let all: u64 = of_task.map(|variant| variant.goals.answered).sum();
+    (all > 0).then(|| 100.0 * own.goals.answered as f64 / all as f64)
 }
 
 /// Returns a latency of the last seconds, if there was any.

@@ -78,7 +78,7 @@ fn rows_below(model: &Model, asked: Option<&AskedModel<'_>>, rows: u16) -> u16 {
 /// The models, a row each, with the one under the cursor among them.
 fn list(inside: &mut Painter<'_>, model: &Model, widths: &ModelWidths) {
     let models = &model.snapshot.models;
-    let columns = fitting(inside.width().saturating_sub(widths.kind_end()));
+    let columns = fitting(models, inside.width().saturating_sub(widths.kind_end()));
     heads(inside, widths, columns);
     let at = cursor(model);
     let shown = shown(model, inside.height());

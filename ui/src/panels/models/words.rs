@@ -1,7 +1,9 @@
 //! The words on the model under the cursor, below the list: why a change of it was refused, why it or
 //! its newest files are not served, and the keys.
 
-use divisi::session::{CatalogueView, ModelChangeView, Refusal};
+use std::time::Duration;
+
+use divisi::session::{CatalogueView, ModelChangeView, Refusal, VariantView};
 
 use crate::commands::{LOAD_MODEL, UNLOAD_MODEL};
 use crate::look::{Painter, Role};
@@ -85,8 +87,50 @@ fn told(model: &Model, view: &CatalogueView, room: u16) -> Option<(String, Role,
             let text = format!("its newest files cannot be served: {failure}");
             Some((text, Role::Warn, false))
         }
-        (None, None) => None,
+        (None, None) => {
+            let variant = view.variant.as_ref()?;
+            Some((of_variant(variant), Role::Text, true))
+        }
     }
+}
+
+/// Returns what is known of a variant: how often it is right, how long its batches take, and the goals
+/// that its answers missed.
+fn of_variant(variant: &VariantView) -> String {
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    let counted = variant.counted.map(|counted| {
+        let (low, high) = (percent(counted.low), percent(counted.high));
+        format!(
+            " ({low}–{high}) of {} rows",
+            format::grouped(counted.rows.into())
+        )
+    });
+    let millis = |time: Duration| format::significant(1e3 * time.as_secs_f64());
+    let running = variant.running.map_or("not loaded".to_owned(), |batches| {
+        let (alone, full) = (millis(batches.alone), millis(batches.full));
+        format!("alone within {alone} ms, {} within {full} ms", batches.size)
+    });
+    let goals = variant.goals;
+    let missed = [
+        ("accuracy", goals.missed_accuracy),
+        ("latency", goals.missed_latency),
+        ("cost", goals.missed_cost),
+    ];
+    let missed = missed.into_iter().filter(|(_, count)| *count > 0);
+    let missed: Vec<String> = missed
+        .map(|(goal, count)| format!("{goal} {}", format::grouped(count)))
+        .collect();
+    let missed = match (goals.answered, missed.is_empty()) {
+        (0, _) => "no query yet".to_owned(),
+        (_, true) => "no goal missed".to_owned(),
+        (_, false) => format!("missed: {}", missed.join(", ")),
+    };
+    format!(
+        "variant of {}: right on {} %{} · {running} · {missed}",
+        variant.task,
+        percent(variant.accuracy),
+        counted.unwrap_or_default(),
+    )
 }
 
 /// Returns the last change of the models, where it was refused, is about this one and is still told.

@@ -1,0 +1,21 @@
+//! Who chooses the entry that each request asks, where a mix does not.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Chooses the entry that each request asks, such as the cheapest that meets the request's goals.
+pub trait EntryChooser: fmt::Debug + Send + Sync {
+    /// Chooses the entry of the next request, of `samples` samples.
+    ///
+    /// # Errors
+    /// None answers it; in words.
+    fn choose(&self, samples: usize) -> Result<ChosenEntry, String>;
+}
+
+/// The entry that a request asks.
+pub struct ChosenEntry {
+    /// Its name.
+    pub name: String,
+    /// Is told the latency once the request is answered; it is dropped where that fails.
+    pub answered: Box<dyn FnOnce(Duration) + Send>,
+}

@@ -1,0 +1,61 @@
+//! The built-in load as one of queries with goals.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use divisi::load::{ChosenEntry, EntryChooser};
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::variants::TaskIndex;
+
+use super::live::LiveRouter;
+
+/// Queries whose goals take turns: each task is asked with each of them.
+pub struct GoalChooser {
+    router: Arc<LiveRouter>,
+    goals: Vec<(TaskIndex, QueryGoals)>,
+    next: AtomicUsize,
+}
+
+impl GoalChooser {
+    /// Creates a chooser of queries to every task with each of `goals`, with none where these are
+    /// none.
+    pub fn new(router: Arc<LiveRouter>, goals: &[QueryGoals]) -> Self {
+        let none = [QueryGoals::default()];
+        let goals = if goals.is_empty() { &none } else { goals };
+        let tasks = router.router().tasks().names();
+        let each = tasks.flat_map(|(task, _)| goals.iter().map(move |goals| (task, *goals)));
+        GoalChooser {
+            goals: each.collect(),
+            router,
+            next: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl fmt::Debug for GoalChooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let goals = &self.goals;
+        f.debug_struct("GoalChooser")
+            .field("goals", goals)
+            .finish_non_exhaustive()
+    }
+}
+
+impl EntryChooser for GoalChooser {
+    fn choose(&self, samples: usize) -> Result<ChosenEntry, String> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some((task, goals)) = self.goals.get(turn % self.goals.len().max(1)) else {
+            return Err("no task is served".to_owned());
+        };
+        let samples = u32::try_from(samples).unwrap_or(u32::MAX);
+        let routed = self.router.route(*task, goals, samples);
+        let routed = routed.map_err(|refused| refused.to_string())?;
+        Ok(ChosenEntry {
+            name: routed.entry().to_owned(),
+            answered: Box::new(move |latency| {
+                routed.answered(latency);
+            }),
+        })
+    }
+}

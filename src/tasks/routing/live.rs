@@ -1,0 +1,71 @@
+//! The router beside the engines that follow one another.
+
+use std::sync::Arc;
+
+use divisi::allocation::Matrix;
+use divisi::deployment::Deployment;
+use divisi::lock::Leaf;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::variants::TaskIndex;
+
+use super::query::RoutedQuery;
+use super::router::{RoutingError, TaskRouter};
+
+/// A router that knows which variants a deployment runs.
+pub struct LiveRouter {
+    deployment: Arc<Deployment>,
+    router: Arc<TaskRouter>,
+    /// The generation and the matrix that the router knows.
+    known: Leaf<Option<(u64, Matrix)>>,
+}
+
+impl LiveRouter {
+    /// Creates a router of what a deployment runs, now and later.
+    pub fn new(deployment: Arc<Deployment>, router: Arc<TaskRouter>) -> Self {
+        LiveRouter {
+            deployment,
+            router,
+            known: Leaf::new(None),
+        }
+    }
+
+    /// Returns the router.
+    pub fn router(&self) -> &Arc<TaskRouter> {
+        &self.router
+    }
+
+    /// Returns the deployment.
+    pub fn deployment(&self) -> &Arc<Deployment> {
+        &self.deployment
+    }
+
+    /// Chooses the variant that answers a query.
+    ///
+    /// # Errors
+    /// As [`TaskRouter::route`].
+    pub fn route(
+        &self,
+        task: TaskIndex,
+        goals: &QueryGoals,
+        samples: u32,
+    ) -> Result<RoutedQuery, RoutingError> {
+        self.follow();
+        self.router.route(task, goals, samples)
+    }
+
+    /// Tells the router which variants run, where that changed.
+    fn follow(&self) {
+        let running = self.deployment.running();
+        let now = (running.number, running.engine.matrix());
+        {
+            let mut known = self.known.lock();
+            if known.as_ref() == Some(&now) {
+                return;
+            }
+            *known = Some(now.clone());
+        }
+        let (tasks, devices) = (self.router.tasks(), running.engine.devices());
+        let variants = tasks.running(&running.catalogue, &now.1, devices);
+        self.router.set_running(variants);
+    }
+}
