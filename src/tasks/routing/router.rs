@@ -244,7 +244,9 @@ impl RouterState {
             let variant = tasks.catalog().variant(running.variant);
             let wait = self.backlog.wait(&running.devices);
             // Those that wait now run in its batch; full batches run before it.
-            let joined = (self.queued[group] + samples).min(variant.batch.get().max(samples));
+            let joined = self.queued[group]
+                .saturating_add(samples)
+                .min(variant.batch.get().max(samples));
             let finish = wait.saturating_add(variant.profile.latency.p99(joined));
             self.choices.set_finish(running.variant, Some(finish));
         }
@@ -257,7 +259,8 @@ impl RouterState {
         expected: &Expected,
         samples: u32,
     ) {
-        self.queued[tasks.group_of(running.variant)] += samples;
+        let queued = &mut self.queued[tasks.group_of(running.variant)];
+        *queued = queued.saturating_add(samples);
         self.backlog
             .add(&running.devices, expected.work.as_secs_f64());
     }
@@ -267,5 +270,5 @@ impl RouterState {
 /// many.
 fn work(variant: &Variant, samples: u32) -> Duration {
     let size = variant.batch.get().min(samples.max(1));
-    variant.profile.latency.mean(size) * samples / size
+    variant.profile.latency.mean(size).saturating_mul(samples) / size
 }
