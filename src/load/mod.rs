@@ -6,12 +6,14 @@ mod chooser;
 mod generator;
 mod pattern;
 mod saturate;
+mod tally;
 mod usual;
 
 pub use arrivals::{Arrivals, LoadError, TimesError};
 pub use asked::{EntryOrder, LoadSamples, MissingSamples};
 pub use chooser::{ChosenEntry, EntryChooser};
-pub use generator::{Generator, LoadTally};
+pub use generator::Generator;
 pub use pattern::{Clients, LoadPattern, PatternError, Period, Rate, RequestSize, Speed};
 pub use saturate::{Run, RunError, Until, saturate, saturate_for, saturate_mix};
+pub use tally::LoadTally;
 pub use usual::usual_load;
