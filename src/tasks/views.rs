@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use divisi::deployment::Generation;
 use divisi::session::{CountedAccuracy, GoalCounts, RunningBatches, VariantView};
-use divisi_door::protocol::COST_QUERIES;
+use divisi_modelless::quantities::COST_QUERIES;
 use divisi_modelless::variants::{Variant, VariantIndex};
 
 use crate::routing::{TaskRouter, VariantTally};

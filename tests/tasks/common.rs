@@ -141,7 +141,7 @@ pub(crate) fn open(
     task: &str,
     devices: &[&str],
 ) -> Result<ServedTasks, ServedTasksError> {
-    let read = |_: &RegisteredModel| Ok::<_, StaleProfile>(digits());
+    let read = |_: &RecordedSource| Ok::<_, StaleProfile>(digits());
     ServedTasks::open(contents, &[task.to_owned()], &partitions(devices), read)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
-use divisi_modelless::quantities::{Accuracy, QueryCost};
+use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 
 use super::parameters::CallParameters;
 use crate::error::ServiceError;
@@ -18,9 +18,6 @@ const COST: &str = "max_cost";
 const PREFER: &str = "prefer";
 /// The task, where a request names one of its ensembles as its model.
 const TASK: &str = "task";
-
-/// The queries that costs are named for.
-pub const COST_QUERIES: f64 = 1e6;
 
 /// The goals that a request names in place of a certain model.
 #[derive(Clone, Debug, Default, PartialEq)]

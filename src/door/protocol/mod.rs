@@ -16,7 +16,7 @@ pub use call::{CallInput, CallOutput, InferenceCall, InferenceReply, InputSource
 pub use call::{ReplyOutput, ReplyPlace};
 pub use classification::classified;
 pub use elements::{ElementFault, ElementSink};
-pub use goals::{COST_QUERIES, RequestGoals};
+pub use goals::RequestGoals;
 pub(crate) use load::{LoadParameter, load_parameters};
 pub use model_id::ModelId;
 pub use parameters::{CallParameters, ParameterValue};

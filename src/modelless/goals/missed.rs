@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::QueryGoals;
-use crate::quantities::{Accuracy, QueryCost};
+use crate::quantities::{Accuracy, COST_QUERIES, QueryCost, significant};
 
 /// Which goals an answer misses, and by how much. `None` is a goal that is met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,9 +50,6 @@ impl MissedGoals {
     }
 }
 
-/// The queries that costs are shown for.
-const MILLION: f64 = 1e6;
-
 impl MissedGoals {
     /// Returns each goal that is missed in words, such as `0.30 points less accurate`.
     pub fn in_words(&self) -> Vec<String> {
@@ -61,8 +58,12 @@ impl MissedGoals {
             self.accuracy
                 .map(|by| format!("{:.2} points less accurate", 100.0 * by)),
             latency.map(|by| format!("{} ms too late", significant(by))),
-            self.cost
-                .map(|by| format!("{} a million queries too dear", significant(MILLION * by))),
+            self.cost.map(|by| {
+                format!(
+                    "{} a million queries too dear",
+                    significant(COST_QUERIES * by)
+                )
+            }),
         ];
         words.into_iter().flatten().collect()
     }
@@ -76,11 +77,4 @@ impl fmt::Display for MissedGoals {
             false => f.write_str(&self.in_words().join(", ")),
         }
     }
-}
-
-/// Returns a number with three significant digits, or all of those before its point.
-fn significant(value: f64) -> String {
-    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
-    let digits = (2.0 - power).clamp(0.0, 12.0) as usize;
-    format!("{value:.digits$}")
 }

@@ -2,6 +2,7 @@
 
 mod money;
 mod share;
+mod written;
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use thiserror::Error;
 
 pub use money::{CostRate, QueryCost, QueryRate};
 pub use share::DeviceShare;
+pub use written::{COST_QUERIES, significant};
 
 /// A number that is outside of the range of what it counts.
 #[derive(Clone, Debug, Error, PartialEq)]

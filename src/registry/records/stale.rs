@@ -3,7 +3,7 @@
 use divisi::ensemble::Ensemble;
 use thiserror::Error;
 
-use super::model::{MemberRecord, ModelRecord};
+use super::model::{MemberRecord, ModelRecord, RecordedSource};
 use super::origin::ProfileOrigin;
 
 /// Why the profiles and accuracies of an ensemble are not used any more, until it is registered
@@ -87,6 +87,25 @@ impl ModelRecord {
             return Some(StaleProfile::Processor { then, now });
         }
         None
+    }
+
+    /// Reads the ensemble again by `read`, and returns it where its profiles hold for this program, this
+    /// machine and what was read.
+    ///
+    /// # Errors
+    /// They do not, or the ensemble cannot be read.
+    pub fn read_again(
+        &self,
+        read: impl FnOnce(&RecordedSource) -> Result<Ensemble, StaleProfile>,
+    ) -> Result<Ensemble, StaleProfile> {
+        if let Some(why) = self.stale_on(&ProfileOrigin::here()) {
+            return Err(why);
+        }
+        let ensemble = read(&self.source)?;
+        match self.stale_for(&ensemble) {
+            Some(why) => Err(why),
+            None => Ok(ensemble),
+        }
     }
 
     /// Returns why profiles do not hold for an ensemble as it is now, or `None` where they do. All

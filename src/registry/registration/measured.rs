@@ -64,7 +64,7 @@ impl MeasuredPrecision {
 }
 
 /// Returns the numbers of members by those of a variant.
-fn member_precision(precision: VariantPrecision) -> MemberPrecision {
+pub fn member_precision(precision: VariantPrecision) -> MemberPrecision {
     let named = precision.to_string().parse::<MemberPrecision>();
     named.unwrap_or_default()
 }

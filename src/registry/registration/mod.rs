@@ -27,6 +27,8 @@ use crate::records::{
 pub use error::RegistrationError;
 pub use kinds::{KindOfDevice, kind_name};
 
+pub use measured::member_precision;
+
 use measured::MeasuredPrecision;
 
 /// Everything that an ensemble is registered with.

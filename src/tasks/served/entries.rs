@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use divisi::catalogue::{Interface, NewEntry};
 use divisi::device::MemberIndex;
-use divisi::ensemble::{Ensemble, MemberPrecision};
+use divisi::ensemble::Ensemble;
 use divisi_modelless::variants::{
     ModelIndex, TaskIndex, Variant, VariantCatalog, VariantPrecision,
 };
 use divisi_registry::counts::{set_of, voters};
+use divisi_registry::records::RegisteredModel;
+use divisi_registry::registration::member_precision;
 
 use super::OpenedTask;
 use super::group::{VariantGroup, groups};
@@ -38,18 +40,13 @@ pub(super) fn all(
     (groups, entries)
 }
 
-fn of(
-    opened: &[OpenedTask],
-    task: TaskIndex,
-    model: ModelIndex,
-) -> &(divisi_registry::records::RegisteredModel, Ensemble) {
+fn of(opened: &[OpenedTask], task: TaskIndex, model: ModelIndex) -> &(RegisteredModel, Ensemble) {
     &opened[usize::from(task.0)].models[usize::from(model.0)]
 }
 
 /// Returns the ensemble with all members computed in a precision, which their names say.
 fn in_precision(ensemble: &Ensemble, precision: VariantPrecision) -> Ensemble {
-    let named = precision.to_string().parse::<MemberPrecision>();
-    let numbers = named.unwrap_or_default();
+    let numbers = member_precision(precision);
     let mut same = ensemble.in_precisions(&vec![numbers; ensemble.members.len()]);
     for member in &mut same.members {
         let name = format!("{}.{precision}", member.name);

@@ -48,8 +48,8 @@ impl ServedTasks {
         Ok(matrix)
     }
 
-    /// Returns the cells that groups wish for, with the largest batch size of their members: the most
-    /// accurate groups first.
+    /// Returns the cells that groups wish for, with the largest batch size of their members: the cheapest
+    /// groups first.
     fn wished(
         &self,
         catalogue: &Catalogue,

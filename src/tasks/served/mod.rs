@@ -13,7 +13,7 @@ use divisi::catalogue::NewEntry;
 use divisi::device::Devices;
 use divisi::ensemble::Ensemble;
 use divisi_modelless::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
-use divisi_registry::records::{ProfileOrigin, RegisteredModel, StaleProfile};
+use divisi_registry::records::{RecordedSource, RegisteredModel, StaleProfile};
 use divisi_registry::registration::kind_name;
 use divisi_registry::store::{CatalogedTasks, StoreContents};
 
@@ -38,7 +38,7 @@ pub struct ServedTasks {
 
 impl ServedTasks {
     /// Opens tasks of a store, of whose variants those are served that some of the devices run; `read`
-    /// reads the ensemble of a model again.
+    /// reads an ensemble again.
     ///
     /// # Errors
     /// Nobody registered a task, what was registered is stale, or none of its variants is for such
@@ -47,7 +47,7 @@ impl ServedTasks {
         contents: &StoreContents,
         names: &[String],
         devices: &Devices,
-        read: impl Fn(&RegisteredModel) -> Result<Ensemble, StaleProfile>,
+        read: impl Fn(&RecordedSource) -> Result<Ensemble, StaleProfile>,
     ) -> Result<Self, ServedTasksError> {
         let kinds: Vec<String> = devices.iter().map(kind_name).collect();
         let opened = names.iter().map(|name| opened(contents, name, &read));
@@ -128,10 +128,11 @@ impl ServedTasks {
 fn opened(
     contents: &StoreContents,
     name: &str,
-    read: impl Fn(&RegisteredModel) -> Result<Ensemble, StaleProfile>,
+    read: impl Fn(&RecordedSource) -> Result<Ensemble, StaleProfile>,
 ) -> Result<OpenedTask, ServedTasksError> {
     let models = contents.task(name)?.iter().map(|model| {
-        let ensemble = fresh(model, &read).map_err(|why| ServedTasksError::Stale {
+        let ensemble = model.record.read_again(&read);
+        let ensemble = ensemble.map_err(|why| ServedTasksError::Stale {
             task: name.to_owned(),
             ensemble: model.name.clone(),
             why,
@@ -142,20 +143,6 @@ fn opened(
         name: name.to_owned(),
         models: models.collect::<Result<_, ServedTasksError>>()?,
     })
-}
-
-fn fresh(
-    model: &RegisteredModel,
-    read: impl Fn(&RegisteredModel) -> Result<Ensemble, StaleProfile>,
-) -> Result<Ensemble, StaleProfile> {
-    if let Some(why) = model.record.stale_on(&ProfileOrigin::here()) {
-        return Err(why);
-    }
-    let ensemble = read(model)?;
-    match model.record.stale_for(&ensemble) {
-        Some(why) => Err(why),
-        None => Ok(ensemble),
-    }
 }
 
 /// Returns a model with its variants on some kinds of devices alone.

@@ -11,12 +11,13 @@ use divisi::catalogue::InstanceGroup;
 use divisi::deployment::ModelOverride;
 use divisi_door::ensemble::EnsembleService;
 use divisi_door::error::{ErrorKind, ServiceError};
-use divisi_door::protocol::{COST_QUERIES, ModelId, ParameterValue, RequestGoals};
+use divisi_door::protocol::{ModelId, ParameterValue, RequestGoals};
 use divisi_door::service::{
     Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel, ModelDescription,
     ModelService, ModelState,
 };
-use divisi_modelless::goals::MissedGoals;
+use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::quantities::COST_QUERIES;
 
 use crate::routing::{Expected, LiveRouter, RoutingError};
 use crate::served::ServedTasks;
@@ -74,7 +75,8 @@ impl TaskService {
             let entry = ModelId::new(&*group.name, "");
             self.models.describe(&entry).ok()
         });
-        let described = described.ok_or_else(|| not_loaded(&name))?;
+        let described =
+            described.ok_or_else(|| refusal(&RoutingError::NotLoaded { task: name.clone() }))?;
         Ok(self.descriptions.named(&name, &described))
     }
 
@@ -85,7 +87,7 @@ impl TaskService {
         request: InferenceRequest,
     ) -> Result<InferenceFuture, ServiceError> {
         let model = self.describe_task(asked)?;
-        let goals = divisi_modelless::goals::QueryGoals {
+        let goals = QueryGoals {
             model: asked.model,
             ..request.goals.goals
         };
@@ -155,11 +157,6 @@ fn refusal(refused: &RoutingError) -> ServiceError {
         RoutingError::NotLoaded { .. } => ErrorKind::Unavailable,
     };
     ServiceError::new(kind, refused)
-}
-
-fn not_loaded(task: &str) -> ServiceError {
-    let message = format!("task `{task}`: none of its variants is loaded");
-    ServiceError::new(ErrorKind::Unavailable, message)
 }
 
 impl ModelService for TaskService {

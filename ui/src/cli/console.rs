@@ -27,28 +27,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use divisi_door::notices::Notices;
 
-use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
-use super::goals::LoadGoals;
+use super::args::{StartLoad, parse_start_load};
 use super::listen::ConsoleAddresses;
-use super::models::ModelControl;
 use super::serve::log_to_stderr;
 use super::signals;
 use super::start::{self, DisplayMode, OwnSession};
-use super::tasks::{NamedModels, TaskArgs};
+use super::tasks::NamedModels;
 use crate::config::time;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConsoleArgs {
     #[command(flatten)]
-    target: ServingTarget,
-    #[command(flatten)]
-    more: MoreModels,
-    #[command(flatten)]
-    models: ModelControl,
-    #[command(flatten)]
-    tasks: TaskArgs,
-    #[command(flatten)]
-    goals: LoadGoals,
+    models: NamedModels,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -94,15 +84,8 @@ pub(crate) fn run(args: &ConsoleArgs) -> Result<()> {
     crate::config::load()?;
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
-    let named = NamedModels {
-        target: &args.target,
-        more: args.more.clone(),
-        control: args.models.clone(),
-        tasks: args.tasks.clone(),
-        goals: args.goals.clone(),
-    };
     let addresses = args.addresses.options(Notices::default())?;
-    let (session, _) = start::session(named, matrix, load, record, addresses)?;
+    let (session, _) = start::session(&args.models, matrix, load, record, addresses)?;
     let kept = KeptServing::default();
     let parting = ConsoleSession {
         session: Some(session),

@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use divisi_door::protocol::COST_QUERIES;
 use divisi_modelless::goals::{ChoicePreference, LatencyGoal, QueryGoals};
-use divisi_modelless::quantities::{Accuracy, QueryCost};
+use divisi_modelless::quantities::{Accuracy, COST_QUERIES, QueryCost};
 use serde_json::{Map, Value};
 
 use crate::config::time;

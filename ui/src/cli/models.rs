@@ -148,19 +148,19 @@ pub(crate) struct ModelsToServe {
 
 impl ModelsToServe {
     /// Reads whatever a command line names.
-    pub(crate) fn named(named: &NamedModels<'_>) -> Result<Self> {
+    pub(crate) fn named(named: &NamedModels) -> Result<Self> {
         match named.tasks.is_set() {
             true => Self::of_tasks(named),
-            false => Self::read(named.target, &named.more.more, &named.control),
+            false => Self::read(&named.target, &named.more.more, &named.control),
         }
     }
 
     /// Reads the ensembles of tasks: each sub-ensemble in each precision is a model.
-    fn of_tasks(named: &NamedModels<'_>) -> Result<Self> {
+    fn of_tasks(named: &NamedModels) -> Result<Self> {
         if !named.more.more.is_empty() || named.control.is_set() {
             bail!("--task: tasks are served alone; expected no other models beside them");
         }
-        let (devices, notices) = devices_for(&[], named.target)?;
+        let (devices, notices) = devices_for(&[], &named.target)?;
         let tasks = named.tasks.open(&devices)?;
         let matrix = tasks.first_matrix(&devices, EngineOptions::default())?;
         Ok(ModelsToServe {

@@ -139,7 +139,7 @@ fn serving(args: &PictureArgs) -> Result<Console> {
         settings.choose(theme)?;
     }
     let (session, _) = start::session(
-        NamedModels::of(&args.target),
+        &NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

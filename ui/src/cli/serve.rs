@@ -13,26 +13,16 @@ use divisi::session::remote::{
 use divisi::words::one_line;
 use divisi_door::notices::Notices;
 
-use super::args::{MoreModels, ServingTarget, StartLoad, parse_start_load};
-use super::goals::LoadGoals;
+use super::args::{StartLoad, parse_start_load};
 use super::listen::{ServerAddresses, lines};
-use super::models::ModelControl;
 use super::output::print;
-use super::tasks::{NamedModels, TaskArgs};
+use super::tasks::NamedModels;
 use super::{logging, signals, start};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    target: ServingTarget,
-    #[command(flatten)]
-    more: MoreModels,
-    #[command(flatten)]
-    models: ModelControl,
-    #[command(flatten)]
-    tasks: TaskArgs,
-    #[command(flatten)]
-    goals: LoadGoals,
+    models: NamedModels,
     /// Start with the matrix in this file, and the precisions that it names, instead of worst-fit decreasing
     #[arg(long, value_name = "FILE")]
     matrix: Option<PathBuf>,
@@ -52,15 +42,8 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let (matrix, record) = (args.matrix.as_deref(), args.record.as_deref());
     let load = args.load.clone();
-    let named = NamedModels {
-        target: &args.target,
-        more: args.more.clone(),
-        control: args.models.clone(),
-        tasks: args.tasks.clone(),
-        goals: args.goals.clone(),
-    };
     let addresses = args.addresses.options(Notices::to(tell))?;
-    let (mut session, door) = start::session(named, matrix, load, record, addresses)?;
+    let (mut session, door) = start::session(&args.models, matrix, load, record, addresses)?;
     let name = match &args.name {
         Some(name) => name.clone(),
         None => start::server_name(&session.snapshot().ensemble),

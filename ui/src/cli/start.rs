@@ -29,7 +29,7 @@ pub(crate) type OwnSession = Recorder<LiveSession>;
 
 /// Serves the ensemble, and more beside it, and starts the initial load.
 pub(crate) fn session(
-    named: NamedModels<'_>,
+    named: &NamedModels,
     matrix: Option<&Path>,
     load: StartLoad,
     record: Option<&Path>,
@@ -38,14 +38,14 @@ pub(crate) fn session(
     if let Some(path) = record.filter(|p| p.exists()) {
         bail!("--record {}: it exists already", path.display());
     }
-    let models = ModelsToServe::named(&named)?;
+    let models = ModelsToServe::named(named)?;
     let router = models.router();
     let NamedModels {
         target,
         more,
         control,
         ..
-    } = &named;
+    } = named;
     let pattern = match load {
         StartLoad::None => None,
         StartLoad::Usual => Some(models.usual_load(more.mix.as_ref())?),
@@ -216,7 +216,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         ..options(false, !args.no_mouse)
     };
     let (session, _) = session(
-        NamedModels::of(&target),
+        &NamedModels::of(&target),
         None,
         StartLoad::None,
         None,

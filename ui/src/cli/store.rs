@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use divisi::ensemble::{Ensemble, Files};
 use divisi::user_folders;
-use divisi_registry::records::{ProfileOrigin, RecordedSource, RegisteredModel, StaleProfile};
+use divisi_registry::records::{RecordedSource, RegisteredModel, StaleProfile};
 use divisi_registry::store::{PATIENCE, Store, StoreContents};
 
 use super::open::files;
@@ -60,15 +60,15 @@ pub(crate) fn recorded(path: &Path, shape: Option<divisi::network::Shape>) -> Re
 /// Returns why what was registered does not hold any more, or `None` where it does. The ensemble
 /// is read again for it.
 pub(crate) fn stale(model: &RegisteredModel) -> Option<StaleProfile> {
-    let on_this_machine = model.record.stale_on(&ProfileOrigin::here());
-    on_this_machine.or_else(|| match read_again(&model.record.source) {
-        Ok(ensemble) => model.record.stale_for(&ensemble),
-        Err(why) => Some(StaleProfile::Unreadable(format!("{why:#}"))),
-    })
+    model.record.read_again(read_again).err()
 }
 
 /// Reads an ensemble again from where it was registered.
-pub(super) fn read_again(source: &RecordedSource) -> Result<Ensemble> {
+pub(super) fn read_again(source: &RecordedSource) -> Result<Ensemble, StaleProfile> {
+    read_files(source).map_err(|why| StaleProfile::Unreadable(format!("{why:#}")))
+}
+
+fn read_files(source: &RecordedSource) -> Result<Ensemble> {
     let found: Files = files(Path::new(&source.path))?;
     let found = match source.shape {
         Some(shape) => found

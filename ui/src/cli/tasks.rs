@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use divisi::device::Devices;
-use divisi_registry::records::StaleProfile;
 use divisi_tasks::served::ServedTasks;
 
 use super::args::{MoreModels, ServingTarget};
@@ -37,28 +36,31 @@ impl TaskArgs {
     /// Opens the tasks, for these devices.
     pub(super) fn open(&self, devices: &Devices) -> Result<Arc<ServedTasks>> {
         let contents = self.store.read()?;
-        let opened = ServedTasks::open(&contents, &self.task, devices, |model| {
-            let read = read_again(&model.record.source);
-            read.map_err(|why| StaleProfile::Unreadable(format!("{why:#}")))
-        });
+        let opened = ServedTasks::open(&contents, &self.task, devices, read_again);
         Ok(Arc::new(opened?))
     }
 }
 
 /// Everything by which a command line names models.
-pub(crate) struct NamedModels<'a> {
-    pub target: &'a ServingTarget,
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct NamedModels {
+    #[command(flatten)]
+    pub target: ServingTarget,
+    #[command(flatten)]
     pub more: MoreModels,
+    #[command(flatten)]
     pub control: ModelControl,
+    #[command(flatten)]
     pub tasks: TaskArgs,
+    #[command(flatten)]
     pub goals: LoadGoals,
 }
 
-impl<'a> NamedModels<'a> {
+impl NamedModels {
     /// Names what a target does, and nothing beside it.
-    pub(crate) fn of(target: &'a ServingTarget) -> Self {
+    pub(crate) fn of(target: &ServingTarget) -> Self {
         NamedModels {
-            target,
+            target: target.clone(),
             more: MoreModels::default(),
             control: ModelControl::default(),
             tasks: TaskArgs::default(),

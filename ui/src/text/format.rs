@@ -211,17 +211,3 @@ fn broken(word: &str, most: u16) -> Vec<String> {
     }
     pieces
 }
-
-/// Returns a number with three significant digits, or all of those before its point: times of
-/// networks and costs of queries span many powers of ten.
-pub(crate) fn significant(value: f64) -> String {
-    let power = value.abs().max(f64::MIN_POSITIVE).log10().floor();
-    let digits = (2.0 - power).clamp(0.0, MOST_DIGITS) as usize;
-    match value == 0.0 {
-        true => "0".to_owned(),
-        false => format!("{value:.digits$}"),
-    }
-}
-
-/// The most digits behind a point.
-const MOST_DIGITS: f64 = 12.0;

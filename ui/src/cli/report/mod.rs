@@ -109,7 +109,7 @@ fn manifest_like(target: &Path) -> Result<()> {
 fn served(args: &ReportArgs) -> Result<Snapshot> {
     let stop = signals::stop_flag();
     let (mut session, _) = start::session(
-        NamedModels::of(&args.target),
+        &NamedModels::of(&args.target),
         args.matrix.as_deref(),
         args.load.clone(),
         None,

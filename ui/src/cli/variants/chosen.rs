@@ -3,14 +3,14 @@
 use anyhow::Result;
 use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::quantities::{COST_QUERIES, significant};
 use divisi_modelless::variants::{Variant, VariantIndex};
 use divisi_registry::records::RegisteredModel;
 use divisi_registry::store::CatalogedTasks;
 use serde::Serialize;
 
 use super::missed;
-use super::table::{ListedVariant, MILLION};
-use crate::text::format::significant;
+use super::table::ListedVariant;
 
 /// The fate of a query with goals while nothing runs.
 #[derive(Serialize)]
@@ -148,7 +148,7 @@ fn others(variants: &[Variant], chosen: VariantIndex, goals: &QueryGoals) -> Vec
         .filter(|(_, missed)| missed.is_none())
         .peekable();
     if let Some((next, _)) = meeting.peek() {
-        let cost = significant(MILLION * next.query_cost().get());
+        let cost = significant(COST_QUERIES * next.query_cost().get());
         let meeting = meeting.count();
         lines.push(format!(
             "others that meet the goals: {meeting}, the cheapest at {cost} a million queries"

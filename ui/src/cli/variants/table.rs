@@ -2,16 +2,13 @@
 
 use anyhow::Result;
 use divisi::device::format_bytes;
+use divisi_modelless::quantities::{COST_QUERIES, significant};
 use divisi_modelless::variants::Variant;
 use divisi_registry::records::{RegisteredModel, StaleProfile};
 use serde::Serialize;
 
 use super::alone;
 use crate::cli::output::columns;
-use crate::text::format::significant;
-
-/// The queries that costs are shown for.
-pub(super) const MILLION: f64 = 1e6;
 
 /// A variant in a report. Its fields are the columns of the CSV.
 #[derive(Clone, Debug, Serialize)]
@@ -70,7 +67,7 @@ impl ListedVariant {
             alone_ms: millis(alone(variant)),
             p99_ms: millis(variant.p99()),
             queries_per_s: variant.saturation().get(),
-            cost_per_million: MILLION * variant.query_cost().get(),
+            cost_per_million: COST_QUERIES * variant.query_cost().get(),
             loading_ms: millis(variant.profile.loading),
             memory_bytes: variant.profile.memory,
             stale: stale.map(ToString::to_string),

@@ -3,6 +3,8 @@
 use divisi::metrics::LatencySummary;
 use divisi::session::{CatalogueView, RunningBatches, VariantView};
 
+use divisi_modelless::quantities::significant;
+
 use crate::model::Model;
 use crate::text::format;
 
@@ -111,7 +113,7 @@ static OF_VARIANTS: [ModelColumn; 9] = [
     ModelColumn {
         name: "full ms",
         width: 9,
-        text: |m, _| of_batches(m, |b| format::significant(1e3 * b.full.as_secs_f64())),
+        text: |m, _| of_batches(m, |b| significant(1e3 * b.full.as_secs_f64())),
     },
 ];
 
@@ -132,7 +134,7 @@ pub(super) fn fitting(models: &[CatalogueView], mut room: u16) -> &'static [Mode
 fn cost(of_million: f64) -> String {
     match of_million > 0.0 && of_million < LEAST_WRITTEN_OUT {
         true => format!("{of_million:.1e}"),
-        false => format::significant(of_million),
+        false => significant(of_million),
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use divisi::session::{CatalogueView, ModelChangeView, Refusal, VariantView};
 
+use divisi_modelless::quantities::significant;
+
 use crate::commands::{LOAD_MODEL, UNLOAD_MODEL};
 use crate::look::{Painter, Role};
 use crate::model::Model;
@@ -105,7 +107,7 @@ fn of_variant(variant: &VariantView) -> String {
             format::grouped(counted.rows.into())
         )
     });
-    let millis = |time: Duration| format::significant(1e3 * time.as_secs_f64());
+    let millis = |time: Duration| significant(1e3 * time.as_secs_f64());
     let running = variant.running.map_or("not loaded".to_owned(), |batches| {
         let (alone, full) = (millis(batches.alone), millis(batches.full));
         format!("alone within {alone} ms, {} within {full} ms", batches.size)
