@@ -228,6 +228,12 @@ codes! {
     ModelInvalid = "model_invalid", InvalidArgument;
     /// A model asks for what is not served here.
     ModelUnsupported = "model_unsupported", Unimplemented;
+    /// No tasks are served whose variants a policy loads.
+    NoTasks = "no_tasks", Unimplemented;
+    /// There is no policy of that name.
+    PolicyUnknown = "policy_unknown", NotFound;
+    /// Nothing was asked yet.
+    NothingAsked = "nothing_asked", FailedPrecondition;
     /// A session has no door to the network.
     NoDoor = "no_door", Unimplemented;
     /// Clients are listened to already.

@@ -219,6 +219,7 @@ fn shown() -> Snapshot {
         models: Vec::new(),
         can_load: false,
         door: None,
+        scaling: None,
         model_change: None,
         graphs: Vec::new(),
         now: Duration::ZERO,

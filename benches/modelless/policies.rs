@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use divisi_modelless::fleet::zipf_shares;
 use divisi_modelless::placement::HostedInstances;
-use divisi_modelless::policies::{PolicyChoice, Situation, TaskDemand, WatchedVariant};
+use divisi_modelless::policies::{
+    ChangeRules, PolicyChoice, Situation, TaskDemand, WatchedVariant,
+};
 use divisi_modelless::quantities::QueryRate;
 use divisi_modelless::variants::{DeviceKindIndex, TaskVariants};
 
@@ -48,6 +50,7 @@ pub fn print() {
             let start = Instant::now();
             let decision = policy.decide(&Situation {
                 now: Duration::from_secs(second.into()),
+                rules: ChangeRules::default(),
                 catalog: &catalog,
                 hosted: &hosted,
                 demands: &demands,

@@ -25,6 +25,9 @@ pub enum CatalogueChange {
     Redo,
     /// Likewise, since the models of now did worse; says how.
     RollBack(String),
+    /// A program that decides what is served ([`Deployment::serve`](super::Deployment::serve)) wants
+    /// other models, or the same ones elsewhere.
+    Scale,
 }
 
 impl CatalogueChange {
@@ -48,6 +51,7 @@ impl fmt::Display for CatalogueChange {
             CatalogueChange::Refresh => f.write_str("read the models again"),
             CatalogueChange::Undo => f.write_str("undo"),
             CatalogueChange::Redo => f.write_str("redo"),
+            CatalogueChange::Scale => f.write_str("follow the load"),
             CatalogueChange::RollBack(why) => write!(f, "rolled back: {why}"),
         }
     }

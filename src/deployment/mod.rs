@@ -17,6 +17,7 @@ mod observer;
 mod place;
 mod plan;
 mod preview;
+mod scale;
 mod source;
 mod status;
 mod switch;

@@ -134,6 +134,8 @@ impl Deployment {
             CatalogueChange::Unload { name, dependents } => {
                 self.without(wanted, running, name, *dependents)?
             }
+            // Only what is to be served says what that is.
+            CatalogueChange::Scale => return Err(DeploymentError::Fixed),
             CatalogueChange::Refresh => {
                 let source = self.source()?;
                 source.check().map_err(DeploymentError::Unreadable)?;
@@ -219,7 +221,7 @@ impl Deployment {
         Ok(read)
     }
 
-    fn next_of(
+    pub(super) fn next_of(
         &self,
         running: &Generation,
         entries: Vec<NewEntry>,

@@ -1,7 +1,10 @@
 //! Who chooses the entry that each request asks, where a mix does not.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::serving::Engine;
 
 /// Chooses the entry that each request asks, such as the cheapest that meets the request's goals.
 pub trait EntryChooser: fmt::Debug + Send + Sync {
@@ -14,6 +17,8 @@ pub trait EntryChooser: fmt::Debug + Send + Sync {
 
 /// The entry that a request asks.
 pub struct ChosenEntry {
+    /// The engine that serves it, which may be another one for each request.
+    pub engine: Arc<Engine>,
     /// Its name.
     pub name: String,
     /// Is told the latency once the request is answered; it is dropped where that fails.

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ensemble::Ensemble;
+use crate::ensemble::{Ensemble, Samples};
 use crate::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
 
 use super::arrivals::{Arrivals, LoadError};
@@ -66,7 +66,8 @@ impl Generator {
         let stop = Arc::new(AtomicBool::new(false));
         let samples = samples.into();
         let sender = SenderLoop {
-            engine,
+            // Whoever chooses entries knows engines that follow this one, which is not kept.
+            engine: samples.chooser().is_none().then_some(engine),
             order: EntryOrder::of(&pattern, samples.mix(), seed),
             next: vec![0; samples.mix().entries()],
             samples,
@@ -113,12 +114,31 @@ impl Drop for Generator {
     }
 }
 
-/// Is told the latency of a request.
-type ToldLatency = Box<dyn FnOnce(Duration) + Send>;
+/// How often a request whose engine was followed by another one is sent again.
+const AGAIN: usize = 3;
+
+/// Why a request was not sent.
+enum NotSent {
+    /// The engine that was chosen for it was followed by another one.
+    Followed(Refused),
+    /// It is refused.
+    Refused(Refused),
+}
+
+/// What a request asks.
+struct AskedEntry {
+    engine: Arc<Engine>,
+    /// Its number in the engine's catalogue.
+    entry: usize,
+    samples: Arc<Samples>,
+    /// Is told the latency of the request, where somebody chose the entry.
+    answered: Option<Box<dyn FnOnce(Duration) + Send>>,
+}
 
 /// The thread of a generator.
 struct SenderLoop {
-    engine: Arc<Engine>,
+    /// The engine that is asked, where nobody chooses another one for each request.
+    engine: Option<Arc<Engine>>,
     samples: LoadSamples,
     order: EntryOrder,
     stop: Arc<AtomicBool>,
@@ -217,19 +237,52 @@ impl SenderLoop {
 
     /// Sends the next `count` samples, `late` after they were due.
     fn send(&mut self, count: usize, late: Duration, done: &Sender<()>) -> Result<(), Refused> {
-        let (entry, answered) = self.entry(count)?;
-        let Some(samples) = self.samples.of_entry(entry) else {
+        let mut sent = self.send_once(count, late, done);
+        // An engine that was chosen may just have been followed by another one.
+        for _ in 0..AGAIN {
+            if !matches!(sent, Err(NotSent::Followed(_))) {
+                break;
+            }
+            sent = self.send_once(count, late, done);
+        }
+        let counter = match sent {
+            Ok(()) => &self.tally.sent,
+            Err(_) => &self.tally.refused,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        sent.map_err(|(NotSent::Followed(why) | NotSent::Refused(why))| why)
+    }
+
+    fn send_once(
+        &mut self,
+        count: usize,
+        late: Duration,
+        done: &Sender<()>,
+    ) -> Result<(), NotSent> {
+        let Some(target) = self.target(count)? else {
             return Ok(());
         };
-        let first = self.next[entry];
+        let AskedEntry {
+            engine,
+            entry,
+            samples,
+            answered,
+        } = target;
+        let is_chosen = answered.is_some();
+        let of_next = if is_chosen { 0 } else { entry };
+        let first = self
+            .next
+            .get(of_next)
+            .map_or(0, |next| next % samples.len());
         let tally = Arc::clone(&self.tally);
         let done = done.clone();
+        let ensemble = ensemble(&engine, entry);
         let sent = SentSamples {
-            ensemble: self.ensemble(entry),
-            samples: Arc::clone(samples),
+            is_compared: self.is_compared(entry, &ensemble),
+            ensemble,
+            samples: Arc::clone(&samples),
             first,
-            is_compared: self.is_compared(entry),
-            graded: Arc::clone(self.engine.telemetry().graded()),
+            graded: Arc::clone(engine.telemetry().graded()),
         };
         let due = Instant::now().checked_sub(late);
         let reply = move |outcome: Outcome| {
@@ -246,48 +299,71 @@ impl SenderLoop {
             late,
             ..Request::new(&values).to(PipelineIndex(entry))
         };
-        let sent = self.engine.submit_with(request, Box::new(reply));
-        let counter = match sent {
-            Ok(()) => &self.tally.sent,
-            Err(_) => &self.tally.refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        let sent = engine.submit_with(request, Box::new(reply));
         if sent.is_ok() {
-            self.next[entry] = (first + count) % samples.len();
+            if let Some(next) = self.next.get_mut(of_next) {
+                *next = (first + count) % samples.len();
+            }
             self.order.sent(count);
         }
-        sent
-    }
-
-    /// Returns the entry that the next request asks, and who is told its latency.
-    fn entry(&self, samples: usize) -> Result<(usize, Option<ToldLatency>), Refused> {
-        let Some(chooser) = self.samples.chooser() else {
-            return Ok((self.order.next(), None));
-        };
-        let chosen = chooser.choose(samples).map_err(Refused::Closed);
-        let found = chosen.and_then(|ChosenEntry { name, answered }| {
-            let entry = self.engine.catalogue().find(&name, None);
-            let gone = || Refused::Closed(format!("`{name}` is not served any more"));
-            Ok((entry.ok_or_else(gone)?, Some(answered)))
-        });
-        found.inspect_err(|_| {
-            self.tally.refused.fetch_add(1, Ordering::Relaxed);
+        sent.map_err(|why| match why {
+            Refused::Closed(_) if is_chosen => NotSent::Followed(why),
+            _ => NotSent::Refused(why),
         })
     }
 
-    /// Whether the answers of an entry count in the figures of quality.
-    fn is_compared(&self, entry: usize) -> bool {
-        let first = self.samples.first();
-        let of_classes = |entry| self.ensemble(entry).answers.is_of_classes();
-        entry == first || of_classes(first) && of_classes(entry)
+    /// Returns what the next request asks, or `None` if there is nothing to send.
+    fn target(&self, samples: usize) -> Result<Option<AskedEntry>, NotSent> {
+        let Some(chooser) = self.samples.chooser() else {
+            let entry = self.order.next();
+            let samples = self.samples.of_entry(entry);
+            let asked = self.engine.as_ref().zip(samples);
+            return Ok(asked.map(|(engine, samples)| AskedEntry {
+                engine: Arc::clone(engine),
+                entry,
+                samples: Arc::clone(samples),
+                answered: None,
+            }));
+        };
+        let ChosenEntry {
+            engine,
+            name,
+            answered,
+        } = chooser
+            .choose(samples)
+            .map_err(|why| NotSent::Refused(Refused::Closed(why)))?;
+        let entry = engine.catalogue().find(&name, None);
+        let gone = || Refused::Closed(format!("`{name}` is not served any more"));
+        let entry = entry.ok_or_else(|| NotSent::Followed(gone()))?;
+        let samples = engine.catalogue().entries()[entry]
+            .ensemble()
+            .calibration
+            .clone();
+        Ok(samples.map(|samples| AskedEntry {
+            engine,
+            entry,
+            samples,
+            answered: Some(answered),
+        }))
     }
 
-    /// Returns the members and answers of an entry.
-    fn ensemble(&self, entry: usize) -> Arc<Ensemble> {
-        let entries = self.engine.catalogue().entries();
-        let entry = entries.get(entry).map(|entry| entry.ensemble());
-        Arc::clone(entry.unwrap_or_else(|| self.engine.ensemble()))
+    /// Whether the answers of an entry count in the figures of quality.
+    fn is_compared(&self, entry: usize, asked: &Ensemble) -> bool {
+        let first = self.samples.first();
+        let is_of_classes = asked.answers.is_of_classes();
+        match &self.engine {
+            None => is_of_classes,
+            Some(_) if entry == first => true,
+            Some(engine) => is_of_classes && ensemble(engine, first).answers.is_of_classes(),
+        }
     }
+}
+
+/// Returns the members and answers of an entry.
+fn ensemble(engine: &Engine, entry: usize) -> Arc<Ensemble> {
+    let entries = engine.catalogue().entries();
+    let entry = entries.get(entry).map(|entry| entry.ensemble());
+    Arc::clone(entry.unwrap_or_else(|| engine.ensemble()))
 }
 
 /// Waits for at least one request to be over, for `patience` at most, and returns how many

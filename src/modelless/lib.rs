@@ -15,6 +15,7 @@
 
 pub mod accuracy;
 pub mod choice;
+pub mod demands;
 pub mod fleet;
 pub mod goals;
 pub mod jobs;

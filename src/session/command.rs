@@ -94,6 +94,10 @@ pub enum Command {
     /// Ask the models that are served in these shares, and search for them; none: the load asks the
     /// first alone, and searches are for what was seen while serving.
     SetMix(Option<NamedMix>),
+    /// Let the policy of a name decide which variants of tasks are loaded.
+    SetScalingPolicy(String),
+    /// Play what tasks were asked lately under every policy, in virtual time.
+    ComparePolicies,
 }
 
 ranged! {

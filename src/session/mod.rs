@@ -16,6 +16,7 @@ pub mod remote;
 pub mod replay;
 mod setup_file;
 mod snapshot;
+mod task_scaling;
 pub mod wire;
 
 pub use crate::changes::{
@@ -46,6 +47,10 @@ pub use setup_file::{SetupFile, SetupFileError};
 pub use snapshot::{
     AnswerQuality, Audience, Counters, Health, LoadView, LogEntry, RecordingView, SearchState,
     SearchView, Snapshot, ThroughputView,
+};
+pub use task_scaling::{
+    ConsideredView, GoalSecond, JobView, PolicyComparison, PolicyOutcome, ScalingChange,
+    ScalingView, StreamView, TaskScaling, TaskView,
 };
 
 use std::time::Duration;

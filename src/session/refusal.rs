@@ -85,6 +85,23 @@ pub enum SessionRefusal {
     /// Models can neither be loaded nor unloaded.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// No tasks are served whose variants a policy loads.
+    #[error("no policy loads models here: `divisi --task` serves tasks by one")]
+    NoTasks,
+    /// There is no policy of that name.
+    #[error("policy: expected one of {known}, found `{found}`")]
+    PolicyUnknown {
+        /// The name.
+        found: String,
+        /// The policies that there are.
+        known: String,
+    },
+    /// No query was asked that policies could be compared by.
+    #[error("nothing was asked yet that policies could be compared by")]
+    NothingAsked,
+    /// The last comparison of policies is not over.
+    #[error("policies are being compared already")]
+    Comparing,
     /// Nobody can listen to clients over the network.
     #[error("this session has no door to the network; `divisi serve` and `divisi` have one")]
     NoDoor,
@@ -173,6 +190,10 @@ impl Coded for SessionRefusal {
             SessionRefusal::ModelsFixed => Code::ModelsFixed,
             SessionRefusal::ModelsChanging(_) => Code::ChangeUnderWay,
             SessionRefusal::NothingPlanned => Code::PlanStale,
+            SessionRefusal::NoTasks => Code::NoTasks,
+            SessionRefusal::PolicyUnknown { .. } => Code::PolicyUnknown,
+            SessionRefusal::NothingAsked => Code::NothingAsked,
+            SessionRefusal::Comparing => Code::ChangeUnderWay,
             SessionRefusal::NoDoor => Code::NoDoor,
             SessionRefusal::DoorOpen => Code::DoorOpen,
             SessionRefusal::DoorNotOpen => Code::DoorNotOpen,

@@ -24,6 +24,7 @@ use super::failure_watch::LostRequests;
 use super::model_change::ModelChangeView;
 use super::model_view::CatalogueView;
 use super::playback::Playback;
+use super::task_scaling::ScalingView;
 
 /// Everything but the spans, at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,6 +70,8 @@ pub struct Snapshot {
     pub model_change: Option<ModelChangeView>,
     /// The door to the network, where there is one to open.
     pub door: Option<DoorView>,
+    /// The policy by which variants of tasks are loaded, where one does that.
+    pub scaling: Option<ScalingView>,
     /// Row by row, one an entry of the matrix (empty entries are idle).
     pub entries: Vec<EntryView>,
     /// The steps of each model that can be asked, with how they do.

@@ -469,6 +469,7 @@ pub fn snapshot() -> Snapshot {
         models: Vec::new(),
         can_load: false,
         door: None,
+        scaling: None,
         model_change: None,
         ensemble: "digits".into(),
         answers: AnswerKind::Classes {

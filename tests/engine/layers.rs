@@ -65,6 +65,7 @@ const MODELLESS_LAYERS: &[&[&str]] = &[
     &["variants"],
     &["goals", "placement", "states"],
     &["choice", "jobs", "policies"],
+    &["demands"],
     &["fleet"],
     &["lib"],
 ];
@@ -77,7 +78,13 @@ const REGISTRY_LAYERS: &[&[&str]] = &[
 ];
 
 /// The rooms of `src/tasks/`, likewise.
-const TASKS_LAYERS: &[&[&str]] = &[&["served"], &["routing"], &["service", "views"], &["lib"]];
+const TASKS_LAYERS: &[&[&str]] = &[
+    &["served"],
+    &["routing"],
+    &["scaling"],
+    &["jobs", "service", "views"],
+    &["lib"],
+];
 
 /// The rooms of `ui/src/`, likewise.
 const CONSOLE_LAYERS: &[&[&str]] = &[

@@ -243,6 +243,8 @@ fn commands(setup: &Setup, arrivals: &Path) -> Vec<Command> {
             terms: None,
         },
         Command::DropModelsPlan(1),
+        Command::SetScalingPolicy("divisi".into()),
+        Command::ComparePolicies,
     ]
 }
 
@@ -279,6 +281,8 @@ fn place(command: &Command) -> usize {
         Command::PlanModels(_) => 27,
         Command::ApplyModels { .. } => 28,
         Command::DropModelsPlan(_) => 29,
+        Command::SetScalingPolicy(_) => 30,
+        Command::ComparePolicies => 31,
     }
 }
 

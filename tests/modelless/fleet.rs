@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use divisi_modelless::demands::QueryStream;
 use divisi_modelless::fleet::{
-    FleetJob, FleetRecord, FleetScenario, QueryStream, RateShape, WorkerKind, poisson, simulate,
+    FleetJob, FleetRecord, FleetScenario, RateShape, WorkerKind, poisson, simulate,
 };
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::jobs::JobRules;
 use divisi_modelless::placement::DeviceSlot;
-use divisi_modelless::policies::PolicyChoice;
+use divisi_modelless::policies::{ChangeRules, PlanObjective, PolicyChoice};
 use divisi_modelless::quantities::{CostRate, QueryCost};
 use divisi_modelless::states::{StateThresholds, VariantState};
 use divisi_modelless::variants::{DeviceKindIndex, DeviceSharing, TaskIndex, VariantIndex};
@@ -51,6 +52,8 @@ fn scenario(sketches: &[Sketch], rate: f64, latency_ms: f64) -> FleetScenario {
         arrivals: poisson(&shape, &[1.0], 1),
         jobs: vec![],
         policy: PolicyChoice::Static,
+        objective: PlanObjective::default(),
+        rules: ChangeRules::default(),
         refuses_late: false,
         thresholds: StateThresholds::default(),
         job_rules: JobRules::default(),
@@ -74,6 +77,8 @@ fn swinging(policy: PolicyChoice, refuses_late: bool) -> FleetScenario {
         initial: vec![(VariantIndex(2), DeviceSlot(0))],
         arrivals: poisson(&shape, &[1.0], 2),
         policy,
+        objective: PlanObjective::default(),
+        rules: ChangeRules::default(),
         refuses_late,
         ..scenario(&table_two(), 1.0, 300.0)
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{
-    PlanObjective, Situation, TaskDemand, WatchedVariant, plan, plan_value,
+    ChangeRules, PlanObjective, Situation, TaskDemand, WatchedVariant, plan, plan_value,
 };
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 use proptest::prelude::*;
@@ -19,6 +19,7 @@ fn situation<'a>(
 ) -> Situation<'a> {
     Situation {
         now: Duration::ZERO,
+        rules: ChangeRules::default(),
         catalog,
         hosted,
         demands,

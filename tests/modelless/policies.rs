@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::{
-    ActionOutcome, Policy, PolicyChoice, PolicyDecision, ScalingAction, Situation, TaskDemand,
-    WatchedVariant,
+    ActionOutcome, ChangeRules, Policy, PolicyChoice, PolicyDecision, ScalingAction, Situation,
+    TaskDemand, WatchedVariant,
 };
 use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 use proptest::prelude::*;
@@ -43,6 +43,7 @@ impl PolicyBed {
         let watched = vec![WatchedVariant::UNSEEN; self.catalog.variants().len()];
         let decision = self.policy.decide(&Situation {
             now: self.now,
+            rules: ChangeRules::default(),
             catalog: &self.catalog,
             hosted: &self.hosted,
             demands,
@@ -139,6 +140,7 @@ fn accuracy_gives_up_accuracy_before_requests() {
         let demands = [demand(0, rate, 1000.0, 1.0)];
         let decision = PolicyChoice::Accuracy.policy().decide(&Situation {
             now: Duration::ZERO,
+            rules: ChangeRules::default(),
             catalog: &catalog,
             hosted: &hosted,
             demands: &demands,

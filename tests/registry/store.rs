@@ -25,6 +25,9 @@ fn job(number: u64) -> JobRecord {
             rows: 2 * number,
             written: number,
         },
+        submitted_at: 7,
+        notify: None,
+        end: None,
     }
 }
 

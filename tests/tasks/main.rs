@@ -3,8 +3,10 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod common;
+mod jobs;
 mod load;
 mod routing;
+mod scaling;
 mod served;
 mod service;
 #[path = "../support/wait.rs"]

@@ -4,10 +4,11 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use divisi_modelless::accuracy::{AccuracyEstimate, MemberSet};
-use divisi_modelless::fleet::{FleetScenario, QueryStream, WorkerKind};
+use divisi_modelless::demands::QueryStream;
+use divisi_modelless::fleet::{FleetScenario, WorkerKind};
 use divisi_modelless::goals::{LatencyGoal, QueryGoals};
 use divisi_modelless::jobs::JobRules;
-use divisi_modelless::policies::PolicyChoice;
+use divisi_modelless::policies::{ChangeRules, PlanObjective, PolicyChoice};
 use divisi_modelless::quantities::{Accuracy, CostRate, DeviceShare, QueryCost};
 use divisi_modelless::states::StateThresholds;
 use divisi_modelless::variants::{
@@ -131,6 +132,8 @@ pub fn empty(catalog: VariantCatalog, policy: PolicyChoice, end: Duration) -> Fl
         arrivals: vec![],
         jobs: vec![],
         policy,
+        objective: PlanObjective::default(),
+        rules: ChangeRules::default(),
         refuses_late: false,
         thresholds: StateThresholds::default(),
         job_rules: JobRules::default(),

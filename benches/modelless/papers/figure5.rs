@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use divisi_modelless::demands::QueryStream;
 use divisi_modelless::fleet::{
-    FleetJob, FleetRecord, FleetScenario, QueryArrival, QueryStream, RateShape, WorkerKind,
-    poisson, simulate, zipf_shares,
+    FleetJob, FleetRecord, FleetScenario, QueryArrival, RateShape, WorkerKind, poisson, simulate,
+    zipf_shares,
 };
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
 use divisi_modelless::policies::PolicyChoice;

@@ -191,8 +191,7 @@ impl FleetRun<'_> {
         let accuracy = spec.accuracy.value();
         record.answer = Some((variant, took));
         record.met = MissedGoals::of(goals, accuracy, took, spec.query_cost()).is_none();
-        self.counts[stream].over += 1;
-        self.counts[stream].missed += u32::from(!record.met);
+        self.counts[stream].ended(1, record.met);
         self.served[variant.get()] += 1;
     }
 }

@@ -127,8 +127,7 @@ impl FleetRun<'_> {
     /// Notes that a query is not answered.
     fn miss(&mut self, query: usize) {
         let stream = usize::from(self.report.queries[query].stream);
-        self.counts[stream].over += 1;
-        self.counts[stream].missed += 1;
+        self.counts[stream].ended(1, false);
     }
 
     /// Tells the choices how much a variant has to do.

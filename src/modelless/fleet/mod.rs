@@ -19,5 +19,5 @@ mod workers;
 pub use loads::{QueryArrival, RateShape, RateShapeError, poisson, zipf_shares};
 pub use report::{FleetRecord, QueryRecord, TickRecord};
 pub use run::simulate;
-pub use scenario::{FleetJob, FleetScenario, QueryStream, WorkerKind};
+pub use scenario::{FleetJob, FleetScenario, WorkerKind};
 pub use workers::{WorkerScaling, WorkerStep};

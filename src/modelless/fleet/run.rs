@@ -8,9 +8,9 @@ use super::clock::{FleetEvent, VirtualClock};
 use super::group::{HostedGroup, WaitingQuery};
 use super::report::{FleetRecord, QueryRecord};
 use super::scenario::{FleetJob, FleetScenario};
-use super::slow_loop::StreamCounts;
 use super::workers::WorkerScaling;
 use crate::choice::TaskChoices;
+use crate::demands::StreamCounts;
 use crate::jobs::{JobProgress, OfflineJob};
 use crate::placement::{DeviceSlot, HostedInstances};
 use crate::policies::Policy;
@@ -63,7 +63,7 @@ impl<'s> FleetRun<'s> {
         FleetRun {
             clock: VirtualClock::default(),
             choices: TaskChoices::new(scenario.catalog.clone()),
-            policy: scenario.policy.policy(),
+            policy: scenario.policy.by(scenario.objective),
             scaling: WorkerScaling::new(&scenario.workers),
             devices: Vec::new(),
             hosted: HostedInstances::new(&scenario.catalog, &[]),
@@ -159,7 +159,7 @@ impl<'s> FleetRun<'s> {
             answer: None,
             met: false,
         });
-        self.counts[usize::from(arrival.stream)].arrived += 1;
+        self.counts[usize::from(arrival.stream)].arrived(1);
         let deadline = stream.goals.latency.map(|d| arrival.at + d.get());
         self.dispatch(WaitingQuery {
             query: at,

@@ -3,24 +3,13 @@
 use std::time::Duration;
 
 use super::loads::QueryArrival;
-use crate::goals::QueryGoals;
+use crate::demands::QueryStream;
 use crate::jobs::JobRules;
 use crate::placement::DeviceSlot;
-use crate::policies::PolicyChoice;
-use crate::quantities::{CostRate, QueryCost};
+use crate::policies::{ChangeRules, PlanObjective, PolicyChoice};
+use crate::quantities::CostRate;
 use crate::states::StateThresholds;
-use crate::variants::{DeviceKindIndex, TaskIndex, VariantCatalog, VariantIndex};
-
-/// Queries that ask for the same.
-#[derive(Clone, Debug, PartialEq)]
-pub struct QueryStream {
-    /// The task.
-    pub task: TaskIndex,
-    /// The goals.
-    pub goals: QueryGoals,
-    /// The money that an answer within them is worth.
-    pub worth: QueryCost,
-}
+use crate::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
 
 /// A kind of machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +54,10 @@ pub struct FleetScenario {
     pub jobs: Vec<FleetJob>,
     /// Which policy decides.
     pub policy: PolicyChoice,
+    /// By what the policy `divisi` judges plans.
+    pub objective: PlanObjective,
+    /// How policies change instances.
+    pub rules: ChangeRules,
     /// Whether what cannot be answered in time is refused at once. Else it waits.
     pub refuses_late: bool,
     /// From where on variants are overloaded or interfered.

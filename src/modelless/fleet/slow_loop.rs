@@ -10,58 +10,8 @@ use crate::quantities::QueryRate;
 use crate::states::{VariantObservation, VariantState};
 use crate::variants::{DeviceKindIndex, DeviceSharing, VariantIndex};
 
-/// How much of a mean the last second is.
+/// How much of a mean slowdown the last second is.
 const LAST_SECOND: f64 = 0.25;
-/// The same of a mean over two minutes.
-const LAST_SECOND_OF_MINUTES: f64 = 1.0 / 120.0;
-/// How many standard deviations of Poisson's arrivals a second has to be off the mean for the rate
-/// to be another one.
-const ANOTHER_RATE: f64 = 3.0;
-
-/// The counts of a stream.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct StreamCounts {
-    /// Of this second.
-    pub(super) arrived: u32,
-    /// Queries that are over in this second, and those of them that missed a goal.
-    pub(super) over: u32,
-    pub(super) missed: u32,
-    /// Means over the last seconds.
-    rate: f64,
-    usual: f64,
-    missed_part: f64,
-}
-
-/// Means of a stream over the last seconds, and over the last minutes.
-struct StreamMeans {
-    rate: f64,
-    usual: f64,
-    missed: f64,
-}
-
-impl StreamCounts {
-    /// Goes on to the next second. The rate follows at once where chance does not explain the last
-    /// second.
-    fn next(&mut self) -> StreamMeans {
-        let last = f64::from(self.arrived) / TICK.as_secs_f64();
-        let off = (last - self.rate).abs() / self.rate.max(1.0).sqrt();
-        self.rate = match off > ANOTHER_RATE {
-            true => last,
-            false => self.rate + LAST_SECOND * (last - self.rate),
-        };
-        if self.over > 0 {
-            let part = f64::from(self.missed) / f64::from(self.over);
-            self.missed_part += LAST_SECOND * (part - self.missed_part);
-        }
-        (self.arrived, self.over, self.missed) = (0, 0, 0);
-        self.usual += LAST_SECOND_OF_MINUTES * (last - self.usual);
-        StreamMeans {
-            rate: self.rate,
-            usual: self.usual,
-            missed: self.missed_part,
-        }
-    }
-}
 
 impl FleetRun<'_> {
     pub(super) fn tick(&mut self) {
@@ -71,6 +21,7 @@ impl FleetRun<'_> {
         let demands = self.demands();
         let decision = self.policy.decide(&Situation {
             now,
+            rules: self.scenario.rules,
             catalog: &self.scenario.catalog,
             hosted: &self.hosted,
             demands: &demands,
@@ -161,18 +112,7 @@ impl FleetRun<'_> {
 
     fn demands(&mut self) -> Vec<TaskDemand> {
         let streams = self.scenario.streams.iter().zip(&mut self.counts);
-        let each = streams.map(|(stream, counts)| {
-            let means = counts.next();
-            let rate = |rate| QueryRate::new(rate).unwrap_or(QueryRate::ZERO);
-            TaskDemand {
-                task: stream.task,
-                goals: stream.goals,
-                rate: rate(means.rate),
-                usual: rate(means.usual),
-                missed: means.missed,
-                worth: stream.worth,
-            }
-        });
+        let each = streams.map(|(stream, counts)| counts.demand(stream, TICK));
         each.collect()
     }
 

@@ -78,13 +78,13 @@ impl HostedInstances {
         hosted
     }
 
-    /// Adds a device. Returns its place.
+    /// Adds a device. Returns its place. One of a kind that the catalogue does not know holds nothing.
     pub fn push_device(&mut self, catalog: &VariantCatalog, kind: DeviceKindIndex) -> DeviceSlot {
-        let priced = &catalog.devices()[usize::from(kind.0)];
+        let priced = catalog.devices().get(usize::from(kind.0));
         self.rooms.push(DeviceRoom {
             kind,
             thousandths: 1000,
-            memory: priced.memory,
+            memory: priced.map_or(0, |priced| priced.memory),
             open: true,
         });
         self.counts.resize(self.rooms.len() * self.totals.len(), 0);
@@ -155,7 +155,17 @@ impl HostedInstances {
             && !adds_nothing
             && room.kind == variant.device
             && variant.profile.reserved() <= room.thousandths
-            && variant.profile.memory <= room.memory
+            && self.memory(catalog, index, device) <= room.memory
+    }
+
+    /// Returns the memory of one more instance: none where it takes turns with others of its variant,
+    /// which are the same weights.
+    fn memory(&self, catalog: &VariantCatalog, index: VariantIndex, device: DeviceSlot) -> u64 {
+        let profile = &catalog.variant(index).profile;
+        match profile.sharing.takes_turns() && self.on(index, device) > 0 {
+            true => 0,
+            false => profile.memory,
+        }
     }
 
     /// Adds an instance.
@@ -172,9 +182,10 @@ impl HostedInstances {
         if !self.fits(catalog, index, device) {
             return Err(PlacementError::DoesNotFit(index, device));
         }
+        let memory = self.memory(catalog, index, device);
         let room = &mut self.rooms[usize::from(device.0)];
         room.thousandths -= variant.profile.reserved();
-        room.memory -= variant.profile.memory;
+        room.memory -= memory;
         let place = self.place(index, device);
         self.counts[place] += 1;
         self.totals[index.get()] += 1;
@@ -195,11 +206,11 @@ impl HostedInstances {
         if self.counts[place] == 0 {
             return Err(PlacementError::NotThere(index, device));
         }
-        let variant = catalog.variant(index);
-        let room = &mut self.rooms[usize::from(device.0)];
-        room.thousandths += variant.profile.reserved();
-        room.memory += variant.profile.memory;
         self.counts[place] -= 1;
+        let memory = self.memory(catalog, index, device);
+        let room = &mut self.rooms[usize::from(device.0)];
+        room.thousandths += catalog.variant(index).profile.reserved();
+        room.memory += memory;
         self.totals[index.get()] -= 1;
         Ok(())
     }

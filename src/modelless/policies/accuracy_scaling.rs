@@ -29,6 +29,7 @@ impl Policy for AccuracyScaling {
             slack: SLACK,
             cost: 0.0,
             lambda: 1e-3,
+            time: 0.0,
             right_answer: 1.0,
             waits: false,
         };

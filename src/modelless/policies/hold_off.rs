@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::situation::Situation;
 use crate::variants::VariantIndex;
 
 /// Since when variants have an instance too many.
 ///
-/// One is unloaded after its loading time (INFaaS §4.2.2): to have it back would take as long.
+/// One is unloaded after its loading time (INFaaS §4.2.2), to have it back would take as long, and
+/// not before the least hold-off.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HoldOffs(BTreeMap<VariantIndex, Duration>);
 
@@ -16,12 +18,13 @@ impl HoldOffs {
     /// `None` where that has come.
     pub(super) fn superfluous(
         &mut self,
-        now: Duration,
+        situation: &Situation<'_>,
         variant: VariantIndex,
-        loading: Duration,
     ) -> Option<Duration> {
+        let now = situation.now;
         let since = *self.0.entry(variant).or_insert(now);
-        let from = since + loading;
+        let loading = situation.catalog.variant(variant).profile.loading;
+        let from = since + loading.max(situation.rules.hold_off);
         if now < from {
             return Some(from);
         }

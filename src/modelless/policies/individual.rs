@@ -62,8 +62,7 @@ impl IndividualScaling {
                 .decision
                 .consider(demand.task, action, cost(needed - runs), outcome);
         } else if needed < runs {
-            let (now, loading) = (situation.now, variant.profile.loading);
-            let outcome = match self.hold_offs.superfluous(now, index, loading) {
+            let outcome = match self.hold_offs.superfluous(situation, index) {
                 Some(from) => ActionOutcome::HoldOff(from),
                 None => {
                     draft.take_away(index);

@@ -111,8 +111,7 @@ impl InfaasGreedy {
                     .consider(demand.task, action, spared, outcome);
                 continue;
             }
-            let (now, loading) = (situation.now, variant.profile.loading);
-            if let Some(from) = self.hold_offs.superfluous(now, index, loading) {
+            if let Some(from) = self.hold_offs.superfluous(situation, index) {
                 let outcome = ActionOutcome::HoldOff(from);
                 draft
                     .decision

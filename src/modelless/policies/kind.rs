@@ -47,6 +47,14 @@ impl PolicyChoice {
         self.policy().name()
     }
 
+    /// Returns the policy at its beginning, where `divisi` plans by an objective.
+    pub fn by(self, objective: PlanObjective) -> Box<dyn Policy> {
+        match self {
+            PolicyChoice::Divisi => Box::new(PricedPlanning::new(objective)),
+            other => other.policy(),
+        }
+    }
+
     /// Returns the policy at its beginning. `infaas` has a λ of 0.01 money a second for a second
     /// of loading; the paper leaves it open.
     pub fn policy(self) -> Box<dyn Policy> {

@@ -28,4 +28,4 @@ pub use infaas_code::InfaasCode;
 pub use kind::PolicyChoice;
 pub use policy::Policy;
 pub use priced::{PlanObjective, PricedPlanning, plan, plan_value};
-pub use situation::{SLACK, Situation, TaskDemand, WatchedVariant};
+pub use situation::{ChangeRules, SLACK, Situation, TaskDemand, WatchedVariant};

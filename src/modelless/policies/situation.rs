@@ -60,11 +60,24 @@ impl WatchedVariant {
     };
 }
 
+/// How changes of instances are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeRules {
+    /// How long an instance is superfluous at least before it leaves, so that a load that swings does
+    /// not make the allocation swing.
+    pub hold_off: Duration,
+    /// Whether all changes take effect at one instant, when what comes is loaded: nothing has to stay
+    /// beside what replaces it.
+    pub at_once: bool,
+}
+
 /// All that a policy may decide by, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     /// The time since the beginning.
     pub now: Duration,
+    /// How changes are made.
+    pub rules: ChangeRules,
     /// All variants.
     pub catalog: &'a VariantCatalog,
     /// The instances that run or are being loaded.

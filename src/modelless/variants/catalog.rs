@@ -2,13 +2,16 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::device_kind::PricedDevice;
 use super::indices::{TaskIndex, VariantIndex};
+use super::profile::DeviceSharing;
 use super::variant::Variant;
+use crate::quantities::{CostRate, DeviceShare};
 
 /// A task, by its name, with the variants that were registered for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -146,6 +149,33 @@ impl VariantCatalog {
         self.models.push(task.models);
         self.variants.append(&mut task.variants);
         self.ends.push(self.variants.len() as u32);
+    }
+
+    /// Returns the same variants in the same order, where an instance has a share of its device's time
+    /// and takes at least so long to load.
+    #[must_use]
+    pub fn sharing_time(&self, share: DeviceShare, loading: Duration) -> Self {
+        let mut shared = self.clone();
+        for variant in &mut shared.variants {
+            let device = &self.devices[usize::from(variant.device.0)];
+            variant.profile.sharing = DeviceSharing::Time;
+            variant.profile.share = share;
+            variant.profile.cost = device.cost(share);
+            variant.profile.loading = variant.profile.loading.max(loading);
+        }
+        shared
+    }
+
+    /// Returns the same variants in the same order, in money of which one of the operator's is `scale`.
+    #[must_use]
+    pub fn in_money(&self, scale: f64) -> Self {
+        let mut scaled = self.clone();
+        let times = |cost: CostRate| CostRate::new(scale * cost.get()).unwrap_or(cost);
+        let devices = scaled.devices.iter_mut();
+        devices.for_each(|device| device.price = times(device.price));
+        let variants = scaled.variants.iter_mut();
+        variants.for_each(|variant| variant.profile.cost = times(variant.profile.cost));
+        scaled
     }
 
     /// Returns the kinds of devices.

@@ -5,7 +5,7 @@ mod model;
 mod origin;
 mod stale;
 
-pub use job::JobRecord;
+pub use job::{JobEnd, JobRecord};
 pub use model::{MemberRecord, ModelRecord, RecordedSource, RegisteredModel, TaskInterface};
 pub use origin::ProfileOrigin;
 pub use stale::StaleProfile;

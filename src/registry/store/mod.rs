@@ -147,6 +147,17 @@ impl Store {
         Ok(models.len())
     }
 
+    /// Takes a new job. Returns its number.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn submit(&self, job: &JobRecord) -> Result<u64, StoreError> {
+        let last = self.contents()?.jobs.keys().next_back().copied();
+        let number = last.map_or(1, |last| last + 1);
+        self.keep_job(number, job)?;
+        Ok(number)
+    }
+
     /// Keeps a job under a number, in place of what was kept there.
     ///
     /// # Errors

@@ -170,6 +170,12 @@ impl EngineSession {
         let seen = before.engine.telemetry().observe();
         let series = before.with_before(seen.series.clone(), seen.moment, seen.now);
         self.throughput_before = Some((series, seen.now));
+        let handed = before.load.lock().hand_over();
+        if let Some(handed) = handed {
+            self.load.lock().take_over(handed);
+            self.rest_load_while_measuring();
+            return;
+        }
         let pattern = before.load.lock().view().pattern;
         let chooser = before.load.lock().chooser();
         before.end_load();
@@ -332,6 +338,9 @@ impl Session for EngineSession {
                 Ok(())
             }
             Command::Listen(_) => Err(SessionRefusal::NoDoor.into()),
+            Command::SetScalingPolicy(_) | Command::ComparePolicies => {
+                Err(SessionRefusal::NoTasks.into())
+            }
             Command::LoadModel(_)
             | Command::UnloadModel { .. }
             | Command::PlanModels(_)

@@ -33,6 +33,14 @@ pub(super) struct Load {
     is_held: bool,
 }
 
+/// A load that goes on beside the engines that follow one another.
+pub(super) struct HandedLoad {
+    pattern: LoadPattern,
+    chooser: Arc<dyn EntryChooser>,
+    generator: Generator,
+    tally: Arc<LoadTally>,
+}
+
 /// A load that the session and a search's watcher share.
 pub(super) type SharedLoad = Ranked<LoadRank, Load>;
 
@@ -78,6 +86,35 @@ impl Load {
     /// Returns who chooses the entry of each request.
     pub(super) fn chooser(&self) -> Option<Arc<dyn EntryChooser>> {
         self.chooser.clone()
+    }
+
+    /// Hands over a load that is sending, where whoever chooses the entries knows the engine that
+    /// serves them: it is not interrupted.
+    pub(super) fn hand_over(&mut self) -> Option<HandedLoad> {
+        if self.mix.is_some() {
+            return None;
+        }
+        let (pattern, chooser) = (self.pattern.clone()?, self.chooser.clone()?);
+        let generator = self.generator.take()?;
+        self.pattern = None;
+        Some(HandedLoad {
+            pattern,
+            chooser,
+            generator,
+            tally: Arc::clone(&self.tally),
+        })
+    }
+
+    /// Goes on with a load that was handed over.
+    pub(super) fn take_over(&mut self, handed: HandedLoad) {
+        let HandedLoad {
+            pattern,
+            chooser,
+            generator,
+            tally,
+        } = handed;
+        (self.pattern, self.chooser) = (Some(pattern), Some(chooser));
+        (self.generator, self.tally) = (Some(generator), tally);
     }
 
     /// Asks in other shares. Returns the pattern by which to send again, if there is one.

@@ -26,7 +26,7 @@ use crate::trace::Span;
 
 use super::{
     CatalogueView, ClientDoor, Command, DoorAddress, DoorView, EditPreview, LogLevel, Refusal,
-    Session, SessionRefusal, Setup, Snapshot,
+    Session, SessionRefusal, Setup, Snapshot, TaskScaling,
 };
 use engine_session::EngineSession;
 use log::Log;
@@ -38,6 +38,7 @@ use spans::SpansOfEngines;
 pub struct LiveSession {
     /// Ends first: who asks is told while there is an engine.
     door: Option<Arc<dyn ClientDoor>>,
+    scaling: Option<Arc<dyn TaskScaling>>,
     /// Next: what engines of before still do ends beside what this one does.
     _leaving: LeavesDeployment,
     session: EngineSession,
@@ -84,6 +85,7 @@ impl LiveSession {
         let (kept, told) = (cache.clone(), Arc::clone(&log));
         LiveSession {
             door: None,
+            scaling: None,
             _leaving: LeavesDeployment::default(),
             session: EngineSession::new(name, engine, factory, kept, told, None),
             deployment: None,
@@ -111,6 +113,15 @@ impl LiveSession {
         self.tell_addresses(&door.view());
         LiveSession {
             door: Some(door),
+            ..self
+        }
+    }
+
+    /// Shows and steers the policy by which variants of tasks are loaded.
+    #[must_use]
+    pub fn with_scaling(self, scaling: Arc<dyn TaskScaling>) -> Self {
+        LiveSession {
+            scaling: Some(scaling),
             ..self
         }
     }
@@ -258,6 +269,7 @@ impl Session for LiveSession {
             models,
             can_load,
             door: self.door.as_ref().map(|door| door.view()),
+            scaling: self.scaling.as_ref().map(|scaling| scaling.view()),
             model_change,
             can_undo: shown.can_undo || self.undoes_models(),
             can_redo: shown.can_redo || self.redoes_models(),
@@ -277,6 +289,8 @@ impl Session for LiveSession {
         self.follow();
         match command {
             Command::Listen(listens) => self.listen(listens),
+            Command::SetScalingPolicy(name) => self.scaling()?.set_policy(&name),
+            Command::ComparePolicies => self.scaling()?.compare(),
             Command::LoadModel(name) => self.change_models(CatalogueChange::Load(name)),
             Command::UnloadModel { name, dependents } => {
                 self.change_models(CatalogueChange::Unload { name, dependents })
@@ -331,6 +345,10 @@ impl LiveSession {
                 None => self.note(&text),
             }
         }
+    }
+
+    fn scaling(&self) -> Result<&Arc<dyn TaskScaling>, Refusal> {
+        Ok(self.scaling.as_ref().ok_or(SessionRefusal::NoTasks)?)
     }
 
     fn can_load(&self) -> bool {

@@ -60,6 +60,7 @@ impl EngineSession {
             models: Vec::new(),
             can_load: false,
             door: None,
+            scaling: None,
             model_change: None,
             ensemble: Arc::clone(&self.name),
             answers: self.ensemble.answers,

@@ -47,6 +47,8 @@ impl Right {
             | Command::StartLoad(_)
             | Command::StopLoad
             | Command::SetMix(_)
+            | Command::SetScalingPolicy(_)
+            | Command::ComparePolicies
             | Command::StartSearch(_)
             | Command::PauseSearch
             | Command::ResumeSearch

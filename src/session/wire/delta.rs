@@ -137,6 +137,7 @@ sections! {
         11: audience playback recording;
         12: door;
         13: model_change;
+        14: scaling;
     }
     lists {
         20: devices;

@@ -133,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // Models may be variants of tasks since 13.
-            Format::Recording => 13,
-            // Likewise since 14.
-            Format::Connection => 14,
+            // A policy may load variants of tasks since 14.
+            Format::Recording => 14,
+            // Likewise since 15.
+            Format::Connection => 15,
         }
     }
 

@@ -52,6 +52,7 @@ impl EntryChooser for GoalChooser {
         let routed = self.router.route(*task, goals, samples);
         let routed = routed.map_err(|refused| refused.to_string())?;
         Ok(ChosenEntry {
+            engine: Arc::clone(&self.router.deployment().running().engine),
             name: routed.entry().to_owned(),
             answered: Box::new(move |latency| {
                 routed.answered(latency);

@@ -53,8 +53,14 @@ impl LiveRouter {
         self.router.route(task, goals, samples)
     }
 
+    /// Tells the router which variants run, where that changed, or it was told to leave some out.
+    pub fn refresh(&self) {
+        *self.known.lock() = None;
+        self.follow();
+    }
+
     /// Tells the router which variants run, where that changed.
-    fn follow(&self) {
+    pub fn follow(&self) {
         let running = self.deployment.running();
         let now = (running.number, running.engine.matrix());
         {

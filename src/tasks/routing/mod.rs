@@ -6,6 +6,7 @@ mod backlog;
 mod live;
 mod query;
 mod router;
+mod streams;
 mod tally;
 
 pub use alone::alone;
@@ -13,4 +14,5 @@ pub use asked::GoalChooser;
 pub use live::LiveRouter;
 pub use query::{Expected, RoutedQuery};
 pub use router::{RoutingError, TaskRouter};
+pub use streams::{AskedQueries, StreamInterval};
 pub use tally::{TaskTally, VariantTally};

@@ -8,6 +8,7 @@ use divisi_modelless::quantities::{Accuracy, QueryCost};
 use divisi_modelless::variants::VariantIndex;
 
 use super::router::TaskRouter;
+use super::streams::StreamIndex;
 use crate::served::RunningVariant;
 
 /// The answer that is expected of a variant.
@@ -30,6 +31,7 @@ pub struct RoutedQuery {
     router: Arc<TaskRouter>,
     running: Arc<RunningVariant>,
     goals: QueryGoals,
+    stream: StreamIndex,
     expected: Expected,
     samples: u32,
     is_over: bool,
@@ -39,7 +41,7 @@ impl RoutedQuery {
     pub(super) fn new(
         router: Arc<TaskRouter>,
         running: Arc<RunningVariant>,
-        goals: QueryGoals,
+        (goals, stream): (QueryGoals, StreamIndex),
         expected: Expected,
         samples: u32,
     ) -> Self {
@@ -47,6 +49,7 @@ impl RoutedQuery {
             router,
             running,
             goals,
+            stream,
             expected,
             samples,
             is_over: false,
@@ -81,6 +84,10 @@ impl RoutedQuery {
         self.is_over = true;
         self.router.leave(&self, Some(missed));
         missed
+    }
+
+    pub(super) fn stream(&self) -> StreamIndex {
+        self.stream
     }
 
     pub(super) fn running(&self) -> &RunningVariant {

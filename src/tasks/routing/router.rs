@@ -1,7 +1,7 @@
 //! See [`TaskRouter`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use divisi::lock::Leaf;
 use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::backlog::Backlog;
 use super::query::{Expected, RoutedQuery};
+use super::streams::{AskedQueries, QueryStreams, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks};
 
@@ -18,6 +19,7 @@ use crate::served::{RunningVariant, ServedTasks};
 pub struct TaskRouter {
     tasks: Arc<ServedTasks>,
     state: Leaf<RouterState>,
+    began: Instant,
 }
 
 struct RouterState {
@@ -28,6 +30,7 @@ struct RouterState {
     queued: Vec<u32>,
     tasks: Vec<TaskTally>,
     variants: Vec<VariantTally>,
+    streams: QueryStreams,
 }
 
 /// Why no variant answers a query.
@@ -97,10 +100,12 @@ impl TaskRouter {
             queued: vec![0; tasks.groups().len()],
             tasks: vec![TaskTally::default(); catalog.tasks().count()],
             variants: vec![VariantTally::default(); catalog.variants().len()],
+            streams: QueryStreams::default(),
         };
         TaskRouter {
             tasks,
             state: Leaf::new(state),
+            began: Instant::now(),
         }
     }
 
@@ -133,23 +138,27 @@ impl TaskRouter {
         let mut state = self.state.lock();
         state.refresh(&self.tasks, Some(task), samples);
         let chosen = state.choices.choose(task, goals);
-        let tally = &mut state.tasks[usize::from(task.0)];
-        let chosen = chosen.map_err(|refusal| {
-            tally.refuse(&refusal);
-            refused(&self.tasks, task, refusal)
-        })?;
-        let running = state.running_as(chosen.variant).cloned();
-        let Some(running) = running else {
-            state.tasks[usize::from(task.0)].not_loaded += 1;
-            let task = self.tasks.catalog().name(task).to_owned();
-            return Err(RoutingError::NotLoaded { task });
+        let running = chosen
+            .as_ref()
+            .ok()
+            .and_then(|chosen| state.running_as(chosen.variant).cloned());
+        let (chosen, running) = match (chosen, running) {
+            (Ok(chosen), Some(running)) => (chosen, running),
+            (refusal, _) => {
+                let of = (task, goals);
+                let asked = (self.began.elapsed(), samples);
+                return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
+            }
         };
+        let stream = state
+            .streams
+            .arrive((task, goals), (self.began.elapsed(), samples));
         let expected = self.expected(&chosen, samples);
         state.enter(&self.tasks, &running, &expected, samples);
         Ok(RoutedQuery::new(
             Arc::clone(self),
             running,
-            *goals,
+            (*goals, stream),
             expected,
             samples,
         ))
@@ -185,6 +194,44 @@ impl TaskRouter {
         let work = query.expected().work.as_secs_f64();
         state.backlog.add(&query.running().devices, -work);
         state.variants[variant.get()].end(query, missed);
+        let met = missed.is_some_and(|missed| missed.is_none());
+        state.streams.end(query.stream(), query.samples(), met);
+    }
+
+    /// Returns what became of the queries of each task and goals in an interval that ends now, and
+    /// begins the next one.
+    pub fn interval(&self, length: Duration) -> Vec<StreamInterval> {
+        self.state.lock().streams.interval(length)
+    }
+
+    /// Returns the time since the router was made.
+    pub fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Returns the queries that arrived after a time, as far as they are kept.
+    pub fn asked(&self, after: Duration) -> AskedQueries {
+        self.state.lock().streams.arrivals(after)
+    }
+
+    /// Returns the samples of each group that are not answered yet.
+    pub fn queued(&self) -> Vec<u32> {
+        self.state.lock().queued.clone()
+    }
+
+    /// Offers no variants of these groups from now on: they are about to leave.
+    pub fn leave_out(&self, groups: &[usize]) {
+        let mut state = self.state.lock();
+        let RouterState {
+            running, choices, ..
+        } = &mut *state;
+        running.retain(|running| {
+            let stays = !groups.contains(&self.tasks.group_of(running.variant));
+            if !stays {
+                choices.set_finish(running.variant, None);
+            }
+            stays
+        });
     }
 
     fn expected(&self, chosen: &ChosenVariant, samples: u32) -> Expected {
@@ -227,6 +274,33 @@ pub(super) fn refused(
 }
 
 impl RouterState {
+    /// Counts a query that no variant answers. Returns the refusal; `None` is that nothing runs.
+    fn refuse(
+        &mut self,
+        tasks: &ServedTasks,
+        (task, goals): (TaskIndex, &QueryGoals),
+        asked: (Duration, u32),
+        refusal: Option<ChoiceRefusal>,
+    ) -> RoutingError {
+        let tally = &mut self.tasks[usize::from(task.0)];
+        match &refusal {
+            Some(refusal) => tally.refuse(refusal),
+            None => tally.not_loaded += 1,
+        }
+        // Of goals that could be met it is known how often they are asked for.
+        if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
+            let of = (task, goals);
+            let stream = self.streams.arrive(of, asked);
+            self.streams.end(stream, asked.1, false);
+        }
+        match refusal {
+            Some(refusal) => refused(tasks, task, refusal),
+            None => RoutingError::NotLoaded {
+                task: tasks.catalog().name(task).to_owned(),
+            },
+        }
+    }
+
     fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
         self.running
             .iter()

@@ -14,7 +14,7 @@ use super::{ServedTasks, ServedTasksError, VariantGroup};
 
 /// The 99th percentile that full batches of the first matrix stay below, where the smallest ones do:
 /// queries wait for a batch that runs, whatever their own goals are.
-const FULL_BATCH: Duration = Duration::from_millis(20);
+pub(crate) const FULL_BATCH: Duration = Duration::from_millis(20);
 
 impl ServedTasks {
     /// Returns the matrix to begin with. Every member is on a device, and on more as long as half of

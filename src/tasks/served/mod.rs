@@ -19,6 +19,7 @@ use divisi_registry::store::{CatalogedTasks, StoreContents};
 
 pub use error::ServedTasksError;
 pub use group::VariantGroup;
+pub(crate) use matrix::FULL_BATCH;
 pub use running::RunningVariant;
 
 /// A task, with its ensembles as they were registered and as they are.

@@ -283,6 +283,16 @@ pub(super) fn listen(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     front.send(Command::Listen(listens))
 }
 
+pub(super) fn scaling(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    let [name] = words.exactly()?;
+    front.send(Command::SetScalingPolicy(name.to_owned()))
+}
+
+pub(super) fn compare_policies(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
+    words.none()?;
+    front.send(Command::ComparePolicies)
+}
+
 pub(super) fn load_model(front: &mut LineFront<'_>, words: LineWords<'_>) -> Said {
     let LoadableModelName(name) = words.one(front.shown)?;
     front.send(Command::LoadModel(name))

@@ -138,7 +138,8 @@ pub(super) fn shift(model: &mut Model, step: isize, sideways: bool) {
         | Panel::Members
         | Panel::Steps
         | Panel::Models
-        | Panel::Clients => {}
+        | Panel::Clients
+        | Panel::Tasks => {}
     }
 }
 
@@ -184,6 +185,12 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
         Panel::Clients => {
             let callers = crate::panels::caller_rows(model);
             model.clients_down = streams::moved(model.clients_down, step, callers);
+        }
+        Panel::Tasks => {
+            let rows = crate::panels::task_rows(model);
+            // It has no heads.
+            let room = rows_on_screen(model, panel) + 1;
+            model.tasks_down = scrolled(model.tasks_down, step, rows, room);
         }
         Panel::Search => scroll_search(model, step),
         Panel::Steps => {

@@ -35,6 +35,22 @@ pub(super) fn take_editing(model: &Model) -> FollowUp {
     Command::TakeEditing(!has).into()
 }
 
+/// Lets the next policy decide which variants of tasks are loaded.
+pub(super) fn next_scaling(model: &Model) -> FollowUp {
+    let Some(scaling) = &model.snapshot.scaling else {
+        return FollowUp::default();
+    };
+    let at = scaling
+        .policies
+        .iter()
+        .position(|name| *name == scaling.policy);
+    let next = at.map_or(0, |at| (at + 1) % scaling.policies.len().max(1));
+    match scaling.policies.get(next) {
+        Some(name) => Command::SetScalingPolicy(name.clone()).into(),
+        None => FollowUp::default(),
+    }
+}
+
 /// Begins to listen to clients, or asks whether to listen to nobody any more.
 pub(super) fn listen(model: &Model) -> FollowUp {
     let door = model.snapshot.door.as_ref().filter(|door| door.is_open());

@@ -19,6 +19,7 @@ mod door;
 #[cfg(debug_assertions)]
 mod fragile;
 mod goals;
+mod jobs;
 mod listen;
 mod logging;
 mod man;
@@ -61,6 +62,7 @@ use console::ConsoleArgs;
 use convert::ConvertArgs;
 use devices::DevicesArgs;
 use docs::DocsArgs;
+use jobs::{JobsArgs, SubmitArgs};
 use logging::LogDetail;
 use network::NetworkCommand;
 use pick::PickArgs;
@@ -144,6 +146,15 @@ enum CliCommand {
     /// Forget a task and its variants
     #[command(after_help = "Example:\n  divisi unregister digits")]
     Unregister(UnregisterArgs),
+    /// Hand over a file of samples that nobody waits for: a server of the task answers them in the gaps
+    /// that queries leave
+    #[command(
+        after_help = "Example:\n  divisi submit digits --input rows.csv --output answers.csv --accuracy 99\n  divisi submit digits --input rows.csv --output answers.csv --notify 'mail -s done me'"
+    )]
+    Submit(SubmitArgs),
+    /// List the jobs that were handed over, and how far they are
+    #[command(after_help = "Example:\n  divisi jobs\n  divisi jobs --cancel 3")]
+    Jobs(JobsArgs),
     /// Find an allocation matrix
     #[command(
         after_help = "Example:\n  divisi allocate digits --evaluator model --output best.toml\n  divisi allocate imn4 --devices sim:v100*4 --objective latency --rate 100\n  divisi allocate digits --accuracy-loss 0.2 --output best.toml\n\nThe gap is the share of the bound (what no matrix exceeds in the long run, by the\nmodel) that the matrix found lacks in the long run."
@@ -263,6 +274,8 @@ fn run(args: &CommandLine) -> anyhow::Result<()> {
         Some(CliCommand::Register(a)) => register::run(a),
         Some(CliCommand::Variants(a)) => variants::run(a),
         Some(CliCommand::Unregister(a)) => unregister::run(a),
+        Some(CliCommand::Submit(a)) => jobs::submit(a),
+        Some(CliCommand::Jobs(a)) => jobs::list(a),
         Some(CliCommand::Allocate(a)) => allocate::run(a),
         Some(CliCommand::Bench(a)) => bench::run(a),
         Some(CliCommand::Devices(a)) => devices::run(a),

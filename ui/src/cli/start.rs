@@ -15,10 +15,13 @@ use divisi::session::remote::ServerName;
 use divisi::session::replay::ReplaySession;
 use divisi::session::{ClientDoor, Command, LiveSession, Session};
 use divisi_door::ServerOptions;
+use divisi_tasks::jobs::LiveJobs;
 use divisi_tasks::routing::{GoalChooser, LiveRouter};
+use divisi_tasks::scaling::LiveScaling;
 
 use super::args::{ServingTarget, StartLoad};
 use super::door::OperatedDoor;
+use super::jobs::StoredJobs;
 use super::models::ModelsToServe;
 use super::tasks::NamedModels;
 use crate::console;
@@ -61,8 +64,13 @@ pub(crate) fn session(
     let door = Arc::new(OperatedDoor::new(&deployment, tasks.clone(), door)?);
     let mut session = LiveSession::of_deployment(deployment, Cache::of_user());
     if let Some(router) = tasks {
+        let scaling = LiveScaling::start(Arc::clone(&router), named.tasks.scaling())?;
+        let board = StoredJobs::of(named.tasks.store());
+        let scaling = LiveJobs::start(scaling, Box::new(board))?;
         let chooser = GoalChooser::new(router, &named.goals.of_load());
-        session = session.with_chooser(Arc::new(chooser));
+        session = session
+            .with_chooser(Arc::new(chooser))
+            .with_scaling(scaling);
     }
     let session = session.with_door(Arc::clone(&door) as Arc<dyn ClientDoor>);
     let warnings = notices.iter().chain(&remarks);

@@ -1,6 +1,7 @@
 //! The store of registered tasks, as commands open it, and whether what is in it still holds.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use divisi::ensemble::{Ensemble, Files};
@@ -33,6 +34,12 @@ impl StoreArgs {
         let own = || user_folders::data().map(|folder| folder.join(NAME));
         let path = self.store.clone().or_else(own);
         path.context("there is no home to keep tasks in: name a file with --store")
+    }
+
+    /// Returns when the file was last written, or `None` where there is none.
+    pub(super) fn written(&self) -> Option<SystemTime> {
+        let path = self.path().ok()?;
+        path.metadata().and_then(|file| file.modified()).ok()
     }
 
     /// Opens the store for writing, or makes one.

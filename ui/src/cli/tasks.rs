@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use divisi::device::Devices;
+use divisi_modelless::policies::PolicyChoice;
 use divisi_tasks::served::ServedTasks;
 
 use super::args::{MoreModels, ServingTarget};
@@ -18,14 +19,33 @@ pub(crate) struct TaskArgs {
     /// accurate, how soon and how cheap its answers have to be; may be given several times
     #[arg(long, value_name = "TASK", conflicts_with_all = ["ensemble", "shape", "precision"])]
     task: Vec<String>,
+    /// The policy by which variants are loaded as the load changes: static, individual, infaas,
+    /// infaas-code, accuracy or divisi; static keeps all variants that fit (default: static)
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy, requires = "task")]
+    scaling: Option<PolicyChoice>,
     #[command(flatten)]
     store: StoreArgs,
 }
 
+fn parse_policy(name: &str) -> Result<PolicyChoice, String> {
+    let all = PolicyChoice::ALL.map(PolicyChoice::name).join(", ");
+    PolicyChoice::named(name).ok_or_else(|| format!("expected one of {all}, found `{name}`"))
+}
+
 impl TaskArgs {
+    /// Returns the policy by which variants are loaded.
+    pub(super) fn scaling(&self) -> PolicyChoice {
+        self.scaling.unwrap_or(PolicyChoice::Static)
+    }
+
     /// Whether tasks are named.
     pub(super) fn is_set(&self) -> bool {
         !self.task.is_empty()
+    }
+
+    /// Returns the store that they are in.
+    pub(super) fn store(&self) -> &StoreArgs {
+        &self.store
     }
 
     /// Returns the name of all tasks together.

@@ -57,6 +57,9 @@ pub enum NotNow {
     /// The models that are served are fixed.
     #[error("the models are those that the server was started with")]
     ModelsFixed,
+    /// No tasks are served.
+    #[error("no tasks are served here: `divisi --task TASK` serves what was registered")]
+    NoTasks,
     /// Nobody can listen to clients.
     #[error("there is no door to the network here")]
     NoDoor,
@@ -151,6 +154,11 @@ pub(super) fn has_rule(state: &ShownState<'_>) -> Result<(), NotNow> {
 /// Models can be loaded and unloaded.
 pub(super) fn can_load(state: &ShownState<'_>) -> Result<(), NotNow> {
     unless(state.snapshot.can_load, NotNow::ModelsFixed)
+}
+
+/// Tasks are served.
+pub(super) fn has_tasks(state: &ShownState<'_>) -> Result<(), NotNow> {
+    unless(state.snapshot.scaling.is_some(), NotNow::NoTasks)
 }
 
 /// There is a door to the network.

@@ -42,6 +42,8 @@ pub static LINES: &[LineForm] = &[
     line(&POLICY, "POLICY", &[], "no-wait, opt-wait[:MS], pipelined-opt-wait[:MS], static[:MS], segment[:MS] or elastic[:MAXINF]"),
     line(&TARGET, "TIME [PERCENT]", &[], "what latencies are judged by, such as 50ms 99; none: nothing"),
     line(&VOTE, "MEMBER on|off", &[], "whether a member's answers count"),
+    line(&SCALING, "POLICY", &[], "let another policy decide which variants of tasks are loaded"),
+    line(&COMPARE_POLICIES, "", &[], "play what tasks were asked lately under every policy, in virtual time"),
     line(&LISTEN, "on|off", &[], "listen to clients over the network, or to nobody any more"),
     line(&LOAD_MODEL, "MODEL", &[], "load a model, or the versions of it that are there now"),
     line(&UNLOAD_MODEL, "MODEL [all]", &[], "unload a model; all: with the pipelines that use it"),

@@ -4,7 +4,8 @@ use crossterm::event::KeyCode;
 
 use super::conditions::{
     another_votes, can_be_lost, can_be_slowed, can_come_back, can_load, can_redo, can_undo,
-    has_door, has_found, has_proposal, has_rule, is_on_probation, may_take_editing, searches,
+    has_door, has_found, has_proposal, has_rule, has_tasks, is_on_probation, may_take_editing,
+    searches,
 };
 use super::keys::{Key, control, key, of};
 use super::{Binding, CommandInfo, Scope, command};
@@ -167,6 +168,12 @@ pub static FOCUS_STEPS: CommandInfo = command("focus-steps");
 pub static FOCUS_MODELS: CommandInfo = command("focus-models");
 /// Focuses the panel of that name.
 pub static FOCUS_CLIENTS: CommandInfo = command("focus-clients");
+/// Focuses the panel of that name.
+pub static FOCUS_TASKS: CommandInfo = command("focus-tasks");
+/// Lets another policy decide which variants of tasks are loaded.
+pub static SCALING: CommandInfo = command("scaling").changing().when(has_tasks);
+/// Plays what tasks were asked lately under every policy.
+pub static COMPARE_POLICIES: CommandInfo = command("compare-policies").changing().when(has_tasks);
 /// Listens to clients over the network, or to nobody any more.
 pub static LISTEN: CommandInfo = command("listen").changing().when(has_door);
 /// Loads a model.
@@ -328,6 +335,9 @@ pub static BINDINGS: &[Binding] = &[
     bind(&FOCUS_STEPS, Scope::Main, &[key('8')], "", "focus steps", "the graph of steps of what is served, with how each does; wait ms: the mean wait of a row that can run"),
     bind(&FOCUS_MODELS, Scope::Main, &[key('9')], "", "focus models", "what can be asked: models, pipelines and ensembles by name and version"),
     bind(&FOCUS_CLIENTS, Scope::Main, &[key('0')], "", "focus clients", "who asks over the network: connections, callers and what was refused"),
+    bind(&FOCUS_TASKS, Scope::Main, &[key('a')], "", "focus tasks", "how goals are met, which policy loads variants, what it decided and why"),
+    bind(&SCALING, Scope::In(Panel::Tasks), &[key('g')], "policy", "next scaling policy", "the policy that decides which variants of tasks are loaded: static, individual, infaas, infaas-code, accuracy, divisi"),
+    bind(&COMPARE_POLICIES, Scope::In(Panel::Tasks), &[key('w')], "compare", "compare scaling policies", "play the queries of the last minutes under every policy, in virtual time"),
     bind(&LISTEN, Scope::In(Panel::Clients), &[key('o')], "listen", "listen to clients, or to nobody", "at the named addresses; else at 127.0.0.1: HTTP 8000, gRPC 8001, metrics 8002"),
     bind(&LOAD_MODEL, Scope::In(Panel::Models), &[key('o')], "load", "load the model", "show what loading it changes, or its new versions; y applies it"),
     bind(&UNLOAD_MODEL, Scope::In(Panel::Models), &[key('d')], "unload", "unload the model", "show what unloading it changes; y applies it; what a pipeline uses stays"),

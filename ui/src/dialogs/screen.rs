@@ -32,9 +32,8 @@ impl DialogBody for PanelList {
             KeyCode::Down | KeyCode::Char('j') => self.chosen = (self.chosen + 1).min(last),
             KeyCode::Up | KeyCode::Char('k') => self.chosen = self.chosen.saturating_sub(1),
             KeyCode::Char(' ') | KeyCode::Enter => self.toggle(model),
-            KeyCode::Char(c @ '0'..='9') => {
-                let digit = c as usize - '0' as usize;
-                let named = Panel::ALL.iter().position(|panel| panel.digit() == digit);
+            KeyCode::Char(sign) => {
+                let named = Panel::ALL.iter().position(|panel| panel.sign() == sign);
                 if let Some(at) = named {
                     self.chosen = at;
                     self.toggle(model);
@@ -57,7 +56,7 @@ impl DialogBody for PanelList {
                 true => ("✓", Role::Good),
                 false => (" ", Role::Dim),
             };
-            let name = format!(" {} {:<12}", panel.digit(), panel.name());
+            let name = format!(" {} {:<12}", panel.sign(), panel.name());
             let text = if shown { Role::Text } else { Role::Dim };
             let y = y as u16;
             inside.pieces(2, y, &[(sign, role), (&name, text)]);

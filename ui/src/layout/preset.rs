@@ -28,11 +28,13 @@ pub enum Panel {
     Models,
     /// 0, the tenth
     Clients,
+    /// a
+    Tasks,
 }
 
 impl Panel {
     /// In the order of the focus.
-    pub const ALL: [Panel; 10] = [
+    pub const ALL: [Panel; 11] = [
         Panel::Allocation,
         Panel::Search,
         Panel::Streams,
@@ -43,6 +45,7 @@ impl Panel {
         Panel::Steps,
         Panel::Models,
         Panel::Clients,
+        Panel::Tasks,
     ];
 
     /// As its title and a layout write it.
@@ -58,6 +61,7 @@ impl Panel {
             Panel::Steps => "steps",
             Panel::Models => "models",
             Panel::Clients => "clients",
+            Panel::Tasks => "tasks",
         }
     }
 
@@ -66,9 +70,11 @@ impl Panel {
         Panel::ALL.iter().position(|p| *p == self).unwrap_or(0)
     }
 
-    /// Returns the digit that its title begins with and that focuses it: that of the tenth is 0.
-    pub fn digit(self) -> usize {
-        (self.index() + 1) % 10
+    /// Returns the sign that its title begins with, and that focuses it: digits, and `a` for the
+    /// eleventh.
+    pub fn sign(self) -> char {
+        let signs = "1234567890a".chars();
+        signs.into_iter().nth(self.index()).unwrap_or(' ')
     }
 }
 
@@ -207,7 +213,8 @@ impl LayoutRow {
 /// The layouts that every console has.
 pub(super) fn built_in() -> Vec<PanelLayout> {
     use Panel::{
-        Allocation, Clients, Latency, Log, Members, Models, Search, Steps, Streams, Throughput,
+        Allocation, Clients, Latency, Log, Members, Models, Search, Steps, Streams, Tasks,
+        Throughput,
     };
     let layout = |name: &str, rows: &[(u16, &[(Panel, u16)])]| PanelLayout {
         name: name.into(),
@@ -266,6 +273,14 @@ pub(super) fn built_in() -> Vec<PanelLayout> {
         layout(
             "clients",
             &[(3, &[(Clients, 1)]), (2, &[(Latency, 1), (Throughput, 1)])],
+        ),
+        layout(
+            "tasks",
+            &[
+                (3, &[(Tasks, 1)]),
+                (2, &[(Models, 1)]),
+                (2, &[(Allocation, 1)]),
+            ],
         ),
         layout("search", &[(3, &[(Search, 1)]), (2, &[(Allocation, 1)])]),
         layout(

@@ -87,6 +87,8 @@ pub struct Model {
     pub steps_down: usize,
     /// Callers scrolled down.
     pub clients_down: usize,
+    /// The first row of the panel of tasks.
+    pub tasks_down: usize,
     /// Lines of the log scrolled back.
     pub log_back: usize,
     /// Staged changes, while editing.
@@ -135,6 +137,7 @@ impl Model {
             streams: Streams::default(),
             steps_down: 0,
             clients_down: 0,
+            tasks_down: 0,
             log_back: 0,
             edit: None,
             change: Remembered::default(),

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::streams::{self, StreamsView};
-use super::{allocation, clients, demo_bar, models, steps};
+use super::{allocation, clients, demo_bar, models, steps, tasks};
 use crate::layout::{LayoutRow, Panel, SizeShare, share};
 use crate::model::Model;
 
@@ -156,6 +156,7 @@ fn bounds(panel: Panel, model: &Model, body: u16) -> (u16, u16) {
         }
         Panel::Models => (6, count(models::rows_needed(model)).max(6)),
         Panel::Clients => (10, count(clients::rows_needed(model)).max(10)),
+        Panel::Tasks => (8, count(tasks::rows(model)).saturating_add(1).max(8)),
         Panel::Members => (6, members.saturating_add(7).max(6)),
         Panel::Steps => (6, count(steps::rows_needed(model)).max(6)),
         Panel::Search => (7, body),

@@ -66,7 +66,7 @@ pub(super) fn note_with_hidden(panel: Panel, what: String, hidden: String, width
 
 /// Draws the panel's number and name, what it shows just now, and the focus.
 fn title(painter: &mut Painter<'_>, panel: Panel, note: &str, model: &Model) {
-    let title = format!("{} {}", panel.digit(), panel.name());
+    let title = format!("{} {}", panel.sign(), panel.name());
     // A note is given whole or not at all.
     let room = painter.width().saturating_sub(5 + format::width(&title));
     let note = if format::width(note) <= room {

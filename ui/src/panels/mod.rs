@@ -18,6 +18,7 @@ mod models;
 mod search;
 mod steps;
 mod streams;
+mod tasks;
 mod throughput;
 pub(crate) mod what_if;
 
@@ -33,6 +34,7 @@ pub(crate) use log::rows as log_rows;
 pub(crate) use models::cursor as model_cursor;
 pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
+pub(crate) use tasks::rows as task_rows;
 
 use crate::layout::Panel;
 use crate::look::Painter;
@@ -51,5 +53,6 @@ pub(crate) fn draw(painter: &mut Painter<'_>, panel: Panel, model: &Model) {
         Panel::Steps => steps::draw(painter, model),
         Panel::Models => models::draw(painter, model),
         Panel::Clients => clients::draw(painter, model),
+        Panel::Tasks => tasks::draw(painter, model),
     }
 }

@@ -95,7 +95,9 @@ impl PricedPlanning {
         decision: &mut PolicyDecision,
     ) -> HostedInstances {
         let mut kept = planned;
-        handover::keep_until_replaced(situation, &mut kept);
+        if !situation.rules.at_once {
+            handover::keep_until_replaced(situation, &mut kept);
+        }
         let running: Vec<_> = situation.hosted.running().collect();
         for (index, _) in running {
             let catalog = situation.catalog;
@@ -107,9 +109,8 @@ impl PricedPlanning {
                 self.hold_offs.needed(index);
                 continue;
             }
-            let loading = catalog.variant(index).profile.loading;
             let task = catalog.task_of(index);
-            let Some(from) = self.hold_offs.superfluous(situation.now, index, loading) else {
+            let Some(from) = self.hold_offs.superfluous(situation, index) else {
                 continue;
             };
             let devices: Vec<_> = kept.devices().collect();

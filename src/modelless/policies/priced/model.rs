@@ -18,6 +18,9 @@ pub struct PlanObjective {
     pub cost: f64,
     /// How many times its cost an instance counts for each second of its loading.
     pub lambda: f64,
+    /// The weight of the cost of queries, which is that of the time that they take of an instance: of
+    /// instances that are there anyway the cheaper ones answer.
+    pub time: f64,
     /// The money that a right answer is worth beyond what an answer within its goals is.
     pub right_answer: f64,
     /// Whether headroom is kept for waits behind other queries.
@@ -30,6 +33,7 @@ impl Default for PlanObjective {
             slack: SLACK,
             cost: 1.0,
             lambda: 1.0,
+            time: 0.0,
             right_answer: 0.0,
             waits: true,
         }
@@ -109,7 +113,10 @@ impl TaskModel {
         let variants = &situation.catalog.variants()[range.clone()];
         let bonus: Vec<f64> = variants
             .iter()
-            .map(|v| objective.right_answer * v.accuracy.value().get())
+            .map(|v| {
+                let right = objective.right_answer * v.accuracy.value().get();
+                right - objective.time * v.query_cost().get()
+            })
             .collect();
         let usable = variants.iter().zip(range.clone()).map(|(variant, at)| {
             let state = situation.state(VariantIndex(at as u32));

@@ -1,0 +1,7 @@
+//! What is asked: queries of the same goals as one stream, counted second by second.
+
+mod counts;
+mod stream;
+
+pub use counts::StreamCounts;
+pub use stream::QueryStream;

@@ -1,0 +1,257 @@
+//! See [`LiveJobs`].
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use divisi::lock::Leaf;
+use divisi::session::{JobView, Refusal, ScalingView, TaskScaling};
+use divisi_modelless::jobs::{DeviceOutlook, JobStep};
+use divisi_modelless::variants::VariantIndex;
+use divisi_registry::records::JobEnd;
+
+use super::board::{JobBoard, PostedJob};
+use super::chosen;
+use super::running::RunningJob;
+use crate::scaling::{LiveScaling, words};
+
+/// The time between two looks for jobs where there is none.
+const IDLE: Duration = Duration::from_secs(1);
+/// The time between two looks at a job that runs.
+const BUSY: Duration = Duration::from_millis(1);
+/// The time between two notes of how far a job is.
+const KEPT: Duration = Duration::from_secs(1);
+/// The jobs that are over and shown.
+const OVER: usize = 5;
+
+/// Runs the jobs of a board as long as it is there, one after another.
+pub struct LiveJobs {
+    scaling: Arc<LiveScaling>,
+    board: Box<dyn JobBoard>,
+    views: Leaf<Vec<JobView>>,
+}
+
+impl LiveJobs {
+    /// Begins to look for jobs, whose rows are answered by the variants that `scaling` loads.
+    ///
+    /// # Errors
+    /// The thread does not start.
+    pub fn start(scaling: Arc<LiveScaling>, board: Box<dyn JobBoard>) -> io::Result<Arc<Self>> {
+        let jobs = Arc::new(LiveJobs {
+            scaling,
+            board,
+            views: Leaf::new(Vec::new()),
+        });
+        let served = Arc::downgrade(&jobs);
+        let mut thread = JobThread::default();
+        let spawned = thread::Builder::new().name("jobs".into());
+        spawned.spawn(move || thread.run(&served))?;
+        Ok(jobs)
+    }
+}
+
+impl TaskScaling for LiveJobs {
+    fn view(&self) -> ScalingView {
+        let jobs = self.views.lock().clone();
+        ScalingView {
+            jobs,
+            ..self.scaling.view()
+        }
+    }
+
+    fn set_policy(&self, name: &str) -> Result<(), Refusal> {
+        self.scaling.set_policy(name)
+    }
+
+    fn compare(&self) -> Result<(), Refusal> {
+        self.scaling.compare()
+    }
+}
+
+/// What the thread of jobs keeps.
+#[derive(Default)]
+struct JobThread {
+    job: Option<RunningJob>,
+    /// When it was last kept how far the job is, by the router's time.
+    kept: Duration,
+    state: String,
+}
+
+impl JobThread {
+    fn run(&mut self, served: &Weak<LiveJobs>) {
+        loop {
+            let Some(jobs) = served.upgrade() else {
+                return;
+            };
+            self.step(&jobs);
+            drop(jobs);
+            thread::sleep(if self.job.is_some() { BUSY } else { IDLE });
+        }
+    }
+
+    fn step(&mut self, jobs: &LiveJobs) {
+        if self.job.is_none() {
+            return self.look(jobs);
+        }
+        let ended = match self.go_on(jobs) {
+            Ok(false) => None,
+            Ok(true) => Some(JobEnd::Done),
+            Err(why) => Some(JobEnd::Failed(why)),
+        };
+        self.keep(jobs, ended);
+    }
+
+    /// Takes the next job that is not over, of a task that is served here.
+    fn look(&mut self, jobs: &LiveJobs) {
+        let Ok(posted) = jobs.board.jobs() else {
+            return;
+        };
+        self.show(jobs, &posted);
+        let tasks = jobs.scaling.router().router().tasks();
+        let is_next = |job: &&PostedJob| {
+            job.record.end.is_none() && tasks.catalog().task(&job.record.task).is_some()
+        };
+        let Some(next) = posted.iter().find(is_next).cloned() else {
+            return;
+        };
+        let number = next.number;
+        match begun(jobs, next.clone()) {
+            Ok(job) => self.job = Some(job),
+            Err(why) => end(jobs, next, JobEnd::Failed(why)),
+        }
+        tracing::debug!(number, "a job was taken");
+    }
+
+    /// Takes what is answered, and asks for more where there is a gap. Returns whether all is written.
+    fn go_on(&mut self, jobs: &LiveJobs) -> Result<bool, String> {
+        let Some(job) = &mut self.job else {
+            return Ok(true);
+        };
+        job.take()?;
+        if job.decides.is_finished() {
+            return Ok(true);
+        }
+        let router = jobs.scaling.router();
+        let tasks = router.router().tasks();
+        let running = router.router().running();
+        let (catalog, goals) = (tasks.catalog(), job.posted.record.goals);
+        let wanted = chosen::variant(catalog, job.task, &goals, |_| true);
+        jobs.scaling.host_for_jobs(wanted.into_iter().collect());
+        let runs = |at: VariantIndex| running.contains(&at);
+        let Some(variant) = chosen::variant(catalog, job.task, &goals, runs) else {
+            self.state = "waits until a variant is loaded".to_owned();
+            return match wanted {
+                Some(_) => Ok(false),
+                None => Err("no variant meets the goals".to_owned()),
+            };
+        };
+        let gaps = jobs.scaling.gaps();
+        if job.under_way >= gaps.lanes {
+            return Ok(false);
+        }
+        let outlook = DeviceOutlook {
+            utilisation: gaps.utilisation,
+            interfered: gaps.interfered,
+            needed_at: None,
+            spare: gaps.spare,
+        };
+        let now = router.router().now();
+        match job.decides.next(now, catalog.variant(variant), &outlook) {
+            JobStep::Run(batch) => {
+                let entry = &tasks.groups()[tasks.group_of(variant)].name;
+                self.state = format!("runs by {entry}");
+                job.ask(router, entry, batch.rows);
+            }
+            JobStep::Wait(why) => self.state = format!("waits: {why}"),
+            JobStep::Nothing => {}
+        }
+        Ok(false)
+    }
+
+    /// Keeps how far the job is, now and then, and that it is over.
+    fn keep(&mut self, jobs: &LiveJobs, ended: Option<JobEnd>) {
+        let now = jobs.scaling.router().router().now();
+        let Some(job) = &self.job else {
+            return;
+        };
+        if let Some(how) = ended {
+            let posted = job.posted.clone();
+            self.job = None;
+            jobs.scaling.host_for_jobs(Vec::new());
+            end(jobs, posted, how);
+            return self.look(jobs);
+        }
+        if now < self.kept + KEPT {
+            return;
+        }
+        self.kept = now;
+        let posted = job.posted.clone();
+        // Whoever cancelled it wrote that here.
+        let all = jobs.board.jobs().unwrap_or_default();
+        let is_cancelled = |other: &PostedJob| {
+            other.number == posted.number && other.record.end == Some(JobEnd::Cancelled)
+        };
+        if all.iter().any(is_cancelled) {
+            self.job = None;
+            jobs.scaling.host_for_jobs(Vec::new());
+        } else if let Err(why) = jobs.board.keep(&posted) {
+            self.state = format!("its progress is not kept: {why}");
+        }
+        self.show(jobs, &all);
+    }
+
+    fn show(&self, jobs: &LiveJobs, all: &[PostedJob]) {
+        let over = all.iter().filter(|job| job.record.end.is_some()).count();
+        let mut skipped = over.saturating_sub(OVER);
+        let shown = all.iter().filter(|job| {
+            let skips = job.record.end.is_some() && skipped > 0;
+            skipped -= usize::from(skips);
+            !skips
+        });
+        let views = shown.map(|posted| match &self.job {
+            Some(job) if job.posted.number == posted.number => view(&job.posted, &self.state),
+            _ => view(posted, "waits for those before it"),
+        });
+        let views = views.collect();
+        *jobs.views.lock() = views;
+    }
+}
+
+fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<RunningJob, String> {
+    let tasks = jobs.scaling.router().router().tasks();
+    let task = tasks.catalog().task(&posted.record.task);
+    let task = task.ok_or("its task is not served here")?;
+    let (_, ensemble) = tasks.whole(task).ok_or("its task has no variants")?;
+    let samples = jobs.board.samples(&posted.record, ensemble)?;
+    let width = ensemble.answers.width();
+    let classes = match &ensemble.answer_names {
+        Some(names) => names.clone(),
+        None => (0..width).map(|class| class.to_string()).collect(),
+    };
+    RunningJob::open(posted, task, samples, &classes)
+}
+
+fn end(jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
+    posted.record.end = Some(how);
+    if let Err(why) = jobs.board.keep(&posted) {
+        let number = posted.number;
+        tracing::warn!(number, why, "the end of a job is not kept");
+    }
+    jobs.board.tell(&posted);
+}
+
+fn view(posted: &PostedJob, state: &str) -> JobView {
+    let record = &posted.record;
+    JobView {
+        number: posted.number,
+        task: record.task.clone(),
+        goals: words::goals(&record.goals),
+        rows: record.progress.rows,
+        written: record.progress.written,
+        state: match &record.end {
+            Some(end) => end.words(),
+            None => state.to_owned(),
+        },
+    }
+}

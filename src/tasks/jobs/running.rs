@@ -1,0 +1,143 @@
+//! A job that runs: its samples, what is asked, and what waits to be written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use divisi::ensemble::Samples;
+use divisi::serving::{Outcome, PipelineIndex, Request};
+use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
+use divisi_modelless::variants::TaskIndex;
+
+use super::board::PostedJob;
+use super::output::JobOutput;
+use crate::routing::LiveRouter;
+
+/// Rows, and their answers or why there are none.
+type AnsweredRows = (Range<u64>, Result<Vec<f32>, String>);
+
+/// A job that runs.
+pub(super) struct RunningJob {
+    pub(super) posted: PostedJob,
+    pub(super) task: TaskIndex,
+    pub(super) decides: OfflineJob,
+    /// Batches that are not over.
+    pub(super) under_way: usize,
+    samples: Arc<Samples>,
+    classes: usize,
+    output: JobOutput,
+    /// Answers that wait for those before them, by their first row.
+    waiting: BTreeMap<u64, Vec<f32>>,
+    done: (Sender<AnsweredRows>, Receiver<AnsweredRows>),
+    /// Batches in a row that failed.
+    failures: u32,
+}
+
+/// How many batches in a row may fail before the job does.
+const MOST_FAILURES: u32 = 5;
+
+impl RunningJob {
+    /// Begins a job, or goes on with it after the rows that were written.
+    pub(super) fn open(
+        mut posted: PostedJob,
+        task: TaskIndex,
+        samples: Arc<Samples>,
+        classes: &[String],
+    ) -> Result<Self, String> {
+        let record = &mut posted.record;
+        let progress = JobProgress {
+            rows: samples.len() as u64,
+            written: record.progress.written,
+        };
+        let decides = OfflineJob::new(JobRules::default(), progress);
+        let decides = decides.map_err(|why| format!("{}: {why}", record.input))?;
+        let output = JobOutput::open(Path::new(&record.output), progress.written, classes);
+        let output = output.map_err(|why| why.to_string())?;
+        record.progress = progress;
+        Ok(RunningJob {
+            classes: classes.len(),
+            under_way: 0,
+            waiting: BTreeMap::new(),
+            done: channel(),
+            failures: 0,
+            posted,
+            task,
+            decides,
+            samples,
+            output,
+        })
+    }
+
+    /// Asks for the answers to some rows by the entry of a name.
+    pub(super) fn ask(&mut self, router: &LiveRouter, entry: &str, rows: Range<u64>) {
+        self.under_way += 1;
+        let engine = Arc::clone(&router.deployment().running().engine);
+        let Some(number) = engine.catalogue().find(entry, None) else {
+            return self.answer(rows, Err(format!("`{entry}` is not served any more")));
+        };
+        let (first, count) = (rows.start as usize, (rows.end - rows.start) as usize);
+        let values = self.samples.rows(first, count);
+        let (done, asked) = (self.done.0.clone(), rows.clone());
+        let reply = move |outcome: Outcome| {
+            let answers = outcome.map(|answer| answer.rows().flatten().copied().collect());
+            // The job may have ended.
+            let _ = done.send((asked, answers.map_err(|why| why.to_string())));
+        };
+        let request = Request::new(&values).to(PipelineIndex(number));
+        if let Err(refused) = engine.submit_with(request, Box::new(reply)) {
+            self.answer(rows, Err(refused.to_string()));
+        }
+    }
+
+    fn answer(&self, rows: Range<u64>, answers: Result<Vec<f32>, String>) {
+        let _ = self.done.0.send((rows, answers));
+    }
+
+    /// Takes the batches that are over, and writes the rows that can be.
+    ///
+    /// # Errors
+    /// The output cannot be written, or batch after batch failed; in words.
+    pub(super) fn take(&mut self) -> Result<(), String> {
+        while let Ok((rows, answers)) = self.done.1.try_recv() {
+            self.under_way -= 1;
+            match answers {
+                Ok(answers) => self.finished(rows, answers)?,
+                Err(why) => self.failed(&rows, why)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, rows: &Range<u64>, why: String) -> Result<(), String> {
+        self.failures += 1;
+        let again = self.decides.failed(rows);
+        again.map_err(|why| why.to_string())?;
+        match self.failures < MOST_FAILURES {
+            true => Ok(()),
+            false => Err(format!("rows {} to {}: {why}", rows.start, rows.end - 1)),
+        }
+    }
+
+    fn finished(&mut self, rows: Range<u64>, answers: Vec<f32>) -> Result<(), String> {
+        self.failures = 0;
+        self.waiting.insert(rows.start, answers);
+        let whole = self.decides.finished(&rows);
+        let whole = whole.map_err(|why| why.to_string())?;
+        let mut ready = Vec::new();
+        while let Some(first) = self.waiting.first_entry() {
+            if *first.key() >= whole.end {
+                break;
+            }
+            ready.append(&mut first.remove());
+        }
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let written = self.output.write(&ready, self.classes);
+        written.map_err(|why| why.to_string())?;
+        self.posted.record.progress = self.decides.progress();
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Hosted instances as a catalogue of models and a matrix.
+
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, Frame, InvalidMatrix, Matrix};
+use divisi::catalogue::{Catalogue, CatalogueError, NewEntry};
+use divisi::device::{DeviceIndex, Devices};
+use divisi::ensemble::{BatchSize, Member};
+use divisi_modelless::placement::{DeviceSlot, HostedInstances};
+use divisi_modelless::variants::VariantIndex;
+use thiserror::Error;
+
+use crate::served::ServedTasks;
+
+/// What a deployment serves so that instances run.
+#[derive(Clone, Debug)]
+pub struct Arrangement {
+    /// The groups of variants that can answer.
+    pub groups: Vec<usize>,
+    /// Their entries of the catalogue of models.
+    pub entries: Vec<NewEntry>,
+    /// Where their members run.
+    pub matrix: Matrix,
+}
+
+/// Why instances cannot be served.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ArrangementError {
+    /// The entries are no catalogue.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// No member runs, or a size is none of the ensembles'.
+    #[error(transparent)]
+    Matrix(#[from] InvalidMatrix),
+}
+
+impl Arrangement {
+    /// Arranges instances, the slots of which are the places of devices. A group whose members all run
+    /// for others can answer too: it takes nothing. A member runs in batches of the largest size that
+    /// any of its variants has on the device.
+    ///
+    /// # Errors
+    /// Nothing is hosted, or the entries cannot be served together.
+    pub fn new(
+        tasks: &ServedTasks,
+        name: &str,
+        hosted: &HostedInstances,
+        devices: &Devices,
+    ) -> Result<Self, ArrangementError> {
+        let groups = groups(tasks, hosted);
+        let entries: Vec<NewEntry> = groups
+            .iter()
+            .map(|at| tasks.entries()[*at].clone())
+            .collect();
+        let catalogue = Catalogue::new(name, entries.clone())?;
+        let frame = Frame::of(catalogue.models(), devices);
+        let width = frame.members.len();
+        let mut cells: Vec<Option<BatchSize>> = vec![None; devices.iter().len() * width];
+        for slot in hosted.devices() {
+            for (variant, _) in hosted.hosted_on(slot) {
+                let group = tasks.group_of(variant);
+                let Some(entry) = groups.iter().position(|at| *at == group) else {
+                    continue;
+                };
+                let size = size_of(tasks, variant, &frame);
+                for member in catalogue.entries()[entry].columns().iter() {
+                    let device = device(slot);
+                    let cell = Cell {
+                        device,
+                        member: *member,
+                    };
+                    let known = &mut cells[cell.place(width)];
+                    *known = size.max(*known);
+                }
+            }
+        }
+        Ok(Arrangement {
+            matrix: Matrix::new(frame, cells)?,
+            groups,
+            entries,
+        })
+    }
+}
+
+/// Returns the device of a slot: the one with the same place.
+pub(super) fn device(slot: DeviceSlot) -> DeviceIndex {
+    DeviceIndex::new(usize::from(slot.0))
+}
+
+fn size_of(tasks: &ServedTasks, variant: VariantIndex, frame: &Frame) -> Option<BatchSize> {
+    let batch = tasks.catalog().variant(variant).batch.get() as usize;
+    frame.batch_sizes.iter().find(|size| size.get() == batch)
+}
+
+/// Returns the groups of which an instance is hosted, and those whose members are all theirs.
+fn groups(tasks: &ServedTasks, hosted: &HostedInstances) -> Vec<usize> {
+    let of = |at: usize| tasks.entries()[at].ensemble.members.iter();
+    let hosted = hosted.running().map(|(variant, _)| tasks.group_of(variant));
+    let members: Vec<&Arc<Member>> = hosted.flat_map(of).collect();
+    let is_there = |member: &Arc<Member>| members.iter().any(|known| Arc::ptr_eq(known, member));
+    let all = 0..tasks.groups().len();
+    all.filter(|at| of(*at).all(is_there)).collect()
+}

@@ -1,0 +1,142 @@
+//! How much of their devices' time groups of variants took, and how much longer their batches ran than
+//! in their profiles.
+
+use std::collections::BTreeMap;
+
+use divisi::catalogue::Catalogue;
+use divisi::device::{DeviceIndex, MemberIndex};
+use divisi_modelless::variants::VariantIndex;
+
+use crate::served::ServedTasks;
+
+/// The counters of a worker since the start of its engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkerCounts {
+    /// Seconds of its device that its batches took.
+    pub seconds: f64,
+    /// Samples of its batches.
+    pub samples: u64,
+    /// Its batches.
+    pub batches: u64,
+}
+
+/// A group of variants in the last interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupSeen {
+    /// Samples that it answered.
+    pub samples: u64,
+    /// Seconds of devices that it took.
+    pub busy: f64,
+    /// How many times as long as in its profile its batches took; 1 where none ran.
+    pub slowdown: f64,
+}
+
+impl GroupSeen {
+    /// A group that did nothing.
+    pub const IDLE: GroupSeen = GroupSeen {
+        samples: 0,
+        busy: 0.0,
+        slowdown: 1.0,
+    };
+}
+
+/// A worker, by its engine's number and its place.
+type WorkerPlace = (u64, DeviceIndex, MemberIndex);
+
+/// The counters of workers and groups as they were last seen.
+#[derive(Clone, Debug, Default)]
+pub struct BusyGroups {
+    workers: BTreeMap<WorkerPlace, WorkerCounts>,
+    answered: Vec<u64>,
+}
+
+impl BusyGroups {
+    /// Takes the counters of the workers of the engine of a number, and the samples that each group has
+    /// answered since the start. Returns what each group did since the last call.
+    ///
+    /// The time of a member is shared by the groups that it answered for, by their samples. Batches of
+    /// an engine that ended in the interval are left out.
+    pub fn seen(
+        &mut self,
+        tasks: &ServedTasks,
+        (number, catalogue): (u64, &Catalogue),
+        workers: &[(DeviceIndex, MemberIndex, WorkerCounts)],
+        answered: Vec<u64>,
+    ) -> Vec<GroupSeen> {
+        let mut columns: BTreeMap<MemberIndex, WorkerCounts> = BTreeMap::new();
+        let mut now = BTreeMap::new();
+        for (device, member, counts) in workers {
+            let place = (number, *device, *member);
+            let before = self.workers.get(&place).copied().unwrap_or_default();
+            let column = columns.entry(*member).or_default();
+            column.seconds += (counts.seconds - before.seconds).max(0.0);
+            column.samples += counts.samples.saturating_sub(before.samples);
+            column.batches += counts.batches.saturating_sub(before.batches);
+            now.insert(place, *counts);
+        }
+        let before = std::mem::replace(&mut self.answered, answered);
+        self.workers = now;
+        let groups = tasks.groups().iter().zip(&self.answered).enumerate();
+        let each = groups.map(|(at, (group, total))| {
+            let samples = total.saturating_sub(before.get(at).copied().unwrap_or(0));
+            let entry = catalogue.find(&group.name, None);
+            let entry = entry.filter(|_| samples > 0);
+            let seen = entry.map(|entry| {
+                let of_group = catalogue.entries()[entry].columns().iter();
+                let counts: Vec<WorkerCounts> = of_group
+                    .map(|column| columns.get(column).copied().unwrap_or_default())
+                    .collect();
+                of_columns(tasks, &group.variants, samples, &counts)
+            });
+            seen.unwrap_or(GroupSeen {
+                samples,
+                ..GroupSeen::IDLE
+            })
+        });
+        each.collect()
+    }
+}
+
+fn of_columns(
+    tasks: &ServedTasks,
+    variants: &[VariantIndex],
+    samples: u64,
+    columns: &[WorkerCounts],
+) -> GroupSeen {
+    let ran = columns.iter().filter(|column| column.samples > 0);
+    let (mut each, mut batch, mut count) = (0.0, 0.0, 0);
+    for column in ran {
+        each += column.seconds / column.samples as f64;
+        batch += column.samples as f64 / column.batches.max(1) as f64;
+        count += 1;
+    }
+    let mut seen = GroupSeen {
+        samples,
+        busy: samples as f64 * each,
+        slowdown: 1.0,
+    };
+    // Where a member did not run in the interval the sum is not that of a batch.
+    if count == columns.len() && count > 0 {
+        let batch = (batch / f64::from(count as u32)).round().max(1.0) as u32;
+        seen.slowdown = slowdown(tasks, variants, batch, each);
+    }
+    seen
+}
+
+/// Returns the time of a sample over that in the profile of the variant whose batches are the next
+/// larger ones.
+fn slowdown(tasks: &ServedTasks, variants: &[VariantIndex], batch: u32, each: f64) -> f64 {
+    let catalog = tasks.catalog();
+    let all = variants.iter().map(|at| catalog.variant(*at));
+    let fitting = all.clone().filter(|variant| variant.batch.get() >= batch);
+    let fitting = fitting.min_by_key(|variant| variant.batch);
+    let Some(variant) = fitting.or_else(|| all.max_by_key(|variant| variant.batch)) else {
+        return 1.0;
+    };
+    let batch = batch.min(variant.batch.get());
+    let expected = variant.profile.latency.mean(batch).as_secs_f64() / f64::from(batch);
+    match expected > 0.0 {
+        true => each / expected,
+        false => 1.0,
+    }
+}

@@ -1,0 +1,266 @@
+//! See [`VariantScaler`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi::device::Devices;
+use divisi_modelless::placement::{DeviceSlot, HostedInstances, InstanceChange};
+use divisi_modelless::policies::{
+    Policy, PolicyChoice, PolicyDecision, Situation, TaskDemand, WatchedVariant,
+};
+use divisi_modelless::quantities::QueryRate;
+use divisi_modelless::states::{StateThresholds, VariantObservation, VariantState, VariantWatch};
+use divisi_modelless::variants::{DeviceKindIndex, VariantCatalog, VariantIndex};
+use divisi_registry::registration::kind_name;
+
+use super::busy::GroupSeen;
+use super::planned::{HOLD_OFF, OBJECTIVE, PlannedVariants, RULES};
+use crate::served::{RunningVariant, ServedTasks};
+
+/// A decision, and what is to be served after it.
+#[derive(Clone, Debug)]
+pub struct ScalerStep {
+    /// The decision of the policy.
+    pub decision: PolicyDecision,
+    /// The instances that are wanted, where these are others than those that are hosted.
+    pub wanted: Option<HostedInstances>,
+}
+
+/// Decides which variants are hosted on the devices of one machine, from what was seen.
+///
+/// Policies count in instances of an eighth of a device's time. What they take away leaves after a
+/// hold-off, and every task keeps one instance at least.
+pub struct VariantScaler {
+    tasks: Arc<ServedTasks>,
+    planned: PlannedVariants,
+    choice: PolicyChoice,
+    policy: Box<dyn Policy>,
+    hosted: HostedInstances,
+    watches: Vec<VariantWatch>,
+    /// The variants that offline jobs run by.
+    of_jobs: Vec<VariantIndex>,
+    /// When instances left last: they do once in a hold-off, whatever a policy wants.
+    left: Option<Duration>,
+    /// Nothing is changed before this, since the last change was refused.
+    refused_until: Duration,
+}
+
+impl VariantScaler {
+    /// Begins with what runs.
+    pub fn new(
+        tasks: Arc<ServedTasks>,
+        choice: PolicyChoice,
+        devices: &Devices,
+        running: &[RunningVariant],
+    ) -> Self {
+        let planned = PlannedVariants::new(tasks.catalog());
+        let hosted = hosted(planned.catalog(), devices, running);
+        VariantScaler {
+            watches: vec![
+                VariantWatch::new(StateThresholds::default());
+                planned.catalog().variants().len()
+            ],
+            policy: choice.by(OBJECTIVE),
+            of_jobs: Vec::new(),
+            left: None,
+            refused_until: Duration::ZERO,
+            choice,
+            hosted,
+            planned,
+            tasks,
+        }
+    }
+
+    /// Returns the policy that decides.
+    pub fn choice(&self) -> PolicyChoice {
+        self.choice
+    }
+
+    /// Lets another policy decide from now on.
+    pub fn choose(&mut self, choice: PolicyChoice) {
+        (self.choice, self.policy) = (choice, choice.by(OBJECTIVE));
+    }
+
+    /// Returns the variants as policies plan them.
+    pub(super) fn planned(&self) -> &PlannedVariants {
+        &self.planned
+    }
+
+    /// Returns the instances that are hosted.
+    pub fn hosted(&self) -> &HostedInstances {
+        &self.hosted
+    }
+
+    /// Returns the state of each variant.
+    pub fn states(&self) -> impl Iterator<Item = VariantState> {
+        self.watches.iter().map(VariantWatch::state)
+    }
+
+    /// Takes what runs now, since somebody else changed it.
+    pub fn follow(&mut self, devices: &Devices, running: &[RunningVariant]) {
+        self.hosted = hosted(self.planned.catalog(), devices, running);
+    }
+
+    /// Has an instance of each of these variants on every device that has room, whatever the policy
+    /// decides: offline jobs run in the gaps of all of them.
+    pub fn host_for_jobs(&mut self, variants: Vec<VariantIndex>) {
+        self.of_jobs = variants;
+    }
+
+    /// Takes what is hosted from now on: what was wanted is served.
+    pub fn applied(&mut self, now: Duration, hosted: HostedInstances) {
+        let changes = hosted.changes_from(&self.hosted);
+        if changes.iter().any(|change| change.instances < 0) {
+            self.left = Some(now);
+        }
+        self.hosted = hosted;
+    }
+
+    /// Notes that what was wanted cannot be served. It is not tried again before a hold-off.
+    pub fn refused(&mut self, now: Duration) {
+        self.refused_until = now + HOLD_OFF;
+    }
+
+    /// Decides, after an interval in which groups did what was `seen`, and samples wait for them.
+    pub fn decide(
+        &mut self,
+        now: Duration,
+        interval: Duration,
+        demands: &[TaskDemand],
+        (seen, queued): (&[GroupSeen], &[u32]),
+    ) -> ScalerStep {
+        let watched = self.watch(now, interval, seen, queued);
+        let demands: Vec<TaskDemand> = demands.iter().map(|d| self.planned.demand(d)).collect();
+        let decision = self.policy.decide(&Situation {
+            now,
+            rules: RULES,
+            catalog: self.planned.catalog(),
+            hosted: &self.hosted,
+            demands: &demands,
+            watched: &watched,
+        });
+        let wanted = match now < self.refused_until {
+            true => None,
+            false => self.wanted(now, &decision.changes),
+        };
+        ScalerStep { decision, wanted }
+    }
+
+    fn watch(
+        &mut self,
+        now: Duration,
+        interval: Duration,
+        seen: &[GroupSeen],
+        queued: &[u32],
+    ) -> Vec<WatchedVariant> {
+        let seconds = interval.as_secs_f64().max(1e-3);
+        let mut watched = Vec::with_capacity(self.watches.len());
+        for at in 0..self.watches.len() {
+            let index = VariantIndex(at as u32);
+            let group = self.tasks.group_of(index);
+            let of_group = seen.get(group).copied().unwrap_or(GroupSeen::IDLE);
+            let instances = self.hosted.total(index);
+            let planned = self.time_of(group);
+            let observation = VariantObservation {
+                instances,
+                utilisation: of_group.busy / seconds / planned.max(1e-9),
+                queued: queued.get(group).copied().unwrap_or(0),
+                slowdown: of_group.slowdown,
+            };
+            self.watches[at].observe(now, &observation);
+            let own = match instances {
+                0 => 0.0,
+                _ => of_group.samples as f64 / seconds,
+            };
+            watched.push(WatchedVariant {
+                loading: 0,
+                state: self.watches[at].state(),
+                served: QueryRate::new(own).unwrap_or(QueryRate::ZERO),
+            });
+        }
+        watched
+    }
+
+    /// Returns the devices' time that the instances of a group have.
+    fn time_of(&self, group: usize) -> f64 {
+        let variants = self.tasks.groups()[group].variants.iter();
+        let shares = variants.map(|variant| {
+            let share = self
+                .planned
+                .catalog()
+                .variant(*variant)
+                .profile
+                .share
+                .fraction();
+            f64::from(self.hosted.total(*variant)) * share
+        });
+        shares.sum()
+    }
+
+    /// Returns the instances after the changes that can be made, or `None` where these change nothing.
+    fn wanted(&self, now: Duration, changes: &[InstanceChange]) -> Option<HostedInstances> {
+        let is_due = self.left.is_none_or(|left| now >= left + HOLD_OFF);
+        let (catalog, mut wanted) = (self.planned.catalog(), self.hosted.clone());
+        let (leave, come): (Vec<InstanceChange>, Vec<InstanceChange>) = changes
+            .iter()
+            .copied()
+            .partition(|c: &InstanceChange| c.instances < 0);
+        let leaves = |change: &&InstanceChange| is_due && !self.of_jobs.contains(&change.variant);
+        for change in leave.iter().filter(leaves) {
+            let remove = |_| wanted.remove(catalog, change.variant, change.device);
+            let _ = (0..change.instances.unsigned_abs()).try_for_each(remove);
+        }
+        for change in &come {
+            let add = |_| wanted.add(catalog, change.variant, change.device);
+            let _ = (0..change.instances.unsigned_abs()).try_for_each(add);
+        }
+        for change in &leave {
+            if self.has_none(&wanted, change.variant) {
+                let _ = wanted.add(catalog, change.variant, change.device);
+            }
+        }
+        for variant in &self.of_jobs {
+            for device in wanted.devices() {
+                if wanted.on(*variant, device) == 0 {
+                    let _ = wanted.add(catalog, *variant, device);
+                }
+            }
+        }
+        (wanted != self.hosted).then_some(wanted)
+    }
+
+    /// Whether no variant of a variant's task has an instance.
+    fn has_none(&self, hosted: &HostedInstances, variant: VariantIndex) -> bool {
+        let mut all = self
+            .planned
+            .catalog()
+            .range(self.planned.catalog().task_of(variant));
+        all.all(|at| hosted.total(VariantIndex(at as u32)) == 0)
+    }
+}
+
+/// Returns the instances of what runs, one on each device that it has, the cheapest first, as far as
+/// there is room.
+fn hosted(
+    catalog: &VariantCatalog,
+    devices: &Devices,
+    running: &[RunningVariant],
+) -> HostedInstances {
+    let kinds = devices.iter().map(|device| {
+        let name = kind_name(device);
+        let known = catalog.devices().iter().position(|kind| kind.name == name);
+        // Nothing was measured for a kind that is not there: nothing fits on it.
+        DeviceKindIndex(known.unwrap_or(catalog.devices().len()) as u16)
+    });
+    let kinds: Vec<DeviceKindIndex> = kinds.collect();
+    let mut hosted = HostedInstances::new(catalog, &kinds);
+    let mut running: Vec<&RunningVariant> = running.iter().collect();
+    running.sort_by_key(|variant| variant.variant);
+    for variant in running {
+        for (device, _) in &variant.devices {
+            let slot = DeviceSlot(device.get() as u16);
+            let _ = hosted.add(catalog, variant.variant, slot);
+        }
+    }
+    hosted
+}

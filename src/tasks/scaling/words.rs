@@ -1,0 +1,93 @@
+//! Decisions, goals and changes in words.
+
+use divisi::session::ConsideredView;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::placement::HostedInstances;
+use divisi_modelless::policies::{ActionOutcome, ConsideredAction, PolicyDecision, ScalingAction};
+use divisi_modelless::quantities::{COST_QUERIES, significant};
+use divisi_modelless::variants::VariantIndex;
+
+use crate::served::ServedTasks;
+
+/// The most actions of a decision that are told.
+const MOST: usize = 24;
+
+/// Returns goals in words: `98.5 %, 20 ms`, or `any`.
+pub(crate) fn goals(goals: &QueryGoals) -> String {
+    let accuracy = goals
+        .accuracy
+        .map(|a| format!("{} %", significant(100.0 * a.get())));
+    let latency = goals.latency.map(|d| {
+        let millis = 1e3 * d.get().as_secs_f64();
+        format!("{} ms", significant(millis))
+    });
+    let cost = goals.max_cost.map(|c| {
+        let million = COST_QUERIES * c.get();
+        format!("cost {}", significant(million))
+    });
+    let all: Vec<String> = [accuracy, latency, cost].into_iter().flatten().collect();
+    match all.is_empty() {
+        true => "any".to_owned(),
+        false => all.join(", "),
+    }
+}
+
+/// Returns the actions that a policy considered, those that are done first.
+pub(super) fn considered(tasks: &ServedTasks, decision: &PolicyDecision) -> Vec<ConsideredView> {
+    let mut all: Vec<ConsideredView> = Vec::new();
+    for action in &decision.considered {
+        let view = view(tasks, action);
+        // Streams of a task consider the same variants.
+        if !all.contains(&view) {
+            all.push(view);
+        }
+    }
+    all.sort_by_key(|view| !view.taken);
+    all.truncate(MOST);
+    all
+}
+
+fn view(tasks: &ServedTasks, considered: &ConsideredAction) -> ConsideredView {
+    let words = |variant: VariantIndex| tasks.words(variant);
+    let action = match considered.action {
+        ScalingAction::Keep => {
+            let task = tasks.catalog().name(considered.task);
+            format!("keep `{task}` as it is")
+        }
+        ScalingAction::Replicate(variant, more) => format!("{more} more of {}", words(variant)),
+        ScalingAction::Switch(variant, count) => format!("load {count} of {}", words(variant)),
+        ScalingAction::Remove(variant, fewer) => format!("{fewer} fewer of {}", words(variant)),
+        ScalingAction::Move(variant) => format!("move {}", words(variant)),
+    };
+    ConsideredView {
+        action,
+        outcome: considered.outcome.to_string(),
+        taken: considered.outcome == ActionOutcome::Taken,
+    }
+}
+
+/// Returns how instances differ, in words: `+2 digits.int8.cnn of 16, −1 …`, where 16 is the
+/// batch size.
+pub(super) fn difference(
+    tasks: &ServedTasks,
+    before: &HostedInstances,
+    after: &HostedInstances,
+) -> String {
+    let changes = after.changes_from(before);
+    let mut totals: Vec<(VariantIndex, i32)> = Vec::new();
+    for change in changes {
+        match totals.iter_mut().find(|(v, _)| *v == change.variant) {
+            Some((_, sum)) => *sum += change.instances,
+            None => totals.push((change.variant, change.instances)),
+        }
+    }
+    let words = totals.iter().map(|(variant, sum)| {
+        let name = &tasks.groups()[tasks.group_of(*variant)].name;
+        let batch = tasks.catalog().variant(*variant).batch;
+        match sum {
+            0 => format!("{name} of {batch} elsewhere"),
+            sum => format!("{sum:+} {name} of {batch}"),
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}

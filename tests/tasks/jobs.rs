@@ -1,0 +1,226 @@
+//! Offline jobs: rows that nobody waits for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use divisi::ensemble::{Ensemble, Samples};
+use divisi::session::TaskScaling;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::jobs::JobProgress;
+use divisi_modelless::policies::PolicyChoice;
+use divisi_modelless::quantities::Accuracy;
+use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_tasks::jobs::{JobBoard, JobOutput, JobOutputError, LiveJobs, PostedJob};
+use divisi_tasks::scaling::LiveScaling;
+
+use crate::common::{SMALL, WHOLE, serving};
+use crate::wait::wait_until;
+
+/// Jobs in memory.
+#[derive(Clone, Default)]
+struct Board {
+    jobs: Arc<Mutex<Vec<PostedJob>>>,
+    told: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Board {
+    fn of(records: Vec<JobRecord>) -> Self {
+        let jobs = (1..)
+            .zip(records)
+            .map(|(number, record)| PostedJob { number, record });
+        let board = Board::default();
+        *board.jobs.lock().expect("lock") = jobs.collect();
+        board
+    }
+
+    fn end(&self, number: u64) -> Option<JobEnd> {
+        let jobs = self.jobs.lock().expect("lock");
+        jobs.iter()
+            .find(|job| job.number == number)?
+            .record
+            .end
+            .clone()
+    }
+}
+
+impl JobBoard for Board {
+    fn jobs(&self) -> Result<Vec<PostedJob>, String> {
+        Ok(self.jobs.lock().expect("lock").clone())
+    }
+
+    fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String> {
+        match record.input.as_str() {
+            "samples" => Ok(ensemble.calibration.clone().expect("samples")),
+            other => Err(format!("{other}: no such file")),
+        }
+    }
+
+    fn keep(&self, job: &PostedJob) -> Result<(), String> {
+        let mut jobs = self.jobs.lock().expect("lock");
+        let known = jobs.iter_mut().find(|known| known.number == job.number);
+        let known = known.expect("posted");
+        if known.record.end != Some(JobEnd::Cancelled) {
+            known.record = job.record.clone();
+        }
+        Ok(())
+    }
+
+    fn tell(&self, job: &PostedJob) {
+        self.told.lock().expect("lock").push(job.number);
+    }
+}
+
+fn job(output: &Path, percent: f64) -> JobRecord {
+    JobRecord {
+        task: "numbers".to_owned(),
+        input: "samples".to_owned(),
+        output: output.display().to_string(),
+        goals: QueryGoals {
+            accuracy: Some(Accuracy::percent(percent).expect("percent")),
+            ..QueryGoals::default()
+        },
+        progress: JobProgress {
+            rows: 0,
+            written: 0,
+        },
+        submitted_at: 0,
+        notify: None,
+        end: None,
+    }
+}
+
+fn started(board: &Board) -> Arc<LiveJobs> {
+    let live = serving(&[SMALL, WHOLE]);
+    let scaling = LiveScaling::start(live, PolicyChoice::Static).expect("starts");
+    LiveJobs::start(scaling, Box::new(board.clone())).expect("starts")
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("answers.csv");
+    (folder, path)
+}
+
+#[test]
+fn every_row_is_answered_once_and_in_order() {
+    let (_folder, path) = folder();
+    let board = Board::of(vec![job(&path, 80.0)]);
+    let jobs = started(&board);
+    wait_until("the job is over", || board.end(1).is_some());
+    assert_eq!(board.end(1), Some(JobEnd::Done));
+    let text = fs::read_to_string(&path).expect("written");
+    let mut lines = text.lines();
+    assert!(
+        lines
+            .next()
+            .expect("a head")
+            .starts_with("sample,class,score_")
+    );
+    let numbers: Vec<usize> = lines
+        .map(|line| {
+            line.split(',')
+                .next()
+                .and_then(|n| n.parse().ok())
+                .expect("a number")
+        })
+        .collect();
+    assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
+    assert!(numbers.len() > 100);
+    assert_eq!(*board.told.lock().expect("lock"), [1]);
+    wait_until("it is shown", || !jobs.view().jobs.is_empty());
+}
+
+#[test]
+fn a_job_goes_on_after_the_rows_that_were_written() {
+    let (_folder, path) = folder();
+    let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
+    let mut output = JobOutput::open(&path, 0, &classes).expect("opens");
+    output.write(&[0.5; 50], 10).expect("writes");
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .map(|mut file| {
+            use std::io::Write as _;
+            file.write_all(b"5,0,0.").expect("half a row")
+        })
+        .expect("opens");
+    let mut record = job(&path, 80.0);
+    record.progress = JobProgress {
+        rows: 100,
+        written: 3,
+    };
+    let board = Board::of(vec![record]);
+    let _jobs = started(&board);
+    wait_until("the job is over", || board.end(1).is_some());
+    assert_eq!(board.end(1), Some(JobEnd::Done));
+    let text = fs::read_to_string(&path).expect("written");
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert!(rows[..3].iter().all(|row| row.contains("0.5,0.5")));
+    assert!(
+        rows[3..].iter().all(|row| !row.contains("0.5,0.5,0.5")),
+        "answered anew"
+    );
+    assert!(
+        rows.last()
+            .expect("rows")
+            .starts_with(&format!("{},", rows.len() - 1))
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_the_next_job_runs() {
+    let (_folder, path) = folder();
+    let unread = JobRecord {
+        input: "gone.csv".to_owned(),
+        ..job(&path, 80.0)
+    };
+    let unmet = job(&path, 99.9);
+    let board = Board::of(vec![unread, unmet, job(&path, 80.0)]);
+    let _jobs = started(&board);
+    wait_until("the last job is over", || board.end(3).is_some());
+    let failed = |why: &str| Some(JobEnd::Failed(why.to_owned()));
+    assert_eq!(board.end(1), failed("gone.csv: no such file"));
+    assert_eq!(board.end(2), failed("no variant meets the goals"));
+    assert_eq!(board.end(3), Some(JobEnd::Done));
+    assert_eq!(*board.told.lock().expect("lock"), [1, 2, 3]);
+}
+
+#[test]
+fn jobs_of_other_tasks_and_those_that_are_over_are_left() {
+    let (_folder, path) = folder();
+    let other = JobRecord {
+        task: "letters".to_owned(),
+        ..job(&path, 80.0)
+    };
+    let over = JobRecord {
+        end: Some(JobEnd::Cancelled),
+        ..job(&path, 80.0)
+    };
+    let board = Board::of(vec![other, over]);
+    let jobs = started(&board);
+    wait_until("they are shown", || jobs.view().jobs.len() == 2);
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_output_with_fewer_rows_than_were_written_is_not_gone_on_with() {
+    let (_folder, path) = folder();
+    fs::write(&path, "sample,class,score_0\n0,0,1\n1,0").expect("written");
+    let classes = ["0".to_owned()];
+    let refused = JobOutput::open(&path, 2, &classes).expect_err("one row alone is whole");
+    assert!(
+        matches!(
+            refused,
+            JobOutputError::Rows {
+                expected: 2,
+                found: 1,
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert!(JobOutput::open(&path, 1, &classes).is_ok());
+}

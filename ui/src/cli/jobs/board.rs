@@ -1,0 +1,101 @@
+//! Jobs as the store keeps them.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use divisi::ensemble::{Ensemble, Samples};
+use divisi_registry::records::{JobEnd, JobRecord};
+use divisi_tasks::jobs::{JobBoard, PostedJob};
+
+use super::list::told;
+use crate::cli::args::SampleFiles;
+use crate::cli::open::read_samples;
+use crate::cli::store::StoreArgs;
+
+/// The jobs of a store.
+pub(crate) struct StoredJobs {
+    store: StoreArgs,
+    /// As they were last read, from a file that was written then.
+    read: Mutex<Option<(SystemTime, Vec<PostedJob>)>>,
+}
+
+impl StoredJobs {
+    /// Reads and writes the jobs of a store.
+    pub(crate) fn of(store: &StoreArgs) -> Self {
+        StoredJobs {
+            store: store.clone(),
+            read: Mutex::new(None),
+        }
+    }
+
+    fn read(&self) -> Result<Vec<PostedJob>> {
+        let written = self.store.written();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some((known, jobs)), Some(written)) = (&*read, written)
+            && *known == written
+        {
+            return Ok(jobs.clone());
+        }
+        let jobs = self.store.read()?.jobs.into_iter();
+        let jobs: Vec<PostedJob> = jobs
+            .map(|(number, record)| PostedJob { number, record })
+            .collect();
+        *read = written.map(|written| (written, jobs.clone()));
+        Ok(jobs)
+    }
+}
+
+impl JobBoard for StoredJobs {
+    fn jobs(&self) -> Result<Vec<PostedJob>, String> {
+        self.read().map_err(|why| format!("{why:#}"))
+    }
+
+    fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String> {
+        let form = ensemble.sample_form();
+        let samples = read_samples(record.input.as_ref(), &SampleFiles::default(), form);
+        samples.map(Arc::new).map_err(|why| format!("{why:#}"))
+    }
+
+    /// Keeps how far a job is. One that was cancelled meanwhile stays so.
+    fn keep(&self, job: &PostedJob) -> Result<(), String> {
+        let keep = || {
+            let store = self.store.open()?;
+            let known = store.contents()?.jobs.remove(&job.number);
+            let mut record = job.record.clone();
+            if known.is_some_and(|known| known.end == Some(JobEnd::Cancelled)) {
+                record.end = Some(JobEnd::Cancelled);
+            }
+            anyhow::Ok(store.keep_job(job.number, &record)?)
+        };
+        keep().map_err(|why| format!("{why:#}"))
+    }
+
+    fn tell(&self, job: &PostedJob) {
+        let Some(command) = job.record.notify.clone() else {
+            return;
+        };
+        let (text, number) = (told(job.number, &job.record).to_string(), job.number);
+        let run = move || {
+            let child = Command::new("sh")
+                .args(["-c", &command])
+                .stdin(Stdio::piped())
+                .spawn();
+            let told = child.and_then(|mut child| {
+                if let Some(mut input) = child.stdin.take() {
+                    // Whoever does not read it need not.
+                    let _ = input.write_all(text.as_bytes());
+                }
+                child.wait()
+            });
+            if let Err(why) = told {
+                tracing::warn!(number, %why, "who is told of a job cannot be");
+            }
+        };
+        // It may take its time.
+        let _ = thread::Builder::new().name("notify".into()).spawn(run);
+    }
+}

@@ -1,0 +1,91 @@
+//! `divisi jobs`: how far jobs are; one is taken back.
+
+use anyhow::{Context, Result, bail};
+use divisi_registry::records::{JobEnd, JobRecord};
+use serde_json::{Value, json};
+
+use crate::cli::args::OutputFormat;
+use crate::cli::output::{print, print_json};
+use crate::cli::store::StoreArgs;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct JobsArgs {
+    /// Take this job back: what it has written stays
+    #[arg(long, value_name = "NUMBER")]
+    cancel: Option<u64>,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[arg(long, value_enum, default_value_t)]
+    format: OutputFormat,
+}
+
+pub(crate) fn run(args: &JobsArgs) -> Result<()> {
+    if let Some(number) = args.cancel {
+        return cancel(args, number);
+    }
+    let jobs = args.store.read()?.jobs;
+    if args.format == OutputFormat::Json {
+        let all: Vec<Value> = jobs.iter().map(|(n, job)| told(*n, job)).collect();
+        return print_json(&all);
+    }
+    if jobs.is_empty() {
+        return print("no jobs; `divisi submit` hands one over");
+    }
+    let rows = jobs.iter().map(|(number, job)| row(*number, job));
+    let lines: Vec<String> = rows.collect();
+    print(&format!("{HEAD}\n{}", lines.join("\n")))
+}
+
+const HEAD: &str = "job   task          written          of rows   state       output";
+
+fn row(number: u64, job: &JobRecord) -> String {
+    let share = 100.0 * job.progress.written as f64 / job.progress.rows.max(1) as f64;
+    format!(
+        "{number:<5} {:<13} {:>8} ({share:>5.1} %) {:>7}   {:<11} {}",
+        job.task,
+        job.progress.written,
+        job.progress.rows,
+        state(job),
+        job.output
+    )
+}
+
+fn state(job: &JobRecord) -> String {
+    match (&job.end, job.progress.written) {
+        (Some(end), _) => end.words(),
+        (None, 0) => "waits".to_owned(),
+        (None, _) => "under way".to_owned(),
+    }
+}
+
+/// Returns a job as programs are told it.
+pub(super) fn told(number: u64, job: &JobRecord) -> Value {
+    json!({
+        "job": number,
+        "task": job.task,
+        "input": job.input,
+        "output": job.output,
+        "rows": job.progress.rows,
+        "written": job.progress.written,
+        "state": state(job),
+        "submitted_at": job.submitted_at,
+    })
+}
+
+fn cancel(args: &JobsArgs, number: u64) -> Result<()> {
+    // What is not there is not made to be told so.
+    let jobs = args.store.read()?.jobs;
+    let Some(mut job) = jobs.get(&number).cloned() else {
+        bail!("--cancel {number}: there is no such job; `divisi jobs` lists them");
+    };
+    if let Some(end) = &job.end {
+        bail!("--cancel {number}: the job is over: {}", end.words());
+    }
+    job.end = Some(JobEnd::Cancelled);
+    let kept = args.store.open()?.keep_job(number, &job);
+    kept.with_context(|| args.store.name())?;
+    print(&format!(
+        "job {number} is cancelled; {} rows are written",
+        job.progress.written
+    ))
+}

@@ -1,0 +1,127 @@
+//! `divisi submit`: an offline job is handed over.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use divisi::words::counted;
+use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::jobs::JobProgress;
+use divisi_registry::records::{JobRecord, RegisteredModel};
+
+use crate::cli::args::SampleFiles;
+use crate::cli::goals::GoalArgs;
+use crate::cli::open::read_samples;
+use crate::cli::output::print;
+use crate::cli::store::{StoreArgs, read_again};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SubmitArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    task: String,
+    /// Samples: a file as `divisi predict --input` reads
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Where answers go: a new .csv
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    goals: GoalArgs,
+    /// A command of the shell that is run once the job is over, with the job as JSON on its standard
+    /// input
+    #[arg(long, value_name = "COMMAND")]
+    notify: Option<String>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
+    let goals = args.goals.goals();
+    if goals.latency.is_some() {
+        bail!("--latency: nobody waits for a row of a job; expected --accuracy or --cost alone");
+    }
+    let contents = args.store.read()?;
+    let models = contents
+        .task(&args.task)
+        .with_context(|| args.store.name())?;
+    check_goals(&args.task, models, &goals)?;
+    let rows = rows(args, models)?;
+    let record = JobRecord {
+        task: args.task.clone(),
+        input: whole(&args.input)?,
+        output: new_file(&args.output)?,
+        goals,
+        progress: JobProgress { rows, written: 0 },
+        submitted_at: now(),
+        notify: args.notify.clone(),
+        end: None,
+    };
+    let number = args.store.open()?.submit(&record);
+    let number = number.with_context(|| args.store.name())?;
+    let count = counted(usize::try_from(rows).unwrap_or(usize::MAX), "row");
+    print(&format!(
+        "job {number}: {count} for `{}`, answered by whichever server serves it; `divisi jobs` tells \
+         how far it is",
+        args.task
+    ))
+}
+
+/// Refuses goals that no variant meets.
+fn check_goals(task: &str, models: &[RegisteredModel], goals: &QueryGoals) -> Result<()> {
+    let mut all = models.iter().flat_map(|model| &model.variants);
+    let meets = all.any(|variant| {
+        goals.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
+            && goals.max_cost.is_none_or(|c| variant.query_cost() <= c)
+    });
+    if meets {
+        return Ok(());
+    }
+    let all = models.iter().flat_map(|model| &model.variants);
+    let accuracies = all.map(|variant| variant.accuracy.value().get());
+    let best = 100.0 * accuracies.fold(0.0, f64::max);
+    bail!("task `{task}`: no variant meets the goals; the most accurate is right on {best:.2} %");
+}
+
+/// Returns how many rows the input has, as the task takes them.
+fn rows(args: &SubmitArgs, models: &[RegisteredModel]) -> Result<u64> {
+    let Some(model) = models.first() else {
+        bail!("task `{}`: it has no ensemble", args.task);
+    };
+    let ensemble = model.record.read_again(read_again);
+    let ensemble = ensemble.with_context(|| format!("task `{}`", args.task))?;
+    let form = ensemble.sample_form();
+    let samples = read_samples(&args.input, &SampleFiles::default(), form)?;
+    Ok(samples.len() as u64)
+}
+
+fn whole(path: &Path) -> Result<String> {
+    let whole = path.canonicalize();
+    let whole = whole.with_context(|| path.display().to_string())?;
+    Ok(whole.display().to_string())
+}
+
+/// Returns the path of a file that is not there yet, in a folder that is.
+fn new_file(path: &Path) -> Result<String> {
+    let shown = path.display();
+    if path.extension().is_none_or(|ending| ending != "csv") {
+        bail!("--output {shown}: expected a name that ends in .csv");
+    }
+    if path.exists() {
+        bail!("--output {shown}: it exists already");
+    }
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let folder = folder.with_context(|| format!("--output {shown}"))?;
+    let name = path
+        .file_name()
+        .with_context(|| format!("--output {shown}: expected a file"))?;
+    Ok(folder.join(name).display().to_string())
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}

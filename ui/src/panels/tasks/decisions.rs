@@ -1,0 +1,65 @@
+//! What a policy decided, and what it did not do and why.
+
+use divisi::session::{ScalingChange, ScalingView};
+
+use super::{TaskLine, heading, row};
+use crate::look::Role;
+use crate::text::format;
+
+/// The changes that are shown.
+const CHANGES: usize = 8;
+/// The actions that are shown.
+const CONSIDERED: usize = 12;
+
+/// Returns the last changes of what is served, the newest first.
+pub(super) fn changes(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    if scaling.changes.is_empty() {
+        return Vec::new();
+    }
+    let count = scaling.changes.len();
+    let title = match count {
+        1 => "change of what is loaded".to_owned(),
+        count => format!(
+            "last {} of {count} changes of what is loaded",
+            count.min(CHANGES)
+        ),
+    };
+    let rows = scaling.changes.iter().rev().take(CHANGES);
+    let rows = rows.map(|change| self::change(change, width));
+    heading(&title).into_iter().chain(rows).collect()
+}
+
+fn change(change: &ScalingChange, width: u16) -> TaskLine {
+    let at = format!("  {:>7.1} s  ", change.at.as_secs_f64());
+    let (how, role) = match &change.outcome {
+        Ok(took) => (format!("in {}  ", format::duration(*took)), Role::Good),
+        Err(why) => (format!("not served: {why}  "), Role::Bad),
+    };
+    let left = width.saturating_sub(format::width(&at));
+    let how = format::fit(&how, left);
+    let left = left.saturating_sub(format::width(&how));
+    let what = format::fit(&change.what, left);
+    vec![(at, Role::Dim), (how, role), (what, Role::Text)]
+}
+
+/// Returns what was considered in the last second, what is done first.
+pub(super) fn considered(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    if scaling.considered.is_empty() {
+        return Vec::new();
+    }
+    let rows = scaling.considered.iter().take(CONSIDERED).map(|view| {
+        let (sign, role) = match view.taken {
+            true => ("✓", Role::Text),
+            false => ("·", Role::Dim),
+        };
+        row(
+            &format!("  {sign} {}: {}", view.action, view.outcome),
+            role,
+            width,
+        )
+    });
+    heading("considered in the last second")
+        .into_iter()
+        .chain(rows)
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! How the goals of a task's queries are met, second by second.
+
+use divisi::session::{GoalSecond, StreamView, TaskView};
+
+use super::{TaskLine, row};
+use crate::look::Role;
+use crate::text::format;
+
+/// The seconds over which parts are told.
+const WINDOW: usize = 60;
+
+/// Returns the lines of a task: how many of its queries met their goals, a second a column, and its
+/// streams.
+pub(super) fn lines(task: &TaskView, width: u16) -> Vec<TaskLine> {
+    let mut lines = vec![Vec::new(), summary(task, width)];
+    if task.seconds.iter().any(|second| over(second) > 0) {
+        lines.push(columns(&task.seconds, width));
+    }
+    lines.extend(task.streams.iter().map(|view| stream(view, width)));
+    lines
+}
+
+fn over(second: &GoalSecond) -> u32 {
+    second.met + second.missed
+}
+
+fn summary(task: &TaskView, width: u16) -> TaskLine {
+    let last = task.seconds.iter().rev().take(WINDOW);
+    let (seconds, met, over) = last.fold((0, 0_u64, 0_u64), |(n, met, all), second| {
+        let (now, more) = (u64::from(second.met), u64::from(over(second)));
+        (n + 1, met + now, all + more)
+    });
+    let name = format::fit_name(&task.name, width / 3);
+    if over == 0 {
+        let text = format!("  no query was answered in the last {seconds} s");
+        return vec![(name, Role::Strong), (text, Role::Dim)];
+    }
+    let part = met as f64 / over as f64;
+    let role = match part {
+        part if part >= 0.99 => Role::Good,
+        part if part >= 0.95 => Role::Warn,
+        _ => Role::Bad,
+    };
+    let met = format!("  goals met {}", format::permille(part).trim());
+    let of = format!(
+        " of {} queries in the last {seconds} s",
+        format::grouped(over)
+    );
+    vec![(name, Role::Strong), (met, role), (of, Role::Dim)]
+}
+
+/// A second a column: how many missed a goal.
+fn columns(seconds: &[GoalSecond], width: u16) -> TaskLine {
+    const WORDS: &str = "  missed ";
+    let room = usize::from(width).saturating_sub(WORDS.len());
+    let first = seconds.len().saturating_sub(room);
+    let mut line = vec![(WORDS.to_owned(), Role::Dim)];
+    for second in &seconds[first..] {
+        line.push(column(second));
+    }
+    line
+}
+
+fn column(second: &GoalSecond) -> (String, Role) {
+    const BARS: [&str; 7] = ["▂", "▃", "▄", "▅", "▆", "▇", "█"];
+    let (sign, role) = match (second.missed, over(second)) {
+        (_, 0) => (" ", Role::Dim),
+        (0, _) => ("▁", Role::Good),
+        (missed, all) => {
+            let part = f64::from(missed) / f64::from(all);
+            let at = (part * BARS.len() as f64).ceil() as usize;
+            (BARS[at.clamp(1, BARS.len()) - 1], Role::Bad)
+        }
+    };
+    (sign.to_owned(), role)
+}
+
+fn stream(view: &StreamView, width: u16) -> TaskLine {
+    let text = format!(
+        "  {:<18} {:>8}/s  missed {} lately",
+        view.goals,
+        format::short(view.rate),
+        format::permille(view.missed).trim()
+    );
+    row(&text, Role::Text, width)
+}

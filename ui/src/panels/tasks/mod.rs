@@ -1,0 +1,88 @@
+//! Tasks: how their goals are met, which policy loads their variants, what it decided and why, what
+//! other policies would have done, and the offline jobs.
+
+mod decisions;
+mod goals;
+mod policies;
+
+use divisi::session::ScalingView;
+
+use super::frame::{headed, hidden, inner, note_with_hidden};
+use crate::layout::Panel;
+use crate::look::{Painter, Role};
+use crate::model::Model;
+
+/// A row of the panel: pieces of text, from the left.
+type TaskLine = Vec<(String, Role)>;
+
+/// Draws the panel.
+pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
+    let (width, height) = inner(painter);
+    let lines = lines(model, width);
+    let room = usize::from(height);
+    let first = model.tasks_down.min(lines.len().saturating_sub(room));
+    let below = lines.len().saturating_sub(first + room);
+    let what = match &model.snapshot.scaling {
+        Some(scaling) => format!("{} decides", scaling.policy),
+        None => String::new(),
+    };
+    let note = note_with_hidden(Panel::Tasks, what, hidden(first, below), painter.width());
+    let mut inside = headed(painter, Panel::Tasks, &note, model);
+    for (y, line) in lines.iter().skip(first).take(room).enumerate() {
+        let pieces: Vec<(&str, Role)> = line.iter().map(|(text, role)| (&**text, *role)).collect();
+        inside.pieces(1, y as u16, &pieces);
+    }
+}
+
+/// Returns the rows that the panel has in all.
+pub(crate) fn rows(model: &Model) -> usize {
+    lines(model, model.area.width.saturating_sub(2)).len()
+}
+
+fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
+    let Some(scaling) = &model.snapshot.scaling else {
+        let text = "no tasks are served here: `divisi --task TASK` serves what was registered";
+        return vec![vec![(text.to_owned(), Role::Dim)]];
+    };
+    let width = width.saturating_sub(2);
+    let mut lines = policies::head(model, scaling, width);
+    for task in &scaling.tasks {
+        lines.extend(goals::lines(task, width));
+    }
+    lines.extend(decisions::changes(scaling, width));
+    lines.extend(decisions::considered(scaling, width));
+    lines.extend(policies::comparison(scaling, width));
+    lines.extend(jobs(scaling, width));
+    lines
+}
+
+fn jobs(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    if scaling.jobs.is_empty() {
+        return Vec::new();
+    }
+    let rows = scaling.jobs.iter().map(|job| {
+        let share = job.written as f64 / job.rows.max(1) as f64;
+        let text = format!(
+            "  {:>3}  {:<12} {:<14} {:>5.1} %  {} of {} rows  {}",
+            job.number,
+            job.task,
+            job.goals,
+            100.0 * share,
+            job.written,
+            job.rows,
+            job.state
+        );
+        row(&text, Role::Text, width)
+    });
+    heading("offline jobs").into_iter().chain(rows).collect()
+}
+
+/// Returns a line of one text, as much of it as fits.
+fn row(text: &str, role: Role, width: u16) -> TaskLine {
+    vec![(crate::text::format::fit(text, width), role)]
+}
+
+/// Returns an empty line, and a heading.
+fn heading(text: &str) -> [TaskLine; 2] {
+    [Vec::new(), vec![(text.to_owned(), Role::Dim)]]
+}

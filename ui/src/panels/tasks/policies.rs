@@ -1,0 +1,72 @@
+//! The policy that decides, and what others would have done.
+
+use divisi::session::{PolicyOutcome, ScalingView};
+use divisi_modelless::quantities::significant;
+
+use super::{TaskLine, heading, row};
+use crate::commands::{COMPARE_POLICIES, SCALING};
+use crate::look::Role;
+use crate::model::Model;
+use crate::panels::keys;
+use crate::text::format;
+
+/// Returns the line of the policies, and why none decides, if so.
+pub(super) fn head(model: &Model, scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    let mut line = vec![("policy ".to_owned(), Role::Dim)];
+    for name in &scaling.policies {
+        let role = match *name == scaling.policy {
+            true => Role::Accent,
+            false => Role::Dim,
+        };
+        line.push((format!("{name} "), role));
+    }
+    let mut lines = vec![line];
+    let (next, compare) = (
+        keys::label(model, &SCALING),
+        keys::label(model, &COMPARE_POLICIES),
+    );
+    let text = format!("{next} the next policy   {compare} compare all over the last minutes");
+    lines.push(row(&text, Role::Dim, width));
+    if let Some(held) = &scaling.held {
+        lines.push(row(held, Role::Warn, width));
+    }
+    lines
+}
+
+/// Returns what each policy would have done, in virtual time.
+pub(super) fn comparison(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    let Some(comparison) = &scaling.comparison else {
+        return Vec::new();
+    };
+    let title = format!(
+        "simulated: {} queries of {} by every policy",
+        format::grouped(comparison.queries),
+        format::duration(comparison.over)
+    );
+    let mut lines: Vec<TaskLine> = heading(&title).into();
+    if comparison.outcomes.is_empty() {
+        lines.push(row("  being played", Role::Dim, width));
+        return lines;
+    }
+    let heads = "  policy        missed  cost/M      accuracy  changes";
+    lines.push(row(heads, Role::Dim, width));
+    lines.extend(comparison.outcomes.iter().map(|outcome| {
+        let role = match outcome.policy == scaling.policy {
+            true => Role::Accent,
+            false => Role::Text,
+        };
+        row(&words(outcome), role, width)
+    }));
+    lines
+}
+
+fn words(outcome: &PolicyOutcome) -> String {
+    format!(
+        "  {:<12} {:>7}  {:<10}  {:>6.2} %  {:>7}",
+        outcome.policy,
+        format::permille(outcome.missed).trim(),
+        significant(outcome.cost),
+        100.0 * outcome.accuracy,
+        outcome.changes
+    )
+}
