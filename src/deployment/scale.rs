@@ -1,4 +1,4 @@
-//! What is served by the decision of a program, which knows the models and their places.
+//! Models that a program decides on, which knows their places.
 
 use crate::allocation::Matrix;
 use crate::catalogue::{Catalogue, NewEntry};

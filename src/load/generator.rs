@@ -125,7 +125,7 @@ enum NotSent {
     Refused(Refused),
 }
 
-/// What a request asks.
+/// The entry that a request asks, and its engine.
 struct AskedEntry {
     engine: Arc<Engine>,
     /// Its number in the engine's catalogue.

@@ -39,7 +39,7 @@ pub struct ScalingView {
     pub changes: Vec<ScalingChange>,
     /// The last decision: what was considered, with its outcome.
     pub considered: Vec<ConsideredView>,
-    /// What the policies would have done, if that was asked for.
+    /// The policies compared, if that was asked for.
     pub comparison: Option<PolicyComparison>,
     /// The offline jobs that are not over, and the last ones that are.
     pub jobs: Vec<JobView>,
@@ -100,7 +100,7 @@ pub struct ConsideredView {
     pub taken: bool,
 }
 
-/// What each policy would have done with the queries of the last minutes, in virtual time.
+/// The outcome of each policy with the queries of the last minutes, in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyComparison {
     /// The time over which the queries arrived.
@@ -111,7 +111,7 @@ pub struct PolicyComparison {
     pub outcomes: Vec<PolicyOutcome>,
 }
 
-/// What a policy would have done.
+/// The outcome of a policy in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PolicyOutcome {
     /// The policy.

@@ -9,7 +9,7 @@ use divisi_console::console::{ConsoleEvent, Effect, LayoutRow, PanelLayout};
 use crate::fake::Bench;
 use crate::rich::bench;
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "overview",
     "allocation",
     "streams",
@@ -18,6 +18,7 @@ const NAMES: [&str; 10] = [
     "steps",
     "models",
     "clients",
+    "tasks",
     "search",
     "presenter",
 ];

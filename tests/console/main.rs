@@ -74,6 +74,7 @@ mod simulated;
 mod spoilt;
 mod storm;
 mod streams;
+mod tasks_panel;
 mod terminal;
 mod updates;
 mod variants_panel;

@@ -100,6 +100,9 @@ server_silent 504 4
 model_unknown 404 5
 model_invalid 400 3
 model_unsupported 501 12
+no_tasks 501 12
+policy_unknown 404 5
+nothing_asked 409 9
 no_door 501 12
 door_open 409 9
 door_not_open 409 9
@@ -290,6 +293,13 @@ fn of_sessions() -> Vec<Box<dyn Coded>> {
         SessionRefusal::IsNoRecording,
         SessionRefusal::NobodyElse,
         SessionRefusal::NotLeftRunning,
+        SessionRefusal::NoTasks,
+        SessionRefusal::PolicyUnknown {
+            found: text(),
+            known: text(),
+        },
+        SessionRefusal::NothingAsked,
+        SessionRefusal::Comparing,
         SessionRefusal::NoDoor,
         SessionRefusal::DoorOpen,
         SessionRefusal::DoorNotOpen,

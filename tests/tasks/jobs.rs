@@ -20,17 +20,17 @@ use crate::wait::wait_until;
 
 /// Jobs in memory.
 #[derive(Clone, Default)]
-struct Board {
+struct KeptJobs {
     jobs: Arc<Mutex<Vec<PostedJob>>>,
     told: Arc<Mutex<Vec<u64>>>,
 }
 
-impl Board {
+impl KeptJobs {
     fn of(records: Vec<JobRecord>) -> Self {
         let jobs = (1..)
             .zip(records)
             .map(|(number, record)| PostedJob { number, record });
-        let board = Board::default();
+        let board = KeptJobs::default();
         *board.jobs.lock().expect("lock") = jobs.collect();
         board
     }
@@ -45,7 +45,7 @@ impl Board {
     }
 }
 
-impl JobBoard for Board {
+impl JobBoard for KeptJobs {
     fn jobs(&self) -> Result<Vec<PostedJob>, String> {
         Ok(self.jobs.lock().expect("lock").clone())
     }
@@ -91,7 +91,7 @@ fn job(output: &Path, percent: f64) -> JobRecord {
     }
 }
 
-fn started(board: &Board) -> Arc<LiveJobs> {
+fn started(board: &KeptJobs) -> Arc<LiveJobs> {
     let live = serving(&[SMALL, WHOLE]);
     let scaling = LiveScaling::start(live, PolicyChoice::Static).expect("starts");
     LiveJobs::start(scaling, Box::new(board.clone())).expect("starts")
@@ -106,7 +106,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn every_row_is_answered_once_and_in_order() {
     let (_folder, path) = folder();
-    let board = Board::of(vec![job(&path, 80.0)]);
+    let board = KeptJobs::of(vec![job(&path, 80.0)]);
     let jobs = started(&board);
     wait_until("the job is over", || board.end(1).is_some());
     assert_eq!(board.end(1), Some(JobEnd::Done));
@@ -151,7 +151,7 @@ fn a_job_goes_on_after_the_rows_that_were_written() {
         rows: 100,
         written: 3,
     };
-    let board = Board::of(vec![record]);
+    let board = KeptJobs::of(vec![record]);
     let _jobs = started(&board);
     wait_until("the job is over", || board.end(1).is_some());
     assert_eq!(board.end(1), Some(JobEnd::Done));
@@ -177,7 +177,7 @@ fn what_cannot_be_done_is_said_and_the_next_job_runs() {
         ..job(&path, 80.0)
     };
     let unmet = job(&path, 99.9);
-    let board = Board::of(vec![unread, unmet, job(&path, 80.0)]);
+    let board = KeptJobs::of(vec![unread, unmet, job(&path, 80.0)]);
     let _jobs = started(&board);
     wait_until("the last job is over", || board.end(3).is_some());
     let failed = |why: &str| Some(JobEnd::Failed(why.to_owned()));
@@ -198,7 +198,7 @@ fn jobs_of_other_tasks_and_those_that_are_over_are_left() {
         end: Some(JobEnd::Cancelled),
         ..job(&path, 80.0)
     };
-    let board = Board::of(vec![other, over]);
+    let board = KeptJobs::of(vec![other, over]);
     let jobs = started(&board);
     wait_until("they are shown", || jobs.view().jobs.len() == 2);
     std::thread::sleep(Duration::from_millis(50));

@@ -15,7 +15,7 @@ use divisi_modelless::quantities::{Accuracy, QueryCost, QueryRate};
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 use divisi_tasks::routing::GoalChooser;
 use divisi_tasks::scaling::{
-    Arrangement, BusyGroups, GroupSeen, LiveScaling, VariantScaler, WorkerCounts,
+    BusyGroups, GroupSeen, HostedModels, LiveScaling, VariantScaler, WorkerCounts,
 };
 use divisi_tasks::served::{RunningVariant, ServedTasks};
 
@@ -69,7 +69,7 @@ impl Played {
     /// Returns the names of the groups that can answer.
     fn served(&self) -> Vec<&str> {
         let hosted = self.scaler.hosted();
-        let arranged = Arrangement::new(&self.tasks, "numbers", hosted, &self.devices);
+        let arranged = HostedModels::new(&self.tasks, "numbers", hosted, &self.devices);
         let groups = arranged.expect("can be served").groups;
         let names = groups.into_iter().map(|at| &*self.tasks.groups()[at].name);
         names.collect()
@@ -182,7 +182,7 @@ fn sub_ensembles_of_members_that_run_answer_too() {
         devices: vec![(DeviceIndex::new(0), 1.0)],
     }];
     let scaler = VariantScaler::new(Arc::clone(&tasks), PolicyChoice::Static, &devices, &running);
-    let arranged = Arrangement::new(&tasks, "numbers", scaler.hosted(), &devices);
+    let arranged = HostedModels::new(&tasks, "numbers", scaler.hosted(), &devices);
     assert_eq!(arranged.expect("can be served").groups, [0, 1]);
 }
 

@@ -1,4 +1,4 @@
-//! What is asked: queries of the same goals as one stream, counted second by second.
+//! Queries of the same goals as one stream, counted second by second.
 
 mod counts;
 mod stream;

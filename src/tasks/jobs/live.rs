@@ -13,7 +13,7 @@ use divisi_registry::records::JobEnd;
 
 use super::board::{JobBoard, PostedJob};
 use super::chosen;
-use super::running::RunningJob;
+use super::running::JobUnderWay;
 use crate::scaling::{LiveScaling, words};
 
 /// The time between two looks for jobs where there is none.
@@ -69,10 +69,10 @@ impl TaskScaling for LiveJobs {
     }
 }
 
-/// What the thread of jobs keeps.
+/// The state of the thread of jobs.
 #[derive(Default)]
 struct JobThread {
-    job: Option<RunningJob>,
+    job: Option<JobUnderWay>,
     /// When it was last kept how far the job is, by the router's time.
     kept: Duration,
     state: String,
@@ -218,7 +218,7 @@ impl JobThread {
     }
 }
 
-fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<RunningJob, String> {
+fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<JobUnderWay, String> {
     let tasks = jobs.scaling.router().router().tasks();
     let task = tasks.catalog().task(&posted.record.task);
     let task = task.ok_or("its task is not served here")?;
@@ -229,7 +229,7 @@ fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<RunningJob, String> {
         Some(names) => names.clone(),
         None => (0..width).map(|class| class.to_string()).collect(),
     };
-    RunningJob::open(posted, task, samples, &classes)
+    JobUnderWay::open(posted, task, samples, &classes)
 }
 
 fn end(jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {

@@ -19,7 +19,7 @@ use crate::routing::LiveRouter;
 type AnsweredRows = (Range<u64>, Result<Vec<f32>, String>);
 
 /// A job that runs.
-pub(super) struct RunningJob {
+pub(super) struct JobUnderWay {
     pub(super) posted: PostedJob,
     pub(super) task: TaskIndex,
     pub(super) decides: OfflineJob,
@@ -38,7 +38,7 @@ pub(super) struct RunningJob {
 /// How many batches in a row may fail before the job does.
 const MOST_FAILURES: u32 = 5;
 
-impl RunningJob {
+impl JobUnderWay {
     /// Begins a job, or goes on with it after the rows that were written.
     pub(super) fn open(
         mut posted: PostedJob,
@@ -56,7 +56,7 @@ impl RunningJob {
         let output = JobOutput::open(Path::new(&record.output), progress.written, classes);
         let output = output.map_err(|why| why.to_string())?;
         record.progress = progress;
-        Ok(RunningJob {
+        Ok(JobUnderWay {
             classes: classes.len(),
             under_way: 0,
             waiting: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! What other policies would have done with the queries of the last minutes.
+//! Other policies, with the queries of the last minutes.
 
 use std::time::Duration;
 

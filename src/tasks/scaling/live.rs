@@ -16,10 +16,10 @@ use divisi_modelless::policies::PolicyChoice;
 use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
 
-use super::arrangement::Arrangement;
 use super::busy::{BusyGroups, GroupSeen, WorkerCounts};
 use super::comparison::{PolicyTrial, WINDOW};
 use super::gaps::DeviceGaps;
+use super::hosted_models::HostedModels;
 use super::planned::PlannedVariants;
 use super::record::ScalingRecord;
 use super::scaler::VariantScaler;
@@ -40,7 +40,7 @@ pub struct LiveScaling {
     state: Arc<Leaf<SharedState>>,
 }
 
-/// What whoever watches reads and asks for.
+/// The state that whoever watches reads and asks for.
 struct SharedState {
     policy: PolicyChoice,
     /// Another policy that was asked for.
@@ -54,13 +54,13 @@ struct SharedState {
     comparison: Option<PolicyComparison>,
 }
 
-/// What the thread that decides keeps from one second to the next.
+/// The state that the deciding thread keeps from one second to the next.
 struct ScalingThread {
     scaler: VariantScaler,
     busy: BusyGroups,
-    /// What each group did in the last second.
+    /// The work of each group in the last second.
     seen: Vec<GroupSeen>,
-    /// What runs since it was last decided on, or seen.
+    /// The matrix that runs since it was last decided on, or seen.
     known: (u64, Matrix),
     last: Duration,
 }
@@ -352,7 +352,7 @@ fn serve(
 ) -> Result<bool, String> {
     let (deployment, tasks) = (router.deployment(), router.router().tasks());
     let devices = running.engine.devices();
-    let arranged = Arrangement::new(tasks, deployment.name(), wanted, devices);
+    let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);
     let arranged = arranged.map_err(|why| why.to_string())?;
     let all = 0..tasks.groups().len();
     let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();

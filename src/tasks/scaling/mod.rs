@@ -3,18 +3,18 @@
 //! [`VariantScaler`] decides, without clock, lock or thread; [`LiveScaling`] counts what happened,
 //! asks it, and lets a deployment serve what it wants.
 
-mod arrangement;
 mod busy;
 mod comparison;
 mod gaps;
+mod hosted_models;
 mod live;
 mod planned;
 mod record;
 mod scaler;
 pub(crate) mod words;
 
-pub use arrangement::{Arrangement, ArrangementError};
 pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub use gaps::DeviceGaps;
+pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
 pub use scaler::{ScalerStep, VariantScaler};

@@ -1,4 +1,4 @@
-//! What happened lately, for whoever watches.
+//! The last decisions and seconds, for whoever watches.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,14 +15,14 @@ const SECONDS: usize = 240;
 /// The changes that are kept.
 const CHANGES: usize = 64;
 
-/// What happened lately. See the module's text.
+/// See the module's text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ScalingRecord {
     pub(super) held: Option<String>,
     pub(super) tasks: Vec<TaskView>,
     pub(super) changes: VecDeque<ScalingChange>,
     pub(super) considered: Vec<ConsideredView>,
-    /// What was hosted from when on, by the router's time.
+    /// The instances that were hosted from when on, by the router's time.
     pub(super) hosted: VecDeque<(Duration, HostedInstances)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a policy decided, and what it did not do and why.
+//! The decisions of a policy, and what it did not do and why.
 
 use divisi::session::{ScalingChange, ScalingView};
 

@@ -1,6 +1,7 @@
 //! How the goals of a task's queries are met, second by second.
 
 use divisi::session::{GoalSecond, StreamView, TaskView};
+use divisi_modelless::quantities::significant;
 
 use super::{TaskLine, row};
 use crate::look::Role;
@@ -79,7 +80,7 @@ fn stream(view: &StreamView, width: u16) -> TaskLine {
     let text = format!(
         "  {:<18} {:>8}/s  missed {} lately",
         view.goals,
-        format::short(view.rate),
+        significant(view.rate),
         format::permille(view.missed).trim()
     );
     row(&text, Role::Text, width)

@@ -12,9 +12,9 @@ use thiserror::Error;
 
 use crate::served::ServedTasks;
 
-/// What a deployment serves so that instances run.
+/// The models that a deployment serves so that instances run.
 #[derive(Clone, Debug)]
-pub struct Arrangement {
+pub struct HostedModels {
     /// The groups of variants that can answer.
     pub groups: Vec<usize>,
     /// Their entries of the catalogue of models.
@@ -26,7 +26,7 @@ pub struct Arrangement {
 /// Why instances cannot be served.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum ArrangementError {
+pub enum HostedModelsError {
     /// The entries are no catalogue.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
@@ -35,7 +35,7 @@ pub enum ArrangementError {
     Matrix(#[from] InvalidMatrix),
 }
 
-impl Arrangement {
+impl HostedModels {
     /// Arranges instances, the slots of which are the places of devices. A group whose members all run
     /// for others can answer too: it takes nothing. A member runs in batches of the largest size that
     /// any of its variants has on the device.
@@ -47,7 +47,7 @@ impl Arrangement {
         name: &str,
         hosted: &HostedInstances,
         devices: &Devices,
-    ) -> Result<Self, ArrangementError> {
+    ) -> Result<Self, HostedModelsError> {
         let groups = groups(tasks, hosted);
         let entries: Vec<NewEntry> = groups
             .iter()
@@ -75,7 +75,7 @@ impl Arrangement {
                 }
             }
         }
-        Ok(Arrangement {
+        Ok(HostedModels {
             matrix: Matrix::new(frame, cells)?,
             groups,
             entries,

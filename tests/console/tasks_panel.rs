@@ -1,0 +1,151 @@
+//! The panel of tasks: goals, policies, decisions, jobs.
+
+use std::time::Duration;
+
+use divisi::session::{
+    Command, ConsideredView, GoalSecond, JobView, PolicyComparison, PolicyOutcome, ScalingChange,
+    ScalingView, StreamView, TaskView,
+};
+
+use crate::fake::Bench;
+
+fn second(met: u32, missed: u32) -> GoalSecond {
+    GoalSecond { met, missed }
+}
+
+fn outcome(policy: &str, missed: f64) -> PolicyOutcome {
+    PolicyOutcome {
+        policy: policy.to_owned(),
+        missed,
+        cost: 0.000_217,
+        accuracy: 0.988,
+        changes: 4,
+    }
+}
+
+fn scaling() -> ScalingView {
+    let stream = |goals: &str, rate, missed| StreamView {
+        goals: goals.to_owned(),
+        rate,
+        missed,
+    };
+    let change = |at, outcome| ScalingChange {
+        at: Duration::from_secs(at),
+        policy: "divisi".to_owned(),
+        what: "+1 digits.int8.cnn-s+res-s of 32, -2 digits.f32.all of 8".to_owned(),
+        outcome,
+    };
+    let considered = |action: &str, outcome: &str, taken| ConsideredView {
+        action: action.to_owned(),
+        outcome: outcome.to_owned(),
+        taken,
+    };
+    let all = [
+        "static",
+        "individual",
+        "infaas",
+        "infaas-code",
+        "accuracy",
+        "divisi",
+    ];
+    ScalingView {
+        policy: "divisi".to_owned(),
+        policies: all.map(str::to_owned).to_vec(),
+        held: None,
+        tasks: vec![TaskView {
+            name: "digits".to_owned(),
+            streams: vec![
+                stream("98.5 %, 20 ms", 820.0, 0.004),
+                stream("any", 0.5, 0.0),
+            ],
+            seconds: [
+                second(800, 0),
+                second(790, 20),
+                second(0, 0),
+                second(300, 300),
+            ]
+            .to_vec(),
+        }],
+        changes: vec![
+            change(12, Ok(Duration::from_millis(34))),
+            change(31, Err("the pool of the host has no room".to_owned())),
+        ],
+        considered: vec![
+            considered(
+                "load 1 of digits.f32.all in batches of 8 on 1 core",
+                "taken",
+                true,
+            ),
+            considered("1 fewer of digits.bf16.mlp", "not before 41.0 s", false),
+        ],
+        comparison: Some(PolicyComparison {
+            over: Duration::from_secs(300),
+            queries: 86_627,
+            outcomes: vec![outcome("static", 0.021), outcome("divisi", 0.0)],
+        }),
+        jobs: vec![JobView {
+            number: 3,
+            task: "digits".to_owned(),
+            goals: "99 %".to_owned(),
+            rows: 1000,
+            written: 250,
+            state: "waits: queries take too much of the device's time".to_owned(),
+        }],
+    }
+}
+
+fn bench(width: u16, height: u16) -> Bench {
+    let mut bench = Bench::new(width, height);
+    bench.show(|shown| shown.scaling = Some(scaling()));
+    bench.keys("a\r");
+    bench
+}
+
+#[test]
+fn goals_policies_decisions_and_jobs_are_shown() {
+    for (width, height) in [(80, 24), (160, 50)] {
+        screen!(format!("tasks_{width}x{height}"), bench(width, height));
+    }
+}
+
+#[test]
+fn the_panel_scrolls_to_what_does_not_fit() {
+    let mut bench = bench(80, 16);
+    assert!(!bench.text().contains("offline jobs"));
+    bench.keys(&"j".repeat(40));
+    assert!(bench.text().contains("offline jobs"), "{}", bench.text());
+}
+
+#[test]
+fn one_key_takes_the_next_policy_and_one_compares_them() {
+    let mut bench = bench(80, 24);
+    bench.keys("gw");
+    let expected = [
+        Command::SetScalingPolicy("static".to_owned()),
+        Command::ComparePolicies,
+    ];
+    assert_eq!(bench.sent(), expected);
+}
+
+#[test]
+fn why_no_policy_decides_is_said() {
+    let mut bench = bench(80, 24);
+    bench.show(|shown| {
+        if let Some(scaling) = &mut shown.scaling {
+            scaling.held = Some("what runs was changed by hand".to_owned());
+        }
+    });
+    assert!(bench.text().contains("what runs was changed by hand"));
+}
+
+#[test]
+fn where_no_tasks_are_served_the_panel_says_how_they_are() {
+    let mut bench = Bench::new(100, 24);
+    bench.keys("a\rg");
+    assert!(
+        bench.text().contains("`divisi --task TASK`"),
+        "{}",
+        bench.text()
+    );
+    assert!(bench.sent().is_empty());
+}
