@@ -49,8 +49,8 @@ pub use snapshot::{
     SearchView, Snapshot, ThroughputView,
 };
 pub use task_scaling::{
-    ConsideredView, GoalSecond, JobView, PolicyComparison, PolicyOutcome, ScalingChange,
-    ScalingView, StreamView, TaskScaling, TaskView,
+    ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
+    ScalingChange, ScalingView, StreamView, TaskScaling, TaskView,
 };
 
 use std::time::Duration;

@@ -35,6 +35,8 @@ pub struct ScalingView {
     pub held: Option<String>,
     /// The tasks.
     pub tasks: Vec<TaskView>,
+    /// The variants that are loaded.
+    pub loaded: Vec<LoadedVariant>,
     /// The changes of what is served, newest last, bounded.
     pub changes: Vec<ScalingChange>,
     /// The last decision: what was considered, with its outcome.
@@ -54,6 +56,19 @@ pub struct TaskView {
     pub streams: Vec<StreamView>,
     /// Each of the last seconds, oldest first.
     pub seconds: Vec<GoalSecond>,
+}
+
+/// A variant that is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedVariant {
+    /// The model that it is.
+    pub name: String,
+    /// Samples in a batch at most.
+    pub batch: u32,
+    /// Its instances: shares of its devices' time.
+    pub instances: u32,
+    /// Whether it is active, overloaded or interfered with.
+    pub state: String,
 }
 
 /// Queries of the same goals.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use divisi::session::{
-    Command, ConsideredView, GoalSecond, JobView, PolicyComparison, PolicyOutcome, ScalingChange,
-    ScalingView, StreamView, TaskView,
+    Command, ConsideredView, GoalSecond, JobView, LoadedVariant, PolicyComparison, PolicyOutcome,
+    ScalingChange, ScalingView, StreamView, TaskView,
 };
 
 use crate::fake::Bench;
@@ -34,6 +34,12 @@ fn scaling() -> ScalingView {
         policy: "divisi".to_owned(),
         what: "+1 digits.int8.cnn-s+res-s of 32, -2 digits.f32.all of 8".to_owned(),
         outcome,
+    };
+    let loaded = |name: &str, state: &str| LoadedVariant {
+        name: name.to_owned(),
+        batch: 32,
+        instances: 2,
+        state: state.to_owned(),
     };
     let considered = |action: &str, outcome: &str, taken| ConsideredView {
         action: action.to_owned(),
@@ -66,6 +72,10 @@ fn scaling() -> ScalingView {
             ]
             .to_vec(),
         }],
+        loaded: vec![
+            loaded("digits.int8.cnn-s+res-s", "active"),
+            loaded("digits.f32.all", "overloaded"),
+        ],
         changes: vec![
             change(12, Ok(Duration::from_millis(34))),
             change(31, Err("the pool of the host has no room".to_owned())),

@@ -18,8 +18,6 @@ use crate::scaling::{LiveScaling, words};
 
 /// The time between two looks for jobs where there is none.
 const IDLE: Duration = Duration::from_secs(1);
-/// The time between two looks at a job that runs.
-const BUSY: Duration = Duration::from_millis(1);
 /// The time between two notes of how far a job is.
 const KEPT: Duration = Duration::from_secs(1);
 /// The jobs that are over and shown.
@@ -86,7 +84,10 @@ impl JobThread {
             };
             self.step(&jobs);
             drop(jobs);
-            thread::sleep(if self.job.is_some() { BUSY } else { IDLE });
+            // A job that runs waits for its batches.
+            if self.job.is_none() {
+                thread::sleep(IDLE);
+            }
         }
     }
 
@@ -172,11 +173,15 @@ impl JobThread {
     /// Keeps how far the job is, now and then, and that it is over.
     fn keep(&mut self, jobs: &LiveJobs, ended: Option<JobEnd>) {
         let now = jobs.scaling.router().router().now();
-        let Some(job) = &self.job else {
+        let Some(job) = &mut self.job else {
             return;
         };
         if let Some(how) = ended {
-            let posted = job.posted.clone();
+            // What is not on the disk is not told of.
+            let (posted, how) = match job.confirmed() {
+                Ok(posted) => (posted, how),
+                Err(why) => (job.posted.clone(), JobEnd::Failed(why)),
+            };
             self.job = None;
             jobs.scaling.host_for_jobs(Vec::new());
             end(jobs, posted, how);
@@ -186,7 +191,9 @@ impl JobThread {
             return;
         }
         self.kept = now;
-        let posted = job.posted.clone();
+        let Ok(posted) = job.confirmed() else {
+            return;
+        };
         // Whoever cancelled it wrote that here.
         let all = jobs.board.jobs().unwrap_or_default();
         let is_cancelled = |other: &PostedJob| {

@@ -85,7 +85,7 @@ impl JobOutput {
         })
     }
 
-    /// Writes the answers to the next rows, `[rows, classes]`. They are on the disk when this returns.
+    /// Writes the answers to the next rows, `[rows, classes]`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -101,11 +101,22 @@ impl JobOutput {
             self.rows += 1;
         }
         let written = self.file.write_all(text.as_bytes());
-        let synced = written.and_then(|()| self.file.sync_data());
-        synced.map_err(|why| JobOutputError::File {
+        written.map_err(|why| self.failed(why))
+    }
+
+    /// Returns when all that was written is on the disk.
+    ///
+    /// # Errors
+    /// It cannot be.
+    pub fn sync(&self) -> Result<(), JobOutputError> {
+        self.file.sync_data().map_err(|why| self.failed(why))
+    }
+
+    fn failed(&self, why: io::Error) -> JobOutputError {
+        JobOutputError::File {
             path: self.path.clone(),
             why,
-        })
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use divisi::ensemble::Samples;
 use divisi::serving::{Outcome, PipelineIndex, Request};
@@ -35,6 +36,8 @@ pub(super) struct JobUnderWay {
     failures: u32,
 }
 
+/// How long batches that are over are waited for between two looks at the devices.
+const LOOK: Duration = Duration::from_millis(1);
 /// How many batches in a row may fail before the job does.
 const MOST_FAILURES: u32 = 5;
 
@@ -100,7 +103,11 @@ impl JobUnderWay {
     /// # Errors
     /// The output cannot be written, or batch after batch failed; in words.
     pub(super) fn take(&mut self) -> Result<(), String> {
-        while let Ok((rows, answers)) = self.done.1.try_recv() {
+        // The first one is waited for, for a moment.
+        let first = self.done.1.recv_timeout(LOOK).ok();
+        let rest = std::iter::from_fn(|| self.done.1.try_recv().ok());
+        let over: Vec<AnsweredRows> = first.into_iter().chain(rest).collect();
+        for (rows, answers) in over {
             self.under_way -= 1;
             match answers {
                 Ok(answers) => self.finished(rows, answers)?,
@@ -136,8 +143,16 @@ impl JobUnderWay {
             return Ok(());
         }
         let written = self.output.write(&ready, self.classes);
-        written.map_err(|why| why.to_string())?;
+        written.map_err(|why| why.to_string())
+    }
+
+    /// Returns how far the job is, once what it has written is on the disk.
+    ///
+    /// # Errors
+    /// It cannot be; in words.
+    pub(super) fn confirmed(&mut self) -> Result<PostedJob, String> {
+        self.output.sync().map_err(|why| why.to_string())?;
         self.posted.record.progress = self.decides.progress();
-        Ok(())
+        Ok(self.posted.clone())
     }
 }

@@ -2,12 +2,17 @@
 //! in their profiles.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use divisi::catalogue::Catalogue;
 use divisi::device::{DeviceIndex, MemberIndex};
 use divisi_modelless::variants::VariantIndex;
 
 use crate::served::ServedTasks;
+
+/// A batch that takes less than this longer than its profile is not disturbed: whoever hands it out and
+/// takes it back needs as much.
+const NOISE: Duration = Duration::from_micros(100);
 
 /// The counters of a worker since the start of its engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -135,7 +140,8 @@ fn slowdown(tasks: &ServedTasks, variants: &[VariantIndex], batch: u32, each: f6
     };
     let batch = batch.min(variant.batch.get());
     let expected = variant.profile.latency.mean(batch).as_secs_f64() / f64::from(batch);
-    match expected > 0.0 {
+    let longer = f64::from(batch) * (each - expected);
+    match expected > 0.0 && longer > NOISE.as_secs_f64() {
         true => each / expected,
         false => 1.0,
     }

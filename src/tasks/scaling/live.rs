@@ -46,7 +46,6 @@ struct SharedState {
     /// Another policy that was asked for.
     asked: Option<PolicyChoice>,
     record: ScalingRecord,
-    states: Vec<VariantState>,
     planned: PlannedVariants,
     /// The variants that offline jobs run by.
     of_jobs: Vec<VariantIndex>,
@@ -81,7 +80,6 @@ impl LiveScaling {
             policy,
             asked: None,
             record: ScalingRecord::default(),
-            states: scaler.states().collect(),
             planned: scaler.planned().clone(),
             of_jobs: Vec::new(),
             gaps: DeviceGaps::idle(devices.iter().len()),
@@ -102,11 +100,6 @@ impl LiveScaling {
         let spawned = thread::Builder::new().name("scaling".into());
         spawned.spawn(move || thread.run(&served))?;
         Ok(scaling)
-    }
-
-    /// Returns the state of each variant.
-    pub fn states(&self) -> Vec<VariantState> {
-        self.state.lock().states.clone()
     }
 
     /// Returns the router whose variants are loaded.
@@ -167,6 +160,7 @@ impl TaskScaling for LiveScaling {
             tasks: record.tasks.clone(),
             changes: record.changes.iter().cloned().collect(),
             considered: record.considered.clone(),
+            loaded: record.loaded.clone(),
             comparison: state.comparison.clone(),
             jobs: Vec::new(),
         }
@@ -227,7 +221,7 @@ impl ScalingThread {
             state.record.second(router.tasks(), &streams);
             state.record.considered = words::considered(router.tasks(), &step.decision);
             state.record.hosts(now, self.scaler.hosted(), oldest);
-            state.states = self.scaler.states().collect();
+            state.record.loaded = words::loaded(router.tasks(), &self.scaler);
             state.gaps = gaps;
         }
         if let Some(wanted) = step.wanted {

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use divisi::session::{ConsideredView, GoalSecond, ScalingChange, StreamView, TaskView};
+use divisi::session::{
+    ConsideredView, GoalSecond, LoadedVariant, ScalingChange, StreamView, TaskView,
+};
 use divisi_modelless::placement::HostedInstances;
 
 use super::words;
@@ -22,6 +24,7 @@ pub(super) struct ScalingRecord {
     pub(super) tasks: Vec<TaskView>,
     pub(super) changes: VecDeque<ScalingChange>,
     pub(super) considered: Vec<ConsideredView>,
+    pub(super) loaded: Vec<LoadedVariant>,
     /// The instances that were hosted from when on, by the router's time.
     pub(super) hosted: VecDeque<(Duration, HostedInstances)>,
 }

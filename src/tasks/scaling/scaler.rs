@@ -101,8 +101,8 @@ impl VariantScaler {
         self.hosted = hosted(self.planned.catalog(), devices, running);
     }
 
-    /// Has an instance of each of these variants on every device that has room, whatever the policy
-    /// decides: offline jobs run in the gaps of all of them.
+    /// Has an instance of each of these variants on every device that has room and is not left to
+    /// queries, whatever the policy decides: offline jobs run in the gaps of all of them.
     pub fn host_for_jobs(&mut self, variants: Vec<VariantIndex>) {
         self.of_jobs = variants;
     }
@@ -141,7 +141,10 @@ impl VariantScaler {
         });
         let wanted = match now < self.refused_until {
             true => None,
-            false => self.wanted(now, &decision.changes),
+            false => {
+                let is_asked = demands.iter().any(|demand| demand.rate.get() > 0.0);
+                self.wanted(now, &decision.changes, is_asked)
+            }
         };
         ScalerStep { decision, wanted }
     }
@@ -198,7 +201,12 @@ impl VariantScaler {
     }
 
     /// Returns the instances after the changes that can be made, or `None` where these change nothing.
-    fn wanted(&self, now: Duration, changes: &[InstanceChange]) -> Option<HostedInstances> {
+    fn wanted(
+        &self,
+        now: Duration,
+        changes: &[InstanceChange],
+        is_asked: bool,
+    ) -> Option<HostedInstances> {
         let is_due = self.left.is_none_or(|left| now >= left + HOLD_OFF);
         let (catalog, mut wanted) = (self.planned.catalog(), self.hosted.clone());
         let (leave, come): (Vec<InstanceChange>, Vec<InstanceChange>) = changes
@@ -219,14 +227,28 @@ impl VariantScaler {
                 let _ = wanted.add(catalog, change.variant, change.device);
             }
         }
+        self.add_for_jobs(&mut wanted, is_asked);
+        (wanted != self.hosted).then_some(wanted)
+    }
+
+    /// Adds the instances that offline jobs run by. Where somebody asks, the device that has most of
+    /// the other instances is left to these, if there are several.
+    fn add_for_jobs(&self, wanted: &mut HostedInstances, is_asked: bool) {
+        let others = |device: &DeviceSlot| {
+            let on = wanted.hosted_on(*device);
+            let others = on.filter(|(variant, _)| !self.of_jobs.contains(variant));
+            others.map(|(_, count)| u32::from(count)).sum::<u32>()
+        };
+        let fullest = wanted.devices().max_by_key(others);
+        let several = wanted.devices().count() > 1;
+        let left = fullest.filter(|_| is_asked && several);
         for variant in &self.of_jobs {
-            for device in wanted.devices() {
+            for device in wanted.devices().filter(|device| Some(*device) != left) {
                 if wanted.on(*variant, device) == 0 {
-                    let _ = wanted.add(catalog, *variant, device);
+                    let _ = wanted.add(self.planned.catalog(), *variant, device);
                 }
             }
         }
-        (wanted != self.hosted).then_some(wanted)
     }
 
     /// Whether no variant of a variant's task has an instance.

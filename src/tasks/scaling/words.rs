@@ -1,12 +1,14 @@
 //! Decisions, goals and changes in words.
 
-use divisi::session::ConsideredView;
+use divisi::session::{ConsideredView, LoadedVariant};
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, PolicyDecision, ScalingAction};
 use divisi_modelless::quantities::{COST_QUERIES, significant};
+use divisi_modelless::states::VariantState;
 use divisi_modelless::variants::VariantIndex;
 
+use super::scaler::VariantScaler;
 use crate::served::ServedTasks;
 
 /// The most actions of a decision that are told.
@@ -64,6 +66,19 @@ fn view(tasks: &ServedTasks, considered: &ConsideredAction) -> ConsideredView {
         outcome: considered.outcome.to_string(),
         taken: considered.outcome == ActionOutcome::Taken,
     }
+}
+
+/// Returns the variants that are loaded, with their states.
+pub(super) fn loaded(tasks: &ServedTasks, scaler: &VariantScaler) -> Vec<LoadedVariant> {
+    let states: Vec<VariantState> = scaler.states().collect();
+    let running = scaler.hosted().running();
+    let views = running.map(|(variant, instances)| LoadedVariant {
+        name: tasks.groups()[tasks.group_of(variant)].name.clone(),
+        batch: tasks.catalog().variant(variant).batch.get(),
+        instances,
+        state: states[variant.get()].to_string(),
+    });
+    views.collect()
 }
 
 /// Returns how instances differ, in words: `+2 digits.int8.cnn of 16, −1 …`, where 16 is the

@@ -11,6 +11,27 @@ const CHANGES: usize = 8;
 /// The actions that are shown.
 const CONSIDERED: usize = 12;
 
+/// Returns the variants that are loaded, with their states.
+pub(super) fn loaded(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
+    let rows = scaling.loaded.iter().map(|variant| {
+        let role = match variant.state.as_str() {
+            "active" => Role::Text,
+            _ => Role::Warn,
+        };
+        let name = format!("{} of {}", variant.name, variant.batch);
+        let text = format!("  {name:<40} × {:<3} {}", variant.instances, variant.state);
+        row(&text, role, width)
+    });
+    let rows: Vec<TaskLine> = rows.collect();
+    match rows.is_empty() {
+        true => rows,
+        false => heading("loaded, in twentieths of a device")
+            .into_iter()
+            .chain(rows)
+            .collect(),
+    }
+}
+
 /// Returns the last changes of what is served, the newest first.
 pub(super) fn changes(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     if scaling.changes.is_empty() {

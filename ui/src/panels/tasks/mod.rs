@@ -49,6 +49,7 @@ fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
     for task in &scaling.tasks {
         lines.extend(goals::lines(task, width));
     }
+    lines.extend(decisions::loaded(scaling, width));
     lines.extend(decisions::changes(scaling, width));
     lines.extend(decisions::considered(scaling, width));
     lines.extend(policies::comparison(scaling, width));
