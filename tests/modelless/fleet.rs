@@ -168,7 +168,7 @@ fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not()
     let small = stream(1000.0);
     let large = QueryStream {
         task: TaskIndex(1),
-        ..small.clone()
+        ..small
     };
     let states = |rate: f64| -> Vec<VariantState> {
         let shape = RateShape::flat(rate, MINUTE).expect("a shape");
@@ -178,7 +178,7 @@ fn a_short_batch_behind_long_ones_is_interfered_with_and_the_long_ones_are_not()
                 (VariantIndex(0), DeviceSlot(0)),
                 (VariantIndex(1), DeviceSlot(0)),
             ],
-            streams: vec![small.clone(), large.clone()],
+            streams: vec![small, large],
             arrivals: poisson(&shape, &[1.0, 1.0], 3),
             ..scenario(&[Sketch::default()], 1.0, 1000.0)
         });

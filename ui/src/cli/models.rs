@@ -151,6 +151,13 @@ impl ModelsToServe {
     pub(crate) fn named(named: &NamedModels) -> Result<Self> {
         match named.tasks.is_set() {
             true => Self::of_tasks(named),
+            // What is given beside an ensemble waives what clap requires.
+            false if named.tasks.has_scaling() => {
+                bail!("--scaling: expected with --task, whose variants are loaded by it")
+            }
+            false if !named.goals.of_load().is_empty() => {
+                bail!("--goals: expected with --task, whose variants are asked by them")
+            }
             false => Self::read(&named.target, &named.more.more, &named.control),
         }
     }

@@ -33,6 +33,11 @@ fn parse_policy(name: &str) -> Result<PolicyChoice, String> {
 }
 
 impl TaskArgs {
+    /// Whether a policy is named.
+    pub(super) fn has_scaling(&self) -> bool {
+        self.scaling.is_some()
+    }
+
     /// Returns the policy by which variants are loaded.
     pub(super) fn scaling(&self) -> PolicyChoice {
         self.scaling.unwrap_or(PolicyChoice::Static)
