@@ -1,5 +1,6 @@
 //! See [`LiveJobs`].
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -74,6 +75,8 @@ struct JobThread {
     /// When it was last kept how far the job is, by the router's time.
     kept: Duration,
     state: String,
+    /// Jobs that ended here: where that cannot be kept they are not begun again.
+    ended: BTreeSet<u64>,
 }
 
 impl JobThread {
@@ -111,7 +114,8 @@ impl JobThread {
         self.show(jobs, &posted);
         let tasks = jobs.scaling.router().router().tasks();
         let is_next = |job: &&PostedJob| {
-            job.record.end.is_none() && tasks.catalog().task(&job.record.task).is_some()
+            let is_over = job.record.end.is_some() || self.ended.contains(&job.number);
+            !is_over && tasks.catalog().task(&job.record.task).is_some()
         };
         let Some(next) = posted.iter().find(is_next).cloned() else {
             return;
@@ -119,7 +123,7 @@ impl JobThread {
         let number = next.number;
         match begun(jobs, next.clone()) {
             Ok(job) => self.job = Some(job),
-            Err(why) => end(jobs, next, JobEnd::Failed(why)),
+            Err(why) => self.end(jobs, next, JobEnd::Failed(why)),
         }
         tracing::debug!(number, "a job was taken");
     }
@@ -184,7 +188,7 @@ impl JobThread {
             };
             self.job = None;
             jobs.scaling.host_for_jobs(Vec::new());
-            end(jobs, posted, how);
+            self.end(jobs, posted, how);
             return self.look(jobs);
         }
         if now < self.kept + KEPT {
@@ -206,6 +210,16 @@ impl JobThread {
             self.state = format!("its progress is not kept: {why}");
         }
         self.show(jobs, &all);
+    }
+
+    fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
+        let number = posted.number;
+        posted.record.end = Some(how);
+        self.ended.insert(number);
+        if let Err(why) = jobs.board.keep(&posted) {
+            tracing::warn!(number, why, "the end of a job is not kept");
+        }
+        jobs.board.tell(&posted);
     }
 
     fn show(&self, jobs: &LiveJobs, all: &[PostedJob]) {
@@ -237,15 +251,6 @@ fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<JobUnderWay, String> {
         None => (0..width).map(|class| class.to_string()).collect(),
     };
     JobUnderWay::open(posted, task, samples, &classes)
-}
-
-fn end(jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
-    posted.record.end = Some(how);
-    if let Err(why) = jobs.board.keep(&posted) {
-        let number = posted.number;
-        tracing::warn!(number, why, "the end of a job is not kept");
-    }
-    jobs.board.tell(&posted);
 }
 
 fn view(posted: &PostedJob, state: &str) -> JobView {
