@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use divisi::ensemble::Samples;
-use divisi::serving::{Outcome, PipelineIndex, Request};
+use divisi::serving::{Outcome, PipelineIndex, Refused, Request};
 use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
 use divisi_modelless::variants::TaskIndex;
 
@@ -78,7 +78,7 @@ impl JobUnderWay {
         self.under_way += 1;
         let engine = Arc::clone(&router.deployment().running().engine);
         let Some(number) = engine.catalogue().find(entry, None) else {
-            return self.answer(rows, Err(format!("`{entry}` is not served any more")));
+            return self.put_back(&rows);
         };
         let (first, count) = (rows.start as usize, (rows.end - rows.start) as usize);
         let values = self.samples.rows(first, count);
@@ -89,13 +89,26 @@ impl JobUnderWay {
             let _ = done.send((asked, answers.map_err(|why| why.to_string())));
         };
         let request = Request::new(&values).to(PipelineIndex(number));
-        if let Err(refused) = engine.submit_with(request, Box::new(reply)) {
-            self.answer(rows, Err(refused.to_string()));
+        match engine.submit_with(request, Box::new(reply)) {
+            Ok(()) => {}
+            // There is no room now, or another engine follows: that is no failure.
+            Err(
+                Refused::Full { .. }
+                | Refused::QueueFull { .. }
+                | Refused::Closed(_)
+                | Refused::Starting,
+            ) => self.put_back(&rows),
+            Err(refused) => {
+                let _ = self.done.0.send((rows, Err(refused.to_string())));
+            }
         }
     }
 
-    fn answer(&self, rows: Range<u64>, answers: Result<Vec<f32>, String>) {
-        let _ = self.done.0.send((rows, answers));
+    /// Lets rows be asked for again.
+    fn put_back(&mut self, rows: &Range<u64>) {
+        self.under_way -= 1;
+        // They run, by what asked for them.
+        let _ = self.decides.failed(rows);
     }
 
     /// Takes the batches that are over, and writes the rows that can be.

@@ -219,14 +219,22 @@ impl TaskRouter {
         self.state.lock().queued.clone()
     }
 
-    /// Offers no variants of these groups from now on: they are about to leave.
+    /// Offers no variants of these groups from now on: they are about to leave. Those of a task that
+    /// has no others are offered still.
     pub fn leave_out(&self, groups: &[usize]) {
         let mut state = self.state.lock();
+        let task = |group: usize| self.tasks.groups()[group].task;
+        let running = state.running.iter().map(|r| self.tasks.group_of(r.variant));
+        let staying: Vec<TaskIndex> = running
+            .filter(|group| !groups.contains(group))
+            .map(task)
+            .collect();
         let RouterState {
             running, choices, ..
         } = &mut *state;
         running.retain(|running| {
-            let stays = !groups.contains(&self.tasks.group_of(running.variant));
+            let group = self.tasks.group_of(running.variant);
+            let stays = !groups.contains(&group) || !staying.contains(&task(group));
             if !stays {
                 choices.set_finish(running.variant, None);
             }

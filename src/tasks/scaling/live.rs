@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use divisi::allocation::Matrix;
-use divisi::deployment::Generation;
+use divisi::deployment::{Generation, HandoverObserver};
 use divisi::lock::Leaf;
 use divisi::session::{
     PolicyComparison, Refusal, ScalingChange, ScalingView, SessionRefusal, TaskScaling,
@@ -19,6 +19,7 @@ use divisi_modelless::variants::VariantIndex;
 use super::busy::{BusyGroups, GroupSeen, WorkerCounts};
 use super::comparison::{PolicyTrial, WINDOW};
 use super::gaps::DeviceGaps;
+use super::handover::VariantHandover;
 use super::hosted_models::HostedModels;
 use super::planned::PlannedVariants;
 use super::record::ScalingRecord;
@@ -29,8 +30,6 @@ use crate::served::{RunningVariant, ServedTasks};
 
 /// The time between two decisions.
 const TICK: Duration = Duration::from_secs(1);
-/// Between the choice of a variant and the request to it there is less than this.
-const SUBMITTED: Duration = Duration::from_millis(20);
 /// Why a policy decides nothing after somebody else changed what runs.
 const BY_HAND: &str = "what runs was changed by hand: choose a policy to let it decide again";
 
@@ -62,6 +61,7 @@ struct ScalingThread {
     /// The matrix that runs since it was last decided on, or seen.
     known: (u64, Matrix),
     last: Duration,
+    handover: Arc<VariantHandover>,
 }
 
 impl LiveScaling {
@@ -89,7 +89,11 @@ impl LiveScaling {
             state: Arc::new(Leaf::new(state)),
             router,
         });
+        let handover = Arc::new(VariantHandover::new(Arc::clone(scaling.router.router())));
+        let told = Arc::clone(&handover) as Arc<dyn HandoverObserver>;
+        scaling.router.deployment().observe(told);
         let mut thread = ScalingThread {
+            handover,
             known: known(&running),
             last: scaling.router.router().now(),
             busy: BusyGroups::default(),
@@ -315,7 +319,7 @@ impl ScalingThread {
         let began = scaling.router.router().now();
         let tasks = scaling.router.router().tasks();
         let what = words::difference(tasks, self.scaler.hosted(), &wanted);
-        let served = serve(&scaling.router, running, &wanted);
+        let served = serve((&scaling.router, &self.handover), running, &wanted);
         let now = scaling.router.router().now();
         match &served {
             Ok(_) => {
@@ -340,7 +344,7 @@ impl ScalingThread {
 
 /// Lets a deployment serve instances. Returns whether that is something else than it served.
 fn serve(
-    router: &LiveRouter,
+    (router, handover): (&LiveRouter, &VariantHandover),
     running: &Generation,
     wanted: &HostedInstances,
 ) -> Result<bool, String> {
@@ -350,8 +354,7 @@ fn serve(
     let arranged = arranged.map_err(|why| why.to_string())?;
     let all = 0..tasks.groups().len();
     let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();
-    router.router().leave_out(&leaving);
-    thread::sleep(SUBMITTED);
+    handover.leaving(leaving);
     let served = deployment.serve(arranged.entries, arranged.matrix);
     router.refresh();
     served.map_err(|why| why.to_string())

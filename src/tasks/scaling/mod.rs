@@ -6,6 +6,7 @@
 mod busy;
 mod comparison;
 mod gaps;
+mod handover;
 mod hosted_models;
 mod live;
 mod planned;

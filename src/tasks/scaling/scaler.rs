@@ -28,7 +28,7 @@ pub struct ScalerStep {
 
 /// Decides which variants are hosted on the devices of one machine, from what was seen.
 ///
-/// Policies count in instances of an eighth of a device's time. What they take away leaves after a
+/// Policies count in instances of a twentieth of a device's time. What they take away leaves after a
 /// hold-off, and every task keeps one instance at least.
 pub struct VariantScaler {
     tasks: Arc<ServedTasks>,

@@ -1,0 +1,45 @@
+//! Variants that leave are not offered any more, right before the engine without them takes over.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use divisi::deployment::{Generation, HandoverObserver};
+use divisi::lock::Leaf;
+
+use crate::routing::TaskRouter;
+
+/// Between the choice of a variant and the request to it there is less than this.
+const SUBMITTED: Duration = Duration::from_millis(20);
+
+/// Tells a router which variants leave, once what replaces them is loaded.
+pub(super) struct VariantHandover {
+    router: Arc<TaskRouter>,
+    leaving: Leaf<Vec<usize>>,
+}
+
+impl VariantHandover {
+    pub(super) fn new(router: Arc<TaskRouter>) -> Self {
+        VariantHandover {
+            router,
+            leaving: Leaf::new(Vec::new()),
+        }
+    }
+
+    /// Takes the groups that leave with the next change.
+    pub(super) fn leaving(&self, groups: Vec<usize>) {
+        *self.leaving.lock() = groups;
+    }
+}
+
+impl HandoverObserver for VariantHandover {
+    fn retires(&self, _: &Arc<Generation>) {
+        let leaving = std::mem::take(&mut *self.leaving.lock());
+        if !leaving.is_empty() {
+            self.router.leave_out(&leaving);
+            thread::sleep(SUBMITTED);
+        }
+    }
+
+    fn ended(&self, _: &Generation) {}
+}
