@@ -10,7 +10,7 @@ use thiserror::Error;
 pub use missed::MissedGoals;
 
 use crate::quantities::{Accuracy, QueryCost};
-use crate::variants::ModelIndex;
+use crate::variants::{ModelIndex, Variant};
 
 /// Which of the variants that meet all goals answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,15 @@ pub struct QueryGoals {
     pub model: Option<ModelIndex>,
     /// Which of the variants that meet all this answers.
     pub prefer: ChoicePreference,
+}
+
+impl QueryGoals {
+    /// Whether a variant meets all goals but that of latency, which depends on what waits for it.
+    pub fn allows(&self, variant: &Variant) -> bool {
+        self.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
+            && self.max_cost.is_none_or(|c| variant.query_cost() <= c)
+            && self.model.is_none_or(|m| variant.model == m)
+    }
 }
 
 /// The longest time from a query to its answer: more than nothing.

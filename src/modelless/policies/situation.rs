@@ -33,10 +33,7 @@ impl TaskDemand {
     /// Whether a variant meets the goals where it is not overloaded.
     pub fn suits(&self, variant: &Variant) -> bool {
         let goals = &self.goals;
-        goals.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
-            && goals.latency.is_none_or(|d| variant.p99() <= d.get())
-            && goals.max_cost.is_none_or(|c| variant.query_cost() <= c)
-            && goals.model.is_none_or(|m| variant.model == m)
+        goals.allows(variant) && goals.latency.is_none_or(|d| variant.p99() <= d.get())
     }
 }
 

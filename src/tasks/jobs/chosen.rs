@@ -1,7 +1,7 @@
 //! Which variant a job's rows run by.
 
 use divisi_modelless::goals::QueryGoals;
-use divisi_modelless::variants::{TaskIndex, Variant, VariantCatalog, VariantIndex};
+use divisi_modelless::variants::{TaskIndex, VariantCatalog, VariantIndex};
 
 /// Returns the variant of a task that a job's rows run by: of those that `can_run`, the cheapest that
 /// meets its goals. Nobody waits for a row, so that latencies do not count.
@@ -11,10 +11,6 @@ pub(super) fn variant(
     goals: &QueryGoals,
     can_run: impl Fn(VariantIndex) -> bool,
 ) -> Option<VariantIndex> {
-    let suits = |variant: &Variant| {
-        goals.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
-            && goals.max_cost.is_none_or(|c| variant.query_cost() <= c)
-    };
     let mut all = catalog.range(task).map(|at| VariantIndex(at as u32));
-    all.find(|at| suits(catalog.variant(*at)) && can_run(*at))
+    all.find(|at| goals.allows(catalog.variant(*at)) && can_run(*at))
 }

@@ -70,11 +70,7 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
 /// Refuses goals that no variant meets.
 fn check_goals(task: &str, models: &[RegisteredModel], goals: &QueryGoals) -> Result<()> {
     let mut all = models.iter().flat_map(|model| &model.variants);
-    let meets = all.any(|variant| {
-        goals.accuracy.is_none_or(|a| variant.accuracy.value() >= a)
-            && goals.max_cost.is_none_or(|c| variant.query_cost() <= c)
-    });
-    if meets {
+    if all.any(|variant| goals.allows(variant)) {
         return Ok(());
     }
     let all = models.iter().flat_map(|model| &model.variants);
