@@ -72,7 +72,7 @@ fn on_cpu(bed: &Bed) -> Result<Vec<f32>> {
     let input = host_rows(ROWS, width)?;
     write_rows(&input, |values| values.copy_from_slice(block.values()))?;
     let output = host_rows(ROWS, bed.ensemble.answer_width())?;
-    let pool = thread_pool(&Host::discover().cores)?;
+    let pool = thread_pool(&Host::discover().cores, None)?;
     let size = BatchSize::new(ROWS as u32).context("a batch size")?;
     let mut predictor = bed
         .factory

@@ -119,7 +119,7 @@ fn samples(graph: &Graph, rows: usize) -> Vec<f32> {
 
 fn on_cpu(graph: &Graph, weights: &Weights, values: &[f32]) -> Result<Vec<f32>> {
     let lowered = Arc::new(Lowered::new(graph, weights)?);
-    let pool = thread_pool(&Host::discover().cores)?;
+    let pool = thread_pool(&Host::discover().cores, None)?;
     let mut predictor = CpuPredictor::new(lowered, ROWS, pool)?;
     let input = host_rows(ROWS, graph.input().elements())?;
     let output = host_rows(ROWS, graph.output().elements())?;

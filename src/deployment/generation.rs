@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::allocation::Matrix;
 use crate::catalogue::Catalogue;
 use crate::device::Devices;
-use crate::ensemble::{MemberPrecision, PolicyKind};
+use crate::ensemble::{Ensemble, MemberPrecision, PolicyKind};
 use crate::serving::{Engine, EngineError, EngineOptions, NetworkFactory, PredictorFactory, Setup};
 
 use super::DeploymentError;
@@ -51,6 +51,11 @@ impl Generation {
             engine: Arc::new(engine),
             factory,
         })
+    }
+
+    /// Returns a factory of other models' networks, of which it shares those that its own members have.
+    pub fn networks_for(&self, ensemble: Arc<Ensemble>) -> Arc<dyn PredictorFactory> {
+        Arc::new(NetworkFactory::after(&self.factory, ensemble))
     }
 
     /// Returns the factory of its networks.

@@ -94,7 +94,7 @@ fn job(output: &Path, percent: f64) -> JobRecord {
 fn started(board: &KeptJobs) -> Arc<LiveJobs> {
     let live = serving(&[SMALL, WHOLE]);
     let scaling = LiveScaling::start(live, PolicyChoice::Static).expect("starts");
-    LiveJobs::start(scaling, Box::new(board.clone())).expect("starts")
+    LiveJobs::start(scaling, Arc::new(board.clone())).expect("starts")
 }
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
@@ -137,7 +137,8 @@ fn a_job_goes_on_after_the_rows_that_were_written() {
     let (_folder, path) = folder();
     let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
     let mut output = JobOutput::open(&path, 0, &classes).expect("opens");
-    output.write(&[0.5; 50], 10).expect("writes");
+    let lines = JobOutput::lines(0, [0.5; 50].chunks_exact(10));
+    output.write(&lines).expect("writes");
     fs::OpenOptions::new()
         .append(true)
         .open(&path)

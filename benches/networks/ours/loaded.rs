@@ -49,7 +49,11 @@ impl Loaded {
         let output = Tensor::zeros((batch, network.outputs()), DType::F32, &Device::Cpu)?;
         Ok(Loaded {
             variant: kernels.to_string(),
-            predictor: CpuPredictor::new(Arc::new(network), batch, thread_pool(&load.cores)?)?,
+            predictor: CpuPredictor::new(
+                Arc::new(network),
+                batch,
+                thread_pool(&load.cores, None)?,
+            )?,
             input,
             output,
             core: match load.cores[..] {

@@ -257,6 +257,16 @@ impl Devices {
         rest
     }
 
+    /// Returns the partitions of this machine's cores alone.
+    #[must_use]
+    pub fn partitions(&self) -> Self {
+        let is_partition = |device: &&Device| matches!(device.kind, DeviceKind::Cpu { .. });
+        Devices {
+            devices: self.devices.iter().filter(is_partition).cloned().collect(),
+            spaces: self.spaces.clone(),
+        }
+    }
+
     /// Returns the devices as if all of their GPUs' memory were free.
     #[must_use]
     pub fn with_whole_gpus(&self) -> Self {

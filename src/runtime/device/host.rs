@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+#[cfg(target_os = "linux")]
+use thread_priority::{NormalThreadSchedulePolicy, ThreadSchedulePolicy};
 
 /// The host: the cores that this process may use and the memory that it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +87,17 @@ pub fn pin_current_thread(_cores: &[usize]) -> bool {
 pub enum ThreadPriority {
     /// It gets a tenth of what others get.
     Low,
-    /// It gets what nobody else wants.
+    /// It gets next to nothing while others want the core.
     Lowest,
+    /// It gets what nobody else wants, and leaves its core at once to whoever comes.
+    Idle,
+}
+
+impl ThreadPriority {
+    /// Whether threads of this system leave their core at once where they have this priority.
+    pub const fn is_preempted_at_once(self) -> bool {
+        cfg!(target_os = "linux") && matches!(self, ThreadPriority::Idle)
+    }
 }
 
 /// Gives the calling thread a lower priority. Returns `false` if the system refuses.
@@ -98,9 +109,20 @@ pub fn set_current_thread_priority(priority: ThreadPriority) -> bool {
     let nice = match priority {
         ThreadPriority::Low => 10,
         ThreadPriority::Lowest => 19,
+        ThreadPriority::Idle => return make_current_thread_idle(),
     };
     // On Linux this is the calling thread's own, not the whole process's.
     rustix::process::setpriority_process(None, nice).is_ok()
+}
+
+#[cfg(target_os = "linux")]
+fn make_current_thread_idle() -> bool {
+    let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let (thread, least) = (
+        thread_priority::thread_native_id(),
+        thread_priority::ThreadPriority::Min,
+    );
+    thread_priority::set_thread_priority_and_policy(thread, least, policy).is_ok()
 }
 
 /// Gives the calling thread a lower priority. Returns `false`, since this system has no such call.
@@ -125,11 +147,14 @@ fn allowed_cores() -> Vec<usize> {
 }
 
 /// Returns a pool with one pinned thread for each core, or `None` for a single core, whose
-/// work the worker's own thread does.
+/// work the worker's own thread does. The threads stand behind others where a priority is given.
 ///
 /// # Errors
 /// The system cannot start the threads.
-pub fn thread_pool(cores: &[usize]) -> Result<Option<Arc<ThreadPool>>, ThreadPoolBuildError> {
+pub fn thread_pool(
+    cores: &[usize],
+    priority: Option<ThreadPriority>,
+) -> Result<Option<Arc<ThreadPool>>, ThreadPoolBuildError> {
     if cores.len() < 2 {
         return Ok(None);
     }
@@ -139,6 +164,8 @@ pub fn thread_pool(cores: &[usize]) -> Result<Option<Arc<ThreadPool>>, ThreadPoo
         .thread_name(|i| format!("partition-{i}"))
         .start_handler(move |i| {
             pin_current_thread(&own[i..=i]);
+            // Where the system refuses, it is a thread like others.
+            priority.map(set_current_thread_priority);
         })
         .build()?;
     Ok(Some(Arc::new(pool)))

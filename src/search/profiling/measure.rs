@@ -221,7 +221,7 @@ impl Partition {
         largest: usize,
     ) -> Result<Self, SearchError> {
         pin_current_thread(cores);
-        let pool = thread_pool(cores)?;
+        let pool = thread_pool(cores, None)?;
         let size = u32::try_from(largest).ok().and_then(BatchSize::new);
         let size = size.unwrap_or(profiler.models().batch_sizes.smallest());
         let network = profiler.models().network(member);

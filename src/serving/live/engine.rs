@@ -12,7 +12,7 @@ use crate::allocation::{
     Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
 };
 use crate::catalogue::Catalogue;
-use crate::device::Devices;
+use crate::device::{Devices, ThreadPriority};
 use crate::ensemble::{BatchSize, Ensemble, MemberPrecision, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
@@ -42,6 +42,8 @@ pub struct EngineOptions {
     pub retire_limits: DrainLimits,
     /// The moment that times are counted from; `None` for that of the start.
     pub epoch: Option<Instant>,
+    /// How the threads of partitions stand behind others; `None` for as others.
+    pub priority: Option<ThreadPriority>,
 }
 
 impl Default for EngineOptions {
@@ -51,6 +53,7 @@ impl Default for EngineOptions {
             drain_limit: Duration::from_secs(10),
             retire_limits: DrainLimits::default(),
             epoch: None,
+            priority: None,
         }
     }
 }
@@ -154,7 +157,7 @@ impl Engine {
             .check(&ensemble.batch_sizes)
             .map_err(EngineError::Policy)?;
         let networks = ServedNetworks { ensemble, factory };
-        let opened = EngineState::open(catalogue, networks, devices, &pools, options.epoch);
+        let opened = EngineState::open(catalogue, networks, devices, &pools, options);
         let state = Arc::new(opened.map_err(|e| EngineError::Driver(Box::new(e)))?);
         let engine = Engine {
             state,

@@ -23,6 +23,7 @@ use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
 use super::drivers::{self, DeviceDriver, DriverError, LossReason, ServedNetworks};
+use super::engine::EngineOptions;
 use super::locks::{CoreRank, Leaf};
 use super::promise::PromiseLedger;
 use super::request::RequestData;
@@ -75,11 +76,11 @@ impl EngineState {
         networks: ServedNetworks,
         devices: Devices,
         pools: &[PoolSize],
-        epoch: Option<Instant>,
+        options: EngineOptions,
     ) -> Result<Self, DriverError> {
         let ensemble = Arc::clone(&networks.ensemble);
         let costs = Arc::new(Costs::of_laws(&ensemble, &devices));
-        let drivers = drivers::open(&networks, &devices, &costs)?;
+        let drivers = drivers::open(&networks, &devices, &costs, options.priority)?;
         let core = core(&catalogue, pools, &drivers);
         // What devices that do not compute or made-up weights answer says nothing of members.
         let computed = drivers.iter().all(|d| d.capabilities().computes);
@@ -105,7 +106,7 @@ impl EngineState {
             ensemble,
             devices,
             networks,
-            start: epoch.unwrap_or_else(Instant::now),
+            start: options.epoch.unwrap_or_else(Instant::now),
             serial: ENGINES.fetch_add(1, Ordering::Relaxed),
             drivers,
             timer: OnceLock::new(),

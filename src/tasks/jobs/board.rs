@@ -1,6 +1,7 @@
 //! Where jobs are handed over and kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use divisi::ensemble::{Ensemble, Samples};
 use divisi_registry::records::JobRecord;
@@ -16,6 +17,12 @@ pub struct PostedJob {
 
 /// Where jobs are handed over, and kept from one run of the program to the next.
 pub trait JobBoard: Send + Sync {
+    /// Returns the time between two notes of how far a job is: rows that came after the last one are
+    /// answered again after a kill.
+    fn keep_every(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
     /// Returns all jobs, by their numbers.
     ///
     /// # Errors

@@ -6,28 +6,29 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use divisi::device::{ThreadPriority, set_current_thread_priority};
 use divisi::lock::Leaf;
 use divisi::session::{JobView, Refusal, ScalingView, TaskScaling};
-use divisi_modelless::jobs::{DeviceOutlook, JobStep};
-use divisi_modelless::variants::VariantIndex;
+use divisi_modelless::jobs::JobStep;
 use divisi_registry::records::JobEnd;
 
 use super::board::{JobBoard, PostedJob};
 use super::chosen;
+use super::idle::IdleTime;
+use super::keeper::{JobKeeper, KeptJobs};
+use super::lane::JobLane;
 use super::running::JobUnderWay;
 use crate::scaling::{LiveScaling, words};
 
 /// The time between two looks for jobs where there is none.
 const IDLE: Duration = Duration::from_secs(1);
-/// The time between two notes of how far a job is.
-const KEPT: Duration = Duration::from_secs(1);
 /// The jobs that are over and shown.
 const OVER: usize = 5;
 
 /// Runs the jobs of a board as long as it is there, one after another.
 pub struct LiveJobs {
     scaling: Arc<LiveScaling>,
-    board: Box<dyn JobBoard>,
+    board: Arc<dyn JobBoard>,
     views: Leaf<Vec<JobView>>,
 }
 
@@ -36,14 +37,15 @@ impl LiveJobs {
     ///
     /// # Errors
     /// The thread does not start.
-    pub fn start(scaling: Arc<LiveScaling>, board: Box<dyn JobBoard>) -> io::Result<Arc<Self>> {
+    pub fn start(scaling: Arc<LiveScaling>, board: Arc<dyn JobBoard>) -> io::Result<Arc<Self>> {
+        let keeper = JobKeeper::start(Arc::clone(&board))?;
         let jobs = Arc::new(LiveJobs {
             scaling,
             board,
             views: Leaf::new(Vec::new()),
         });
         let served = Arc::downgrade(&jobs);
-        let mut thread = JobThread::default();
+        let mut thread = JobThread::new(keeper);
         let spawned = thread::Builder::new().name("jobs".into());
         spawned.spawn(move || thread.run(&served))?;
         Ok(jobs)
@@ -69,18 +71,32 @@ impl TaskScaling for LiveJobs {
 }
 
 /// The state of the thread of jobs.
-#[derive(Default)]
 struct JobThread {
+    keeper: JobKeeper,
     job: Option<JobUnderWay>,
     /// When it was last kept how far the job is, by the router's time.
     kept: Duration,
     state: String,
     /// Jobs that ended here: where that cannot be kept they are not begun again.
     ended: BTreeSet<u64>,
+    idle: IdleTime,
 }
 
 impl JobThread {
+    fn new(keeper: JobKeeper) -> Self {
+        JobThread {
+            keeper,
+            job: None,
+            kept: Duration::ZERO,
+            state: String::new(),
+            ended: BTreeSet::new(),
+            idle: IdleTime::default(),
+        }
+    }
+
     fn run(&mut self, served: &Weak<LiveJobs>) {
+        // Nobody waits for a job. Where the system refuses, it is a thread like others.
+        set_current_thread_priority(ThreadPriority::Low);
         loop {
             let Some(jobs) = served.upgrade() else {
                 return;
@@ -137,36 +153,29 @@ impl JobThread {
         if job.decides.is_finished() {
             return Ok(true);
         }
-        let router = jobs.scaling.router();
-        let tasks = router.router().tasks();
-        let running = router.router().running();
-        let (catalog, goals) = (tasks.catalog(), job.posted.record.goals);
-        let wanted = chosen::variant(catalog, job.task, &goals, |_| true);
-        jobs.scaling.host_for_jobs(wanted.into_iter().collect());
-        let runs = |at: VariantIndex| running.contains(&at);
-        let Some(variant) = chosen::variant(catalog, job.task, &goals, runs) else {
+        let router = jobs.scaling.router().router();
+        let (tasks, now) = (Arc::clone(router.tasks()), router.now());
+        let goals = job.posted.record.goals;
+        let wanted = chosen::variant(tasks.catalog(), job.task, &goals, |_| true);
+        let wanted = wanted.ok_or("no variant meets the goals")?;
+        let serving = jobs.scaling.router().deployment().running();
+        if !self.idle.follow(&serving, &tasks, wanted) {
+            job.take_back();
+        }
+        let lane = JobLane::now(&self.idle, &jobs.scaling, job, wanted);
+        let Some(lane) = lane else {
             self.state = "waits until a variant is loaded".to_owned();
-            return match wanted {
-                Some(_) => Ok(false),
-                None => Err("no variant meets the goals".to_owned()),
-            };
+            return Ok(false);
         };
-        let gaps = jobs.scaling.gaps();
-        if job.under_way >= gaps.lanes {
+        if job.under_way >= lane.batches {
             return Ok(false);
         }
-        let outlook = DeviceOutlook {
-            utilisation: gaps.utilisation,
-            interfered: gaps.interfered,
-            needed_at: None,
-            spare: gaps.spare,
-        };
-        let now = router.router().now();
-        match job.decides.next(now, catalog.variant(variant), &outlook) {
+        let variant = tasks.catalog().variant(lane.variant);
+        match job.decides.next(now, variant, &lane.outlook) {
             JobStep::Run(batch) => {
-                let entry = &tasks.groups()[tasks.group_of(variant)].name;
-                self.state = format!("runs by {entry}");
-                job.ask(router, entry, batch.rows);
+                let entry = &tasks.groups()[tasks.group_of(lane.variant)].name;
+                self.state = lane.words(entry);
+                job.ask(&lane.engine, entry, batch.rows);
             }
             JobStep::Wait(why) => self.state = format!("waits: {why}"),
             JobStep::Nothing => {}
@@ -181,35 +190,50 @@ impl JobThread {
             return;
         };
         if let Some(how) = ended {
+            self.keeper.wait();
             // What is not on the disk is not told of.
             let (posted, how) = match job.confirmed() {
                 Ok(posted) => (posted, how),
                 Err(why) => (job.posted.clone(), JobEnd::Failed(why)),
             };
-            self.job = None;
-            jobs.scaling.host_for_jobs(Vec::new());
+            self.leave(jobs);
             self.end(jobs, posted, how);
             return self.look(jobs);
         }
-        if now < self.kept + KEPT {
+        if let Some(kept) = self.keeper.kept() {
+            return self.follow(jobs, &kept);
+        }
+        if self.keeper.is_busy() || now < self.kept + jobs.board.keep_every() {
             return;
         }
         self.kept = now;
-        let Ok(posted) = job.confirmed() else {
+        match job.progress() {
+            Ok((posted, output)) => self.keeper.keep(posted, output),
+            Err(why) => self.state = format!("its progress is not kept: {why}"),
+        }
+    }
+
+    /// Takes all jobs as they are after the own one was kept.
+    fn follow(&mut self, jobs: &LiveJobs, kept: &KeptJobs) {
+        let Some(own) = self.job.as_ref().map(|job| job.posted.number) else {
             return;
         };
-        // Whoever cancelled it wrote that here.
-        let all = jobs.board.jobs().unwrap_or_default();
-        let is_cancelled = |other: &PostedJob| {
-            other.number == posted.number && other.record.end == Some(JobEnd::Cancelled)
-        };
-        if all.iter().any(is_cancelled) {
-            self.job = None;
-            jobs.scaling.host_for_jobs(Vec::new());
-        } else if let Err(why) = jobs.board.keep(&posted) {
+        // Whoever cancelled it wrote that there.
+        let is_cancelled =
+            |other: &PostedJob| other.number == own && other.record.end == Some(JobEnd::Cancelled);
+        if kept.jobs.iter().any(is_cancelled) {
+            self.leave(jobs);
+        } else if let Err(why) = &kept.outcome {
             self.state = format!("its progress is not kept: {why}");
         }
-        self.show(jobs, &all);
+        self.show(jobs, &kept.jobs);
+    }
+
+    /// Lets go of the job and of all that it has.
+    fn leave(&mut self, jobs: &LiveJobs) {
+        self.job = None;
+        self.idle = IdleTime::default();
+        jobs.scaling.host_for_jobs(Vec::new());
     }
 
     fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {

@@ -5,6 +5,9 @@
 
 mod board;
 mod chosen;
+mod idle;
+mod keeper;
+mod lane;
 mod live;
 mod output;
 mod running;

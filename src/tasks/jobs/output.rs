@@ -46,7 +46,6 @@ impl JobOutputError {
 pub struct JobOutput {
     path: PathBuf,
     file: File,
-    rows: u64,
 }
 
 impl JobOutput {
@@ -81,27 +80,38 @@ impl JobOutput {
         Ok(JobOutput {
             path: path.to_owned(),
             file,
-            rows: written,
         })
     }
 
-    /// Writes the answers to the next rows, `[rows, classes]`.
+    /// Writes the next rows, as [`JobOutput::lines`] returns them.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write(&mut self, answers: &[f32], classes: usize) -> Result<(), JobOutputError> {
+    pub fn write(&mut self, lines: &str) -> Result<(), JobOutputError> {
+        let written = self.file.write_all(lines.as_bytes());
+        written.map_err(|why| self.failed(why))
+    }
+
+    /// Returns the lines of answers, of which the first is that to row `first`.
+    pub fn lines<'a>(first: u64, answers: impl Iterator<Item = &'a [f32]>) -> String {
         let mut text = String::new();
-        for scores in answers.chunks_exact(classes.max(1)) {
+        for (row, scores) in (first..).zip(answers) {
             let best = scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            let _ = write!(text, "{},{}", self.rows, best.map_or(0, |(class, _)| class));
+            let _ = write!(text, "{row},{}", best.map_or(0, |(class, _)| class));
             for score in scores {
                 let _ = write!(text, ",{score}");
             }
             text.push('\n');
-            self.rows += 1;
         }
-        let written = self.file.write_all(text.as_bytes());
-        written.map_err(|why| self.failed(why))
+        text
+    }
+
+    /// Returns another handle of the file.
+    ///
+    /// # Errors
+    /// The system lends none.
+    pub fn handle(&self) -> Result<File, JobOutputError> {
+        self.file.try_clone().map_err(|why| self.failed(why))
     }
 
     /// Returns when all that was written is on the disk.

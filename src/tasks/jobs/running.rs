@@ -1,6 +1,7 @@
 //! A job that runs: its samples, what is asked, and what waits to be written.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,16 +9,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use divisi::ensemble::Samples;
-use divisi::serving::{Outcome, PipelineIndex, Refused, Request};
+use divisi::serving::{Engine, Outcome, PipelineIndex, Refused, Request};
 use divisi_modelless::jobs::{JobProgress, JobRules, OfflineJob};
 use divisi_modelless::variants::TaskIndex;
 
 use super::board::PostedJob;
 use super::output::JobOutput;
-use crate::routing::LiveRouter;
 
-/// Rows, and their answers or why there are none.
-type AnsweredRows = (Range<u64>, Result<Vec<f32>, String>);
+/// Rows, and the lines of their answers or why there are none.
+type AnsweredRows = (Range<u64>, Result<String, String>);
 
 /// A job that runs.
 pub(super) struct JobUnderWay {
@@ -27,10 +27,9 @@ pub(super) struct JobUnderWay {
     /// Batches that are not over.
     pub(super) under_way: usize,
     samples: Arc<Samples>,
-    classes: usize,
     output: JobOutput,
     /// Answers that wait for those before them, by their first row.
-    waiting: BTreeMap<u64, Vec<f32>>,
+    waiting: BTreeMap<u64, String>,
     done: (Sender<AnsweredRows>, Receiver<AnsweredRows>),
     /// Batches in a row that failed.
     failures: u32,
@@ -60,7 +59,6 @@ impl JobUnderWay {
         let output = output.map_err(|why| why.to_string())?;
         record.progress = progress;
         Ok(JobUnderWay {
-            classes: classes.len(),
             under_way: 0,
             waiting: BTreeMap::new(),
             done: channel(),
@@ -73,18 +71,18 @@ impl JobUnderWay {
         })
     }
 
-    /// Asks for the answers to some rows by the entry of a name.
-    pub(super) fn ask(&mut self, router: &LiveRouter, entry: &str, rows: Range<u64>) {
+    /// Asks an engine for the answers to some rows by the entry of a name.
+    pub(super) fn ask(&mut self, engine: &Engine, entry: &str, rows: Range<u64>) {
         self.under_way += 1;
-        let engine = Arc::clone(&router.deployment().running().engine);
         let Some(number) = engine.catalogue().find(entry, None) else {
             return self.put_back(&rows);
         };
         let (first, count) = (rows.start as usize, (rows.end - rows.start) as usize);
         let values = self.samples.rows(first, count);
         let (done, asked) = (self.done.0.clone(), rows.clone());
+        // The engine's thread makes the lines, in whose time nobody else waits.
         let reply = move |outcome: Outcome| {
-            let answers = outcome.map(|answer| answer.rows().flatten().copied().collect());
+            let answers = outcome.map(|answer| JobOutput::lines(asked.start, answer.rows()));
             // The job may have ended.
             let _ = done.send((asked, answers.map_err(|why| why.to_string())));
         };
@@ -100,6 +98,17 @@ impl JobUnderWay {
             ) => self.put_back(&rows),
             Err(refused) => {
                 let _ = self.done.0.send((rows, Err(refused.to_string())));
+            }
+        }
+    }
+
+    /// Lets all rows be asked for again that an engine did not answer which has ended.
+    pub(super) fn take_back(&mut self) {
+        let over: Vec<AnsweredRows> = std::iter::from_fn(|| self.done.1.try_recv().ok()).collect();
+        for (rows, answers) in over {
+            match answers {
+                Ok(_) => drop(self.done.0.send((rows, answers))),
+                Err(_) => self.put_back(&rows),
             }
         }
     }
@@ -140,23 +149,33 @@ impl JobUnderWay {
         }
     }
 
-    fn finished(&mut self, rows: Range<u64>, answers: Vec<f32>) -> Result<(), String> {
+    fn finished(&mut self, rows: Range<u64>, answers: String) -> Result<(), String> {
         self.failures = 0;
         self.waiting.insert(rows.start, answers);
         let whole = self.decides.finished(&rows);
         let whole = whole.map_err(|why| why.to_string())?;
-        let mut ready = Vec::new();
+        let mut ready = String::new();
         while let Some(first) = self.waiting.first_entry() {
             if *first.key() >= whole.end {
                 break;
             }
-            ready.append(&mut first.remove());
+            ready.push_str(&first.remove());
         }
         if ready.is_empty() {
             return Ok(());
         }
-        let written = self.output.write(&ready, self.classes);
+        let written = self.output.write(&ready);
         written.map_err(|why| why.to_string())
+    }
+
+    /// Returns how far the job is, and the file that has to be on the disk before that is told.
+    ///
+    /// # Errors
+    /// The system lends no second handle to the file; in words.
+    pub(super) fn progress(&mut self) -> Result<(PostedJob, File), String> {
+        self.posted.record.progress = self.decides.progress();
+        let output = self.output.handle().map_err(|why| why.to_string())?;
+        Ok((self.posted.clone(), output))
     }
 
     /// Returns how far the job is, once what it has written is on the disk.

@@ -66,7 +66,7 @@ pub(crate) fn session(
     if let Some(router) = tasks {
         let scaling = LiveScaling::start(Arc::clone(&router), named.tasks.scaling())?;
         let board = StoredJobs::of(named.tasks.store());
-        let scaling = LiveJobs::start(scaling, Box::new(board))?;
+        let scaling = LiveJobs::start(scaling, Arc::new(board))?;
         let chooser = GoalChooser::new(router, &named.goals.of_load());
         session = session
             .with_chooser(Arc::new(chooser))

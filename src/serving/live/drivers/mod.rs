@@ -15,7 +15,7 @@ use std::time::Duration;
 use rayon::ThreadPoolBuildError;
 use thiserror::Error;
 
-use crate::device::{Device, DeviceIndex, DeviceKind, Devices};
+use crate::device::{Device, DeviceIndex, DeviceKind, Devices, ThreadPriority};
 use crate::profile::Costs;
 use crate::serving::batch::WorkerId;
 use crate::serving::scheduler::{Discipline, WorkerSpec};
@@ -57,7 +57,7 @@ impl From<ThreadPoolBuildError> for DriverError {
     }
 }
 
-/// Opens a driver for each device.
+/// Opens a driver for each device; the threads of partitions have a priority.
 ///
 /// # Errors
 /// A device cannot be used: none is then.
@@ -65,25 +65,29 @@ pub(crate) fn open(
     networks: &ServedNetworks,
     devices: &Devices,
     costs: &Arc<Costs>,
+    priority: Option<ThreadPriority>,
 ) -> Result<Vec<Arc<dyn DeviceDriver>>, DriverError> {
     let each = devices.enumerate();
     each.map(|(index, device)| {
         let has_memory = devices.memory_bytes(index) > 0;
-        open_one(networks, costs, index, device, has_memory)
+        open_one(networks, (costs, priority), index, device, has_memory)
     })
     .collect()
 }
 
 fn open_one(
     networks: &ServedNetworks,
-    costs: &Arc<Costs>,
+    (costs, priority): (&Arc<Costs>, Option<ThreadPriority>),
     index: DeviceIndex,
     device: &Device,
     has_memory: bool,
 ) -> Result<Arc<dyn DeviceDriver>, DriverError> {
     let name = &device.name;
     Ok(match &device.kind {
-        DeviceKind::Cpu { cores } => Arc::new(PartitionDriver::new(index, name, cores, networks)?),
+        DeviceKind::Cpu { cores } => {
+            let threads = (&cores[..], priority);
+            Arc::new(PartitionDriver::new(index, name, threads, networks)?)
+        }
         // One without memory is gone, as those that search say: nobody is placed there.
         DeviceKind::Gpu { .. } if !has_memory => Arc::new(AbsentDriver::new(index)),
         DeviceKind::Gpu { info } => {

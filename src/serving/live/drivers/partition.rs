@@ -8,7 +8,9 @@ use candle_core::Tensor;
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use crate::compute::{ComputeError, Predictor, host_rows, read_rows, write_rows};
-use crate::device::{DeviceIndex, pin_current_thread, thread_pool};
+use crate::device::{
+    DeviceIndex, ThreadPriority, pin_current_thread, set_current_thread_priority, thread_pool,
+};
 use crate::ensemble::{Ensemble, OutputKind};
 use crate::lock::Ranked;
 use crate::serving::batch::{Transfer, WorkerId};
@@ -31,6 +33,7 @@ pub(super) struct PartitionDriver {
     device: DeviceIndex,
     name: String,
     cores: Vec<usize>,
+    priority: Option<ThreadPriority>,
     /// Threads of a partition of several cores: a batch is split evenly over them.
     pool: Option<Arc<ThreadPool>>,
     networks: ServedNetworks,
@@ -39,21 +42,22 @@ pub(super) struct PartitionDriver {
 }
 
 impl PartitionDriver {
-    /// Drives `cores` as `device`.
+    /// Drives cores as `device`, by threads of a priority.
     ///
     /// # Errors
     /// The system has no threads left.
     pub(super) fn new(
         device: DeviceIndex,
         name: &str,
-        cores: &[usize],
+        (cores, priority): (&[usize], Option<ThreadPriority>),
         networks: &ServedNetworks,
     ) -> Result<Self, ThreadPoolBuildError> {
         Ok(PartitionDriver {
             device,
             name: name.to_owned(),
-            pool: thread_pool(cores)?,
+            pool: thread_pool(cores, priority)?,
             cores: cores.to_vec(),
+            priority,
             networks: networks.clone(),
             workers: SharedLeaf::default(),
             thread: DriverThread::default(),
@@ -62,6 +66,8 @@ impl PartitionDriver {
 
     fn serve(&self, host: &Arc<dyn DriverHost>) {
         pin_current_thread(&self.cores);
+        // Where the system refuses, it is a thread like others.
+        self.priority.map(set_current_thread_priority);
         while !host.is_stopping() {
             match host.next(self.device) {
                 Next::Run(batch) => self.run(host, &batch),
@@ -123,7 +129,11 @@ impl DeviceDriver for PartitionDriver {
 
     fn start(self: Arc<Self>, host: &Arc<dyn DriverHost>) -> io::Result<()> {
         let (driver, host) = (Arc::clone(&self), Arc::clone(host));
-        self.thread.start(&self.name, move || driver.serve(&host))
+        let name = match self.priority {
+            Some(_) => format!("{} idle", self.name),
+            None => self.name.clone(),
+        };
+        self.thread.start(&name, move || driver.serve(&host))
     }
 
     fn wake(&self) {

@@ -339,7 +339,7 @@ fn on_cores(
 ) -> Result<NetworkRunner> {
     let input = host_rows(batch, inputs)?;
     let output = host_rows(batch, outputs)?;
-    let pool = thread_pool(cores)?;
+    let pool = thread_pool(cores, None)?;
     if pool.is_none() {
         pin_current_thread(cores);
     }

@@ -1,0 +1,164 @@
+//! See [`IdleTime`].
+
+use std::sync::Arc;
+
+use divisi::allocation::{Cell, Frame, Matrix, PoolBounds};
+use divisi::catalogue::Catalogue;
+use divisi::deployment::Generation;
+use divisi::device::{Devices, Ledger, ThreadPriority};
+use divisi::ensemble::BatchSize;
+use divisi::serving::{Engine, EngineError, EngineOptions};
+use divisi_modelless::variants::VariantIndex;
+
+use crate::served::ServedTasks;
+
+/// The samples that wait for the engine at most: it is never asked for more than a few batches.
+const POOL: usize = 1024;
+
+/// The time of cores that nobody else wants: an engine of a job's variant, whose threads leave their
+/// cores at once to whoever comes. It takes none of the queries' places and stands in none of their
+/// queues.
+///
+/// It begins where there is memory for it beside what serves, and ends once there is none any more. What
+/// serves does not know of it: for the moment until it has ended, both have their memory.
+#[derive(Default)]
+pub(super) struct IdleTime {
+    engine: Option<IdleEngine>,
+    /// What ran when it was last looked whether there is memory.
+    seen: Option<(VariantIndex, u64, Matrix)>,
+}
+
+/// An engine that runs in idle time.
+struct IdleEngine {
+    engine: Arc<Engine>,
+    variant: VariantIndex,
+}
+
+impl IdleTime {
+    /// Returns the engine and the partitions that it runs on, if it runs.
+    pub(super) fn engine(&self) -> Option<(&Arc<Engine>, usize)> {
+        let running = self.engine.as_ref()?;
+        let mut on: Vec<_> = running
+            .engine
+            .matrix()
+            .workers()
+            .map(|w| w.0.device)
+            .collect();
+        on.dedup();
+        Some((&running.engine, on.len()))
+    }
+
+    /// Lets the engine of a variant run where there is memory beside what serves now. Returns `false`
+    /// where another one ended for it: what that one was asked is not answered.
+    pub(super) fn follow(
+        &mut self,
+        serving: &Generation,
+        tasks: &ServedTasks,
+        variant: VariantIndex,
+    ) -> bool {
+        let now = (variant, serving.number, serving.engine.matrix());
+        if self.seen.as_ref() == Some(&now) {
+            return true;
+        }
+        let free = match ThreadPriority::Idle.is_preempted_at_once() {
+            true => free(serving),
+            // Threads that do not leave their cores would cost queries as much as batches in their queues.
+            false => return true,
+        };
+        self.seen = Some(now);
+        let goes_on = |idle: &IdleEngine| idle.variant == variant && idle.fits(&free);
+        if self.engine.as_ref().is_some_and(goes_on) {
+            return true;
+        }
+        let ended = self.end();
+        let started = started(serving, &free, (tasks, variant));
+        let engine = started.unwrap_or_else(|why| {
+            tracing::warn!(%why, "a job does not run in idle time");
+            None
+        });
+        self.engine = engine.map(|engine| IdleEngine {
+            engine: Arc::new(engine),
+            variant,
+        });
+        !ended
+    }
+
+    /// Ends the engine. Returns whether there was one.
+    pub(super) fn end(&mut self) -> bool {
+        let ended = self.engine.take();
+        ended.map(|idle| idle.engine.shutdown()).is_some()
+    }
+}
+
+impl IdleEngine {
+    fn fits(&self, free: &Devices) -> bool {
+        let matrix = self.engine.matrix();
+        free.count() == self.engine.devices().count()
+            && self.engine.footprints().book(&matrix, free).is_ok()
+    }
+}
+
+/// Returns the partitions with the memory that what serves leaves of them.
+fn free(serving: &Generation) -> Devices {
+    let engine = &serving.engine;
+    let there = engine.devices().without(&engine.faults().lost());
+    match engine.ledger(&engine.matrix()) {
+        Ok(booked) => there.beside(&booked).partitions(),
+        Err(_) => there.within(&Ledger::new(&there)).partitions(),
+    }
+}
+
+/// Starts the engine of a variant on as many partitions as have room for all its members, or returns
+/// `None` where none has.
+fn started(
+    serving: &Generation,
+    free: &Devices,
+    (tasks, variant): (&ServedTasks, VariantIndex),
+) -> Result<Option<Engine>, EngineError> {
+    let entry = tasks.entries()[tasks.group_of(variant)].clone();
+    let catalogue = Arc::new(Catalogue::alone(entry));
+    let models = catalogue.models();
+    let options = options(models.segment_size);
+    let batch = tasks.catalog().variant(variant).batch.get() as usize;
+    let frame = Frame::of(models, free);
+    let size = frame.batch_sizes.iter().find(|size| size.get() == batch);
+    let Some((size, mut partitions)) = size.map(|size| (size, free.count())) else {
+        return Ok(None);
+    };
+    while partitions > 0 {
+        if let Some(matrix) = on_first(&frame, partitions, size) {
+            let factory = serving.networks_for(Arc::clone(models));
+            let started = Engine::start_catalogue(
+                Arc::clone(&catalogue),
+                free.clone(),
+                &matrix,
+                factory,
+                options,
+            );
+            match started {
+                Err(EngineError::DoesNotFit(_)) => {}
+                other => return other.map(Some),
+            }
+        }
+        partitions -= 1;
+    }
+    Ok(None)
+}
+
+/// Returns the matrix that has all members on the first partitions.
+fn on_first(frame: &Arc<Frame>, partitions: usize, size: BatchSize) -> Option<Matrix> {
+    let cells = Cell::all(frame.devices.len(), frame.members.len());
+    let cells = cells.map(|cell| (cell.device.get() < partitions).then_some(size));
+    Matrix::new(Arc::clone(frame), cells.collect()).ok()
+}
+
+fn options(segment: usize) -> EngineOptions {
+    EngineOptions {
+        pool: PoolBounds {
+            samples: POOL.max(2 * segment),
+            ..PoolBounds::default()
+        },
+        priority: Some(ThreadPriority::Idle),
+        ..EngineOptions::default()
+    }
+}
