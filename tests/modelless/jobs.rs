@@ -31,6 +31,40 @@ fn step(outlook: DeviceOutlook) -> JobStep {
 }
 
 #[test]
+fn batches_run_together_where_no_query_waits_for_them() {
+    let variant = Sketch {
+        batch: 4,
+        latency_ms: 40.0,
+        ..Sketch::default()
+    }
+    .variant();
+    let waited_for = DeviceOutlook {
+        spare: Some(millis(1000.0)),
+        ..FREE
+    };
+    // Milliseconds that batches may take together, rows of the job, and those that run first.
+    let cases = [
+        (0.0, 100, FREE, 4),
+        (39.0, 100, FREE, 4),
+        (160.0, 100, FREE, 16),
+        (160.0, 7, FREE, 7),
+        (160.0, 100, waited_for, 4),
+        (1e9, 10_000, FREE, 512),
+    ];
+    for (together, rows, outlook, expected) in cases {
+        let rules = JobRules {
+            together: millis(together),
+            ..JobRules::default()
+        };
+        let mut job = OfflineJob::new(rules, JobProgress { rows, written: 0 }).expect("a job");
+        let JobStep::Run(batch) = job.next(Duration::ZERO, &variant, &outlook) else {
+            panic!("nothing is in its way");
+        };
+        assert_eq!(batch.rows, 0..expected, "{together} ms of {rows} rows");
+    }
+}
+
+#[test]
 fn a_batch_waits_where_queries_need_the_device() {
     let busy = DeviceOutlook {
         utilisation: 0.4,

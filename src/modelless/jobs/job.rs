@@ -9,6 +9,9 @@ use thiserror::Error;
 use super::outlook::{DeviceOutlook, JobRules, JobWait};
 use crate::variants::Variant;
 
+/// The most rows of several batches that run together.
+const MOST_TOGETHER: u32 = 512;
+
 /// How far a job is: what has to be kept for it to go on after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobProgress {
@@ -116,7 +119,7 @@ impl OfflineJob {
     }
 
     /// Decides what runs next by an instance that is free. It takes the largest batch that leaves
-    /// every deadline intact, of the variant's size and its halves.
+    /// every deadline intact, of the variant's size and its halves, or several where none is at stake.
     pub fn next(&mut self, now: Duration, variant: &Variant, outlook: &DeviceOutlook) -> JobStep {
         let Some(rows) = self.ready() else {
             return JobStep::Nothing;
@@ -125,7 +128,12 @@ impl OfflineJob {
             return JobStep::Wait(wait);
         }
         let there = u32::try_from(rows.end - rows.start).unwrap_or(u32::MAX);
-        let mut size = variant.batch.get().min(there);
+        let full = variant.batch.get();
+        let batches = self
+            .rules
+            .batches(outlook, variant.profile.latency.mean(full));
+        let together = full.saturating_mul(batches).min(full.max(MOST_TOGETHER));
+        let mut size = together.min(there);
         while size > 0 {
             let latency = variant.profile.latency.p99(size);
             if outlook.leaves_intact(now, latency) {

@@ -11,11 +11,17 @@ pub struct JobRules {
     /// The part of a device's time taken by queries from which on offline batches wait (INFaaS
     /// §5: 0.4).
     pub utilisation: f64,
+    /// Where no query waits for them, so many batches run together that they take this time: whoever
+    /// asks for them has less to do. One at least does, however long it takes.
+    pub together: Duration,
 }
 
 impl Default for JobRules {
     fn default() -> Self {
-        JobRules { utilisation: 0.4 }
+        JobRules {
+            utilisation: 0.4,
+            together: Duration::ZERO,
+        }
     }
 }
 
@@ -56,6 +62,15 @@ impl fmt::Display for JobWait {
 }
 
 impl JobRules {
+    /// Returns how many batches that take `latency` each run together.
+    pub(super) fn batches(&self, outlook: &DeviceOutlook, latency: Duration) -> u32 {
+        let together = self.together.as_nanos() / latency.as_nanos().max(1);
+        match outlook.is_free() {
+            true => u32::try_from(together).unwrap_or(u32::MAX).max(1),
+            false => 1,
+        }
+    }
+
     /// Returns why nothing may start on a device now, however short.
     pub(super) fn wait(&self, outlook: &DeviceOutlook) -> Option<JobWait> {
         match outlook.interfered {
@@ -67,6 +82,11 @@ impl JobRules {
 }
 
 impl DeviceOutlook {
+    /// Whether no query waits for what runs.
+    fn is_free(&self) -> bool {
+        self.needed_at.is_none() && self.spare.is_none()
+    }
+
     /// Whether a batch that takes `latency` from `now` on leaves every deadline intact.
     pub(super) fn leaves_intact(&self, now: Duration, latency: Duration) -> bool {
         self.needed_at.is_none_or(|needed| now + latency <= needed)

@@ -13,7 +13,7 @@ use divisi_modelless::variants::VariantIndex;
 use crate::served::ServedTasks;
 
 /// The samples that wait for the engine at most: it is never asked for more than a few batches.
-const POOL: usize = 1024;
+const POOL: usize = 4096;
 
 /// The time of cores that nobody else wants: an engine of a job's variant, whose threads leave their
 /// cores at once to whoever comes. It takes none of the queries' places and stands in none of their

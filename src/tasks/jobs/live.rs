@@ -103,11 +103,34 @@ impl JobThread {
             };
             self.step(&jobs);
             drop(jobs);
-            // A job that runs waits for its batches.
-            if self.job.is_none() {
+            if self.idle.engine().is_some() {
+                self.run_in_idle_time(served);
+            } else if self.job.is_none() {
+                // A job that runs waits for its batches.
                 thread::sleep(IDLE);
             }
         }
+    }
+
+    /// Goes on as long as the job has idle time, in another thread: one that leaves its core at once
+    /// to whoever comes does so for ever. It takes no lock that a query waits for.
+    fn run_in_idle_time(&mut self, served: &Weak<LiveJobs>) {
+        let mut run = || {
+            set_current_thread_priority(ThreadPriority::Idle);
+            while self.idle.engine().is_some()
+                && let Some(jobs) = served.upgrade()
+            {
+                self.step(&jobs);
+            }
+        };
+        thread::scope(|scope| {
+            let spawned = thread::Builder::new().name("job".into());
+            let spawned = spawned.spawn_scoped(scope, &mut run);
+            if let Err(why) = spawned {
+                tracing::warn!(%why, "a job waits for a thread");
+                thread::sleep(IDLE);
+            }
+        });
     }
 
     fn step(&mut self, jobs: &LiveJobs) {

@@ -37,6 +37,8 @@ pub(super) struct JobUnderWay {
 
 /// How long batches that are over are waited for between two looks at the devices.
 const LOOK: Duration = Duration::from_millis(1);
+/// How long batches take that are asked for together: some times what asking takes.
+const TOGETHER: Duration = Duration::from_millis(5);
 /// How many batches in a row may fail before the job does.
 const MOST_FAILURES: u32 = 5;
 
@@ -53,7 +55,11 @@ impl JobUnderWay {
             rows: samples.len() as u64,
             written: record.progress.written,
         };
-        let decides = OfflineJob::new(JobRules::default(), progress);
+        let rules = JobRules {
+            together: TOGETHER,
+            ..JobRules::default()
+        };
+        let decides = OfflineJob::new(rules, progress);
         let decides = decides.map_err(|why| format!("{}: {why}", record.input))?;
         let output = JobOutput::open(Path::new(&record.output), progress.written, classes);
         let output = output.map_err(|why| why.to_string())?;

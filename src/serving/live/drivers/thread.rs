@@ -140,7 +140,10 @@ impl BoundedThread {
 /// Longest time a thread spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
 
-/// Spins for at most [`SPIN`], letting others run, until `ready`.
+/// Spins for at most [`SPIN`] until `ready`.
+///
+/// It does not yield: Linux would give the core to whoever waits for it for a whole slice, some
+/// milliseconds, however low their priority is.
 pub(crate) fn spin(ready: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -153,6 +156,5 @@ pub(crate) fn spin(ready: impl Fn() -> bool) -> bool {
         if start.elapsed() >= SPIN {
             return false;
         }
-        thread::yield_now();
     }
 }
