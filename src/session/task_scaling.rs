@@ -156,4 +156,6 @@ pub struct JobView {
     pub written: u64,
     /// How it stands, in words.
     pub state: String,
+    /// Whether it is over, however it ended.
+    pub is_over: bool,
 }

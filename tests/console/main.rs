@@ -36,6 +36,7 @@ mod conduct;
 mod config;
 mod consent;
 mod demo;
+mod demo_tasks;
 mod devices;
 mod docs;
 mod fake;

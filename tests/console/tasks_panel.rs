@@ -7,7 +7,9 @@ use divisi::session::{
     ScalingChange, ScalingView, StreamView, TaskView,
 };
 
-use crate::fake::Bench;
+use divisi_console::linear::Watcher;
+
+use crate::fake::{Bench, snapshot};
 
 fn second(met: u32, missed: u32) -> GoalSecond {
     GoalSecond { met, missed }
@@ -100,6 +102,7 @@ fn scaling() -> ScalingView {
             rows: 1000,
             written: 250,
             state: "waits: queries take too much of the device's time".to_owned(),
+            is_over: false,
         }],
     }
 }
@@ -158,4 +161,21 @@ fn where_no_tasks_are_served_the_panel_says_how_they_are() {
         bench.text()
     );
     assert!(bench.sent().is_empty());
+}
+
+#[test]
+fn lines_tell_of_changes_and_of_jobs_once() {
+    let mut watcher = Watcher::new(Duration::from_secs(3600));
+    let mut shown = snapshot();
+    watcher.news(&shown);
+    shown.scaling = Some(scaling());
+    insta::assert_snapshot!(watcher.news(&shown).join("\n"));
+    assert_eq!(watcher.news(&shown), Vec::<String>::new());
+    let mut over = scaling();
+    over.jobs[0].is_over = true;
+    over.jobs[0].state = "done".to_owned();
+    shown.scaling = Some(over);
+    let lines = watcher.news(&shown);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].ends_with("250 of 1000 rows, done"), "{lines:?}");
 }

@@ -43,4 +43,5 @@ mod traces;
 mod users;
 #[path = "../support/wait.rs"]
 mod wait;
+mod webhook;
 mod wire;

@@ -223,7 +223,7 @@ fn hidden(path: &Path) -> bool {
 /// The files of `serving/live` from the bottom up. Files of one row do not use each other,
 /// except those of [`FACADE`].
 const LIVE: &[&[&str]] = &[
-    &["columns", "locks"],
+    &["columns", "locks", "options"],
     &["samples"],
     &[
         "graph",

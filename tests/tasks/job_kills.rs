@@ -25,8 +25,8 @@ const PATH: &str = "DIVISI_TEST_JOBS";
 /// How often it is killed; more by hand.
 const KILLS: &str = "DIVISI_TEST_KILLS";
 const USUAL: u64 = 8;
-/// The rows of the job, which take longer than all kills together.
-const ROWS: usize = 2_000_000;
+/// The rows of the job.
+const ROWS: usize = 100_000;
 /// Those of the last run, which ends.
 const LAST: u64 = 2_000;
 
@@ -88,7 +88,8 @@ fn it_runs_a_job_until_it_is_killed() {
     }
 }
 
-fn killed_after(path: &Path, time: Duration) {
+/// Runs the program until `is_ready`, and for a time more, and kills it.
+fn killed(path: &Path, is_ready: impl FnMut() -> bool, time: Duration) {
     let program = env::current_exe().expect("a path");
     let name = "job_kills::it_runs_a_job_until_it_is_killed";
     let mut child = Command::new(program)
@@ -98,6 +99,7 @@ fn killed_after(path: &Path, time: Duration) {
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
+    wait_until("the program is killed", is_ready);
     thread::sleep(time);
     child.kill().expect("runs until then");
     child.wait().expect("ends");
@@ -143,7 +145,13 @@ fn rows_that_were_confirmed_are_there_after_every_kill() {
     let kills = env::var(KILLS).ok().and_then(|kills| kills.parse().ok());
     let (mut written, mut moved) = (0, 0);
     for kill in 0..kills.unwrap_or(USUAL) {
-        killed_after(&path, Duration::from_millis(150 + kill * 7_919 % 400));
+        // Now while it begins, now while rows are written.
+        let is_ready = || {
+            thread::sleep(Duration::from_millis(5));
+            let now = read();
+            kill % 2 == 0 || now.progress.written > written || now.end.is_some()
+        };
+        killed(&path, is_ready, Duration::from_millis(kill * 7_919 % 50));
         let progress = read().progress;
         assert!(progress.written >= written, "{progress:?} after {written}");
         let there = rows(&output);

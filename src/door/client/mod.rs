@@ -3,6 +3,7 @@
 mod address;
 mod connection;
 mod trust;
+mod webhook;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use crate::protocol::{NamedTensor, WireTensor};
 pub use address::{AddressError, ServerAddress};
 pub(crate) use connection::client_config;
 use connection::{Connection, connect, is_no_tls};
+pub use webhook::{Webhook, WebhookError};
 
 /// The time for a server to say anything.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::allocation::{
-    Cell, DoesNotFit, Footprints, Matrix, PoolBounds, PoolSize, SegmentTooLarge,
-};
+use crate::allocation::{Cell, DoesNotFit, Footprints, Matrix, PoolSize, SegmentTooLarge};
 use crate::catalogue::Catalogue;
-use crate::device::{Devices, ThreadPriority};
+use crate::device::Devices;
 use crate::ensemble::{BatchSize, Ensemble, MemberPrecision, PolicyError, PolicyKind};
 use crate::lock::Ranked;
 use crate::profile::Costs;
@@ -24,39 +22,13 @@ use super::columns::RunningColumns;
 use super::drivers::{DriverError, ServedNetworks};
 use super::factory::{BuildError, PredictorFactory};
 use super::locks::{ApplyingRank, Leaf};
+use super::options::EngineOptions;
 use super::pending::{Pending, Staged, SubmittedRequest};
 use super::promise::{Failure, Outcome, Reply};
 use super::request::Request;
 use super::reserve::Reserve;
 use super::state::{EngineSettings, EngineState};
 use super::telemetry::Telemetry;
-
-/// How an engine is set up.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineOptions {
-    /// How large the sample pool may get.
-    pub pool: PoolBounds,
-    /// How long draining may take.
-    pub drain_limit: Duration,
-    /// How long an engine that another one follows may take to end what it began.
-    pub retire_limits: DrainLimits,
-    /// The moment that times are counted from; `None` for that of the start.
-    pub epoch: Option<Instant>,
-    /// How the threads of partitions stand behind others; `None` for as others.
-    pub priority: Option<ThreadPriority>,
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        EngineOptions {
-            pool: PoolBounds::default(),
-            drain_limit: Duration::from_secs(10),
-            retire_limits: DrainLimits::default(),
-            epoch: None,
-            priority: None,
-        }
-    }
-}
 
 /// Why an engine does not start.
 #[derive(Debug, Error)]

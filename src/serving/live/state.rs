@@ -23,8 +23,8 @@ use crate::trace::SpanRing;
 
 use super::counters::EngineCounters;
 use super::drivers::{self, DeviceDriver, DriverError, LossReason, ServedNetworks};
-use super::engine::EngineOptions;
 use super::locks::{CoreRank, Leaf};
+use super::options::EngineOptions;
 use super::promise::PromiseLedger;
 use super::request::RequestData;
 use super::served::ServedEnsemble;

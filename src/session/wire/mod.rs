@@ -133,10 +133,10 @@ impl Format {
     /// Returns the version of everything behind the hello.
     pub fn version(self) -> u16 {
         match self {
-            // A policy may load variants of tasks since 14.
-            Format::Recording => 14,
-            // Likewise since 15.
-            Format::Connection => 15,
+            // Whether jobs are over is told since 15.
+            Format::Recording => 15,
+            // Likewise since 16.
+            Format::Connection => 16,
         }
     }
 

@@ -24,7 +24,7 @@ const POOL: usize = 4096;
 #[derive(Default)]
 pub(super) struct IdleTime {
     engine: Option<IdleEngine>,
-    /// What ran when it was last looked whether there is memory.
+    /// The matrix that ran when it was last looked whether there is memory.
     seen: Option<(VariantIndex, u64, Matrix)>,
 }
 

@@ -308,6 +308,7 @@ fn view(posted: &PostedJob, state: &str) -> JobView {
         goals: words::goals(&record.goals),
         rows: record.progress.rows,
         written: record.progress.written,
+        is_over: record.end.is_some(),
         state: match &record.end {
             Some(end) => end.words(),
             None => state.to_owned(),

@@ -109,6 +109,14 @@ pub(crate) struct LoadGoals {
 }
 
 impl LoadGoals {
+    /// Parses goals as the option has them.
+    pub(super) fn parse(each: &[&str]) -> Result<Self, String> {
+        let goals = each.iter().map(|text| parse_goals(text));
+        Ok(LoadGoals {
+            goals: goals.collect::<Result<_, _>>()?,
+        })
+    }
+
     /// Returns the goals, in turn.
     pub(super) fn of_load(&self) -> Vec<QueryGoals> {
         self.goals.clone()

@@ -21,9 +21,12 @@ use divisi_tasks::scaling::LiveScaling;
 
 use super::args::{ServingTarget, StartLoad};
 use super::door::OperatedDoor;
+use super::goals::LoadGoals;
 use super::jobs::StoredJobs;
 use super::models::ModelsToServe;
-use super::tasks::NamedModels;
+use super::register;
+use super::store::StoreArgs;
+use super::tasks::{NamedModels, TaskArgs};
 use crate::console;
 use crate::model::{DemoStage, Options, Wanted};
 
@@ -190,7 +193,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<()> {
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// digits (this machine's devices) or simulated (imn12 on 16 simulated GPUs)
+    /// digits (this machine's devices), simulated (imn12 on 16 simulated GPUs) or tasks (variants of
+    /// digits that queries ask for by goals, on this machine's devices)
     #[arg(long, value_name = "STAGE", default_value = "digits")]
     on: DemoStage,
     /// Go on by itself at the end of each scene, and begin again after the last
@@ -205,16 +209,12 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
     if way(false)? == DisplayMode::Lines {
         bail!("the demonstration needs a terminal that can draw a screen");
     }
-    let (ensemble, devices) = match args.on {
-        DemoStage::Digits => ("digits", Vec::new()),
-        DemoStage::Simulated => ("imn12", vec!["sim:v100*16".to_owned()]),
-    };
-    let target = ServingTarget {
-        ensemble: ensemble.into(),
-        shape: None,
-        devices,
-        precision: None,
-        memory: None,
+    // The store of what is registered for it lasts as long as it does.
+    let store = tempfile::tempdir().context("a folder for what is registered")?;
+    let named = match args.on {
+        DemoStage::Digits => NamedModels::of(&target("digits", Vec::new())),
+        DemoStage::Simulated => NamedModels::of(&target("imn12", vec!["sim:v100*16".to_owned()])),
+        DemoStage::Tasks => registered(store.path())?,
     };
     let options = Options {
         demo: Some(Wanted {
@@ -224,11 +224,33 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<()> {
         ..options(false, !args.no_mouse)
     };
     let (session, _) = session(
-        &NamedModels::of(&target),
+        &named,
         None,
         StartLoad::None,
         None,
         ServerOptions::default(),
     )?;
     show(Box::new(session), options, DisplayMode::Screen, None)
+}
+
+fn target(ensemble: &str, devices: Vec<String>) -> ServingTarget {
+    ServingTarget {
+        ensemble: ensemble.into(),
+        shape: None,
+        devices,
+        precision: None,
+        memory: None,
+    }
+}
+
+/// Registers the sample ensemble in a store of its own, and names it as a task whose load has goals.
+fn registered(folder: &Path) -> Result<NamedModels> {
+    let (target, store) = (target("digits", Vec::new()), StoreArgs::at(folder));
+    register::sample("digits", &target, &store)?;
+    let goals = ["98.5%/20ms", "95%/10ms", "99.4%"];
+    Ok(NamedModels {
+        tasks: TaskArgs::of("digits", &store),
+        goals: LoadGoals::parse(&goals).map_err(|why| anyhow!(why))?,
+        ..NamedModels::of(&target)
+    })
 }

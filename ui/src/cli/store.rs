@@ -23,6 +23,13 @@ pub(crate) struct StoreArgs {
 }
 
 impl StoreArgs {
+    /// Returns those of a store in a folder.
+    pub(super) fn at(folder: &Path) -> Self {
+        StoreArgs {
+            store: Some(folder.join(NAME)),
+        }
+    }
+
     /// Returns the path of the store in words, for errors.
     pub(crate) fn name(&self) -> String {
         let path = self.path().unwrap_or_default();

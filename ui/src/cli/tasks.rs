@@ -33,6 +33,15 @@ fn parse_policy(name: &str) -> Result<PolicyChoice, String> {
 }
 
 impl TaskArgs {
+    /// Names one task of a store.
+    pub(super) fn of(task: &str, store: &StoreArgs) -> Self {
+        TaskArgs {
+            task: vec![task.to_owned()],
+            scaling: None,
+            store: store.clone(),
+        }
+    }
+
     /// Whether a policy is named.
     pub(super) fn has_scaling(&self) -> bool {
         self.scaling.is_some()

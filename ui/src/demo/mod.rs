@@ -7,6 +7,7 @@
 
 mod scenes;
 mod script;
+mod tasks;
 mod words;
 
 use std::time::Duration;

@@ -16,6 +16,7 @@ pub(super) fn of(stage: DemoStage) -> Vec<DemoScene> {
     let words = match stage {
         DemoStage::Digits => &DIGITS,
         DemoStage::Simulated => &SIMULATED,
+        DemoStage::Tasks => return super::tasks::scenes(),
     };
     vec![
         alone(words),

@@ -13,7 +13,9 @@ use thiserror::Error;
 
 use super::words::Conclusion;
 use crate::actions::stage;
-use crate::commands::{APPLY, CLEAR, CommandInfo, LOAD, NotNow, POLICY, SEARCH};
+use crate::commands::{
+    APPLY, CLEAR, COMPARE_POLICIES, CommandInfo, LOAD, NotNow, POLICY, SCALING, SEARCH,
+};
 use crate::layout::Panel;
 use crate::model::Figure;
 
@@ -30,6 +32,10 @@ pub(super) enum Given {
     Clear,
     /// Searches, and waits for the end.
     Search,
+    /// Lets a policy of this name load the variants of tasks.
+    Scaling(&'static str),
+    /// Plays what was asked lately under every such policy, and waits for the end.
+    ComparePolicies,
 }
 
 /// The requests that are sent.
@@ -48,6 +54,13 @@ pub(super) enum DemoLoad {
     Poisson(f64),
     /// Slowly, then fast at this share of what was gauged, and again.
     Burst(f64),
+    /// As over a day, of a period, with a mean rate.
+    Swing {
+        /// Requests a second.
+        rate: f64,
+        /// The length of the day.
+        period: Duration,
+    },
 }
 
 impl DemoLoad {
@@ -59,6 +72,7 @@ impl DemoLoad {
             DemoLoad::Full { clients, samples } => Some(LoadPattern::closed(clients, samples)),
             DemoLoad::Poisson(of) => Some(LoadPattern::poisson(share(of))),
             DemoLoad::Burst(of) => Some(LoadPattern::burst(share(of))),
+            DemoLoad::Swing { rate, period } => Some(LoadPattern::diurnal(rate, period)),
         }
     }
 }
@@ -83,6 +97,8 @@ impl Given {
             Given::Load(_) => &LOAD,
             Given::Clear => &CLEAR,
             Given::Search => &SEARCH,
+            Given::Scaling(_) => &SCALING,
+            Given::ComparePolicies => &COMPARE_POLICIES,
         }
     }
 
@@ -101,6 +117,8 @@ impl Given {
             Given::Load(load) => stage::set_load(load.pattern(capacity)),
             Given::Clear => Command::ClearLatency,
             Given::Search => Command::StartSearch(order(shown)),
+            Given::Scaling(policy) => Command::SetScalingPolicy(policy.to_owned()),
+            Given::ComparePolicies => Command::ComparePolicies,
         })
     }
 
@@ -120,6 +138,11 @@ impl Given {
             Given::Policy(policy) => shown.policy == policy,
             Given::Load(load) => shown.load.pattern == load.pattern(capacity),
             Given::Clear => asked,
+            Given::Scaling(policy) => {
+                let scaling = shown.scaling.as_ref();
+                scaling.is_some_and(|scaling| scaling.policy == policy)
+            }
+            Given::ComparePolicies => asked && compared(shown),
         };
         Ok(if so { Seen::Yes } else { Seen::No })
     }
@@ -135,6 +158,12 @@ fn applied(plan: DemoPlan, shown: &Snapshot, asked: bool) -> Result<Seen, DemoTr
         (true, Some(ReloadState::Failed(why))) => Err(DemoTrouble::Failed(why.clone())),
         _ => Ok(Seen::No),
     }
+}
+
+/// Whether policies were compared, and are not just now.
+fn compared(shown: &Snapshot) -> bool {
+    let comparison = shown.scaling.as_ref().and_then(|s| s.comparison.as_ref());
+    comparison.is_some_and(|comparison| !comparison.outcomes.is_empty())
 }
 
 fn searched(shown: &Snapshot, asked: bool) -> Result<Seen, DemoTrouble> {

@@ -4,6 +4,7 @@
 use divisi::ensemble::{PolicyKind, Wait};
 use divisi::session::Snapshot;
 
+use super::tasks;
 use crate::model::{Comparison, DemoState, Figure, FigureNote};
 use crate::text::format;
 
@@ -179,6 +180,10 @@ pub(super) enum Conclusion {
     },
     /// The least and the most of what was taken under different names.
     Ranking,
+    /// The goals that were met while a policy loaded variants.
+    Followed,
+    /// The outcome of every such policy on the same queries.
+    ComparedPolicies,
     /// The effect of two reloads on requests.
     Reloads {
         before: &'static str,
@@ -212,6 +217,8 @@ impl Conclusion {
                 means,
             } => SceneFigures(demo).change(figure, from, to, means),
             Conclusion::Ranking => SceneFigures(demo).ranking(),
+            Conclusion::Followed => tasks::goals_met(demo, shown),
+            Conclusion::ComparedPolicies => tasks::policies(shown),
             Conclusion::Reloads { before, after } => SceneFigures(demo).reloads(before, after),
         };
         text.unwrap_or_else(|| NOTHING.to_owned())

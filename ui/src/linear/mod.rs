@@ -4,6 +4,7 @@
 //! `watch` turns snapshots into lines; [`LineDesk`] answers lines by the table of commands.
 //! Only [`run`] knows time, standard input and output.
 
+mod tasks;
 mod watch;
 
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};

@@ -9,6 +9,7 @@ use divisi::session::{
     Snapshot,
 };
 
+use super::tasks;
 use crate::panels::lint_texts;
 use crate::text::status as words;
 use crate::text::{Condition, Severity, format};
@@ -49,6 +50,10 @@ impl Watcher {
         model_plan(before, now, &mut lines);
         search(before, now, &mut lines);
         probation(before, now, &mut lines);
+        if let Some(scaling) = &now.scaling {
+            let known = before.and_then(|before| before.scaling.as_ref());
+            lines.extend(tasks::news(known, scaling));
+        }
         audience(before, now, &mut lines);
         self.lints(now, log, &mut lines);
         self.summary(now, &mut lines);

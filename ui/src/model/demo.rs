@@ -14,6 +14,8 @@ pub enum DemoStage {
     Digits,
     /// Twelve networks of ImageNet on 16 simulated GPUs.
     Simulated,
+    /// Variants of the digits ensemble, which queries ask for by goals, on this machine's devices.
+    Tasks,
 }
 
 impl FromStr for DemoStage {
@@ -23,7 +25,10 @@ impl FromStr for DemoStage {
         match text {
             "digits" => Ok(DemoStage::Digits),
             "simulated" => Ok(DemoStage::Simulated),
-            _ => Err(format!("expected digits or simulated, found `{text}`")),
+            "tasks" => Ok(DemoStage::Tasks),
+            _ => Err(format!(
+                "expected digits, simulated or tasks, found `{text}`"
+            )),
         }
     }
 }

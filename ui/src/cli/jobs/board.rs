@@ -1,6 +1,6 @@
 //! Jobs as the store keeps them.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use divisi::ensemble::{Ensemble, Samples};
+use divisi_door::client::Webhook;
 use divisi_registry::records::{JobEnd, JobRecord};
 use divisi_tasks::jobs::{JobBoard, PostedJob};
 
@@ -75,22 +76,15 @@ impl JobBoard for StoredJobs {
     }
 
     fn tell(&self, job: &PostedJob) {
-        let Some(command) = job.record.notify.clone() else {
+        let Some(whom) = job.record.notify.clone() else {
             return;
         };
         let (text, number) = (told(job.number, &job.record).to_string(), job.number);
         let run = move || {
-            let child = Command::new("sh")
-                .args(["-c", &command])
-                .stdin(Stdio::piped())
-                .spawn();
-            let told = child.and_then(|mut child| {
-                if let Some(mut input) = child.stdin.take() {
-                    // Whoever does not read it need not.
-                    let _ = input.write_all(text.as_bytes());
-                }
-                child.wait()
-            });
+            let told = match whom.parse::<Webhook>() {
+                Ok(webhook) => webhook.post(&text),
+                Err(_) => command(&whom, &text),
+            };
             if let Err(why) = told {
                 tracing::warn!(number, %why, "who is told of a job cannot be");
             }
@@ -98,4 +92,17 @@ impl JobBoard for StoredJobs {
         // It may take its time.
         let _ = thread::Builder::new().name("notify".into()).spawn(run);
     }
+}
+
+/// Runs a command of the shell with a text on its standard input.
+fn command(command: &str, text: &str) -> io::Result<()> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // Whoever does not read it need not.
+        let _ = input.write_all(text.as_bytes());
+    }
+    child.wait().map(drop)
 }

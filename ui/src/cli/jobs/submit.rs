@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use divisi::words::counted;
+use divisi_door::client::Webhook;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::jobs::JobProgress;
 use divisi_registry::records::{JobRecord, RegisteredModel};
@@ -28,12 +29,23 @@ pub(crate) struct SubmitArgs {
     output: PathBuf,
     #[command(flatten)]
     goals: GoalArgs,
-    /// A command of the shell that is run once the job is over, with the job as JSON on its standard
-    /// input
-    #[arg(long, value_name = "COMMAND")]
+    /// Who is told once the job is over: a command of the shell, which has the job as JSON on its standard
+    /// input, or an address (http:// or https://) to which that is posted
+    #[arg(long, value_name = "COMMAND", value_parser = parse_notified)]
     notify: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
+}
+
+/// Checks an address; anything else is a command.
+fn parse_notified(text: &str) -> Result<String, String> {
+    let is_address = ["http://", "https://"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme));
+    if is_address && let Err(why) = text.parse::<Webhook>() {
+        return Err(why.to_string());
+    }
+    Ok(text.to_owned())
 }
 
 pub(crate) fn run(args: &SubmitArgs) -> Result<()> {

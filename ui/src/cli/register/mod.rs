@@ -91,15 +91,40 @@ fn parse_precision() -> impl TypedValueParser<Value = VariantPrecision> {
 }
 
 pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
+    let control = Arc::new(Control::default());
+    let stop = Arc::clone(&control);
+    signals::on_end(move || stop.cancel());
+    let report = register(args, &control)?;
+    match args.format {
+        OutputFormat::Json => print_json(&report),
+        OutputFormat::Text => print(&report.text()),
+    }
+}
+
+/// Registers a sample ensemble for a task, in all precisions.
+pub(super) fn sample(task: &str, target: &ServingTarget, store: &StoreArgs) -> Result<()> {
+    let args = RegisterArgs {
+        task: task.to_owned(),
+        target: target.clone(),
+        precisions: PRECISIONS.map(|(_, precision)| precision).to_vec(),
+        input: None,
+        files: SampleFiles::default(),
+        rows: None,
+        price: None,
+        no_cache: false,
+        store: store.clone(),
+        format: OutputFormat::default(),
+    };
+    register(&args, &Arc::default()).map(drop)
+}
+
+fn register(args: &RegisterArgs, control: &Arc<Control>) -> Result<RegistrationReport> {
     // A store that cannot be used is told of before anything is measured.
     args.store.read()?;
     let opened = open(&args.target)?;
     let samples = samples(args, &opened)?;
     let prices = args.price.unwrap_or_default();
     let kinds = KindOfDevice::all(&opened.devices, &host(args), &prices)?;
-    let control = Arc::new(Control::default());
-    let stop = Arc::clone(&control);
-    signals::on_end(move || stop.cancel());
     let cache = (!args.no_cache).then(Cache::of_user).flatten();
     let registration = Registration {
         demand: &opened.demand,
@@ -108,17 +133,13 @@ pub(crate) fn run(args: &RegisterArgs) -> Result<()> {
         samples: &samples,
         factory: opened.networks(),
         cache: cache.as_ref(),
-        control: &control,
+        control,
     };
     registration.check()?;
     let model = measured(&registration, args)?;
     let written = args.store.open()?.register(&args.task, &model);
     written.with_context(|| args.store.name())?;
-    let report = RegistrationReport::of(&args.task, &model, &registration);
-    match args.format {
-        OutputFormat::Json => print_json(&report),
-        OutputFormat::Text => print(&report.text()),
-    }
+    Ok(RegistrationReport::of(&args.task, &model, &registration))
 }
 
 /// Measures in a thread of its own, and shows its progress.

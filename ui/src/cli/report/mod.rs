@@ -1,6 +1,7 @@
 //! `divisi report`: prints once what the console shows, of a recording, a server or an
 //! ensemble; here as JSON and CSV.
 
+mod tasks;
 mod text;
 
 use std::path::{Path, PathBuf};

@@ -6,13 +6,14 @@ use divisi::ensemble::{AnswerKind, Measure, Quality};
 use divisi::metrics::LatencySummary;
 use divisi::session::{DeviceView, LatencyView, Snapshot};
 
+use super::tasks;
 use crate::cli::output::matrix_table;
 use crate::panels::lint_texts;
 use crate::text::{Condition, load_words, measured_window, status as words};
 
 /// Returns the whole report.
 pub(crate) fn text(shown: &Snapshot) -> String {
-    let parts = [
+    let mut parts = vec![
         head(shown),
         section("allocation (batch sizes)", &matrix_table(&shown.matrix)),
         section("devices (in the last second)", &devices(shown)),
@@ -20,13 +21,14 @@ pub(crate) fn text(shown: &Snapshot) -> String {
         section("members", &members(shown)),
         section(&latency_title(shown), &latency(shown)),
         section("counters", &counters(shown)),
-        section("notes", &notes(shown)),
     ];
+    parts.extend(shown.scaling.iter().flat_map(tasks::parts));
+    parts.push(section("notes", &notes(shown)));
     let parts: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
     parts.join("\n\n")
 }
 
-fn section(title: &str, body: &str) -> String {
+pub(super) fn section(title: &str, body: &str) -> String {
     match body.is_empty() {
         true => String::new(),
         false => format!("{title}\n{body}"),
@@ -214,7 +216,7 @@ fn notes(shown: &Snapshot) -> String {
     notes.join("\n")
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
@@ -244,7 +246,10 @@ fn millis(summary: &LatencySummary, share: f64, micros: u64) -> String {
 }
 
 /// Formats a table: the first column is aligned to the left, the others to the right.
-fn table<const N: usize>(head: &[&str; N], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+pub(super) fn table<const N: usize>(
+    head: &[&str; N],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
     let mut all = vec![head.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>()];
     all.extend(rows);
     let width = |column: usize| {

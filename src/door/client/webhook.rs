@@ -1,0 +1,87 @@
+//! See [`Webhook`].
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::str::FromStr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::address::ServerAddress;
+use super::connection::connect;
+
+/// The time for a server to say anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The most bytes of the first line of an answer.
+const MOST_LINE: u64 = 4 << 10;
+
+/// A server that is told of something by `POST`: `http://host/path` or `https://host:port/path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    address: ServerAddress,
+    path: String,
+}
+
+/// A text is no address of a webhook.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected an address such as http://127.0.0.1:8080/jobs or https://host/jobs, found `{0}`")]
+pub struct WebhookError(String);
+
+impl FromStr for Webhook {
+    type Err = WebhookError;
+
+    fn from_str(text: &str) -> Result<Self, WebhookError> {
+        parse(text).ok_or_else(|| WebhookError(text.chars().take(200).collect()))
+    }
+}
+
+fn parse(text: &str) -> Option<Webhook> {
+    let host = text.find("://")? + 3;
+    let end = text[host..].find('/').map_or(text.len(), |at| host + at);
+    let (server, path) = text.split_at(end);
+    let path = if path.is_empty() { "/" } else { path };
+    // Neither a space nor the end of a line: nothing else can be told by it.
+    path.bytes().all(|b| b.is_ascii_graphic()).then_some(())?;
+    Some(Webhook {
+        address: server.parse().ok()?,
+        path: path.to_owned(),
+    })
+}
+
+impl Webhook {
+    /// Posts JSON, and waits until the server says that it has it.
+    ///
+    /// # Errors
+    /// The server cannot be reached, is not who it says it is, or answers no success.
+    pub fn post(&self, json: &str) -> io::Result<()> {
+        let mut stream = connect(&self.address, None, PATIENCE)?;
+        let (authority, length) = (self.address.authority(), json.len());
+        write!(
+            stream,
+            "POST {} HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\nconnection: close\r\n\r\n{json}",
+            self.path
+        )?;
+        stream.flush()?;
+        let mut line = String::new();
+        BufReader::new(stream.take(MOST_LINE)).read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|text| text.parse().ok());
+        match status {
+            Some(200..=299) => Ok(()),
+            Some::<u16>(status) => Err(io::Error::other(format!("it answered {status}"))),
+            None => Err(io::Error::new(ErrorKind::InvalidData, "no status of HTTP")),
+        }
+    }
+}
+
+impl fmt::Display for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secure = if self.address.tls { "s" } else { "" };
+        write!(
+            f,
+            "http{secure}://{}{}",
+            self.address.authority(),
+            self.path
+        )
+    }
+}

@@ -1,0 +1,89 @@
+//! Tasks in a report: how their goals are met, what is loaded for them and why, and their offline jobs.
+
+use divisi::session::{ScalingChange, ScalingView};
+
+use super::text::{percent, section, table};
+
+/// The changes of what is loaded that are told, the last ones.
+const CHANGES: usize = 10;
+
+/// Returns the parts of a report that are about tasks.
+pub(super) fn parts(scaling: &ScalingView) -> Vec<String> {
+    let held = scaling.held.iter().map(|why| format!(" (held: {why})"));
+    let title = format!(
+        "tasks (policy {}{})",
+        scaling.policy,
+        held.collect::<String>()
+    );
+    let jobs = jobs(scaling);
+    let mut parts = vec![
+        section(&title, &streams(scaling)),
+        section("loaded variants", &loaded(scaling)),
+        section("changes of what is loaded", &changes(scaling)),
+    ];
+    if !scaling.jobs.is_empty() {
+        parts.push(section("offline jobs", &jobs));
+    }
+    parts
+}
+
+fn streams(scaling: &ScalingView) -> String {
+    let head = ["task", "goals", "queries/s", "% of the last ones missed"];
+    let all = scaling.tasks.iter();
+    let rows = all.flat_map(|task| {
+        task.streams.iter().map(|stream| {
+            let rate = format!("{:.1}", stream.rate);
+            vec![
+                task.name.clone(),
+                stream.goals.clone(),
+                rate,
+                percent(stream.missed),
+            ]
+        })
+    });
+    table(&head, rows)
+}
+
+fn loaded(scaling: &ScalingView) -> String {
+    let head = ["variant", "batch", "twentieths of a device", "state"];
+    let rows = scaling.loaded.iter().map(|variant| {
+        let (batch, instances) = (variant.batch.to_string(), variant.instances.to_string());
+        vec![
+            variant.name.clone(),
+            batch,
+            instances,
+            variant.state.clone(),
+        ]
+    });
+    table(&head, rows)
+}
+
+fn changes(scaling: &ScalingView) -> String {
+    let skipped = scaling.changes.len().saturating_sub(CHANGES);
+    let lines = scaling.changes.iter().skip(skipped).map(change);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn change(change: &ScalingChange) -> String {
+    let at = change.at.as_secs_f64();
+    let outcome = match &change.outcome {
+        Ok(took) => format!("in {:.3} s", took.as_secs_f64()),
+        Err(why) => format!("not made: {why}"),
+    };
+    format!("  {at:.1} s, {}, {outcome}: {}", change.policy, change.what)
+}
+
+fn jobs(scaling: &ScalingView) -> String {
+    let head = ["job", "task", "goals", "written", "of", "state"];
+    let rows = scaling.jobs.iter().map(|job| {
+        vec![
+            job.number.to_string(),
+            job.task.clone(),
+            job.goals.clone(),
+            job.written.to_string(),
+            job.rows.to_string(),
+            job.state.clone(),
+        ]
+    });
+    table(&head, rows)
+}

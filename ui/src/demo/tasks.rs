@@ -1,0 +1,161 @@
+//! The scenes about queries that say what they need, and what came of each, by what was counted.
+
+use std::time::Duration;
+
+use DemoStep::{Conclude, Do, Look, Say};
+use divisi::session::{PolicyOutcome, ScalingView, Snapshot};
+use divisi_modelless::quantities::significant;
+
+use super::script::{DemoLoad, DemoScene, DemoStep, DemoWatch, Given};
+use super::words::Conclusion;
+use crate::layout::Panel;
+use crate::model::DemoState;
+use crate::text::format;
+
+/// A day of the load, from its lowest to its highest and back.
+const DAY: Duration = Duration::from_secs(40);
+/// Queries a second in the mean: few for the smallest variants on any machine.
+const RATE: f64 = 2_000.0;
+
+/// The scenes.
+pub(super) fn scenes() -> Vec<DemoScene> {
+    vec![
+        followed(
+            "Queries that say what they need",
+            "Queries ask for 98.5 % within 20 ms, for 95 % within 10 ms, or for 99.4 %. The cheapest \
+             variant that is loaded and can do that answers. Under static all stay loaded that fit.",
+            "static",
+        ),
+        followed(
+            "The allocation follows the load",
+            "The same day under divisi: once a second it weighs what is asked and what that takes of the \
+             devices, and loads or unloads variants while queries are answered.",
+            "divisi",
+        ),
+        compared(),
+    ]
+}
+
+fn followed(title: &'static str, caption: &'static str, policy: &'static str) -> DemoScene {
+    let swing = DemoLoad::Swing {
+        rate: RATE,
+        period: DAY,
+    };
+    DemoScene {
+        title,
+        steps: vec![
+            Say(caption),
+            Look(Panel::Tasks),
+            Do(Given::Scaling(policy)),
+            Do(Given::Load(swing)),
+            DemoStep::Watch(DemoWatch {
+                answered: 1_000,
+                lasts: DAY + Duration::from_secs(5),
+            }),
+            Conclude(Conclusion::Followed),
+        ],
+    }
+}
+
+fn compared() -> DemoScene {
+    DemoScene {
+        title: "Six policies on the same queries",
+        steps: vec![
+            Say(
+                "The queries of the last minutes are played again under every policy, in virtual time: a \
+                 simulation by the variants' profiles.",
+            ),
+            Look(Panel::Tasks),
+            Do(Given::ComparePolicies),
+            Conclude(Conclusion::ComparedPolicies),
+        ],
+    }
+}
+
+/// Returns what became of the goals in the last watch, and what the policy changed in it.
+pub(super) fn goals_met(demo: &DemoState, shown: &Snapshot) -> Option<String> {
+    let scaling = shown.scaling.as_ref()?;
+    let (first, last) = (demo.looks.first()?.now, demo.looks.last()?.now);
+    let over = last.saturating_sub(first);
+    let (met, missed) = goals(scaling, over.as_secs() as usize);
+    let changes = scaling.changes.iter().filter(|change| change.at >= first);
+    let made: Vec<Duration> = changes.filter_map(|c| c.outcome.clone().ok()).collect();
+    let changed = match made.iter().max() {
+        None => "what is loaded was not changed".to_owned(),
+        Some(longest) => format!(
+            "what is loaded was changed {}, in {} ms at most",
+            times(made.len()),
+            longest.as_millis()
+        ),
+    };
+    Some(format!(
+        "{} queries in {}, {} missed a goal. Under {} {changed}; variants loaded: {}.",
+        format::grouped(met + missed),
+        format::seconds(over),
+        format::grouped(missed),
+        scaling.policy,
+        scaling.loaded.len()
+    ))
+}
+
+/// Returns the queries of the last seconds that met their goals, and those that missed one.
+fn goals(scaling: &ScalingView, seconds: usize) -> (u64, u64) {
+    let last = scaling.tasks.iter().flat_map(|task| {
+        let skipped = task.seconds.len().saturating_sub(seconds);
+        &task.seconds[skipped..]
+    });
+    last.fold((0, 0), |(met, missed), second| {
+        (
+            met + u64::from(second.met),
+            missed + u64::from(second.missed),
+        )
+    })
+}
+
+fn times(count: usize) -> String {
+    match count {
+        1 => "once".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+/// Returns the policies that missed the fewest and the most goals, and those that cost the least and the
+/// most.
+pub(super) fn policies(shown: &Snapshot) -> Option<String> {
+    let comparison = shown.scaling.as_ref()?.comparison.as_ref()?;
+    let missed = extremes(
+        &comparison.outcomes,
+        |outcome| outcome.missed,
+        |outcome| {
+            format!(
+                "{} {}",
+                outcome.policy,
+                format::permille(outcome.missed).trim()
+            )
+        },
+    )?;
+    let cost = extremes(
+        &comparison.outcomes,
+        |outcome| outcome.cost,
+        |outcome| format!("{} {}", outcome.policy, significant(outcome.cost)),
+    )?;
+    Some(format!(
+        "Simulated, {} queries of {}: goals missed {missed}; cost of a million {cost}.",
+        format::grouped(comparison.queries),
+        format::seconds(comparison.over)
+    ))
+}
+
+fn extremes(
+    outcomes: &[PolicyOutcome],
+    value: impl Fn(&PolicyOutcome) -> f64,
+    words: impl Fn(&PolicyOutcome) -> String,
+) -> Option<String> {
+    let by_value = |a: &&PolicyOutcome, b: &&PolicyOutcome| value(a).total_cmp(&value(b));
+    let least = outcomes.iter().min_by(by_value)?;
+    let most = outcomes.iter().max_by(by_value)?;
+    Some(match value(least) < value(most) {
+        true => format!("from {} to {}", words(least), words(most)),
+        false => format!("by none more than by {}", words(least)),
+    })
+}

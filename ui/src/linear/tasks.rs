@@ -1,0 +1,49 @@
+//! News of tasks: the policy, the changes that it made, and jobs that came or are over.
+
+use divisi::session::{JobView, ScalingChange, ScalingView};
+
+/// Returns lines about what is new in `now`.
+pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
+    let mut lines = Vec::new();
+    if before.is_none_or(|before| before.policy != now.policy) {
+        lines.push(format!("variants are loaded by policy {}", now.policy));
+    }
+    if let Some(why) = &now.held
+        && before.is_none_or(|before| before.held.as_ref() != Some(why))
+    {
+        lines.push(format!("policy {} decides nothing: {why}", now.policy));
+    }
+    lines.extend(new_changes(before, now).iter().map(change));
+    lines.extend(now.jobs.iter().filter_map(|now| job(before, now)));
+    lines
+}
+
+/// Returns the changes since the last one that was there before.
+fn new_changes<'a>(before: Option<&ScalingView>, now: &'a ScalingView) -> &'a [ScalingChange] {
+    let last = before.and_then(|before| before.changes.last());
+    let known = last.and_then(|last| now.changes.iter().rposition(|change| change == last));
+    &now.changes[known.map_or(0, |at| at + 1)..]
+}
+
+fn change(change: &ScalingChange) -> String {
+    let ScalingChange { policy, what, .. } = change;
+    match &change.outcome {
+        Ok(took) => format!("policy {policy}, in {:.3} s: {what}", took.as_secs_f64()),
+        Err(why) => format!("policy {policy} wanted {what}: {why}"),
+    }
+}
+
+/// Returns a line about a job that came, or whose rows are not written any more.
+fn job(before: Option<&ScalingView>, now: &JobView) -> Option<String> {
+    let known = before.and_then(|before| before.jobs.iter().find(|job| job.number == now.number));
+    let is_new = known.is_none_or(|known| known.is_over != now.is_over);
+    let JobView {
+        number,
+        task,
+        rows,
+        written,
+        state,
+        ..
+    } = now;
+    is_new.then(|| format!("job {number} of {task}: {written} of {rows} rows, {state}"))
+}
