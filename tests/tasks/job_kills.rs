@@ -129,7 +129,7 @@ fn rows_that_were_confirmed_are_there_after_every_kill() {
         output: output.display().to_string(),
         goals: QueryGoals::default(),
         progress: JobProgress {
-            rows: 0,
+            rows: ROWS as u64,
             written: 0,
         },
         submitted_at: 0,
@@ -142,42 +142,59 @@ fn rows_that_were_confirmed_are_there_after_every_kill() {
         let contents = Store::read(&path, PATIENCE).expect("opens after a kill");
         contents.jobs[&number].clone()
     };
+    let keep = |job: &JobRecord| {
+        let store = Store::open(&path, PATIENCE).expect("opens");
+        store.keep_job(number, job).expect("keeps");
+    };
     let kills = env::var(KILLS).ok().and_then(|kills| kills.parse().ok());
     let (mut written, mut moved) = (0, 0);
     for kill in 0..kills.unwrap_or(USUAL) {
         // Now while it begins, now while rows are written.
         let is_ready = || {
             thread::sleep(Duration::from_millis(5));
-            let now = read();
-            kill % 2 == 0 || now.progress.written > written || now.end.is_some()
+            // It has the store open now and then.
+            let now = Store::read(&path, PATIENCE).ok();
+            let now = now.and_then(|contents| contents.jobs.get(&number).cloned());
+            let moved = now.is_some_and(|now| now.progress.written > written || now.end.is_some());
+            kill % 2 == 0 || moved
         };
         killed(&path, is_ready, Duration::from_millis(kill * 7_919 % 50));
-        let progress = read().progress;
+        let JobRecord { progress, end, .. } = read();
         assert!(progress.written >= written, "{progress:?} after {written}");
         let there = rows(&output);
-        assert!(
-            there.iter().copied().eq(0..there.len() as u64),
-            "in order, none twice"
-        );
-        assert!(
-            there.len() as u64 >= progress.written,
-            "{} of {progress:?}",
-            there.len()
-        );
+        let in_order = there.iter().copied().eq(0..there.len() as u64);
+        assert!(in_order, "none is missing, and none is there twice");
+        let enough = there.len() as u64 >= progress.written;
+        assert!(enough, "{} of {progress:?}", there.len());
         moved += u32::from(progress.written > written);
         written = progress.written;
+        if let Some(end) = end {
+            assert_eq!((end, there.len()), (JobEnd::Done, ROWS));
+            fs::remove_file(&output).expect("it was there");
+            keep(&record);
+            written = 0;
+        }
     }
     assert!(moved > 0, "no kill came while rows were confirmed");
     // It ends once it is let.
-    let store = Store::open(&path, PATIENCE).expect("opens");
+    let before = read();
     let rest = JobRecord {
         input: "rest".to_owned(),
-        ..read()
+        progress: JobProgress {
+            rows: before.progress.written + LAST,
+            ..before.progress
+        },
+        ..before
     };
-    store.keep_job(number, &rest).expect("keeps");
-    drop(store);
+    keep(&rest);
     let _jobs = runs(&path);
-    wait_until("the job is over", || read().end.is_some());
+    // It has the store open now and then.
+    let is_over = || {
+        thread::sleep(Duration::from_millis(5));
+        let now = Store::read(&path, PATIENCE).ok();
+        now.is_some_and(|contents| contents.jobs[&number].end.is_some())
+    };
+    wait_until("the job is over", is_over);
     let over = read();
     assert_eq!(over.end, Some(JobEnd::Done));
     assert_eq!(rows(&output).len() as u64, over.progress.rows);

@@ -15,8 +15,11 @@ use divisi_registry::records::{JobEnd, JobRecord};
 use divisi_tasks::jobs::{JobBoard, JobOutput, JobOutputError, LiveJobs, PostedJob};
 use divisi_tasks::scaling::LiveScaling;
 
-use crate::common::{SMALL, WHOLE, serving};
+use crate::common::{SMALL, WHOLE, digits, serving};
 use crate::wait::wait_until;
+
+/// The rows of a job that is cancelled before it ends.
+const ENDLESS: usize = 300_000;
 
 /// Jobs in memory.
 #[derive(Clone, Default)]
@@ -46,12 +49,17 @@ impl KeptJobs {
 }
 
 impl JobBoard for KeptJobs {
+    fn keep_every(&self) -> Duration {
+        Duration::from_millis(5)
+    }
+
     fn jobs(&self) -> Result<Vec<PostedJob>, String> {
         Ok(self.jobs.lock().expect("lock").clone())
     }
 
     fn samples(&self, record: &JobRecord, ensemble: &Ensemble) -> Result<Arc<Samples>, String> {
         match record.input.as_str() {
+            "endless" => Ok(Arc::new(Samples::synthetic(ENDLESS, 64).expect("samples"))),
             "samples" => Ok(ensemble.calibration.clone().expect("samples")),
             other => Err(format!("{other}: no such file")),
         }
@@ -61,8 +69,10 @@ impl JobBoard for KeptJobs {
         let mut jobs = self.jobs.lock().expect("lock");
         let known = jobs.iter_mut().find(|known| known.number == job.number);
         let known = known.expect("posted");
-        if known.record.end != Some(JobEnd::Cancelled) {
-            known.record = job.record.clone();
+        let is_cancelled = known.record.end == Some(JobEnd::Cancelled);
+        known.record = job.record.clone();
+        if is_cancelled {
+            known.record.end = Some(JobEnd::Cancelled);
         }
         Ok(())
     }
@@ -70,6 +80,11 @@ impl JobBoard for KeptJobs {
     fn tell(&self, job: &PostedJob) {
         self.told.lock().expect("lock").push(job.number);
     }
+}
+
+/// Returns how many samples there are.
+fn rows() -> u64 {
+    digits().calibration.expect("samples").len() as u64
 }
 
 fn job(output: &Path, percent: f64) -> JobRecord {
@@ -82,7 +97,7 @@ fn job(output: &Path, percent: f64) -> JobRecord {
             ..QueryGoals::default()
         },
         progress: JobProgress {
-            rows: 0,
+            rows: rows(),
             written: 0,
         },
         submitted_at: 0,
@@ -136,7 +151,8 @@ fn every_row_is_answered_once_and_in_order() {
 fn a_job_goes_on_after_the_rows_that_were_written() {
     let (_folder, path) = folder();
     let classes: Vec<String> = (0..10).map(|class| class.to_string()).collect();
-    let mut output = JobOutput::open(&path, 0, &classes).expect("opens");
+    let output = JobOutput::claim(&path).and_then(|output| output.begin(0, &classes));
+    let mut output = output.expect("begins");
     let lines = JobOutput::lines(0, [0.5; 50].chunks_exact(10));
     output.write(&lines).expect("writes");
     fs::OpenOptions::new()
@@ -149,9 +165,10 @@ fn a_job_goes_on_after_the_rows_that_were_written() {
         .expect("opens");
     let mut record = job(&path, 80.0);
     record.progress = JobProgress {
-        rows: 100,
+        rows: rows(),
         written: 3,
     };
+    drop(output);
     let board = KeptJobs::of(vec![record]);
     let _jobs = started(&board);
     wait_until("the job is over", || board.end(1).is_some());
@@ -211,7 +228,9 @@ fn an_output_with_fewer_rows_than_were_written_is_not_gone_on_with() {
     let (_folder, path) = folder();
     fs::write(&path, "sample,class,score_0\n0,0,1\n1,0").expect("written");
     let classes = ["0".to_owned()];
-    let refused = JobOutput::open(&path, 2, &classes).expect_err("one row alone is whole");
+    let begun =
+        |written| JobOutput::claim(&path).and_then(|output| output.begin(written, &classes));
+    let refused = begun(2).expect_err("one row alone is whole");
     assert!(
         matches!(
             refused,
@@ -223,5 +242,61 @@ fn an_output_with_fewer_rows_than_were_written_is_not_gone_on_with() {
         ),
         "{refused}"
     );
-    assert!(JobOutput::open(&path, 1, &classes).is_ok());
+    assert!(begun(1).is_ok());
+}
+
+#[test]
+fn a_file_that_holds_something_else_is_left_as_it_is() {
+    let (_folder, path) = folder();
+    fs::write(&path, "precious").expect("written");
+    let board = KeptJobs::of(vec![job(&path, 80.0)]);
+    let _jobs = started(&board);
+    wait_until("the job is over", || board.end(1).is_some());
+    let end = board.end(1).expect("over").words();
+    assert!(end.contains("expected a new file"), "{end}");
+    assert_eq!(fs::read_to_string(&path).expect("there"), "precious");
+}
+
+#[test]
+fn a_job_that_another_server_has_is_left_until_that_ends() {
+    let (_folder, path) = folder();
+    let theirs = JobOutput::claim(&path).expect("nobody has it");
+    let (_other, second) = folder();
+    let board = KeptJobs::of(vec![job(&path, 80.0), job(&second, 80.0)]);
+    let _jobs = started(&board);
+    wait_until("the next one is over", || board.end(2).is_some());
+    assert_eq!(board.end(1), None);
+    drop(theirs);
+    wait_until("the first one is over", || board.end(1).is_some());
+    assert_eq!(board.end(1), Some(JobEnd::Done));
+}
+
+#[test]
+fn an_input_of_other_rows_than_were_handed_over_is_refused() {
+    let (_folder, path) = folder();
+    let mut record = job(&path, 80.0);
+    record.progress.rows += 1;
+    let board = KeptJobs::of(vec![record]);
+    let _jobs = started(&board);
+    wait_until("the job is over", || board.end(1).is_some());
+    let end = board.end(1).expect("over").words();
+    assert!(end.contains("rows that were handed over"), "{end}");
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_runs_is_told_of_with_its_last_rows() {
+    let (_folder, path) = folder();
+    let board = KeptJobs::of(vec![job(&path, 80.0)]);
+    // Nobody has answered a row yet.
+    board.jobs.lock().expect("lock")[0].record.input = "endless".to_owned();
+    board.jobs.lock().expect("lock")[0].record.progress.rows = ENDLESS as u64;
+    let _jobs = started(&board);
+    let written = || board.jobs.lock().expect("lock")[0].record.progress.written;
+    wait_until("rows are written", || written() > 0);
+    board.jobs.lock().expect("lock")[0].record.end = Some(JobEnd::Cancelled);
+    wait_until("it is told", || {
+        !board.told.lock().expect("lock").is_empty()
+    });
+    let lines = fs::read_to_string(&path).expect("there").lines().count() as u64;
+    assert_eq!(lines, written() + 1);
 }

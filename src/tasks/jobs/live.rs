@@ -14,6 +14,7 @@ use divisi_registry::records::JobEnd;
 
 use super::board::{JobBoard, PostedJob};
 use super::chosen;
+use super::claim::{JobClaim, claimed};
 use super::idle::IdleTime;
 use super::keeper::{JobKeeper, KeptJobs};
 use super::lane::JobLane;
@@ -49,6 +50,18 @@ impl LiveJobs {
         let spawned = thread::Builder::new().name("jobs".into());
         spawned.spawn(move || thread.run(&served))?;
         Ok(jobs)
+    }
+}
+
+impl LiveJobs {
+    /// Returns the board that jobs are handed over by.
+    pub(super) fn board(&self) -> &dyn JobBoard {
+        &*self.board
+    }
+
+    /// Returns that by which variants are loaded.
+    pub(super) fn scaling(&self) -> &LiveScaling {
+        &self.scaling
     }
 }
 
@@ -145,26 +158,34 @@ impl JobThread {
         self.keep(jobs, ended);
     }
 
-    /// Takes the next job that is not over, of a task that is served here.
+    /// Takes the next job that is not over, of a task that is served here, and by no other server.
     fn look(&mut self, jobs: &LiveJobs) {
         let Ok(posted) = jobs.board.jobs() else {
             return;
         };
         self.show(jobs, &posted);
-        let tasks = jobs.scaling.router().router().tasks();
-        let is_next = |job: &&PostedJob| {
-            let is_over = job.record.end.is_some() || self.ended.contains(&job.number);
-            !is_over && tasks.catalog().task(&job.record.task).is_some()
-        };
-        let Some(next) = posted.iter().find(is_next).cloned() else {
-            return;
-        };
-        let number = next.number;
-        match begun(jobs, next.clone()) {
-            Ok(job) => self.job = Some(job),
-            Err(why) => self.end(jobs, next, JobEnd::Failed(why)),
+        let waiting: Vec<u64> = posted
+            .iter()
+            .filter(|job| self.waits(jobs, job))
+            .map(|job| job.number)
+            .collect();
+        for number in waiting {
+            match claimed(jobs, number) {
+                JobClaim::Others => {}
+                JobClaim::Begun(job) => {
+                    tracing::info!(number, "a job begins");
+                    self.job = Some(*job);
+                    return;
+                }
+                JobClaim::Failed(job, why) => self.end(jobs, *job, JobEnd::Failed(why)),
+            }
         }
-        tracing::debug!(number, "a job was taken");
+    }
+
+    fn waits(&self, jobs: &LiveJobs, job: &PostedJob) -> bool {
+        let tasks = jobs.scaling.router().router().tasks();
+        let is_over = job.record.end.is_some() || self.ended.contains(&job.number);
+        !is_over && tasks.catalog().task(&job.record.task).is_some()
     }
 
     /// Takes what is answered, and asks for more where there is a gap. Returns whether all is written.
@@ -245,11 +266,25 @@ impl JobThread {
         let is_cancelled =
             |other: &PostedJob| other.number == own && other.record.end == Some(JobEnd::Cancelled);
         if kept.jobs.iter().any(is_cancelled) {
-            self.leave(jobs);
-        } else if let Err(why) = &kept.outcome {
+            return self.cancelled(jobs);
+        }
+        if let Err(why) = &kept.outcome {
             self.state = format!("its progress is not kept: {why}");
         }
         self.show(jobs, &kept.jobs);
+    }
+
+    /// Ends a job that was taken back, with the rows that were written until now.
+    fn cancelled(&mut self, jobs: &LiveJobs) {
+        let ended = self
+            .job
+            .as_mut()
+            .map(|job| job.confirmed().unwrap_or_else(|_| job.posted.clone()));
+        self.leave(jobs);
+        if let Some(posted) = ended {
+            self.end(jobs, posted, JobEnd::Cancelled);
+        }
+        self.look(jobs);
     }
 
     /// Lets go of the job and of all that it has.
@@ -261,6 +296,7 @@ impl JobThread {
 
     fn end(&mut self, jobs: &LiveJobs, mut posted: PostedJob, how: JobEnd) {
         let number = posted.number;
+        tracing::info!(number, "a job is over: {}", how.words());
         posted.record.end = Some(how);
         self.ended.insert(number);
         if let Err(why) = jobs.board.keep(&posted) {
@@ -284,20 +320,6 @@ impl JobThread {
         let views = views.collect();
         *jobs.views.lock() = views;
     }
-}
-
-fn begun(jobs: &LiveJobs, posted: PostedJob) -> Result<JobUnderWay, String> {
-    let tasks = jobs.scaling.router().router().tasks();
-    let task = tasks.catalog().task(&posted.record.task);
-    let task = task.ok_or("its task is not served here")?;
-    let (_, ensemble) = tasks.whole(task).ok_or("its task has no variants")?;
-    let samples = jobs.board.samples(&posted.record, ensemble)?;
-    let width = ensemble.answers.width();
-    let classes = match &ensemble.answer_names {
-        Some(names) => names.clone(),
-        None => (0..width).map(|class| class.to_string()).collect(),
-    };
-    JobUnderWay::open(posted, task, samples, &classes)
 }
 
 fn view(posted: &PostedJob, state: &str) -> JobView {

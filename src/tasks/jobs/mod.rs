@@ -5,6 +5,7 @@
 
 mod board;
 mod chosen;
+mod claim;
 mod idle;
 mod keeper;
 mod lane;

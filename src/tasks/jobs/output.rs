@@ -1,8 +1,8 @@
 //! The file of a job's answers: a row each, in order, whole rows alone.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -21,6 +21,18 @@ pub enum JobOutputError {
         /// The rows that are there.
         found: u64,
     },
+    /// It holds something else.
+    #[error("{path}: expected a new file, or one that this job began, found another")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another server writes it.
+    #[error("{path}: another server writes it")]
+    Claimed {
+        /// The file.
+        path: PathBuf,
+    },
     /// It cannot be read or written.
     #[error("{path}: {why}")]
     File {
@@ -36,6 +48,8 @@ impl JobOutputError {
     pub const fn code(&self) -> &'static str {
         match self {
             JobOutputError::Rows { .. } => "job_output_rows",
+            JobOutputError::Foreign { .. } => "job_output_foreign",
+            JobOutputError::Claimed { .. } => "job_output_claimed",
             JobOutputError::File { .. } => "job_output",
         }
     }
@@ -49,38 +63,66 @@ pub struct JobOutput {
 }
 
 impl JobOutput {
-    /// Begins a file, or goes on with one after its first `written` rows: what lies behind them was
-    /// not confirmed, and goes.
+    /// Opens a file for this process alone, until it is dropped.
     ///
     /// # Errors
-    /// It cannot be opened, or has fewer rows.
-    pub fn open(path: &Path, written: u64, classes: &[String]) -> Result<Self, JobOutputError> {
-        let failed = |why| JobOutputError::File {
-            path: path.to_owned(),
-            why,
-        };
+    /// It cannot be opened, or another process has it.
+    pub fn claim(path: &Path) -> Result<Self, JobOutputError> {
+        let path = path.to_owned();
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true);
-        let mut file = options.truncate(false).open(path).map_err(failed)?;
-        if written == 0 {
-            file.set_len(0).map_err(failed)?;
-            file.write_all(head(classes).as_bytes()).map_err(failed)?;
-        } else {
-            let (end, found) = end_of(&file, written + 1).map_err(failed)?;
-            if found <= written {
-                return Err(JobOutputError::Rows {
-                    path: path.to_owned(),
-                    expected: written,
-                    found: found.saturating_sub(1),
-                });
-            }
-            file.set_len(end).map_err(failed)?;
+        let file = match options.truncate(false).open(&path) {
+            Ok(file) => file,
+            Err(why) => return Err(JobOutputError::File { path, why }),
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(JobOutput { path, file }),
+            Err(TryLockError::WouldBlock) => Err(JobOutputError::Claimed { path }),
+            Err(TryLockError::Error(why)) => Err(JobOutputError::File { path, why }),
         }
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok(JobOutput {
-            path: path.to_owned(),
-            file,
-        })
+    }
+
+    /// Begins the file, or goes on with it after its first `written` rows: what lies behind them was
+    /// not confirmed, and goes. One that is begun is empty, or was begun before and begins alike.
+    ///
+    /// # Errors
+    /// It cannot be written, holds something else, or has fewer rows.
+    pub fn begin(mut self, written: u64, classes: &[String]) -> Result<Self, JobOutputError> {
+        match written {
+            0 => self.begin_anew(&head(classes))?,
+            _ => self.go_on(written)?,
+        }
+        let end = self.file.seek(SeekFrom::End(0));
+        end.map_err(|why| self.failed(why))?;
+        Ok(self)
+    }
+
+    fn begin_anew(&mut self, head: &str) -> Result<(), JobOutputError> {
+        let mut found = Vec::new();
+        let read = (&self.file).take(head.len() as u64).read_to_end(&mut found);
+        read.map_err(|why| self.failed(why))?;
+        // A program that was killed may have written a part of it.
+        if !head.as_bytes().starts_with(&found) {
+            return Err(JobOutputError::Foreign {
+                path: self.path.clone(),
+            });
+        }
+        let begun = self.file.set_len(0);
+        let begun = begun.and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        let begun = begun.and_then(|_| self.file.write_all(head.as_bytes()));
+        begun.map_err(|why| self.failed(why))
+    }
+
+    fn go_on(&mut self, written: u64) -> Result<(), JobOutputError> {
+        let (end, found) = end_of(&self.file, written + 1).map_err(|why| self.failed(why))?;
+        if found <= written {
+            return Err(JobOutputError::Rows {
+                path: self.path.clone(),
+                expected: written,
+                found: found.saturating_sub(1),
+            });
+        }
+        self.file.set_len(end).map_err(|why| self.failed(why))
     }
 
     /// Writes the next rows, as [`JobOutput::lines`] returns them.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -43,14 +42,24 @@ const TOGETHER: Duration = Duration::from_millis(5);
 const MOST_FAILURES: u32 = 5;
 
 impl JobUnderWay {
-    /// Begins a job, or goes on with it after the rows that were written.
+    /// Begins a job whose output was claimed, or goes on with it after the rows that were written.
+    ///
+    /// # Errors
+    /// Its input has other rows than were handed over, or its output is not its own; in words.
     pub(super) fn open(
         mut posted: PostedJob,
         task: TaskIndex,
         samples: Arc<Samples>,
-        classes: &[String],
+        (output, classes): (JobOutput, &[String]),
     ) -> Result<Self, String> {
         let record = &mut posted.record;
+        let (expected, found) = (record.progress.rows, samples.len() as u64);
+        if expected != found {
+            return Err(format!(
+                "{}: expected the {expected} rows that were handed over, found {found}",
+                record.input
+            ));
+        }
         let progress = JobProgress {
             rows: samples.len() as u64,
             written: record.progress.written,
@@ -61,7 +70,7 @@ impl JobUnderWay {
         };
         let decides = OfflineJob::new(rules, progress);
         let decides = decides.map_err(|why| format!("{}: {why}", record.input))?;
-        let output = JobOutput::open(Path::new(&record.output), progress.written, classes);
+        let output = output.begin(progress.written, classes);
         let output = output.map_err(|why| why.to_string())?;
         record.progress = progress;
         Ok(JobUnderWay {

@@ -37,6 +37,12 @@ enum Preferred {
 fn parse_accuracy(text: &str) -> Result<Accuracy, String> {
     let number = text.trim_end_matches('%').trim().parse::<f64>();
     let percent = number.map_err(|_| format!("expected 0 to 100 %, found `{text}`"))?;
+    if percent > 0.0 && percent <= 1.0 && !text.contains('%') {
+        let meant = 100.0 * percent;
+        return Err(format!(
+            "expected percent, found `{text}`: write {meant} or, if {text} % is meant, `{text}%`"
+        ));
+    }
     Accuracy::percent(percent).map_err(|why| why.to_string())
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct TaskArgs {
     #[arg(long, value_name = "TASK", conflicts_with_all = ["ensemble", "shape", "precision"])]
     task: Vec<String>,
     /// The policy by which variants are loaded as the load changes: static, individual, infaas,
-    /// infaas-code, accuracy or divisi; static keeps all variants that fit (default: static)
+    /// infaas-code, accuracy or divisi; static keeps those that fit at the start (default: static)
     #[arg(long, value_name = "POLICY", value_parser = parse_policy, requires = "task")]
     scaling: Option<PolicyChoice>,
     #[command(flatten)]

@@ -1,6 +1,9 @@
 //! News of tasks: the policy, the changes that it made, and jobs that came or are over.
 
 use divisi::session::{JobView, ScalingChange, ScalingView};
+use divisi_modelless::quantities::significant;
+
+use crate::text::format;
 
 /// Returns lines about what is new in `now`.
 pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
@@ -14,6 +17,7 @@ pub(super) fn news(before: Option<&ScalingView>, now: &ScalingView) -> Vec<Strin
         lines.push(format!("policy {} decides nothing: {why}", now.policy));
     }
     lines.extend(new_changes(before, now).iter().map(change));
+    lines.extend(compared(before, now));
     lines.extend(now.jobs.iter().filter_map(|now| job(before, now)));
     lines
 }
@@ -31,6 +35,25 @@ fn change(change: &ScalingChange) -> String {
         Ok(took) => format!("policy {policy}, in {:.3} s: {what}", took.as_secs_f64()),
         Err(why) => format!("policy {policy} wanted {what}: {why}"),
     }
+}
+
+/// Returns a line for each policy, once they were compared.
+fn compared(before: Option<&ScalingView>, now: &ScalingView) -> Vec<String> {
+    let known = before.and_then(|before| before.comparison.as_ref());
+    let Some(new) = now.comparison.as_ref().filter(|new| known != Some(*new)) else {
+        return Vec::new();
+    };
+    let (queries, over) = (format::grouped(new.queries), format::seconds(new.over));
+    let each = new.outcomes.iter().map(|outcome| {
+        format!(
+            "simulated, {queries} queries of {over}: {} would miss {} goals, at {} for a million, {:.2} % right",
+            outcome.policy,
+            format::permille(outcome.missed).trim(),
+            significant(outcome.cost),
+            100.0 * outcome.accuracy
+        )
+    });
+    each.collect()
 }
 
 /// Returns a line about a job that came, or whose rows are not written any more.

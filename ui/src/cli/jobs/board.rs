@@ -99,6 +99,9 @@ fn command(command: &str, text: &str) -> io::Result<()> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::piped())
+        // A console may have the terminal.
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // Whoever does not read it need not.

@@ -1,5 +1,7 @@
 //! `divisi submit`: an offline job is handed over.
 
+use std::fs::{self, OpenOptions};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -59,24 +61,32 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<()> {
         .with_context(|| args.store.name())?;
     check_goals(&args.task, models, &goals)?;
     let rows = rows(args, models)?;
+    let (input, output) = (whole(&args.input)?, new_file(&args.output)?);
     let record = JobRecord {
         task: args.task.clone(),
-        input: whole(&args.input)?,
-        output: new_file(&args.output)?,
+        input,
+        output: output.clone(),
         goals,
         progress: JobProgress { rows, written: 0 },
         submitted_at: now(),
         notify: args.notify.clone(),
         end: None,
     };
-    let number = args.store.open()?.submit(&record);
-    let number = number.with_context(|| args.store.name())?;
+    let number = handed_over(args, &record).inspect_err(|_| {
+        // No job writes it.
+        let _ = fs::remove_file(&output);
+    })?;
     let count = counted(usize::try_from(rows).unwrap_or(usize::MAX), "row");
     print(&format!(
         "job {number}: {count} for `{}`, answered by whichever server serves it; `divisi jobs` tells \
          how far it is",
         args.task
     ))
+}
+
+fn handed_over(args: &SubmitArgs, record: &JobRecord) -> Result<u64> {
+    let number = args.store.open()?.submit(record);
+    number.with_context(|| args.store.name())
 }
 
 /// Refuses goals that no variant meets.
@@ -109,14 +119,11 @@ fn whole(path: &Path) -> Result<String> {
     Ok(whole.display().to_string())
 }
 
-/// Returns the path of a file that is not there yet, in a folder that is.
+/// Makes a file that is not there yet, so that nobody else does, and returns its path.
 fn new_file(path: &Path) -> Result<String> {
     let shown = path.display();
     if path.extension().is_none_or(|ending| ending != "csv") {
         bail!("--output {shown}: expected a name that ends in .csv");
-    }
-    if path.exists() {
-        bail!("--output {shown}: it exists already");
     }
     let folder = path
         .parent()
@@ -126,7 +133,14 @@ fn new_file(path: &Path) -> Result<String> {
     let name = path
         .file_name()
         .with_context(|| format!("--output {shown}: expected a file"))?;
-    Ok(folder.join(name).display().to_string())
+    let whole = folder.join(name);
+    match OpenOptions::new().write(true).create_new(true).open(&whole) {
+        Err(why) if why.kind() == ErrorKind::AlreadyExists => {
+            bail!("--output {shown}: it exists already")
+        }
+        made => made.with_context(|| format!("--output {shown}"))?,
+    };
+    Ok(whole.display().to_string())
 }
 
 fn now() -> u64 {
