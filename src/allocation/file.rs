@@ -27,6 +27,10 @@ const SETUP_FIELDS: [&str; 4] = ["policy", "combination", "segment_size", "preci
 /// Returns the message about a field that only whole setups have, if an error is about one.
 fn about_setup(error: &toml::de::Error, text: &str) -> Option<String> {
     let name = text.get(error.span()?)?.trim_matches('"');
+    if name == "precision" {
+        let meant = "`precision`: expected `precisions`, a list with one for each member";
+        return Some(meant.to_owned());
+    }
     let field = SETUP_FIELDS.iter().find(|field| **field == name)?;
     Some(format!(
         "`{field}`: expected a matrix alone, found a whole setup: open it in the console, \

@@ -147,6 +147,39 @@ fn the_files_of_all_members_are_written_or_none() {
 }
 
 #[test]
+fn samples_that_are_all_the_same_are_warned_of() {
+    let (file, samples) = (scratch("mlp-alike.int8.json"), scratch("alike.csv"));
+    let digits = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../sample_ensembles/digits/digits.csv"
+    );
+    let text = fs::read_to_string(digits).expect("the sample");
+    let mut lines = text.lines();
+    let (head, row) = (lines.next().expect("a head"), lines.next().expect("a row"));
+    let all = [head].into_iter().chain([row; 200]).collect::<Vec<_>>();
+    fs::write(&samples, all.join("\n")).expect("written");
+    let (to, from) = (
+        file.to_str().expect("text"),
+        samples.to_str().expect("text"),
+    );
+    let report = json(&[
+        "quantize",
+        "digits",
+        "--member",
+        "mlp",
+        "--calibration",
+        from,
+        "--output",
+        to,
+        "--force",
+        "--format",
+        "json",
+    ]);
+    let warning = report["warning"].as_str().expect("a warning");
+    assert!(warning.contains("all samples are the same"), "{warning}");
+}
+
+#[test]
 fn one_member_by_one_method_goes_to_one_file() {
     let file = scratch("mlp.int8.json");
     let _ = fs::remove_file(&file);

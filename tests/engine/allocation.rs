@@ -181,4 +181,9 @@ fn a_matrix_for_something_else_is_refused() {
             .starts_with("line 3: unknown field `membrs`"),
         "{broken}"
     );
+    let broken = MatrixFile::parse("ensemble = \"x\"\nprecision = \"int8\"\n").expect_err("typo");
+    assert_eq!(
+        broken.to_string(),
+        "line 2: `precision`: expected `precisions`, a list with one for each member"
+    );
 }

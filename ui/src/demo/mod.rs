@@ -201,7 +201,8 @@ fn watch(demo: &mut DemoState, watch: DemoWatch, shown: &Snapshot) -> bool {
         return false;
     };
     let so_far = look.answered.saturating_sub(first.answered);
-    demo.watched = Some((so_far.min(watch.answered), watch.answered));
+    let counted = (so_far.min(watch.answered), watch.answered);
+    demo.watched = (watch.answered > 0).then_some(counted);
     // The figures end with a look, so that all of them are over the same time.
     let seen = last.answered.saturating_sub(first.answered) >= watch.answered;
     let lasted = last.now.saturating_sub(first.now) >= watch.lasts;

@@ -48,8 +48,9 @@ fn followed(title: &'static str, caption: &'static str, policy: &'static str) ->
             Look(Panel::Tasks),
             Do(Given::Scaling(policy)),
             Do(Given::Load(swing)),
+            // Answers are counted anew where the models change.
             DemoStep::Watch(DemoWatch {
-                answered: 1_000,
+                answered: 0,
                 lasts: DAY + Duration::from_secs(5),
             }),
             Conclude(Conclusion::Followed),

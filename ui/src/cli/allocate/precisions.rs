@@ -223,7 +223,7 @@ impl VariantRow {
     fn cells(&self) -> [String; 6] {
         let why = match (self.fate, self.would_lose) {
             (_, Some(points)) => format!("would lose {points:.2} with the others as chosen"),
-            ("not-faster", _) => "not faster".into(),
+            ("not-faster", _) => "no faster than what was chosen".into(),
             ("refused-by-all", _) => "would lose too much on all samples".into(),
             (fate, _) => fate.to_owned(),
         };

@@ -108,7 +108,7 @@ pub(crate) fn run(args: &QuantizeArgs) -> Result<()> {
     outputs.write(&texts.collect::<Vec<_>>())?;
     let members: Vec<_> = measured.into_iter().zip(outputs.names()).collect();
     let rows = args.rows.min(samples.len());
-    let report = QuantizeReport::new(&model, method, rows, &members);
+    let report = QuantizeReport::new(&model, method, (&samples, rows), &members);
     match args.format {
         OutputFormat::Json => print_json(&report),
         OutputFormat::Text => print(&report.text()),

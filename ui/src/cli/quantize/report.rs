@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use divisi::compute::calibration::RangeMethod;
-use divisi::ensemble::Quality;
+use divisi::ensemble::{Quality, Samples};
 use divisi::words::counted;
 use serde::Serialize;
 
@@ -58,18 +58,18 @@ impl QuantizeReport {
     pub(super) fn new(
         model: &QuantizedModel,
         method: RangeMethod,
-        samples: usize,
+        (samples, rows): (&Samples, usize),
         members: &[(MeasuredMember, String)],
     ) -> Self {
         QuantizeReport {
             model: model.name.clone(),
             method: method.to_string(),
-            samples,
+            samples: rows,
             members: members
                 .iter()
                 .map(|(m, file)| QuantizedRow::of(m, file))
                 .collect(),
-            warning: few(samples),
+            warning: few(rows).or_else(|| alike(samples, rows)),
             quantised_before: model.warnings().collect(),
         }
     }
@@ -113,6 +113,16 @@ fn few(samples: usize) -> Option<String> {
             "few samples ({samples}): ranges may leave out values that will be served, and biases are \
              fitted to the same samples that signal/noise is measured on"
         )
+    })
+}
+
+/// Returns a warning where all samples are the same: nothing is learnt of the others.
+fn alike(samples: &Samples, rows: usize) -> Option<String> {
+    let first = samples.rows(0, 1);
+    let same = (1..rows).all(|row| samples.rows(row, 1) == first);
+    same.then(|| {
+        "all samples are the same: ranges are those of one, and values that will be served are cut off at them"
+            .to_owned()
     })
 }
 
