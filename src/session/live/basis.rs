@@ -36,7 +36,26 @@ pub(super) struct Basis {
     /// Where they come from, in words.
     pub source: String,
     /// How many times as long batches take as profiles say.
-    pub pace: f64,
+    pub paces: Paces,
+}
+
+/// How many times as long batches take as profiles say.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paces {
+    /// Of members on devices of a kind, as far as enough was seen of them.
+    own: Vec<(MemberIndex, DeviceIndex, f64)>,
+    /// Of all of them, in the middle, if that is known.
+    middle: Option<f64>,
+}
+
+impl Paces {
+    /// Returns that of a member on devices of a kind: in whichever numbers it is computed, what serving
+    /// adds to its batches stays.
+    fn of(&self, member: MemberIndex, kind: DeviceIndex) -> f64 {
+        let is_own = |(m, k, _): &&(MemberIndex, DeviceIndex, f64)| (*m, *k) == (member, kind);
+        let own = self.own.iter().find(is_own).map(|(_, _, pace)| *pace);
+        own.or(self.middle).unwrap_or(1.0)
+    }
 }
 
 /// There is nothing to predict from yet.
@@ -99,16 +118,27 @@ impl CostSources {
         }
         let catalogue = self.engine.catalogue().in_precisions(&setup.precisions);
         let kept = self.kept(&catalogue, footprints);
+        let unprofiled = |member: MemberIndex, device, precision| NoBasis::Otherwise {
+            member: self.engine.ensemble().members[member].name.clone(),
+            precision,
+            device: devices.get(device).name.clone(),
+        };
+        // What was seen in batches of any size is not compared with what was measured in full ones.
+        let is_seen = basis.grade == Grade::Seen;
+        let now = is_seen
+            .then(|| self.kept(&self.engine.computed_catalogue(), &self.engine.footprints()));
         let mut costs = basis.costs.clone();
         for (member, device) in changed {
             let CellCost::Measured(profile) = kept.cell(member, device) else {
-                return Err(NoBasis::Otherwise {
-                    member: self.engine.ensemble().members[member].name.clone(),
-                    precision: setup.precisions[member],
-                    device: devices.get(device).name.clone(),
-                });
+                return Err(unprofiled(member, device, setup.precisions[member]));
             };
-            let paced = profile.at_pace(basis.pace).map(Arc::new);
+            let is_unprofiled =
+                |now: &Costs| !matches!(now.cell(member, device), CellCost::Measured(_));
+            if now.as_ref().is_some_and(is_unprofiled) {
+                return Err(unprofiled(member, device, precisions[member]));
+            }
+            let kind = self.kind(device).unwrap_or(device);
+            let paced = profile.at_pace(basis.paces.of(member, kind)).map(Arc::new);
             costs.set_measured(
                 member,
                 device,
@@ -126,27 +156,28 @@ impl CostSources {
                 grade: Grade::Laws,
                 costs: self.engine.costs().clone(),
                 source: "model: laws of the devices".into(),
-                pace: 1.0,
+                paces: Paces::default(),
             });
         }
         let catalogue = self.engine.computed_catalogue();
         let mut costs = self.kept(&catalogue, &self.engine.footprints());
         if costs.is_complete() {
-            let pace = self.pace(&mut costs);
+            let paces = self.paces(&mut costs);
+            let middle = paces.middle;
             return Ok(Basis {
-                grade: if pace.is_some() {
+                grade: if middle.is_some() {
                     Grade::Paced
                 } else {
                     Grade::Profiles
                 },
-                source: match pace {
+                source: match middle {
                     Some(pace) => format!(
                         "model: profiles × {pace:.2}, the pace of serving at {} s",
                         now.as_secs()
                     ),
                     None => "model: profiles".into(),
                 },
-                pace: pace.unwrap_or(1.0),
+                paces,
                 costs,
             });
         }
@@ -155,7 +186,7 @@ impl CostSources {
             None => Ok(Basis {
                 grade: Grade::Seen,
                 source: format!("model: seen while serving until {} s", now.as_secs()),
-                pace: 1.0,
+                paces: Paces::default(),
                 costs,
             }),
             Some((member, device)) => Err(NoBasis::Now {
@@ -184,7 +215,7 @@ impl CostSources {
     /// Profiles were measured some time ago, on a machine that may have been busier: what
     /// serving shows says how long batches take now. How many times as long in the middle,
     /// once that is known of every worker; else profiles stay as they are.
-    fn pace(&self, costs: &mut Costs) -> Option<f64> {
+    fn paces(&self, costs: &mut Costs) -> Paces {
         let measured = |cell: &Cell| match costs.cell(cell.member, cell.device) {
             CellCost::Measured(profile) => Some(Arc::clone(profile)),
             _ => None,
@@ -194,11 +225,11 @@ impl CostSources {
         let real =
             workers.filter_map(|cell| Some((cell, self.kind(cell.device)?, measured(&cell)?)));
         let paces = real.map(|(cell, kind, profile)| self.learnt.pace(cell.member, kind, &profile));
-        let paces: Vec<f64> = paces.collect::<Option<_>>()?;
-        if paces.is_empty() {
-            return None;
-        }
-        let middle = median(&paces);
+        let paces: Option<Vec<f64>> = paces.collect();
+        let Some(paces) = paces.filter(|paces| !paces.is_empty()) else {
+            return Paces::default();
+        };
+        let (middle, mut own) = (median(&paces), Vec::new());
         for device in self.engine.devices().indices() {
             let Some(kind) = self.kind(device) else {
                 continue;
@@ -208,13 +239,18 @@ impl CostSources {
                     continue;
                 };
                 // One that does not run there goes at the pace of those that do.
-                let pace = self.learnt.pace(member, kind, profile).unwrap_or(middle);
+                let seen = self.learnt.pace(member, kind, profile);
+                own.extend(seen.map(|pace| (member, kind, pace)));
+                let pace = seen.unwrap_or(middle);
                 if let Ok(now) = profile.at_pace(pace) {
                     costs.set_measured(member, device, Arc::new(now));
                 }
             }
         }
-        Some(middle)
+        Paces {
+            own,
+            middle: Some(middle),
+        }
     }
 
     /// Returns the batch costs seen while serving, and the laws of simulated devices. With
