@@ -6,6 +6,7 @@ mod common;
 mod job_kills;
 mod jobs;
 mod load;
+mod probation;
 mod routing;
 mod scaling;
 mod served;

@@ -160,3 +160,39 @@ fn a_choice_by_itself_counts_no_loading() {
          batches of 8 on 1 core: 0.50 points less accurate"
     );
 }
+
+#[test]
+fn a_variant_that_answers_late_is_chosen_no_more_until_time_has_passed() {
+    let router = router(&[0, 1, 2]);
+    let goals = goals(95.0, 30);
+    let answered = |latency| {
+        let routed = router.route(TASK, &goals, 1).expect("routed");
+        let entry = routed.entry().to_owned();
+        routed.answered(latency);
+        entry
+    };
+    let late = Duration::from_millis(35);
+    let usual = "numbers.sample.int8.cnn-s+cnn-m";
+    let one = answered(late);
+    assert_eq!((one.as_str(), answered(late).as_str()), (usual, usual));
+    let found = (0..100)
+        .map(|_| answered(late))
+        .find(|entry| entry != usual);
+    assert_eq!(found.as_deref(), Some("numbers.sample.f32.all"));
+    router.interval(Duration::from_secs(4));
+    assert_eq!(answered(Duration::from_millis(4)), usual);
+}
+
+#[test]
+fn a_query_is_refused_where_all_variants_answer_later_than_it_may_wait() {
+    let router = router(&[0, 1, 2]);
+    let goals = goals(80.0, 30);
+    let refused = (0..1000).find_map(|_| match router.route(TASK, &goals, 1) {
+        Ok(routed) => {
+            routed.answered(Duration::from_secs(1));
+            None
+        }
+        Err(refused) => Some(refused.code()),
+    });
+    assert_eq!(refused, Some("too_late"));
+}

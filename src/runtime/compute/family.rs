@@ -41,6 +41,7 @@ pub const KERNELS_VARIABLE: &str = "DIVISI_KERNELS";
 static WISHED: LazyLock<Result<Option<Family>, UnusableKernels>> =
     LazyLock::new(|| match std::env::var(KERNELS_VARIABLE) {
         Err(_) => Ok(None),
+        Ok(name) if name.is_empty() => Ok(None),
         Ok(name) => match Family::named(&name).filter(|family| family.is_available()) {
             Some(family) => Ok(Some(family)),
             None => Err(UnusableKernels { name }),
@@ -63,7 +64,7 @@ fn names() -> String {
 }
 
 impl Family {
-    /// Returns the family that [`KERNELS_VARIABLE`] names, or `None` if it is not set.
+    /// Returns the family that [`KERNELS_VARIABLE`] names, or `None` if it is not set or empty.
     ///
     /// # Errors
     /// There is no such family, or this processor cannot run it.

@@ -57,7 +57,7 @@ pub use lowered::Lowered;
 pub use lowering::CpuLowering;
 pub use own_scales::OwnScales;
 pub use padding::check_padding;
-pub use planned::{PlannedCost, planned_steps};
+pub use planned::{PlannedCost, layers_in_bytes, planned_steps};
 pub use precision::{CpuKernels, CpuPrecision, CpuPrecisionError};
 pub use predictor::{
     CpuPredictor, FakePredictor, NetworkOp, Predictor, constant_row, host_rows, read_rows,

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::calibration::is_weighted;
-use super::planned::planned_steps;
+use super::family::Family;
+use super::planned::layers_in_bytes;
 use crate::network::Graph;
 use crate::words::counted;
 
@@ -31,7 +32,7 @@ impl OwnScales {
         (layers > 0).then(|| OwnScales {
             weighted: weighted.len(),
             layers,
-            in_bytes: in_bytes(graph),
+            in_bytes: layers_in_bytes(graph, Family::best().into()),
         })
     }
 
@@ -67,9 +68,4 @@ fn has_own(graph: &Graph, node: usize) -> bool {
     let read = graph.nodes()[node].inputs[0].index();
     let mut ranged = graph.roundings();
     graph.has_stepped_weights(node) || ranged.any(|(value, _)| value == read)
-}
-
-fn in_bytes(graph: &Graph) -> usize {
-    let steps = planned_steps(graph);
-    steps.iter().filter(|s| s.method.contains("int8")).count()
 }

@@ -28,6 +28,13 @@ pub fn planned_steps(graph: &Graph) -> Vec<PlannedCost> {
     plan.steps.iter().map(|step| summary(graph, step)).collect()
 }
 
+/// Returns how many layers with weights are multiplied in bytes.
+pub fn layers_in_bytes(graph: &Graph, lowering: CpuLowering<'_>) -> usize {
+    let plan = lowering.plan(graph);
+    let names = plan.steps.iter().map(|step| step.method.name());
+    names.filter(|name| name.contains("int8")).count()
+}
+
 fn summary(graph: &Graph, step: &PlannedStep) -> PlannedCost {
     let fused = &step.placed.fused;
     if fused.kernel == StepKernel::Enter {

@@ -4,7 +4,7 @@ use divisi_modelless::choice::TaskChoices;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
-use super::router::{RoutingError, refused};
+use super::error::{RoutingError, refused};
 use crate::served::ServedTasks;
 
 /// Returns the variant that answers queries of a task if all run and have nothing else to do.

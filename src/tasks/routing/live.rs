@@ -8,8 +8,9 @@ use divisi::lock::Leaf;
 use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::variants::TaskIndex;
 
+use super::error::RoutingError;
 use super::query::RoutedQuery;
-use super::router::{RoutingError, TaskRouter};
+use super::router::TaskRouter;
 
 /// A router that knows which variants a deployment runs.
 pub struct LiveRouter {

@@ -3,16 +3,20 @@
 mod alone;
 mod asked;
 mod backlog;
+mod error;
 mod live;
 mod query;
 mod router;
+mod slowdown;
+mod state;
 mod streams;
 mod tally;
 
 pub use alone::alone;
 pub use asked::GoalChooser;
+pub use error::RoutingError;
 pub use live::LiveRouter;
 pub use query::{Expected, RoutedQuery};
-pub use router::{RoutingError, TaskRouter};
+pub use router::TaskRouter;
 pub use streams::{AskedQueries, StreamInterval};
 pub use tally::{TaskTally, VariantTally};

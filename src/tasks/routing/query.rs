@@ -16,6 +16,8 @@ use crate::served::RunningVariant;
 pub struct Expected {
     /// The time until it has answered.
     pub finish: Duration,
+    /// The same by profiles and the work ahead alone, whatever else uses the devices.
+    pub undisturbed: Duration,
     /// The goals that it is expected to miss.
     pub missed: MissedGoals,
     /// How often its answers are right.
@@ -82,7 +84,7 @@ impl RoutedQuery {
         let Expected { accuracy, cost, .. } = self.expected;
         let missed = MissedGoals::of(&self.goals, accuracy, latency, cost);
         self.is_over = true;
-        self.router.leave(&self, Some(missed));
+        self.router.leave(&self, Some((latency, missed)));
         missed
     }
 

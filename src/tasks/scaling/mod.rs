@@ -5,11 +5,13 @@
 
 mod busy;
 mod comparison;
+mod deciding;
 mod gaps;
 mod handover;
 mod hosted_models;
 mod live;
 mod planned;
+mod probation;
 mod record;
 mod scaler;
 pub(crate) mod words;
@@ -18,4 +20,5 @@ pub use busy::{BusyGroups, GroupSeen, WorkerCounts};
 pub use gaps::DeviceGaps;
 pub use hosted_models::{HostedModels, HostedModelsError};
 pub use live::LiveScaling;
+pub use probation::{ChangeProbation, FailedChange, QuerySecond};
 pub use scaler::{ScalerStep, VariantScaler};

@@ -16,10 +16,11 @@ use divisi_door::service::{
     Gauge, InferenceAnswer, InferenceFuture, InferenceRequest, ListedModel, ModelDescription,
     ModelService, ModelState,
 };
-use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::goals::QueryGoals;
 use divisi_modelless::quantities::COST_QUERIES;
 
 use crate::routing::{Expected, LiveRouter, RoutingError};
+use crate::scaling::words;
 use crate::served::ServedTasks;
 use descriptions::Descriptions;
 use names::AskedTask;
@@ -38,6 +39,8 @@ const VARIANT: &str = "divisi_variant";
 const ACCURACY: &str = "divisi_accuracy";
 /// The cost of a million samples.
 const COST: &str = "divisi_cost";
+/// The goals that were asked for, in words: parameters of other names are none.
+const GOALS: &str = "divisi_goals";
 /// The goals that the answer missed, in words.
 const MISSED: &str = "divisi_missed";
 
@@ -106,7 +109,10 @@ impl TaskService {
             let expected = *routed.expected();
             let missed = routed.answered(began.elapsed());
             let mut parameters = answer.parameters;
-            parameters.extend(told(variant, &expected, missed));
+            parameters.extend(told(variant, &expected));
+            parameters.push((GOALS, ParameterValue::Text(words::goals(&goals))));
+            let missed = (!missed.is_none()).then(|| missed.to_string());
+            parameters.extend(missed.map(|missed| (MISSED, ParameterValue::Text(missed))));
             Ok(InferenceAnswer {
                 model,
                 parameters,
@@ -131,23 +137,14 @@ fn samples(request: &InferenceRequest, model: &ModelDescription) -> u32 {
 }
 
 /// Returns the parameters that an answer tells of its variant.
-fn told(
-    variant: String,
-    expected: &Expected,
-    missed: MissedGoals,
-) -> impl Iterator<Item = (&'static str, ParameterValue)> {
+fn told(variant: String, expected: &Expected) -> [(&'static str, ParameterValue); 3] {
     let percent = 100.0 * expected.accuracy.get();
-    let missed = (!missed.is_none()).then(|| ParameterValue::Text(missed.to_string()));
+    let cost = COST_QUERIES * expected.cost.get();
     [
         (VARIANT, ParameterValue::Text(variant)),
         (ACCURACY, ParameterValue::Float(percent)),
-        (
-            COST,
-            ParameterValue::Float(COST_QUERIES * expected.cost.get()),
-        ),
+        (COST, ParameterValue::Float(cost)),
     ]
-    .into_iter()
-    .chain(missed.map(|missed| (MISSED, missed)))
 }
 
 fn refusal(refused: &RoutingError) -> ServiceError {

@@ -150,7 +150,7 @@ fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Po
 }
 
 /// Notes the kinds of devices that queries beyond the plan's capacity would need, where they are
-/// worth an instance and none has room.
+/// worth a device of the kind and none has room.
 fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
     let after = Situation {
         hosted: plan,
@@ -161,9 +161,15 @@ fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Policy
         let Some((index, variant)) = situation.suiting(demand).next() else {
             continue;
         };
-        let worth = missing.min(variant.saturation().get()) * demand.worth.get();
+        let share = variant.profile.share.fraction().max(1e-3);
+        let worth = missing.min(variant.saturation().get() / share) * demand.worth.get();
+        let device = situation
+            .catalog
+            .devices()
+            .get(usize::from(variant.device.0));
+        let price = device.map_or(0.0, |device| device.price.get());
         let has_room = plan.best_fit(situation.catalog, index).is_some();
-        if worth > variant.profile.cost.get() && !has_room {
+        if worth > price && !has_room {
             decision.lacking.push(variant.device);
         }
     }

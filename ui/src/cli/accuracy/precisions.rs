@@ -17,7 +17,7 @@ const FLOAT32: MemberPrecision = MemberPrecision {
     is_auto: false,
 };
 
-/// The accuracies by precision, in the order in which they were asked for.
+/// The accuracies in float32, then by precision in the order in which they were asked for.
 #[derive(Serialize)]
 pub(super) struct PrecisionsReport {
     precisions: Vec<PrecisionReport>,
@@ -37,7 +37,7 @@ struct PrecisionReport {
 }
 
 impl PrecisionsReport {
-    /// Runs every sample once in float32, and once in each other precision.
+    /// Runs every sample once in float32, and once in each other precision that was asked for.
     pub(super) fn of(
         opened: &OpenedEnsemble,
         samples: &Samples,
@@ -48,7 +48,9 @@ impl PrecisionsReport {
         let count = graded(&float32, samples, &mut |first, answer| {
             rows.add(first, answer);
         })?;
-        let each = asked.iter().map(|&precision| match precision {
+        let others = asked.iter().filter(|&&precision| precision != FLOAT32);
+        let all = std::iter::once(&FLOAT32).chain(others);
+        let each = all.map(|&precision| match precision {
             FLOAT32 => Ok(PrecisionReport {
                 precision,
                 remarks: float32.remarks(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use divisi::compute::calibration::is_weighted;
+use divisi::compute::{CpuKernels, CpuLowering, CpuPrecision, Family, layers_in_bytes};
 use divisi::ensemble::Member;
 use divisi::words::counted;
 use serde::Serialize;
@@ -18,8 +19,10 @@ pub(super) enum CalibratedSummary {
         method: String,
         /// The samples that were looked at.
         samples: usize,
-        /// Layers with weights that are computed in bytes.
+        /// Layers with weights that may be computed in bytes.
         quantized: usize,
+        /// Those of them that the kernels in use multiply in bytes.
+        in_bytes: usize,
         /// Layers with weights that stay in float32.
         kept: usize,
     },
@@ -43,9 +46,18 @@ impl CalibratedSummary {
         let weighted = (0..graph.nodes().len()).filter(|&node| is_weighted(graph, node));
         let (quantized, kept): (Vec<_>, Vec<_>) =
             weighted.partition(|&node| calibration.quantises(graph, node));
+        let kernels = CpuKernels {
+            family: Family::best(),
+            precision: CpuPrecision::Int8,
+        };
+        let lowering = CpuLowering {
+            kernels,
+            calibration: Some(calibration),
+        };
         Some(CalibratedSummary::Named {
             method: calibration.method().to_string(),
             samples: calibration.rows(),
+            in_bytes: layers_in_bytes(graph, lowering).min(quantized.len()),
             quantized: quantized.len(),
             kept: kept.len(),
         })
@@ -66,11 +78,19 @@ impl fmt::Display for CalibratedSummary {
                 method,
                 samples,
                 quantized,
+                in_bytes,
                 kept,
             } => {
                 let samples = counted(*samples, "sample");
                 write!(f, "ranges for int8 by {method} of {samples}: ")?;
-                write!(f, "{} in int8, {kept} in f32", counted(*quantized, "layer"))
+                write!(f, "{} in int8, {kept} in f32", counted(*quantized, "layer"))?;
+                match quantized - in_bytes {
+                    0 => Ok(()),
+                    others => write!(
+                        f,
+                        "; the kernels in use multiply {others} of int8 in float32"
+                    ),
+                }
             }
         }
     }

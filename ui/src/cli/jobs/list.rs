@@ -51,15 +51,29 @@ fn row(number: u64, job: &JobRecord) -> String {
 }
 
 fn state(job: &JobRecord) -> String {
+    match &job.end {
+        Some(end) => end.words(),
+        None => state_name(job).replace('-', " "),
+    }
+}
+
+/// Returns the state as programs are told it: one of five words.
+fn state_name(job: &JobRecord) -> &'static str {
     match (&job.end, job.progress.written) {
-        (Some(end), _) => end.words(),
-        (None, 0) => "waits".to_owned(),
-        (None, _) => "under way".to_owned(),
+        (Some(JobEnd::Done), _) => "done",
+        (Some(JobEnd::Failed(_)), _) => "failed",
+        (Some(JobEnd::Cancelled), _) => "cancelled",
+        (None, 0) => "waits",
+        (None, _) => "under-way",
     }
 }
 
 /// Returns a job as programs are told it.
 pub(super) fn told(number: u64, job: &JobRecord) -> Value {
+    let reason = match &job.end {
+        Some(JobEnd::Failed(why)) => Some(why),
+        _ => None,
+    };
     json!({
         "job": number,
         "task": job.task,
@@ -67,7 +81,8 @@ pub(super) fn told(number: u64, job: &JobRecord) -> Value {
         "output": job.output,
         "rows": job.progress.rows,
         "written": job.progress.written,
-        "state": state(job),
+        "state": state_name(job),
+        "reason": reason,
         "submitted_at": job.submitted_at,
     })
 }

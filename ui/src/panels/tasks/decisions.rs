@@ -2,7 +2,7 @@
 
 use divisi::session::{ScalingChange, ScalingView};
 
-use super::{TaskLine, heading, row};
+use super::{TaskLine, heading, row, wrapped};
 use crate::look::Role;
 use crate::text::format;
 
@@ -46,21 +46,23 @@ pub(super) fn changes(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
         ),
     };
     let rows = scaling.changes.iter().rev().take(CHANGES);
-    let rows = rows.map(|change| self::change(change, width));
+    let rows = rows.flat_map(|change| self::change(change, width));
     heading(&title).into_iter().chain(rows).collect()
 }
 
-fn change(change: &ScalingChange, width: u16) -> TaskLine {
+fn change(change: &ScalingChange, width: u16) -> Vec<TaskLine> {
     let at = format!("  {:>7.1} s  ", change.at.as_secs_f64());
-    let (how, role) = match &change.outcome {
-        Ok(took) => (format!("in {}  ", format::duration(*took)), Role::Good),
-        Err(why) => (format!("not served: {why}  "), Role::Bad),
-    };
-    let left = width.saturating_sub(format::width(&at));
-    let how = format::fit(&how, left);
-    let left = left.saturating_sub(format::width(&how));
-    let what = format::fit(&change.what, left);
-    vec![(at, Role::Dim), (how, role), (what, Role::Text)]
+    let at = (at, Role::Dim);
+    match &change.outcome {
+        Ok(took) => {
+            let how = format!("in {}  ", format::duration(*took));
+            wrapped(vec![at, (how, Role::Good)], &change.what, Role::Text, width)
+        }
+        Err(why) => {
+            let text = format!("not served: {why}: {}", change.what);
+            wrapped(vec![at], &text, Role::Bad, width)
+        }
+    }
 }
 
 /// Returns what was considered in the last second, what is done first.
@@ -68,16 +70,13 @@ pub(super) fn considered(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     if scaling.considered.is_empty() {
         return Vec::new();
     }
-    let rows = scaling.considered.iter().take(CONSIDERED).map(|view| {
+    let rows = scaling.considered.iter().take(CONSIDERED).flat_map(|view| {
         let (sign, role) = match view.taken {
             true => ("✓", Role::Text),
             false => ("·", Role::Dim),
         };
-        row(
-            &format!("  {sign} {}: {}", view.action, view.outcome),
-            role,
-            width,
-        )
+        let text = format!("{}: {}", view.action, view.outcome);
+        wrapped(vec![(format!("  {sign} "), role)], &text, role, width)
     });
     heading("considered in the last second")
         .into_iter()

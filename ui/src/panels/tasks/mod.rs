@@ -5,12 +5,13 @@ mod decisions;
 mod goals;
 mod policies;
 
-use divisi::session::ScalingView;
+use divisi::session::{JobView, ScalingView};
 
 use super::frame::{headed, hidden, inner, note_with_hidden};
 use crate::layout::Panel;
 use crate::look::{Painter, Role};
 use crate::model::Model;
+use crate::text::format;
 
 /// A row of the panel: pieces of text, from the left.
 type TaskLine = Vec<(String, Role)>;
@@ -61,26 +62,46 @@ fn jobs(scaling: &ScalingView, width: u16) -> Vec<TaskLine> {
     if scaling.jobs.is_empty() {
         return Vec::new();
     }
-    let rows = scaling.jobs.iter().map(|job| {
-        let share = job.written as f64 / job.rows.max(1) as f64;
-        let text = format!(
-            "  {:>3}  {:<12} {:<14} {:>5.1} %  {} of {} rows  {}",
-            job.number,
-            job.task,
-            job.goals,
-            100.0 * share,
-            job.written,
-            job.rows,
-            job.state
-        );
-        row(&text, Role::Text, width)
-    });
+    let rows = scaling.jobs.iter().flat_map(|job| self::job(job, width));
     heading("offline jobs").into_iter().chain(rows).collect()
+}
+
+/// Returns the line of a job, with its state below where that is too long.
+fn job(job: &JobView, width: u16) -> Vec<TaskLine> {
+    let share = job.written as f64 / job.rows.max(1) as f64;
+    let text = format!(
+        "  {:>3}  {:<12} {:<14} {:>5.1} %  {} of {} rows  ",
+        job.number,
+        job.task,
+        job.goals,
+        100.0 * share,
+        job.written,
+        job.rows,
+    );
+    if format::width(&text) + format::width(&job.state) <= width {
+        return wrapped(vec![(text, Role::Text)], &job.state, Role::Text, width);
+    }
+    let indent = vec![(" ".repeat(7), Role::Text)];
+    let state = wrapped(indent, &job.state, Role::Text, width);
+    std::iter::once(row(text.trim_end(), Role::Text, width))
+        .chain(state)
+        .collect()
 }
 
 /// Returns a line of one text, as much of it as fits.
 fn row(text: &str, role: Role, width: u16) -> TaskLine {
-    vec![(crate::text::format::fit(text, width), role)]
+    vec![(format::fit(text, width), role)]
+}
+
+/// Returns the lines of pieces with a text behind them, which goes on below itself where it is too wide.
+fn wrapped(pieces: TaskLine, text: &str, role: Role, width: u16) -> Vec<TaskLine> {
+    let used: u16 = pieces.iter().map(|(piece, _)| format::width(piece)).sum();
+    let mut texts = format::wrap(text, width.saturating_sub(used)).into_iter();
+    let mut first = pieces;
+    first.extend(texts.next().map(|text| (text, role)));
+    let indent = " ".repeat(used.into());
+    let others = texts.map(|text| vec![(format!("{indent}{text}"), role)]);
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Returns an empty line, and a heading.

@@ -3,7 +3,7 @@
 use divisi::session::{PolicyOutcome, ScalingView};
 use divisi_modelless::quantities::significant;
 
-use super::{TaskLine, heading, row};
+use super::{TaskLine, heading, row, wrapped};
 use crate::commands::{COMPARE_POLICIES, SCALING};
 use crate::look::Role;
 use crate::model::Model;
@@ -28,7 +28,7 @@ pub(super) fn head(model: &Model, scaling: &ScalingView, width: u16) -> Vec<Task
     let text = format!("{next} the next policy   {compare} compare all over the last minutes");
     lines.push(row(&text, Role::Dim, width));
     if let Some(held) = &scaling.held {
-        lines.push(row(held, Role::Warn, width));
+        lines.extend(wrapped(Vec::new(), held, Role::Warn, width));
     }
     lines
 }

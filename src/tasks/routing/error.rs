@@ -1,0 +1,93 @@
+//! Why queries are refused.
+
+use std::time::Duration;
+
+use divisi_modelless::choice::ChoiceRefusal;
+use divisi_modelless::goals::MissedGoals;
+use divisi_modelless::variants::TaskIndex;
+use thiserror::Error;
+
+use crate::served::ServedTasks;
+
+/// Why no variant answers a query.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum RoutingError {
+    /// No registered variant meets the goals even without other queries.
+    #[error("task `{task}`: no variant meets the goals; the nearest is {nearest}: {missed}")]
+    Unreachable {
+        /// The task.
+        task: String,
+        /// The nearest variant in words.
+        nearest: String,
+        /// The goals that it misses.
+        missed: MissedGoals,
+    },
+    /// Nothing that runs would answer in time.
+    #[error(
+        "task `{task}`: no variant answers within {goal:?} now; the soonest would after {soonest:?}"
+    )]
+    TooLate {
+        /// The task.
+        task: String,
+        /// The goal.
+        goal: Duration,
+        /// The time until the soonest variant would have answered.
+        soonest: Duration,
+    },
+    /// No variant of the task runs.
+    #[error("task `{task}`: none of its variants is loaded")]
+    NotLoaded {
+        /// The task.
+        task: String,
+    },
+    /// The task has no such ensemble.
+    #[error("task `{task}`: expected an ensemble from 0 to {last}, found {found}")]
+    Model {
+        /// The task.
+        task: String,
+        /// The last ensemble.
+        last: usize,
+        /// The number that was asked for.
+        found: u16,
+    },
+}
+
+impl RoutingError {
+    /// Returns the stable code of the refusal.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            RoutingError::Unreachable { .. } => "goals_unreachable",
+            RoutingError::TooLate { .. } => "too_late",
+            RoutingError::NotLoaded { .. } => "task_not_loaded",
+            RoutingError::Model { .. } => "model_unknown",
+        }
+    }
+}
+
+/// Returns the refusal of a query of a task in words.
+pub(super) fn refused(
+    tasks: &ServedTasks,
+    task: TaskIndex,
+    refusal: ChoiceRefusal,
+) -> RoutingError {
+    let task = tasks.catalog().name(task).to_owned();
+    match refusal {
+        ChoiceRefusal::Unreachable { nearest, missed } => RoutingError::Unreachable {
+            task,
+            nearest: tasks.words(nearest),
+            missed,
+        },
+        ChoiceRefusal::TooLate { goal, soonest, .. } => RoutingError::TooLate {
+            task,
+            goal,
+            soonest,
+        },
+        ChoiceRefusal::UnknownModel { asked, models } => RoutingError::Model {
+            task,
+            last: models.saturating_sub(1),
+            found: asked,
+        },
+        _ => RoutingError::NotLoaded { task },
+    }
+}

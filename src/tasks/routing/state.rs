@@ -1,0 +1,179 @@
+//! All that a router decides by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
+use divisi_modelless::goals::{MissedGoals, QueryGoals};
+use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
+
+use super::backlog::Backlog;
+use super::error::{RoutingError, refused};
+use super::query::{Expected, RoutedQuery};
+use super::slowdown::ObservedSlowdown;
+use super::streams::{QueryStreams, StreamInterval};
+use super::tally::{TaskTally, VariantTally};
+use crate::served::{RunningVariant, ServedTasks};
+
+/// What runs, what waits for it, and what became of queries so far.
+pub(super) struct RouterState {
+    pub(super) choices: TaskChoices,
+    pub(super) running: Vec<Arc<RunningVariant>>,
+    pub(super) backlog: Backlog,
+    /// The samples of each group that are not answered yet.
+    pub(super) queued: Vec<u32>,
+    /// By group.
+    pub(super) slowdowns: Vec<ObservedSlowdown>,
+    pub(super) tasks: Vec<TaskTally>,
+    pub(super) variants: Vec<VariantTally>,
+    pub(super) streams: QueryStreams,
+}
+
+impl RouterState {
+    /// Creates the state of a router of which no variant runs yet.
+    pub(super) fn new(tasks: &ServedTasks) -> Self {
+        let catalog = tasks.catalog();
+        RouterState {
+            choices: TaskChoices::new(catalog.clone()),
+            running: Vec::new(),
+            backlog: Backlog::default(),
+            queued: vec![0; tasks.groups().len()],
+            slowdowns: vec![ObservedSlowdown::default(); tasks.groups().len()],
+            tasks: vec![TaskTally::default(); catalog.tasks().count()],
+            variants: vec![VariantTally::default(); catalog.variants().len()],
+            streams: QueryStreams::default(),
+        }
+    }
+
+    /// Counts a query that no variant answers. Returns the refusal; `None` is that nothing runs.
+    pub(super) fn refuse(
+        &mut self,
+        tasks: &ServedTasks,
+        (task, goals): (TaskIndex, &QueryGoals),
+        asked: (Duration, u32),
+        refusal: Option<ChoiceRefusal>,
+    ) -> RoutingError {
+        let tally = &mut self.tasks[usize::from(task.0)];
+        match &refusal {
+            Some(refusal) => tally.refuse(refusal),
+            None => tally.not_loaded += 1,
+        }
+        // Of goals that could be met it is known how often they are asked for.
+        if matches!(&refusal, None | Some(ChoiceRefusal::TooLate { .. })) {
+            let of = (task, goals);
+            let stream = self.streams.arrive(of, asked);
+            self.streams.end(stream, asked.1, false);
+        }
+        match refusal {
+            Some(refusal) => refused(tasks, task, refusal),
+            None => RoutingError::NotLoaded {
+                task: tasks.catalog().name(task).to_owned(),
+            },
+        }
+    }
+
+    pub(super) fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
+        self.running
+            .iter()
+            .find(|running| running.variant == variant)
+    }
+
+    /// Works out anew when the variants that run, of one task or of all, would have answered a query of
+    /// `samples` samples.
+    pub(super) fn refresh(&mut self, tasks: &ServedTasks, task: Option<TaskIndex>, samples: u32) {
+        for running in &self.running {
+            let group = tasks.group_of(running.variant);
+            if task.is_some_and(|task| tasks.groups()[group].task != task) {
+                continue;
+            }
+            let undisturbed = self.undisturbed(tasks, running, samples);
+            let finish = self.slowdowns[group].stretched(undisturbed);
+            self.choices.set_finish(running.variant, Some(finish));
+        }
+    }
+
+    /// Returns when a variant would have answered a query of `samples` samples by its profile and the
+    /// work that is waited for.
+    pub(super) fn undisturbed(
+        &self,
+        tasks: &ServedTasks,
+        running: &RunningVariant,
+        samples: u32,
+    ) -> Duration {
+        let variant = tasks.catalog().variant(running.variant);
+        let wait = self.backlog.wait(&running.devices);
+        // Those that wait now run in its batch; full batches run before it.
+        let joined = self.queued[tasks.group_of(running.variant)]
+            .saturating_add(samples)
+            .min(variant.batch.get().max(samples));
+        wait.saturating_add(variant.profile.latency.p99(joined))
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        tasks: &ServedTasks,
+        running: &RunningVariant,
+        expected: &Expected,
+        samples: u32,
+    ) {
+        let queued = &mut self.queued[tasks.group_of(running.variant)];
+        *queued = queued.saturating_add(samples);
+        self.backlog
+            .add(&running.devices, expected.work.as_secs_f64());
+    }
+
+    /// Takes the work of a query that is over off its devices, and counts how it ended.
+    pub(super) fn leave(
+        &mut self,
+        tasks: &ServedTasks,
+        query: &RoutedQuery,
+        answer: Option<(Duration, MissedGoals)>,
+    ) {
+        let variant = query.running().variant;
+        let group = tasks.group_of(variant);
+        if let Some((latency, _)) = answer {
+            self.slowdowns[group].answered(query.expected().undisturbed, latency);
+        }
+        let missed = answer.map(|(_, missed)| missed);
+        self.queued[group] = self.queued[group].saturating_sub(query.samples());
+        let work = query.expected().work.as_secs_f64();
+        self.backlog.add(&query.running().devices, -work);
+        self.variants[variant.get()].end(query, missed);
+        let met = missed.is_some_and(|missed| missed.is_none());
+        self.streams.end(query.stream(), query.samples(), met);
+    }
+
+    /// Returns what became of the queries of each task and goals in an interval that ends now.
+    pub(super) fn interval(&mut self, length: Duration) -> Vec<StreamInterval> {
+        for slowdown in &mut self.slowdowns {
+            slowdown.pass(length);
+        }
+        self.streams.interval(length)
+    }
+
+    /// Offers no variants of these groups from now on, but those of a task that has no others.
+    pub(super) fn leave_out(&mut self, tasks: &ServedTasks, groups: &[usize]) {
+        let task = |group: usize| tasks.groups()[group].task;
+        let running = self.running.iter().map(|r| tasks.group_of(r.variant));
+        let staying: Vec<TaskIndex> = running
+            .filter(|group| !groups.contains(group))
+            .map(task)
+            .collect();
+        let choices = &mut self.choices;
+        self.running.retain(|running| {
+            let group = tasks.group_of(running.variant);
+            let stays = !groups.contains(&group) || !staying.contains(&task(group));
+            if !stays {
+                choices.set_finish(running.variant, None);
+            }
+            stays
+        });
+    }
+}
+
+/// Returns the time that a variant's device takes for some samples, in full batches where there are as
+/// many.
+pub(super) fn work(variant: &Variant, samples: u32) -> Duration {
+    let size = variant.batch.get().min(samples.max(1));
+    variant.profile.latency.mean(size).saturating_mul(samples) / size
+}

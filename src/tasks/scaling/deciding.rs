@@ -1,0 +1,295 @@
+//! The thread that decides once a second, and serves what it decided.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use divisi::allocation::Matrix;
+use divisi::deployment::{Generation, HandoverObserver};
+use divisi::device::{ThreadPriority, set_current_thread_priority};
+use divisi::session::ScalingChange;
+use divisi_modelless::placement::HostedInstances;
+use divisi_modelless::policies::PolicyChoice;
+use divisi_modelless::states::VariantState;
+
+use super::busy::{BusyGroups, GroupSeen, WorkerCounts};
+use super::comparison::WINDOW;
+use super::gaps::DeviceGaps;
+use super::handover::VariantHandover;
+use super::hosted_models::HostedModels;
+use super::live::LiveScaling;
+use super::probation::{ChangeProbation, FailedChange, QuerySecond};
+use super::scaler::{ScalerStep, VariantScaler};
+use super::words;
+use crate::routing::{LiveRouter, StreamInterval, TaskRouter};
+use crate::served::{RunningVariant, ServedTasks};
+
+/// The time between two decisions.
+const TICK: Duration = Duration::from_secs(1);
+/// Why a policy decides nothing after somebody else changed what runs.
+const BY_HAND: &str = "what runs was changed by hand: choose a policy to let it decide again";
+
+/// The state that the deciding thread keeps from one second to the next.
+pub(super) struct ScalingThread {
+    scaler: VariantScaler,
+    busy: BusyGroups,
+    /// The work of each group in the last second.
+    seen: Vec<GroupSeen>,
+    /// The matrix that runs since it was last decided on, or seen.
+    known: (u64, Matrix),
+    last: Duration,
+    handover: Arc<VariantHandover>,
+    probation: ChangeProbation,
+}
+
+impl ScalingThread {
+    /// Begins with what a router's deployment runs.
+    pub(super) fn new(router: &LiveRouter, policy: PolicyChoice) -> Self {
+        router.follow();
+        let running = router.deployment().running();
+        let tasks = Arc::clone(router.router().tasks());
+        let variants = variants(&tasks, &running);
+        let handover = Arc::new(VariantHandover::new(Arc::clone(router.router())));
+        let told = Arc::clone(&handover) as Arc<dyn HandoverObserver>;
+        router.deployment().observe(told);
+        ScalingThread {
+            scaler: VariantScaler::new(tasks, policy, running.engine.devices(), &variants),
+            busy: BusyGroups::default(),
+            seen: Vec::new(),
+            known: known(&running),
+            last: router.router().now(),
+            handover,
+            probation: ChangeProbation::default(),
+        }
+    }
+
+    /// Decides until nobody needs it.
+    pub(super) fn run(&mut self, served: &Weak<LiveScaling>) {
+        loop {
+            thread::sleep(TICK);
+            let Some(scaling) = served.upgrade() else {
+                return;
+            };
+            self.tick(&scaling);
+        }
+    }
+
+    fn tick(&mut self, scaling: &LiveScaling) {
+        let router = scaling.router.router();
+        let now = router.now();
+        let interval = now.saturating_sub(self.last);
+        self.last = now;
+        scaling.router.follow();
+        let running = scaling.router.deployment().running();
+        self.take_policy(scaling, &running);
+        let streams = router.interval(interval);
+        let step = match self.decide(scaling, &running, (now, interval), &streams) {
+            Ok(step) => step,
+            // The next second may have one.
+            Err(why) => return tracing::warn!(%why, "no thread for a policy's decision"),
+        };
+        let gaps = self.gaps(router, &running, &streams, interval);
+        {
+            let mut state = scaling.state.lock();
+            let oldest = now.saturating_sub(WINDOW);
+            state.record.second(router.tasks(), &streams);
+            state.record.considered = words::considered(router.tasks(), &step.decision);
+            state.record.hosts(now, self.scaler.hosted(), oldest);
+            state.record.loaded = words::loaded(router.tasks(), &self.scaler);
+            state.gaps = gaps;
+        }
+        let failed = self.probation.second(now, QuerySecond::of(&streams));
+        match (failed, step.wanted) {
+            (Some(failed), _) => self.take_back(scaling, &running, failed),
+            (None, Some(wanted)) if !self.probation.bars(now, &wanted) => {
+                self.apply(scaling, &running, wanted);
+            }
+            _ => {}
+        }
+    }
+
+    fn gaps(
+        &self,
+        router: &TaskRouter,
+        running: &Generation,
+        streams: &[StreamInterval],
+        interval: Duration,
+    ) -> DeviceGaps {
+        let busy = self.seen.iter().map(|group| group.busy).sum::<f64>();
+        let busy = busy / interval.as_secs_f64().max(1e-3);
+        let devices = running.engine.devices().iter().len();
+        let catalog = router.tasks().catalog();
+        let gaps = DeviceGaps::of(catalog, &router.running(), streams, (busy, devices));
+        let interfered = |state| state == VariantState::Interfered;
+        DeviceGaps {
+            interfered: self.scaler.states().any(interfered),
+            ..gaps
+        }
+    }
+
+    /// Takes the policy that was asked for. Where somebody else changed what runs, none decides until
+    /// one is asked for again.
+    fn take_policy(&mut self, scaling: &LiveScaling, running: &Generation) {
+        let asked = scaling.state.lock().asked.take();
+        let now = known(running);
+        let mut is_held = false;
+        if now != self.known {
+            let devices = running.engine.devices();
+            let tasks = scaling.router.router().tasks();
+            self.scaler.follow(devices, &variants(tasks, running));
+            self.known = now;
+            self.probation.end();
+            is_held = self.scaler.choice() != PolicyChoice::Static;
+            self.scaler.choose(PolicyChoice::Static);
+        }
+        if let Some(choice) = asked {
+            self.scaler.choose(choice);
+            self.probation = ChangeProbation::default();
+        }
+        let mut state = scaling.state.lock();
+        state.policy = self.scaler.choice();
+        match asked {
+            Some(_) => state.record.held = None,
+            None if is_held => state.record.held = Some(BY_HAND.to_owned()),
+            None => {}
+        }
+    }
+
+    fn decide(
+        &mut self,
+        scaling: &LiveScaling,
+        running: &Generation,
+        (now, interval): (Duration, Duration),
+        streams: &[StreamInterval],
+    ) -> io::Result<ScalerStep> {
+        let router = scaling.router.router();
+        let workers = running.engine.telemetry().observe().workers;
+        let workers: Vec<_> = workers
+            .iter()
+            .map(|worker| {
+                let counts = WorkerCounts {
+                    seconds: worker.seconds,
+                    samples: worker.samples,
+                    batches: worker.batches,
+                };
+                (worker.spec.device, worker.spec.member, counts)
+            })
+            .collect();
+        let tallies = router.variant_tallies();
+        let groups = router.tasks().groups().iter();
+        let answered = groups.map(|group| {
+            let of_group = group.variants.iter().map(|at| tallies[at.get()].samples);
+            of_group.sum()
+        });
+        let (tasks, engine) = (router.tasks(), (running.number, &*running.catalogue));
+        self.seen = self.busy.seen(tasks, engine, &workers, answered.collect());
+        let of_jobs = scaling.state.lock().of_jobs.clone();
+        self.scaler.host_for_jobs(of_jobs);
+        let demands: Vec<_> = streams.iter().map(|stream| stream.demand.clone()).collect();
+        let queued = router.queued();
+        let (scaler, seen) = (&mut self.scaler, &self.seen);
+        behind_queries(move || scaler.decide(now, interval, &demands, (seen, &queued)))
+    }
+
+    /// Serves what is wanted, on probation.
+    fn apply(&mut self, scaling: &LiveScaling, running: &Generation, wanted: HostedInstances) {
+        let before = self.scaler.hosted().clone();
+        let what = words::difference(scaling.router.router().tasks(), &before, &wanted);
+        if self.change(scaling, running, wanted, what) {
+            let now = scaling.router.router().now();
+            self.probation.begin(now, before, self.scaler.hosted());
+        }
+    }
+
+    /// Serves what ran before a change that did worse.
+    fn take_back(&mut self, scaling: &LiveScaling, running: &Generation, failed: FailedChange) {
+        let FailedChange { before, why } = failed;
+        let tasks = scaling.router.router().tasks();
+        let what = words::difference(tasks, self.scaler.hosted(), &before);
+        self.change(
+            scaling,
+            running,
+            before,
+            format!("taken back ({why}): {what}"),
+        );
+    }
+
+    /// Serves what is wanted, and tells what became of it. Returns whether something else is served now.
+    fn change(
+        &mut self,
+        scaling: &LiveScaling,
+        running: &Generation,
+        wanted: HostedInstances,
+        what: String,
+    ) -> bool {
+        let router = scaling.router.router();
+        let began = router.now();
+        let served = serve((&scaling.router, &self.handover), running, &wanted);
+        let now = router.now();
+        match &served {
+            Ok(_) => {
+                self.scaler.applied(now, wanted);
+                self.known = known(&scaling.router.deployment().running());
+            }
+            Err(_) => self.scaler.refused(now),
+        }
+        // Where the same members go on in the same batches, nothing was changed.
+        if matches!(served, Ok(false)) {
+            return false;
+        }
+        let is_served = served.is_ok();
+        scaling.state.lock().record.change(ScalingChange {
+            at: running.engine.telemetry().now(),
+            policy: self.scaler.choice().name().to_owned(),
+            what,
+            outcome: served.map(|_| now - began),
+        });
+        is_served
+    }
+}
+
+/// Returns what work answers, done by a thread of lower priority: a plan takes milliseconds, for which
+/// queries are not to wait. The caller keeps its priority, which threads that it starts have too.
+///
+/// # Errors
+/// The system has no thread left.
+fn behind_queries<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let lower = thread::Builder::new().name("planning".into());
+        let lower = lower.spawn_scoped(scope, || {
+            // Where the system refuses, it is a thread like others.
+            set_current_thread_priority(ThreadPriority::Low);
+            work()
+        })?;
+        let made = lower.join();
+        Ok(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// Lets a deployment serve instances. Returns whether that is something else than it served.
+fn serve(
+    (router, handover): (&LiveRouter, &VariantHandover),
+    running: &Generation,
+    wanted: &HostedInstances,
+) -> Result<bool, String> {
+    let (deployment, tasks) = (router.deployment(), router.router().tasks());
+    let devices = running.engine.devices();
+    let arranged = HostedModels::new(tasks, deployment.name(), wanted, devices);
+    let arranged = arranged.map_err(|why| why.to_string())?;
+    let all = 0..tasks.groups().len();
+    let leaving: Vec<usize> = all.filter(|at| !arranged.groups.contains(at)).collect();
+    handover.leaving(leaving);
+    let served = deployment.serve(arranged.entries, arranged.matrix);
+    router.refresh();
+    served.map_err(|why| why.to_string())
+}
+
+fn known(running: &Generation) -> (u64, Matrix) {
+    (running.number, running.engine.matrix())
+}
+
+fn variants(tasks: &ServedTasks, running: &Generation) -> Vec<RunningVariant> {
+    let engine = &running.engine;
+    tasks.running(&running.catalogue, &engine.matrix(), engine.devices())
+}
