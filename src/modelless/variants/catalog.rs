@@ -151,17 +151,26 @@ impl VariantCatalog {
         self.ends.push(self.variants.len() as u32);
     }
 
+    /// Returns the same variants in the same order, where each takes at least so long to load.
+    #[must_use]
+    pub fn loading_in(&self, least: Duration) -> Self {
+        let mut later = self.clone();
+        for variant in &mut later.variants {
+            variant.profile.loading = variant.profile.loading.max(least);
+        }
+        later
+    }
+
     /// Returns the same variants in the same order, where an instance has a share of its device's time
     /// and takes at least so long to load.
     #[must_use]
     pub fn sharing_time(&self, share: DeviceShare, loading: Duration) -> Self {
-        let mut shared = self.clone();
+        let mut shared = self.loading_in(loading);
         for variant in &mut shared.variants {
             let device = &self.devices[usize::from(variant.device.0)];
             variant.profile.sharing = DeviceSharing::Time;
             variant.profile.share = share;
             variant.profile.cost = device.cost(share);
-            variant.profile.loading = variant.profile.loading.max(loading);
         }
         shared
     }

@@ -7,6 +7,7 @@
 //! laid out, the arena with all scratch, both tensors. Files of weights are mapped and not
 //! booked.
 
+use super::batch_arenas::BatchArenas;
 use super::family::Family;
 use super::fuse::{FusedStep, StepKernel, ValueId, fuse};
 use super::gpu::{GpuPlan, LaneLayout, Precision, WeightLayout};
@@ -83,13 +84,10 @@ impl FootprintModel {
     pub fn at(&self, batch: usize, threads: usize) -> Footprint {
         let ends = 4 * (batch * self.ends) as u64;
         match &self.memory {
-            MemoryModel::Kernels(plan) => {
-                let layout = plan.layout(plan.together(batch), threads.max(1));
-                Footprint {
-                    weight_bytes: 4 * plan.weight_floats() as u64,
-                    activation_bytes: layout.bytes() + ends,
-                }
-            }
+            MemoryModel::Kernels(plan) => Footprint {
+                weight_bytes: 4 * plan.weight_floats() as u64,
+                activation_bytes: BatchArenas::bytes(plan, batch, threads.max(1)) + ends,
+            },
             MemoryModel::Gpu(memory) => memory.at(batch),
             MemoryModel::Whole {
                 weight_bytes,

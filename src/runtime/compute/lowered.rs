@@ -1,23 +1,18 @@
-//! Networks ready to run: fused steps, folded weights and their plan, and the arena in which a
-//! worker runs them, for batches of up to a size.
+//! Networks ready to run: fused steps, folded weights and their plan.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
-
-use rayon::ThreadPool;
+use std::sync::Arc;
 
 use super::ComputeError;
-use super::buffers::ValuePlace;
+use super::arena::ThreadShare;
 use super::family::Family;
 use super::fold::fold_all;
-use super::kernels::{ArenaLayout, BatchMemory, Buffer, Call, PlannedStep, StepWeights};
+use super::kernels::{Call, PlannedStep, StepWeights};
 use super::lowering::CpuLowering;
-use super::misses::LookupMisses;
 use super::plan::ArenaPlan;
 use super::precision::CpuKernels;
 use super::shared::{KnownWeights, with_twins};
 use super::team::PhaseBarrier;
-use crate::lock::lock;
 use crate::network::{Graph, Shape, Weights};
 
 /// A network lowered for a processor; all workers of a member in a memory space share it.
@@ -35,7 +30,7 @@ pub struct Lowered {
 
 /// One phase of one step.
 #[derive(Clone, Copy, Debug)]
-struct StepPhase {
+pub(super) struct StepPhase {
     step: usize,
     phase: usize,
     tasks: usize,
@@ -125,7 +120,7 @@ impl Lowered {
     }
 
     /// Lists the phases that `samples` samples go through, in order.
-    fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
+    pub(super) fn phases(&self, samples: usize, threads: usize, phases: &mut Vec<StepPhase>) {
         phases.clear();
         let chunks = self.plan.chunks;
         let early = chunks.early(samples);
@@ -172,7 +167,7 @@ impl Lowered {
     /// `progress` began with them; nothing else uses the memory, and each thread has a
     /// number of its own.
     #[allow(unsafe_code, reason = "threads share one memory")]
-    unsafe fn run(
+    pub(super) unsafe fn run(
         &self,
         phases: &[StepPhase],
         progress: &PhaseBarrier,
@@ -200,7 +195,7 @@ impl Lowered {
     }
 
     /// Copies the answer of sample `sample` out of its slot, with an image's channels slowest.
-    fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
+    pub(super) fn answer(&self, sample: usize, slot: &[f32], row: &mut [f32]) {
         let view = self.plan.answer;
         let pixels = view.pixels();
         if !self.is_image {
@@ -217,183 +212,6 @@ impl Lowered {
             let values = &slot[first..first + view.channels];
             for (to, v) in row[pixel..].iter_mut().step_by(pixels).zip(values) {
                 *to = *v;
-            }
-        }
-    }
-}
-
-/// The memory and the number of one thread in a batch.
-struct ThreadShare<'a> {
-    memory: BatchMemory<'a>,
-    threads: usize,
-    thread: usize,
-    offsets: &'a mut Vec<usize>,
-    misses: &'a LookupMisses,
-}
-
-/// Intermediate values for batches of up to its size, on up to its threads.
-#[derive(Debug)]
-pub(super) struct Arena {
-    /// Samples that are run together.
-    together: usize,
-    batch: usize,
-    threads: usize,
-    layout: ArenaLayout,
-    buffer: Buffer,
-    /// Row offsets of each thread.
-    offsets: Vec<Mutex<Vec<usize>>>,
-    misses: LookupMisses,
-    phases: Vec<StepPhase>,
-    progress: PhaseBarrier,
-}
-
-/// Floating-point operations below which one thread is done before others are awake, which
-/// takes some twenty microseconds.
-const WORTH_WAKING: f64 = 2e6;
-
-impl Arena {
-    /// Takes memory for batches of up to `batch` samples on up to `threads` threads.
-    ///
-    /// # Errors
-    /// [`ComputeError::OutOfMemory`].
-    pub(super) fn new(
-        network: &Lowered,
-        batch: usize,
-        threads: usize,
-    ) -> Result<Self, ComputeError> {
-        let together = network.plan().together(batch);
-        let layout = network.plan().layout(together, threads);
-        let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
-        let mut buffer = Buffer::zeroed(layout.floats)?;
-        layout.fill_borders(0, buffer.values_mut());
-        Ok(Arena {
-            together,
-            batch,
-            threads,
-            buffer,
-            offsets: (0..threads).map(|_| offsets()).collect(),
-            misses: LookupMisses::new(together),
-            layout,
-            phases: Vec::new(),
-            progress: PhaseBarrier::default(),
-        })
-    }
-
-    /// Lays the memory out for batches of up to `batch` samples of another network, and takes more
-    /// where that needs it.
-    ///
-    /// # Errors
-    /// [`ComputeError::OutOfMemory`].
-    pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
-        self.together = network.plan().together(batch);
-        self.batch = batch;
-        self.misses.fit(self.together);
-        self.layout = network.plan().layout(self.together, self.threads);
-        if self.layout.floats > self.buffer.values().len() {
-            // What was there is of no use; both need not fit at once.
-            self.buffer = Buffer::default();
-            self.buffer = Buffer::zeroed(self.layout.floats)?;
-        }
-        // Another network may have had values where this one reads zeros.
-        let floats = self.buffer.values_mut();
-        self.layout.fill_borders(network.plan().zeros, floats);
-        Ok(())
-    }
-
-    /// Runs `samples` samples: `input` is `[samples, inputs]`, `output`
-    /// `[samples, outputs]`.
-    ///
-    /// # Errors
-    /// The batch is larger than the arena, or a slice has another length.
-    pub(super) fn run(
-        &mut self,
-        network: &Lowered,
-        pool: Option<&ThreadPool>,
-        samples: usize,
-        input: &[f32],
-        output: &mut [f32],
-    ) -> Result<(), ComputeError> {
-        ComputeError::check_length("input", samples * network.inputs(), input.len())?;
-        ComputeError::check_length("output", samples * network.outputs(), output.len())?;
-        if samples > self.batch {
-            return Err(ComputeError::BatchTooLarge {
-                found: samples,
-                most: self.batch,
-            });
-        }
-        if samples == 0 {
-            return Ok(());
-        }
-        let inputs = input.chunks(self.together * network.inputs().max(1));
-        let outputs = output.chunks_mut(self.together * network.outputs().max(1));
-        for (input, output) in inputs.zip(outputs) {
-            self.run_together(network, pool, input, output);
-        }
-        Ok(())
-    }
-
-    fn run_together(
-        &mut self,
-        network: &Lowered,
-        pool: Option<&ThreadPool>,
-        input: &[f32],
-        output: &mut [f32],
-    ) {
-        let samples = input.len() / network.inputs().max(1);
-        let small = network.flops() * (samples as f64) < WORTH_WAKING;
-        let pool = pool.filter(|_| !small);
-        let threads = pool.map_or(1, |_| self.threads);
-        network.phases(samples, threads, &mut self.phases);
-        self.progress.begin(self.phases.len(), threads);
-        self.misses.clear();
-        self.compute(network, pool, threads, input);
-        self.answer(network, samples, output);
-    }
-
-    fn compute(
-        &mut self,
-        network: &Lowered,
-        pool: Option<&ThreadPool>,
-        threads: usize,
-        input: &[f32],
-    ) {
-        let memory = BatchMemory::new(&mut self.buffer, &self.layout, input);
-        let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
-        let misses = &self.misses;
-        let work = |thread: usize| {
-            let share = ThreadShare {
-                memory,
-                threads,
-                thread,
-                offsets: &mut lock(&offsets[thread]),
-                misses,
-            };
-            #[allow(unsafe_code, reason = "threads share one memory")]
-            // SAFETY: the layout is for at least these samples and threads, the phases are
-            // theirs, and the buffer is borrowed mutably for as long as threads run.
-            unsafe {
-                network.run(phases, progress, share)
-            }
-        };
-        match pool {
-            Some(pool) => {
-                pool.broadcast(|thread| work(thread.index()));
-            }
-            None => {
-                work(0);
-            }
-        }
-    }
-
-    fn answer(&self, network: &Lowered, samples: usize, output: &mut [f32]) {
-        let rows = output.chunks_exact_mut(network.outputs().max(1));
-        for (sample, row) in (0..samples).zip(rows) {
-            if let ValuePlace::Slot(slot) = network.plan().answer.place {
-                let values = &self.buffer.values()[self.layout.slots[slot].clone()];
-                network.answer(sample, values, row);
-            }
-            if self.misses.has(sample) {
-                row.fill(f32::NAN);
             }
         }
     }

@@ -3,6 +3,8 @@
 //! A [`Lowered`] network holds the fused steps and folded weights that the workers of one
 //! member share. A [`Predictor`] holds the arena that each worker needs for itself.
 
+mod arena;
+mod batch_arenas;
 mod buffers;
 pub mod calibration;
 mod candle_node;

@@ -2,8 +2,9 @@
 //! than a mask of the attention hides.
 
 use super::ComputeError;
+use super::batch_arenas::BatchArenas;
 use super::family::Family;
-use super::lowered::{Arena, Lowered};
+use super::lowered::Lowered;
 use super::predictor::zeroed;
 use super::shared::KnownWeights;
 use super::varying::{VaryingNetwork, failed};
@@ -105,7 +106,7 @@ impl<'a> PaddingTrial<'a> {
         let mut answer = zeroed(lowered.outputs())?;
         let mut whole = zeroed(signature.output_width(signature.most()))?;
         signature.narrow(row, ran, &mut input);
-        Arena::new(lowered, 1, 1)?.run(lowered, None, 1, &input, &mut answer)?;
+        BatchArenas::new(lowered, 1, 1)?.run(lowered, None, 1, &input, &mut answer)?;
         signature.widen(&answer, (self.length, ran), &mut whole);
         Ok(whole)
     }

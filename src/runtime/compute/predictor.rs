@@ -12,7 +12,8 @@ use candle_core::{
 use rayon::ThreadPool;
 
 use super::ComputeError;
-use super::lowered::{Arena, Lowered};
+use super::batch_arenas::BatchArenas;
+use super::lowered::Lowered;
 use crate::device::MemberIndex;
 use crate::lock::lock;
 
@@ -68,13 +69,13 @@ impl Predictor for CpuPredictor {
 /// A lowered network with an arena, as one Candle operation for `Tensor::inplace_op2`, which
 /// writes answers into a tensor, or `Tensor::apply_op1_no_bwd`, which makes a new one.
 ///
-/// The threads of its pool work on each batch together; without a pool it runs on the
-/// caller's thread. Rayon's global pool is never used.
+/// The threads of its pool share out the samples of a batch, or each step where these are few;
+/// without a pool it runs on the caller's thread. Rayon's global pool is never used.
 pub struct NetworkOp {
     network: Arc<Lowered>,
     // Candle shares an operation by reference. A worker runs one batch at a time, so the lock
     // is always free.
-    arena: Mutex<Arena>,
+    arenas: Mutex<BatchArenas>,
     pool: Option<Arc<ThreadPool>>,
 }
 
@@ -90,7 +91,7 @@ impl NetworkOp {
     ) -> Result<Self, ComputeError> {
         let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
         Ok(NetworkOp {
-            arena: Mutex::new(Arena::new(&network, batch, threads)?),
+            arenas: Mutex::new(BatchArenas::new(&network, batch, threads)?),
             network,
             pool,
         })
@@ -99,7 +100,7 @@ impl NetworkOp {
     fn run(&self, input: &[f32], output: &mut [f32]) -> Result<(), ComputeError> {
         let batch = input.len() / self.network.inputs().max(1);
         let pool = self.pool.as_deref();
-        lock(&self.arena).run(&self.network, pool, batch, input, output)
+        lock(&self.arenas).run(&self.network, pool, batch, input, output)
     }
 }
 

@@ -12,8 +12,9 @@ use candle_core::{CpuStorage, InplaceOp2, Layout, Tensor};
 use rayon::ThreadPool;
 
 use super::ComputeError;
+use super::batch_arenas::BatchArenas;
 use super::groups::{LengthCost, LengthGroup, length_groups};
-use super::lowered::{Arena, Lowered};
+use super::lowered::Lowered;
 use super::precision::CpuKernels;
 use super::predictor::{Predictor, contiguous, contiguous_mut, zeroed};
 use super::shared::KnownWeights;
@@ -202,13 +203,13 @@ impl VaryingPredictor {
         pool: Option<Arc<ThreadPool>>,
     ) -> Result<Self, ComputeError> {
         let threads = pool.as_ref().map_or(1, |p| p.current_num_threads()).max(1);
-        let mut arena = Arena::new(&network.largest, batch, threads)?;
+        let mut arenas = BatchArenas::new(&network.largest, batch, threads)?;
         let kept = lock(&network.kept).clone();
         for (_, lowered) in kept {
-            arena.fit(&lowered, batch)?;
+            arenas.fit(&lowered, batch)?;
         }
         let run = VaryingRun {
-            arena,
+            arenas,
             rows: zeroed(batch * network.inputs())?,
             answers: zeroed(batch * network.outputs())?,
         };
@@ -247,7 +248,7 @@ struct VaryingOp {
 
 /// The memory of a worker.
 struct VaryingRun {
-    arena: Arena,
+    arenas: BatchArenas,
     /// The samples of a group, and their answers.
     rows: Vec<f32>,
     answers: Vec<f32>,
@@ -304,7 +305,7 @@ impl VaryingOp {
     ) -> Result<(), ComputeError> {
         let network = &self.network;
         let VaryingRun {
-            arena,
+            arenas,
             rows,
             answers,
         } = &mut *lock(&self.run);
@@ -315,9 +316,9 @@ impl VaryingOp {
             network.signature.narrow(of(at), group.length, row);
         }
         let answers = &mut answers[..samples * outputs];
-        arena.fit(lowered, samples)?;
+        arenas.fit(lowered, samples)?;
         let rows = &rows[..samples * inputs];
-        arena.run(lowered, self.pool.as_deref(), samples, rows, answers)?;
+        arenas.run(lowered, self.pool.as_deref(), samples, rows, answers)?;
         for (at, answer) in group.samples.iter().zip(answers.chunks_exact(outputs)) {
             let to = &mut output[at * network.outputs()..][..network.outputs()];
             let length = network.lengths.of_row(of(at)).unwrap_or(group.length);

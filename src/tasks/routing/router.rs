@@ -10,6 +10,7 @@ use divisi_modelless::variants::{TaskIndex, VariantIndex};
 
 use super::error::RoutingError;
 use super::query::{Expected, RoutedQuery};
+use super::slowdown::Certainty;
 use super::state::{RouterState, work};
 use super::streams::{AskedQueries, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
@@ -45,7 +46,7 @@ impl TaskRouter {
             state.choices.set_finish(variant, None);
         }
         state.running = running.into_iter().map(Arc::new).collect();
-        state.refresh(&self.tasks, None, 1);
+        state.refresh(&self.tasks, None, 1, Certainty::NearlyAll);
     }
 
     /// Chooses the variant that answers a query of `samples` samples.
@@ -59,15 +60,9 @@ impl TaskRouter {
         samples: u32,
     ) -> Result<RoutedQuery, RoutingError> {
         let mut state = self.state.lock();
-        state.refresh(&self.tasks, Some(task), samples);
-        let chosen = state.choices.choose(task, goals);
-        let running = chosen
-            .as_ref()
-            .ok()
-            .and_then(|chosen| state.running_as(chosen.variant).cloned());
-        let (chosen, running) = match (chosen, running) {
-            (Ok(chosen), Some(running)) => (chosen, running),
-            (refusal, _) => {
+        let (chosen, running) = match state.choose(&self.tasks, (task, goals), samples) {
+            Ok(Some(chosen)) => chosen,
+            refusal => {
                 let of = (task, goals);
                 let asked = (self.began.elapsed(), samples);
                 return Err(state.refuse(&self.tasks, of, asked, refusal.err()));

@@ -3,19 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use divisi_modelless::choice::{ChoiceRefusal, TaskChoices};
+use divisi_modelless::choice::{ChoiceRefusal, ChosenVariant, TaskChoices};
 use divisi_modelless::goals::{MissedGoals, QueryGoals};
 use divisi_modelless::variants::{TaskIndex, Variant, VariantIndex};
 
 use super::backlog::Backlog;
 use super::error::{RoutingError, refused};
 use super::query::{Expected, RoutedQuery};
-use super::slowdown::ObservedSlowdown;
+use super::slowdown::{Certainty, ObservedSlowdown};
 use super::streams::{QueryStreams, StreamInterval};
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks};
 
-/// What runs, what waits for it, and what became of queries so far.
+/// The time until a policy decides: nothing is loaded before that. Queries that would be late
+/// until then are refused, and do not make later ones late.
+const NEXT_DECISION: Duration = Duration::from_secs(1);
+
+/// The variants that run, the samples that wait for them, and what became of queries so far.
 pub(super) struct RouterState {
     pub(super) choices: TaskChoices,
     pub(super) running: Vec<Arc<RunningVariant>>,
@@ -34,7 +38,7 @@ impl RouterState {
     pub(super) fn new(tasks: &ServedTasks) -> Self {
         let catalog = tasks.catalog();
         RouterState {
-            choices: TaskChoices::new(catalog.clone()),
+            choices: TaskChoices::new(catalog.loading_in(NEXT_DECISION)),
             running: Vec::new(),
             backlog: Backlog::default(),
             queued: vec![0; tasks.groups().len()],
@@ -72,22 +76,47 @@ impl RouterState {
         }
     }
 
-    pub(super) fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
+    fn running_as(&self, variant: VariantIndex) -> Option<&Arc<RunningVariant>> {
         self.running
             .iter()
             .find(|running| running.variant == variant)
     }
 
+    /// Chooses a variant that runs for a query: one whose answers nearly all come in time, else one of which
+    /// they usually do. `Ok(None)` is that what was chosen does not run.
+    pub(super) fn choose(
+        &mut self,
+        tasks: &ServedTasks,
+        (task, goals): (TaskIndex, &QueryGoals),
+        samples: u32,
+    ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
+        self.refresh(tasks, Some(task), samples, Certainty::NearlyAll);
+        let mut chosen = self.choices.choose(task, goals);
+        if matches!(chosen, Err(ChoiceRefusal::TooLate { .. })) {
+            self.refresh(tasks, Some(task), samples, Certainty::Usual);
+            chosen = self.choices.choose(task, goals);
+        }
+        let chosen = chosen?;
+        let running = self.running_as(chosen.variant).cloned();
+        Ok(running.map(|running| (chosen, running)))
+    }
+
     /// Works out anew when the variants that run, of one task or of all, would have answered a query of
     /// `samples` samples.
-    pub(super) fn refresh(&mut self, tasks: &ServedTasks, task: Option<TaskIndex>, samples: u32) {
+    pub(super) fn refresh(
+        &mut self,
+        tasks: &ServedTasks,
+        task: Option<TaskIndex>,
+        samples: u32,
+        by: Certainty,
+    ) {
         for running in &self.running {
             let group = tasks.group_of(running.variant);
             if task.is_some_and(|task| tasks.groups()[group].task != task) {
                 continue;
             }
             let undisturbed = self.undisturbed(tasks, running, samples);
-            let finish = self.slowdowns[group].stretched(undisturbed);
+            let finish = self.slowdowns[group].stretched(undisturbed, by);
             self.choices.set_finish(running.variant, Some(finish));
         }
     }

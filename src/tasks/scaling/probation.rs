@@ -35,26 +35,26 @@ pub struct QuerySecond {
 pub struct FailedChange {
     /// The instances that ran before.
     pub before: HostedInstances,
-    /// What it did, in words.
+    /// The goals that were missed, in words.
     pub why: String,
 }
 
 /// The variants of each device, however many instances of each are planned.
-type Placement = Vec<(DeviceSlot, VariantIndex)>;
+type HostedVariants = Vec<(DeviceSlot, VariantIndex)>;
 
 /// Judges changes one after another, from seconds that it is told of.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeProbation {
     seconds: VecDeque<QuerySecond>,
     trial: Option<ChangeTrial>,
-    barred: Vec<(Duration, Placement)>,
+    barred: Vec<(Duration, HostedVariants)>,
 }
 
 /// A change that is watched.
 #[derive(Clone, Debug)]
 struct ChangeTrial {
     before: HostedInstances,
-    placement: Placement,
+    placement: HostedVariants,
     judge: Judge,
     missed_before: f64,
     most_asked: f64,
@@ -175,7 +175,7 @@ fn sum(all: Reading, more: &Reading) -> Reading {
     }
 }
 
-fn placement(hosted: &HostedInstances) -> Placement {
+fn placement(hosted: &HostedInstances) -> HostedVariants {
     let devices = hosted.devices();
     let each = devices.flat_map(|device| {
         let on = hosted.hosted_on(device).filter(|(_, count)| *count > 0);

@@ -81,11 +81,6 @@ impl VariantScaler {
         (self.choice, self.policy) = (choice, choice.by(OBJECTIVE));
     }
 
-    /// Returns the variants as policies plan them.
-    pub(super) fn planned(&self) -> &PlannedVariants {
-        &self.planned
-    }
-
     /// Returns the instances that are hosted.
     pub fn hosted(&self) -> &HostedInstances {
         &self.hosted

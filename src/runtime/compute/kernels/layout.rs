@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use super::buffer::LINE;
-
 /// The ranges of floats in the allocation, each starting at a cache line.
 #[derive(Clone, Debug)]
 pub(in crate::compute) struct ArenaLayout {
@@ -39,9 +37,8 @@ impl ArenaLayout {
         }
     }
 
-    /// Returns the bytes of the allocation and of the offsets.
-    pub(crate) fn bytes(&self) -> u64 {
-        let offsets = self.own.len() * self.offsets * size_of::<usize>();
-        (4 * (self.floats + LINE) + offsets) as u64
+    /// Returns the bytes of the offsets of all threads, which are not in the allocation.
+    pub(crate) fn offset_bytes(&self) -> usize {
+        self.own.len() * self.offsets * size_of::<usize>()
     }
 }

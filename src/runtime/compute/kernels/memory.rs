@@ -9,7 +9,6 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::buffer::Buffer;
 use super::layout::ArenaLayout;
 use super::reduced_pixels::ReducedPixels;
 use crate::compute::buffers::{ReducedView, TensorView, ValuePlace};
@@ -33,9 +32,9 @@ unsafe impl Send for BatchMemory<'_> {}
 unsafe impl Sync for BatchMemory<'_> {}
 
 impl<'a> BatchMemory<'a> {
-    /// Creates the memory of a batch in `buffer`, which has room for `layout`.
-    pub(crate) fn new(buffer: &'a mut Buffer, layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
-        let floats = buffer.values_mut();
+    /// Creates the memory of a batch in `floats`, which begin at a cache line and have room for
+    /// `layout`.
+    pub(crate) fn new(floats: &'a mut [f32], layout: &'a ArenaLayout, input: &'a [f32]) -> Self {
         assert!(
             layout.floats <= floats.len(),
             "a layout larger than its buffer"

@@ -1,0 +1,140 @@
+//! Samples that run together: where their values lie, and the threads that run them.
+
+use std::sync::Mutex;
+
+use rayon::ThreadPool;
+
+use super::buffers::ValuePlace;
+use super::kernels::{ArenaLayout, BatchMemory};
+use super::lowered::{Lowered, StepPhase};
+use super::misses::LookupMisses;
+use super::team::PhaseBarrier;
+use crate::lock::lock;
+
+/// The memory and the number of one thread in a batch.
+pub(super) struct ThreadShare<'a> {
+    pub memory: BatchMemory<'a>,
+    pub threads: usize,
+    pub thread: usize,
+    pub offsets: &'a mut Vec<usize>,
+    pub misses: &'a LookupMisses,
+}
+
+/// The layout of intermediate values for up to so many samples, on up to so many threads.
+#[derive(Debug)]
+pub(super) struct Arena {
+    /// Samples that are run together.
+    together: usize,
+    threads: usize,
+    layout: ArenaLayout,
+    /// Row offsets of each thread.
+    offsets: Vec<Mutex<Vec<usize>>>,
+    misses: LookupMisses,
+    phases: Vec<StepPhase>,
+    progress: PhaseBarrier,
+}
+
+impl Arena {
+    /// Lays out up to `samples` samples on up to `threads` threads.
+    pub(super) fn new(network: &Lowered, samples: usize, threads: usize) -> Self {
+        let together = network.plan().together(samples);
+        let layout = network.plan().layout(together, threads);
+        let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
+        Arena {
+            together,
+            threads,
+            offsets: (0..threads).map(|_| offsets()).collect(),
+            misses: LookupMisses::new(together),
+            layout,
+            phases: Vec::new(),
+            progress: PhaseBarrier::default(),
+        }
+    }
+
+    /// Lays out up to `samples` samples of another network.
+    pub(super) fn fit(&mut self, network: &Lowered, samples: usize) {
+        self.together = network.plan().together(samples);
+        self.misses.fit(self.together);
+        self.layout = network.plan().layout(self.together, self.threads);
+    }
+
+    /// Returns the floats that it takes, whole cache lines.
+    pub(super) fn floats(&self) -> usize {
+        self.layout.floats
+    }
+
+    /// Writes what lies outside of images.
+    pub(super) fn fill_borders(&self, network: &Lowered, memory: &mut [f32]) {
+        self.layout.fill_borders(network.plan().zeros, memory);
+    }
+
+    /// Runs as many samples as `input` (`[samples, inputs]`) and `output` (`[samples, outputs]`) have,
+    /// by all threads of a pool or by the caller's alone. `memory` has [`Arena::floats`], from a cache
+    /// line on, with what lies outside of images.
+    pub(super) fn run(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        memory: &mut [f32],
+        (input, output): (&[f32], &mut [f32]),
+    ) {
+        let inputs = input.chunks(self.together * network.inputs().max(1));
+        let outputs = output.chunks_mut(self.together * network.outputs().max(1));
+        for (input, output) in inputs.zip(outputs) {
+            let samples = input.len() / network.inputs().max(1);
+            let threads = pool.map_or(1, |_| self.threads);
+            network.phases(samples, threads, &mut self.phases);
+            self.progress.begin(self.phases.len(), threads);
+            self.misses.clear();
+            self.compute(network, pool, (memory, threads), input);
+            self.answer(network, samples, memory, output);
+        }
+    }
+
+    fn compute(
+        &self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        (memory, threads): (&mut [f32], usize),
+        input: &[f32],
+    ) {
+        let memory = BatchMemory::new(memory, &self.layout, input);
+        let (phases, progress, offsets) = (&self.phases, &self.progress, &self.offsets);
+        let misses = &self.misses;
+        let work = |thread: usize| {
+            let share = ThreadShare {
+                memory,
+                threads,
+                thread,
+                offsets: &mut lock(&offsets[thread]),
+                misses,
+            };
+            #[allow(unsafe_code, reason = "threads share one memory")]
+            // SAFETY: the layout is for at least these samples and threads, the phases are
+            // theirs, and the memory is borrowed mutably for as long as threads run.
+            unsafe {
+                network.run(phases, progress, share)
+            }
+        };
+        match pool {
+            Some(pool) => {
+                pool.broadcast(|thread| work(thread.index()));
+            }
+            None => {
+                work(0);
+            }
+        }
+    }
+
+    fn answer(&self, network: &Lowered, samples: usize, memory: &[f32], output: &mut [f32]) {
+        let rows = output.chunks_exact_mut(network.outputs().max(1));
+        for (sample, row) in (0..samples).zip(rows) {
+            if let ValuePlace::Slot(slot) = network.plan().answer.place {
+                network.answer(sample, &memory[self.layout.slots[slot].clone()], row);
+            }
+            if self.misses.has(sample) {
+                row.fill(f32::NAN);
+            }
+        }
+    }
+}

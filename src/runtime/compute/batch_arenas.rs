@@ -1,0 +1,258 @@
+//! The memory in which a worker runs batches: some samples by each thread, or each step by all threads.
+//!
+//! Threads that run a step together wait for the last of them behind it. Where there are several samples
+//! for each thread, every one runs all steps for its own, and what is left over is run by all together. Of
+//! fewer, weights would be read by each thread for too little. A thread that the system suspends in the
+//! middle of its samples delays the batch as long as it is; where threads share steps, by one task.
+
+use std::sync::Mutex;
+
+use rayon::ThreadPool;
+
+use super::ComputeError;
+use super::arena::Arena;
+use super::kernels::{Buffer, LINE};
+use super::lowered::Lowered;
+use super::plan::ArenaPlan;
+use crate::lock::lock;
+
+/// Floating-point operations below which one thread is done before others are awake, which
+/// takes some twenty microseconds.
+const WORTH_WAKING: f64 = 2e6;
+
+/// The fewest samples that a thread runs apart from others.
+const LEAST_APART: usize = 2;
+
+/// Arenas for batches of up to a size on up to so many threads, in one memory.
+#[derive(Debug)]
+pub(super) struct BatchArenas {
+    batch: usize,
+    threads: usize,
+    /// All threads run together in it.
+    together: Arena,
+    /// One for each thread; none where batches have too few samples.
+    apart: Vec<Arena>,
+    memory: Buffer,
+    /// The way that the memory is laid out for; `None` where it is for another network.
+    laid_out: Option<RunWay>,
+}
+
+/// How a batch is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RunWay {
+    /// Each step by all threads.
+    Together,
+    /// All steps by each thread, for samples of its own.
+    Apart,
+}
+
+/// The samples that arenas have room for.
+#[derive(Clone, Copy)]
+struct ArenaSizes {
+    together: usize,
+    /// In the arena of each thread; 0 where there is none.
+    each: usize,
+}
+
+impl ArenaSizes {
+    fn new(batch: usize, threads: usize) -> Self {
+        let least = LEAST_APART * threads;
+        match threads > 1 && batch >= least {
+            true => ArenaSizes {
+                together: least - 1,
+                each: batch / threads,
+            },
+            false => ArenaSizes {
+                together: batch,
+                each: 0,
+            },
+        }
+    }
+}
+
+impl BatchArenas {
+    /// Takes memory for batches of up to `batch` samples on up to `threads` threads.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub(super) fn new(
+        network: &Lowered,
+        batch: usize,
+        threads: usize,
+    ) -> Result<Self, ComputeError> {
+        let sizes = ArenaSizes::new(batch, threads);
+        let mut arenas = BatchArenas {
+            batch,
+            threads,
+            together: Arena::new(network, sizes.together, threads),
+            apart: arenas_of_threads(network, sizes, threads),
+            memory: Buffer::default(),
+            laid_out: None,
+        };
+        arenas.take_memory()?;
+        Ok(arenas)
+    }
+
+    /// Returns the bytes that a plan takes for batches of up to `batch` samples on up to `threads`
+    /// threads.
+    pub(super) fn bytes(plan: &ArenaPlan, batch: usize, threads: usize) -> u64 {
+        let sizes = ArenaSizes::new(batch, threads);
+        let layout = |samples, threads| plan.layout(plan.together(samples), threads);
+        let together = layout(sizes.together, threads);
+        let (mut floats, mut offsets) = (together.floats, together.offset_bytes());
+        if sizes.each > 0 {
+            let each = layout(sizes.each, 1);
+            floats = floats.max(threads * each.floats);
+            offsets += threads * each.offset_bytes();
+        }
+        (4 * (floats + LINE) + offsets) as u64
+    }
+
+    /// Lays the memory out for batches of up to `batch` samples of another network, and takes more
+    /// where that needs it.
+    ///
+    /// # Errors
+    /// [`ComputeError::OutOfMemory`].
+    pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
+        let sizes = ArenaSizes::new(batch, self.threads);
+        self.batch = batch;
+        self.together.fit(network, sizes.together);
+        match (sizes.each, self.apart.is_empty()) {
+            (0, _) => self.apart.clear(),
+            (_, true) => self.apart = arenas_of_threads(network, sizes, self.threads),
+            (each, false) => {
+                let arenas = self.apart.iter_mut();
+                arenas.for_each(|arena| arena.fit(network, each));
+            }
+        }
+        self.take_memory()
+    }
+
+    fn take_memory(&mut self) -> Result<(), ComputeError> {
+        let apart: usize = self.apart.iter().map(Arena::floats).sum();
+        let floats = self.together.floats().max(apart);
+        if floats > self.memory.values().len() {
+            // What was there is of no use; both need not fit at once.
+            self.memory = Buffer::default();
+            self.memory = Buffer::zeroed(floats)?;
+        }
+        // Another network may have had values where this one reads zeros.
+        self.laid_out = None;
+        Ok(())
+    }
+
+    fn lay_out(&mut self, network: &Lowered, way: RunWay) {
+        if self.laid_out == Some(way) {
+            return;
+        }
+        let memory = self.memory.values_mut();
+        match way {
+            RunWay::Together => self.together.fill_borders(network, memory),
+            RunWay::Apart => {
+                for (arena, memory) in apart(&mut self.apart, memory) {
+                    arena.fill_borders(network, memory);
+                }
+            }
+        }
+        self.laid_out = Some(way);
+    }
+
+    /// Runs `samples` samples: `input` is `[samples, inputs]`, `output`
+    /// `[samples, outputs]`.
+    ///
+    /// # Errors
+    /// The batch is larger than the arenas, or a slice has another length.
+    pub(super) fn run(
+        &mut self,
+        network: &Lowered,
+        pool: Option<&ThreadPool>,
+        samples: usize,
+        input: &[f32],
+        output: &mut [f32],
+    ) -> Result<(), ComputeError> {
+        ComputeError::check_length("input", samples * network.inputs(), input.len())?;
+        ComputeError::check_length("output", samples * network.outputs(), output.len())?;
+        if samples > self.batch {
+            return Err(ComputeError::BatchTooLarge {
+                found: samples,
+                most: self.batch,
+            });
+        }
+        if samples == 0 {
+            return Ok(());
+        }
+        let is_worth_waking = network.flops() * samples as f64 >= WORTH_WAKING;
+        let Some(pool) = pool.filter(|_| is_worth_waking) else {
+            self.run_alone(network, (input, output));
+            return Ok(());
+        };
+        // Without intermediate values there is nothing to lay out for each thread.
+        let has_memory = self.apart.first().is_some_and(|arena| arena.floats() > 0);
+        let all = match has_memory && samples >= LEAST_APART * self.threads {
+            true => samples - samples % self.threads,
+            false => 0,
+        };
+        let (now, input) = input.split_at(all * network.inputs());
+        let (to, output) = output.split_at_mut(all * network.outputs());
+        if all > 0 {
+            self.run_apart(network, pool, all / self.threads, (now, to));
+        }
+        if all < samples {
+            self.lay_out(network, RunWay::Together);
+            let memory = self.memory.values_mut();
+            self.together
+                .run(network, Some(pool), memory, (input, output));
+        }
+        Ok(())
+    }
+
+    /// Runs samples by the caller's thread.
+    fn run_alone(&mut self, network: &Lowered, (input, output): (&[f32], &mut [f32])) {
+        // The arena of a thread has room for more samples, where there is one.
+        let way = match self.apart.is_empty() {
+            true => RunWay::Together,
+            false => RunWay::Apart,
+        };
+        self.lay_out(network, way);
+        let arena = self.apart.first_mut().unwrap_or(&mut self.together);
+        let memory = self.memory.values_mut();
+        arena.run(network, None, memory, (input, output));
+    }
+
+    /// Runs `each` samples by each thread. One that has not begun is not waited for: another one runs its
+    /// samples, too.
+    fn run_apart(
+        &mut self,
+        network: &Lowered,
+        pool: &ThreadPool,
+        each: usize,
+        (input, output): (&[f32], &mut [f32]),
+    ) {
+        self.lay_out(network, RunWay::Apart);
+        let inputs = input.chunks(each * network.inputs().max(1));
+        let outputs = output.chunks_mut(each * network.outputs().max(1));
+        let arenas = apart(&mut self.apart, self.memory.values_mut());
+        let parts = Mutex::new(arenas.zip(inputs.zip(outputs)));
+        let next = || lock(&parts).next();
+        pool.broadcast(|_| {
+            while let Some(((arena, memory), samples)) = next() {
+                arena.run(network, None, memory, samples);
+            }
+        });
+    }
+}
+
+fn arenas_of_threads(network: &Lowered, sizes: ArenaSizes, threads: usize) -> Vec<Arena> {
+    let each = (0..threads).filter(|_| sizes.each > 0);
+    each.map(|_| Arena::new(network, sizes.each, 1)).collect()
+}
+
+/// Returns the arenas of threads with the memory of each.
+fn apart<'a>(
+    arenas: &'a mut [Arena],
+    memory: &'a mut [f32],
+) -> impl Iterator<Item = (&'a mut Arena, &'a mut [f32])> {
+    // All take as much.
+    let floats = arenas.first().map_or(0, Arena::floats).max(1);
+    arenas.iter_mut().zip(memory.chunks_mut(floats))
+}
