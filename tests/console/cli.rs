@@ -258,7 +258,14 @@ fn on_plain_kernels(arguments: &[&str]) -> String {
 fn precisions_are_compared_with_float32() {
     let asked = ["accuracy", "digits", "--devices", "cpu:0", "--precisions"];
     let report = json(&[&asked[..], &["int8,bf16", "--format", "json"]].concat());
-    for variant in report["precisions"].as_array().expect("two") {
+    let [float32, others @ ..] = &report["precisions"].as_array().expect("three")[..] else {
+        panic!("{report}");
+    };
+    assert_eq!(
+        (&float32["precision"]["cores"], others.len()),
+        (&"f32".into(), 2)
+    );
+    for variant in others {
         let beside = &variant["beside_f32"];
         let members = beside["members"].as_array().expect("six");
         assert_eq!(members.len(), 6);
