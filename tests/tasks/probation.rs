@@ -65,7 +65,9 @@ fn a_change_is_taken_back_where_more_goals_are_missed_of_no_more_queries() {
         ),
         // What is missed of more queries is not the change's fault.
         ((500.0, 0.0), (800.0, 50.0), None),
+        // Too few came before to compare with.
         ((0.0, 0.0), (500.0, 50.0), None),
+        ((9.0, 90.0), (9.0, 50.0), None),
         // Too few to tell.
         ((20.0, 0.0), (20.0, 5.0), None),
     ] {
@@ -78,10 +80,53 @@ fn a_change_is_taken_back_where_more_goals_are_missed_of_no_more_queries() {
 fn what_was_taken_back_is_not_tried_again_for_a_while() {
     let (probation, why) = changed((500.0, 0.0), (500.0, 50.0));
     assert!(why.is_some());
-    let soon = Duration::from_secs(60);
-    assert!(probation.bars(soon, &hosting(&[1])));
-    assert!(!probation.bars(soon, &hosting(&[1, 2])));
-    assert!(!probation.bars(Duration::from_secs(400), &hosting(&[1])));
+    let tasks = opened(&[SMALL, MIDDLING, WHOLE]);
+    let allowed = |at, wanted: &[u32]| {
+        let now = Duration::from_secs(at);
+        probation.allowed(now, tasks.catalog(), &hosting(&[0]), hosting(wanted))
+    };
+    assert_eq!(allowed(60, &[1]), hosting(&[0]));
+    assert_eq!(
+        allowed(60, &[1, 2]),
+        allowed(60, &[0, 2]),
+        "with another one"
+    );
+    assert_eq!(allowed(60, &[0, 2]), hosting(&[0, 2]));
+    assert_eq!(allowed(400, &[1]), hosting(&[1]));
+}
+
+#[test]
+fn changes_that_follow_each_other_are_judged_together() {
+    let mut probation = ChangeProbation::default();
+    let second = |missed| QuerySecond {
+        rate: 500.0,
+        over: 500,
+        missed,
+    };
+    for at in 1..=10 {
+        assert!(probation.second(at * SECOND, second(0)).is_none());
+    }
+    probation.begin(10 * SECOND, hosting(&[0]), &hosting(&[1]));
+    assert!(probation.second(11 * SECOND, second(0)).is_none());
+    probation.begin(11 * SECOND, hosting(&[1]), &hosting(&[1, 2]));
+    let failed = (12..=20).find_map(|at| probation.second(at * SECOND, second(100)));
+    assert_eq!(failed.map(|failed| failed.before), Some(hosting(&[0])));
+}
+
+#[test]
+fn a_single_bad_second_is_chance() {
+    let (probation, _) = changed((500.0, 0.0), (500.0, 0.0));
+    let mut probation = probation;
+    let second = |missed| QuerySecond {
+        rate: 500.0,
+        over: 500,
+        missed,
+    };
+    probation.begin(60 * SECOND, hosting(&[0]), &hosting(&[1]));
+    for at in 61..=75 {
+        let missed = if at == 64 { 500 } else { 0 };
+        assert!(probation.second(at * SECOND, second(missed)).is_none());
+    }
 }
 
 #[test]

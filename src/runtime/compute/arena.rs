@@ -26,6 +26,8 @@ pub(super) struct Arena {
     /// Samples that are run together.
     together: usize,
     threads: usize,
+    /// The arenas of a batch.
+    beside: usize,
     layout: ArenaLayout,
     /// Row offsets of each thread.
     offsets: Vec<Mutex<Vec<usize>>>,
@@ -35,14 +37,20 @@ pub(super) struct Arena {
 }
 
 impl Arena {
-    /// Lays out up to `samples` samples on up to `threads` threads.
-    pub(super) fn new(network: &Lowered, samples: usize, threads: usize) -> Self {
-        let together = network.plan().together(samples);
+    /// Lays out up to `samples` samples on up to `threads` threads, for one of the `beside` arenas of a
+    /// batch.
+    pub(super) fn new(
+        network: &Lowered,
+        samples: usize,
+        (threads, beside): (usize, usize),
+    ) -> Self {
+        let together = network.plan().together(samples, beside);
         let layout = network.plan().layout(together, threads);
         let offsets = || Mutex::new(Vec::with_capacity(layout.offsets));
         Arena {
             together,
             threads,
+            beside,
             offsets: (0..threads).map(|_| offsets()).collect(),
             misses: LookupMisses::new(together),
             layout,
@@ -53,7 +61,7 @@ impl Arena {
 
     /// Lays out up to `samples` samples of another network.
     pub(super) fn fit(&mut self, network: &Lowered, samples: usize) {
-        self.together = network.plan().together(samples);
+        self.together = network.plan().together(samples, self.beside);
         self.misses.fit(self.together);
         self.layout = network.plan().layout(self.together, self.threads);
     }

@@ -84,7 +84,7 @@ impl BatchArenas {
         let mut arenas = BatchArenas {
             batch,
             threads,
-            together: Arena::new(network, sizes.together, threads),
+            together: Arena::new(network, sizes.together, (threads, 1)),
             apart: arenas_of_threads(network, sizes, threads),
             memory: Buffer::default(),
             laid_out: None,
@@ -97,33 +97,27 @@ impl BatchArenas {
     /// threads.
     pub(super) fn bytes(plan: &ArenaPlan, batch: usize, threads: usize) -> u64 {
         let sizes = ArenaSizes::new(batch, threads);
-        let layout = |samples, threads| plan.layout(plan.together(samples), threads);
-        let together = layout(sizes.together, threads);
+        let layout =
+            |samples, (threads, beside)| plan.layout(plan.together(samples, beside), threads);
+        let together = layout(sizes.together, (threads, 1));
         let (mut floats, mut offsets) = (together.floats, together.offset_bytes());
         if sizes.each > 0 {
-            let each = layout(sizes.each, 1);
+            let each = layout(sizes.each, (1, threads));
             floats = floats.max(threads * each.floats);
             offsets += threads * each.offset_bytes();
         }
         (4 * (floats + LINE) + offsets) as u64
     }
 
-    /// Lays the memory out for batches of up to `batch` samples of another network, and takes more
-    /// where that needs it.
+    /// Lays the memory out for batches of another network, and takes more where that needs it.
     ///
     /// # Errors
     /// [`ComputeError::OutOfMemory`].
-    pub(super) fn fit(&mut self, network: &Lowered, batch: usize) -> Result<(), ComputeError> {
-        let sizes = ArenaSizes::new(batch, self.threads);
-        self.batch = batch;
+    pub(super) fn fit(&mut self, network: &Lowered) -> Result<(), ComputeError> {
+        let sizes = ArenaSizes::new(self.batch, self.threads);
         self.together.fit(network, sizes.together);
-        match (sizes.each, self.apart.is_empty()) {
-            (0, _) => self.apart.clear(),
-            (_, true) => self.apart = arenas_of_threads(network, sizes, self.threads),
-            (each, false) => {
-                let arenas = self.apart.iter_mut();
-                arenas.for_each(|arena| arena.fit(network, each));
-            }
+        for arena in &mut self.apart {
+            arena.fit(network, sizes.each);
         }
         self.take_memory()
     }
@@ -244,7 +238,8 @@ impl BatchArenas {
 
 fn arenas_of_threads(network: &Lowered, sizes: ArenaSizes, threads: usize) -> Vec<Arena> {
     let each = (0..threads).filter(|_| sizes.each > 0);
-    each.map(|_| Arena::new(network, sizes.each, 1)).collect()
+    each.map(|_| Arena::new(network, sizes.each, (1, threads)))
+        .collect()
 }
 
 /// Returns the arenas of threads with the memory of each.

@@ -176,10 +176,11 @@ impl ArenaPlan {
         self.slots[slot] * samples
     }
 
-    /// Returns the samples of a batch that run together.
-    pub(super) fn together(&self, batch: usize) -> usize {
+    /// Returns the samples of a batch that run together, where as many run `beside` each other in other
+    /// arenas.
+    pub(super) fn together(&self, batch: usize, beside: usize) -> usize {
         let late = (0..self.slots.len()).filter(|&s| !self.early[s]);
-        together(batch, late.map(|s| self.slots[s]).sum())
+        together(batch, beside, late.map(|s| self.slots[s]).sum())
     }
 
     /// Returns the floats of the weights that are multiplied with every sample: not those of tables,
@@ -325,7 +326,10 @@ const LAID_OUT: usize = 2;
 /// The expected number of samples that run together.
 const USUAL: usize = 8;
 
-/// The most floats of the arena for samples that run together; more samples would take memory
+/// The fewest samples that run together where there are as many: each layer's weights are read for them.
+const LEAST_TOGETHER: usize = 2;
+
+/// The most floats of the arenas for samples that run together; more samples would take memory
 /// and gain nothing.
 const TOGETHER: usize = 16 << 20;
 
@@ -381,9 +385,10 @@ impl Chunks {
     }
 }
 
-/// Returns the samples of a batch that run together, for an arena of `floats` a sample.
-fn together(batch: usize, floats: usize) -> usize {
-    even(batch, (TOGETHER / floats.max(1)).max(USUAL))
+/// Returns the samples of a batch that run together, for one of `beside` arenas of `floats` a sample.
+fn together(batch: usize, beside: usize, floats: usize) -> usize {
+    let [floats, least] = [TOGETHER / floats.max(1), USUAL].map(|all| all / beside);
+    even(batch, floats.max(least).max(LEAST_TOGETHER))
 }
 
 /// Returns at most `most` of `all`, such that the parts are even.

@@ -206,7 +206,7 @@ impl VaryingPredictor {
         let mut arenas = BatchArenas::new(&network.largest, batch, threads)?;
         let kept = lock(&network.kept).clone();
         for (_, lowered) in kept {
-            arenas.fit(&lowered, batch)?;
+            arenas.fit(&lowered)?;
         }
         let run = VaryingRun {
             arenas,
@@ -316,7 +316,7 @@ impl VaryingOp {
             network.signature.narrow(of(at), group.length, row);
         }
         let answers = &mut answers[..samples * outputs];
-        arenas.fit(lowered, samples)?;
+        arenas.fit(lowered)?;
         let rows = &rows[..samples * inputs];
         arenas.run(lowered, self.pool.as_deref(), samples, rows, answers)?;
         for (at, answer) in group.samples.iter().zip(answers.chunks_exact(outputs)) {

@@ -36,6 +36,8 @@ pub struct RoutedQuery {
     stream: StreamIndex,
     expected: Expected,
     samples: u32,
+    /// When it was routed, by the router's time.
+    since: Duration,
     is_over: bool,
 }
 
@@ -48,6 +50,7 @@ impl RoutedQuery {
         samples: u32,
     ) -> Self {
         RoutedQuery {
+            since: router.now(),
             router,
             running,
             goals,
@@ -86,6 +89,11 @@ impl RoutedQuery {
         self.is_over = true;
         self.router.leave(&self, Some((latency, missed)));
         missed
+    }
+
+    /// Returns the time since it was routed.
+    pub(super) fn waited(&self) -> Duration {
+        self.router.now().saturating_sub(self.since)
     }
 
     pub(super) fn stream(&self) -> StreamIndex {

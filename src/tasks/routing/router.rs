@@ -60,14 +60,15 @@ impl TaskRouter {
         samples: u32,
     ) -> Result<RoutedQuery, RoutingError> {
         let mut state = self.state.lock();
-        let (chosen, running) = match state.choose(&self.tasks, (task, goals), samples) {
-            Ok(Some(chosen)) => chosen,
-            refusal => {
-                let of = (task, goals);
-                let asked = (self.began.elapsed(), samples);
-                return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
-            }
-        };
+        let (chosen, running) =
+            match state.choose(&self.tasks, (task, goals), (self.now(), samples)) {
+                Ok(Some(chosen)) => chosen,
+                refusal => {
+                    let of = (task, goals);
+                    let asked = (self.began.elapsed(), samples);
+                    return Err(state.refuse(&self.tasks, of, asked, refusal.err()));
+                }
+            };
         let stream = state
             .streams
             .arrive((task, goals), (self.began.elapsed(), samples));
@@ -112,7 +113,7 @@ impl TaskRouter {
     /// Returns what became of the queries of each task and goals in an interval that ends now, and
     /// begins the next one.
     pub fn interval(&self, length: Duration) -> Vec<StreamInterval> {
-        self.state.lock().interval(length)
+        self.state.lock().streams.interval(length)
     }
 
     /// Returns the time since the router was made.

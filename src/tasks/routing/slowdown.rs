@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The part by which an estimate rises or falls with an answer.
 const STEP: f64 = 0.1;
-/// The time in which the estimate falls to half where nothing is answered: a variant that was too slow
-/// to be chosen is tried again.
+/// The time in which an estimate falls to half while no answer is late: a variant that was too slow to be
+/// chosen is tried again.
 const HALF_LIFE: Duration = Duration::from_secs(1);
 /// The most that is believed.
 const MOST: f64 = 1e4;
@@ -24,7 +24,11 @@ pub(super) struct ObservedSlowdown {
 
 impl Default for ObservedSlowdown {
     fn default() -> Self {
-        let of = |part| SlowdownQuantile { part, factor: 1.0 };
+        let of = |part| SlowdownQuantile {
+            part,
+            factor: 1.0,
+            was_late: false,
+        };
         ObservedSlowdown {
             usual: of(0.5),
             nearly_all: of(0.99),
@@ -37,6 +41,13 @@ impl ObservedSlowdown {
     pub(super) fn answered(&mut self, expected: Duration, latency: Duration) {
         self.usual.answered(expected, latency);
         self.nearly_all.answered(expected, latency);
+    }
+
+    /// Takes a query that was given up after `waited`, where that is late.
+    pub(super) fn given_up(&mut self, expected: Duration, waited: Duration) {
+        if waited > expected {
+            self.answered(expected, waited);
+        }
     }
 
     /// Forgets as much as time lets it.
@@ -71,11 +82,14 @@ struct SlowdownQuantile {
     /// The part of answers that are within it.
     part: f64,
     factor: f64,
+    /// Whether an answer was late since time last passed.
+    was_late: bool,
 }
 
 impl SlowdownQuantile {
     fn answered(&mut self, expected: Duration, latency: Duration) {
         let is_late = latency > self.stretched(expected).saturating_add(NOISE);
+        self.was_late |= is_late;
         let step = match is_late {
             true => STEP * self.part,
             false => STEP * (self.part - 1.0),
@@ -84,6 +98,9 @@ impl SlowdownQuantile {
     }
 
     fn pass(&mut self, time: Duration) {
+        if std::mem::take(&mut self.was_late) {
+            return;
+        }
         let halves = time.as_secs_f64() / HALF_LIFE.as_secs_f64();
         self.factor = (self.factor * 0.5_f64.powf(halves)).max(1.0);
     }

@@ -11,13 +11,16 @@ use super::backlog::Backlog;
 use super::error::{RoutingError, refused};
 use super::query::{Expected, RoutedQuery};
 use super::slowdown::{Certainty, ObservedSlowdown};
-use super::streams::{QueryStreams, StreamInterval};
+use super::streams::QueryStreams;
 use super::tally::{TaskTally, VariantTally};
 use crate::served::{RunningVariant, ServedTasks};
 
-/// The time until a policy decides: nothing is loaded before that. Queries that would be late
-/// until then are refused, and do not make later ones late.
-const NEXT_DECISION: Duration = Duration::from_secs(1);
+/// The time in which variants are loaded, as far as queries know: those that name a time are answered by
+/// what runs, or refused, and do not make later ones late.
+const LOADING: Duration = Duration::from_secs(86_400);
+
+/// The time after which slowdowns are forgotten in part.
+const FORGETS: Duration = Duration::from_millis(250);
 
 /// The variants that run, the samples that wait for them, and what became of queries so far.
 pub(super) struct RouterState {
@@ -28,6 +31,8 @@ pub(super) struct RouterState {
     pub(super) queued: Vec<u32>,
     /// By group.
     pub(super) slowdowns: Vec<ObservedSlowdown>,
+    /// When slowdowns were last forgotten in part.
+    forgot: Duration,
     pub(super) tasks: Vec<TaskTally>,
     pub(super) variants: Vec<VariantTally>,
     pub(super) streams: QueryStreams,
@@ -38,11 +43,12 @@ impl RouterState {
     pub(super) fn new(tasks: &ServedTasks) -> Self {
         let catalog = tasks.catalog();
         RouterState {
-            choices: TaskChoices::new(catalog.loading_in(NEXT_DECISION)),
+            choices: TaskChoices::new(catalog.loading_in(LOADING)),
             running: Vec::new(),
             backlog: Backlog::default(),
             queued: vec![0; tasks.groups().len()],
             slowdowns: vec![ObservedSlowdown::default(); tasks.groups().len()],
+            forgot: Duration::ZERO,
             tasks: vec![TaskTally::default(); catalog.tasks().count()],
             variants: vec![VariantTally::default(); catalog.variants().len()],
             streams: QueryStreams::default(),
@@ -82,23 +88,36 @@ impl RouterState {
             .find(|running| running.variant == variant)
     }
 
-    /// Chooses a variant that runs for a query: one whose answers nearly all come in time, else one of which
-    /// they usually do. `Ok(None)` is that what was chosen does not run.
+    /// Chooses a variant that runs for a query: one whose answers nearly all meet its goals, else one of
+    /// which they usually do, else the nearest. `Ok(None)` is that what was chosen does not run.
     pub(super) fn choose(
         &mut self,
         tasks: &ServedTasks,
         (task, goals): (TaskIndex, &QueryGoals),
-        samples: u32,
+        (now, samples): (Duration, u32),
     ) -> Result<Option<(ChosenVariant, Arc<RunningVariant>)>, ChoiceRefusal> {
+        self.forget(now);
         self.refresh(tasks, Some(task), samples, Certainty::NearlyAll);
         let mut chosen = self.choices.choose(task, goals);
-        if matches!(chosen, Err(ChoiceRefusal::TooLate { .. })) {
+        if !meets_all(&chosen) {
             self.refresh(tasks, Some(task), samples, Certainty::Usual);
-            chosen = self.choices.choose(task, goals);
+            let usually = self.choices.choose(task, goals);
+            if chosen.is_err() || meets_all(&usually) {
+                chosen = usually;
+            }
         }
         let chosen = chosen?;
         let running = self.running_as(chosen.variant).cloned();
         Ok(running.map(|running| (chosen, running)))
+    }
+
+    fn forget(&mut self, now: Duration) {
+        let passed = now.saturating_sub(self.forgot);
+        if passed >= FORGETS {
+            let all = self.slowdowns.iter_mut();
+            all.for_each(|slowdown| slowdown.pass(passed));
+            self.forgot = now;
+        }
     }
 
     /// Works out anew when the variants that run, of one task or of all, would have answered a query of
@@ -160,8 +179,10 @@ impl RouterState {
     ) {
         let variant = query.running().variant;
         let group = tasks.group_of(variant);
-        if let Some((latency, _)) = answer {
-            self.slowdowns[group].answered(query.expected().undisturbed, latency);
+        let (slowdown, expected) = (&mut self.slowdowns[group], query.expected().undisturbed);
+        match answer {
+            Some((latency, _)) => slowdown.answered(expected, latency),
+            None => slowdown.given_up(expected, query.waited()),
         }
         let missed = answer.map(|(_, missed)| missed);
         self.queued[group] = self.queued[group].saturating_sub(query.samples());
@@ -170,14 +191,6 @@ impl RouterState {
         self.variants[variant.get()].end(query, missed);
         let met = missed.is_some_and(|missed| missed.is_none());
         self.streams.end(query.stream(), query.samples(), met);
-    }
-
-    /// Returns what became of the queries of each task and goals in an interval that ends now.
-    pub(super) fn interval(&mut self, length: Duration) -> Vec<StreamInterval> {
-        for slowdown in &mut self.slowdowns {
-            slowdown.pass(length);
-        }
-        self.streams.interval(length)
     }
 
     /// Offers no variants of these groups from now on, but those of a task that has no others.
@@ -198,6 +211,11 @@ impl RouterState {
             stays
         });
     }
+}
+
+/// Whether a variant was chosen that is expected to meet all goals.
+fn meets_all(chosen: &Result<ChosenVariant, ChoiceRefusal>) -> bool {
+    chosen.as_ref().is_ok_and(|chosen| chosen.missed.is_none())
 }
 
 /// Returns the time that a variant's device takes for some samples, in full batches where there are as

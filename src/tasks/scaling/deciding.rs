@@ -41,6 +41,8 @@ pub(super) struct ScalingThread {
     last: Duration,
     handover: Arc<VariantHandover>,
     probation: ChangeProbation,
+    /// A change that is to be taken back.
+    failed: Option<FailedChange>,
 }
 
 impl ScalingThread {
@@ -61,6 +63,7 @@ impl ScalingThread {
             last: router.router().now(),
             handover,
             probation: ChangeProbation::default(),
+            failed: None,
         }
     }
 
@@ -100,13 +103,20 @@ impl ScalingThread {
             state.gaps = gaps;
         }
         let failed = self.probation.second(now, QuerySecond::of(&streams));
-        match (failed, step.wanted) {
-            (Some(failed), _) => self.take_back(scaling, &running, failed),
-            (None, Some(wanted)) if !self.probation.bars(now, &wanted) => {
+        self.failed = failed.or(self.failed.take());
+        match step.wanted.map(|wanted| self.allowed(now, wanted)) {
+            _ if self.failed.is_some() => self.take_back(now, scaling, &running),
+            Some(wanted) if wanted != *self.scaler.hosted() => {
                 self.apply(scaling, &running, wanted);
             }
             _ => {}
         }
+    }
+
+    /// Returns what is wanted without what was taken back.
+    fn allowed(&self, now: Duration, wanted: HostedInstances) -> HostedInstances {
+        let (catalog, hosted) = (self.scaler.catalog(), self.scaler.hosted());
+        self.probation.allowed(now, catalog, hosted, wanted)
     }
 
     fn gaps(
@@ -140,12 +150,14 @@ impl ScalingThread {
             self.scaler.follow(devices, &variants(tasks, running));
             self.known = now;
             self.probation.end();
+            self.failed = None;
             is_held = self.scaler.choice() != PolicyChoice::Static;
             self.scaler.choose(PolicyChoice::Static);
         }
         if let Some(choice) = asked {
             self.scaler.choose(choice);
-            self.probation = ChangeProbation::default();
+            self.probation.forget();
+            self.failed = None;
         }
         let mut state = scaling.state.lock();
         state.policy = self.scaler.choice();
@@ -202,17 +214,20 @@ impl ScalingThread {
         }
     }
 
-    /// Serves what ran before a change that did worse.
-    fn take_back(&mut self, scaling: &LiveScaling, running: &Generation, failed: FailedChange) {
-        let FailedChange { before, why } = failed;
+    /// Serves what ran before a change that did worse. What cannot be served is tried again later.
+    fn take_back(&mut self, now: Duration, scaling: &LiveScaling, running: &Generation) {
+        let is_due = !self.scaler.is_refused(now);
+        let Some(failed) = self.failed.take_if(|_| is_due) else {
+            return;
+        };
+        let FailedChange { before, why } = &failed;
         let tasks = scaling.router.router().tasks();
-        let what = words::difference(tasks, self.scaler.hosted(), &before);
-        self.change(
-            scaling,
-            running,
-            before,
-            format!("taken back ({why}): {what}"),
-        );
+        let what = words::difference(tasks, self.scaler.hosted(), before);
+        let what = format!("taken back ({why}): {what}");
+        self.change(scaling, running, before.clone(), what);
+        if self.scaler.is_refused(scaling.router.router().now()) {
+            self.failed = Some(failed);
+        }
     }
 
     /// Serves what is wanted, and tells what became of it. Returns whether something else is served now.

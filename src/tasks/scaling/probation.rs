@@ -6,7 +6,7 @@ use std::time::Duration;
 use divisi::changes::{Baseline, Judge, JudgeVerdict, Terms};
 use divisi::metrics::Reading;
 use divisi_modelless::placement::{DeviceSlot, HostedInstances};
-use divisi_modelless::variants::VariantIndex;
+use divisi_modelless::variants::{VariantCatalog, VariantIndex};
 
 use crate::routing::StreamInterval;
 
@@ -39,28 +39,38 @@ pub struct FailedChange {
     pub why: String,
 }
 
-/// The variants of each device, however many instances of each are planned.
-type HostedVariants = Vec<(DeviceSlot, VariantIndex)>;
+/// A variant on a device, however many instances of it are planned there.
+type HostedPlace = (DeviceSlot, VariantIndex);
 
-/// Judges changes one after another, from seconds that it is told of.
+/// Judges changes from seconds that it is told of.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeProbation {
     seconds: VecDeque<QuerySecond>,
     trial: Option<ChangeTrial>,
-    barred: Vec<(Duration, HostedVariants)>,
+    barred: Vec<BarredChange>,
 }
 
-/// A change that is watched.
+/// A change that is watched, with those that followed it meanwhile.
 #[derive(Clone, Debug)]
 struct ChangeTrial {
     before: HostedInstances,
-    placement: HostedVariants,
+    after: HostedInstances,
     judge: Judge,
     missed_before: f64,
     most_asked: f64,
-    after: Reading,
-    /// The second of the change itself is told next: what waited meanwhile is not its fault.
+    seen: Reading,
+    /// The seconds in which more was missed than may be.
+    worse: u32,
+    /// The second of a change is told next: what waited meanwhile is not its fault.
     is_new: bool,
+}
+
+/// A change that was taken back, and is not made again for a while.
+#[derive(Clone, Debug)]
+struct BarredChange {
+    until: Duration,
+    came: Vec<HostedPlace>,
+    left: Vec<HostedPlace>,
 }
 
 impl QuerySecond {
@@ -75,11 +85,20 @@ impl QuerySecond {
 }
 
 impl ChangeProbation {
-    /// Begins to watch a change from `before` to `after`, in place of one that was watched.
+    /// Begins to watch a change from `before` to `after`. One that follows another that is watched is
+    /// judged with it. Where too few queries came before to compare with, none is watched.
     pub fn begin(&mut self, now: Duration, before: HostedInstances, after: &HostedInstances) {
+        if let Some(trial) = &mut self.trial {
+            trial.after = after.clone();
+            trial.is_new = true;
+            return;
+        }
         let pieces: Vec<Reading> = self.seconds.iter().map(reading).collect();
         let whole = pieces.iter().fold(Reading::default(), sum);
-        let counted = (whole.answered + whole.failed).max(1);
+        let counted = whole.answered + whole.failed;
+        if counted < Judge::LEAST {
+            return;
+        }
         let asked = self.seconds.iter().map(|second| second.rate);
         let terms = Terms {
             lasts: Duration::from_secs(SECONDS as u64),
@@ -89,14 +108,14 @@ impl ChangeProbation {
         };
         self.trial = Some(ChangeTrial {
             before,
-            placement: placement(after),
+            after: after.clone(),
             missed_before: whole.failed as f64 / counted as f64,
             most_asked: MORE_ASKED * asked.fold(0.0, f64::max),
             judge: Judge::new(terms, &Baseline { whole, pieces }, now),
-            after: Reading::default(),
+            seen: Reading::default(),
+            worse: 0,
             is_new: true,
         });
-        self.seconds.clear();
     }
 
     /// Takes what became of queries in the last second. Returns the change that is to be taken back, if
@@ -109,40 +128,65 @@ impl ChangeProbation {
         if std::mem::take(&mut trial.is_new) {
             return None;
         }
-        trial.after = sum(trial.after.clone(), &reading(&second));
-        let verdict = trial.judge.step(now, &trial.after, 0);
-        let is_comparable = second.rate <= trial.most_asked;
+        let verdict = trial.judged(now, second);
         self.remember(second);
         match verdict {
-            JudgeVerdict::Watching if is_comparable => None,
-            JudgeVerdict::Failed(_) if is_comparable => self.fail(now),
-            _ => {
+            JudgeVerdict::Watching => None,
+            JudgeVerdict::Failed(_) => self.fail(now),
+            JudgeVerdict::Passed(_) => {
                 self.trial = None;
                 None
             }
         }
     }
 
-    /// Forgets what was watched: somebody else changed what runs.
+    /// Forgets what is watched: somebody else changed what runs.
     pub fn end(&mut self) {
         self.trial = None;
         self.seconds.clear();
     }
 
-    /// Whether these instances were taken back lately.
-    pub fn bars(&self, now: Duration, wanted: &HostedInstances) -> bool {
-        let wanted = placement(wanted);
-        let barred = self.barred.iter().filter(|(until, _)| now < *until);
-        barred.into_iter().any(|(_, barred)| *barred == wanted)
+    /// Forgets what is watched, and what was taken back: another policy decides.
+    pub fn forget(&mut self) {
+        self.trial = None;
+        self.barred.clear();
+    }
+
+    /// Returns what is wanted without changes that were taken back lately.
+    pub fn allowed(
+        &self,
+        now: Duration,
+        catalog: &VariantCatalog,
+        hosted: &HostedInstances,
+        mut wanted: HostedInstances,
+    ) -> HostedInstances {
+        for barred in self.barred.iter().filter(|barred| now < barred.until) {
+            for (device, variant) in &barred.came {
+                while hosted.on(*variant, *device) == 0
+                    && wanted.remove(catalog, *variant, *device).is_ok()
+                {}
+            }
+            for (device, variant) in &barred.left {
+                if hosted.on(*variant, *device) > 0 && wanted.on(*variant, *device) == 0 {
+                    // Where it finds no room any more, something else has to go on.
+                    let _ = wanted.add(catalog, *variant, *device);
+                }
+            }
+        }
+        wanted
     }
 
     fn fail(&mut self, now: Duration) -> Option<FailedChange> {
         let trial = self.trial.take()?;
         self.seconds.clear();
-        self.barred.retain(|(until, _)| now < *until);
-        self.barred.push((now + BARRED, trial.placement));
-        let counted = (trial.after.answered + trial.after.failed).max(1);
-        let missed = 100.0 * trial.after.failed as f64 / counted as f64;
+        self.barred.retain(|barred| now < barred.until);
+        self.barred.push(BarredChange {
+            until: now + BARRED,
+            came: only_in(&trial.after, &trial.before),
+            left: only_in(&trial.before, &trial.after),
+        });
+        let counted = (trial.seen.answered + trial.seen.failed).max(1);
+        let missed = 100.0 * trial.seen.failed as f64 / counted as f64;
         let before = 100.0 * trial.missed_before;
         Some(FailedChange {
             before: trial.before,
@@ -155,6 +199,23 @@ impl ChangeProbation {
             self.seconds.pop_front();
         }
         self.seconds.push_back(second);
+    }
+}
+
+impl ChangeTrial {
+    /// Counts a second. What is missed of more queries than before is not the change's fault; a single bad
+    /// second is chance.
+    fn judged(&mut self, now: Duration, second: QuerySecond) -> JudgeVerdict {
+        self.seen = sum(std::mem::take(&mut self.seen), &reading(&second));
+        let missed = f64::from(second.missed) / f64::from(second.over.max(1));
+        self.worse += u32::from(missed > self.missed_before + MORE_MISSED);
+        if second.rate > self.most_asked {
+            return JudgeVerdict::Passed(None);
+        }
+        match self.judge.step(now, &self.seen, 0) {
+            JudgeVerdict::Failed(_) if self.worse < 2 => JudgeVerdict::Watching,
+            verdict => verdict,
+        }
     }
 }
 
@@ -175,10 +236,12 @@ fn sum(all: Reading, more: &Reading) -> Reading {
     }
 }
 
-fn placement(hosted: &HostedInstances) -> HostedVariants {
-    let devices = hosted.devices();
+/// Returns the variants of each device that one plan has and another one has not.
+fn only_in(plan: &HostedInstances, other: &HostedInstances) -> Vec<HostedPlace> {
+    let devices = plan.devices();
     let each = devices.flat_map(|device| {
-        let on = hosted.hosted_on(device).filter(|(_, count)| *count > 0);
+        let on = plan.hosted_on(device);
+        let on = on.filter(move |(variant, _)| other.on(*variant, device) == 0);
         on.map(move |(variant, _)| (device, variant))
     });
     each.collect()

@@ -86,6 +86,16 @@ impl VariantScaler {
         &self.hosted
     }
 
+    /// Returns the variants as policies plan them.
+    pub(super) fn catalog(&self) -> &VariantCatalog {
+        self.planned.catalog()
+    }
+
+    /// Whether what was wanted could not be served a moment ago.
+    pub(super) fn is_refused(&self, now: Duration) -> bool {
+        now < self.refused_until
+    }
+
     /// Returns the state of each variant.
     pub fn states(&self) -> impl Iterator<Item = VariantState> {
         self.watches.iter().map(VariantWatch::state)
@@ -134,7 +144,7 @@ impl VariantScaler {
             demands: &demands,
             watched: &watched,
         });
-        let wanted = match now < self.refused_until {
+        let wanted = match self.is_refused(now) {
             true => None,
             false => {
                 let is_asked = demands.iter().any(|demand| demand.rate.get() > 0.0);

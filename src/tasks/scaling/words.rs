@@ -1,7 +1,7 @@
 //! Decisions, goals and changes in words.
 
 use divisi::session::{ConsideredView, LoadedVariant};
-use divisi_modelless::goals::QueryGoals;
+use divisi_modelless::goals::{ChoicePreference, QueryGoals};
 use divisi_modelless::placement::HostedInstances;
 use divisi_modelless::policies::{ActionOutcome, ConsideredAction, PolicyDecision, ScalingAction};
 use divisi_modelless::quantities::{COST_QUERIES, significant};
@@ -27,7 +27,10 @@ pub(crate) fn goals(goals: &QueryGoals) -> String {
         let million = COST_QUERIES * c.get();
         format!("cost {}", significant(million))
     });
-    let all: Vec<String> = [accuracy, latency, cost].into_iter().flatten().collect();
+    let prefer =
+        (goals.prefer == ChoicePreference::MostAccurate).then(|| "the most accurate".to_owned());
+    let all = [accuracy, latency, cost, prefer].into_iter().flatten();
+    let all: Vec<String> = all.collect();
     match all.is_empty() {
         true => "any".to_owned(),
         false => all.join(", "),

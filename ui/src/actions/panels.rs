@@ -13,7 +13,7 @@ use crate::config::{ConfigError, Settings};
 use crate::dialogs::{Dialog, Form, Help, Palette, PanelList, Themes};
 use crate::layout::Panel;
 use crate::model::{Effect, Model};
-use crate::panels::{cell_at, model_cursor, rows_on_screen};
+use crate::panels::{cell_at, columns_on_screen, model_cursor, rows_on_screen};
 use crate::view::Whose;
 
 /// Focuses a panel.
@@ -187,7 +187,8 @@ pub(crate) fn scroll(model: &mut Model, panel: Panel, step: isize) {
             model.clients_down = streams::moved(model.clients_down, step, callers);
         }
         Panel::Tasks => {
-            let rows = crate::panels::task_rows(model);
+            let columns = columns_on_screen(model, panel);
+            let rows = crate::panels::task_rows(model, columns);
             // It has no heads.
             let room = rows_on_screen(model, panel) + 1;
             model.tasks_down = scrolled(model.tasks_down, step, rows, room);

@@ -60,6 +60,13 @@ pub(crate) fn rows_on_screen(model: &Model, panel: Panel) -> usize {
     place.map_or(0, |(_, place)| usize::from(place.height.saturating_sub(2)))
 }
 
+/// Returns the columns inside a panel, 0 where it is not on the screen.
+pub(crate) fn columns_on_screen(model: &Model, panel: Panel) -> u16 {
+    let screen = arrange(model.area, model);
+    let place = screen.and_then(|s| s.panels.into_iter().find(|(p, _)| *p == panel));
+    place.map_or(0, |(_, place)| place.width.saturating_sub(2))
+}
+
 /// Returns where the streams are on the screen, and what of them is seen.
 pub(crate) fn streams_on_screen(model: &Model) -> Option<(Rect, StreamsView)> {
     let screen = arrange(model.area, model)?;

@@ -23,7 +23,9 @@ mod throughput;
 pub(crate) mod what_if;
 
 pub(crate) use allocation::cell_at;
-pub(crate) use areas::{LEAST, ScreenAreas, arrange, rows_on_screen, streams_on_screen};
+pub(crate) use areas::{
+    LEAST, ScreenAreas, arrange, columns_on_screen, rows_on_screen, streams_on_screen,
+};
 pub(crate) use clients::rows as caller_rows;
 pub(crate) use demo_bar::draw as draw_demo_bar;
 pub(crate) use header::draw as draw_header;
@@ -34,7 +36,7 @@ pub(crate) use log::rows as log_rows;
 pub(crate) use models::cursor as model_cursor;
 pub(crate) use steps::rows_of as step_rows;
 pub(crate) use streams::{StreamRow, StreamsView, keys as stream_keys};
-pub(crate) use tasks::rows as task_rows;
+pub(crate) use tasks::rows_in as task_rows;
 
 use crate::layout::Panel;
 use crate::look::Painter;

@@ -22,6 +22,7 @@ use super::scaling::decision_of;
 use super::situation::{Situation, TaskDemand};
 use crate::placement::HostedInstances;
 use crate::quantities::QueryRate;
+use crate::variants::DeviceKindIndex;
 
 /// The part of queries with missed goals above which a task is given more than it seems to need.
 const MISSED: f64 = 0.01;
@@ -150,27 +151,28 @@ fn consider(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut Po
 }
 
 /// Notes the kinds of devices that queries beyond the plan's capacity would need, where they are
-/// worth a device of the kind and none has room.
+/// together worth a device of the kind and none has room.
 fn lack(situation: &Situation<'_>, plan: &HostedInstances, decision: &mut PolicyDecision) {
     let after = Situation {
         hosted: plan,
         ..*situation
     };
+    let kinds = situation.catalog.devices();
+    let mut worths = vec![0.0; kinds.len()];
     for demand in situation.demands {
         let missing = demand.rate.get() - after.capacity(demand);
         let Some((index, variant)) = situation.suiting(demand).next() else {
             continue;
         };
-        let share = variant.profile.share.fraction().max(1e-3);
-        let worth = missing.min(variant.saturation().get() / share) * demand.worth.get();
-        let device = situation
-            .catalog
-            .devices()
-            .get(usize::from(variant.device.0));
-        let price = device.map_or(0.0, |device| device.price.get());
-        let has_room = plan.best_fit(situation.catalog, index).is_some();
-        if worth > price && !has_room {
-            decision.lacking.push(variant.device);
+        if plan.best_fit(situation.catalog, index).is_none() {
+            let share = variant.profile.share.fraction().max(1e-3);
+            let served = missing.clamp(0.0, variant.saturation().get() / share);
+            worths[usize::from(variant.device.0)] += served * demand.worth.get();
         }
     }
+    let each = (0..).map(DeviceKindIndex).zip(kinds).zip(worths);
+    let worth_one = each.filter(|((_, kind), worth)| *worth > kind.price.get());
+    decision
+        .lacking
+        .extend(worth_one.map(|((kind, _), _)| kind));
 }

@@ -35,9 +35,14 @@ pub(super) fn draw(painter: &mut Painter<'_>, model: &Model) {
     }
 }
 
-/// Returns the rows that the panel has in all.
-pub(crate) fn rows(model: &Model) -> usize {
-    lines(model, model.area.width.saturating_sub(2)).len()
+/// Returns the rows that the panel has in all where it has the whole width.
+pub(super) fn rows(model: &Model) -> usize {
+    rows_in(model, model.area.width.saturating_sub(2))
+}
+
+/// Returns the rows that the panel has in all in so many columns.
+pub(crate) fn rows_in(model: &Model, columns: u16) -> usize {
+    lines(model, columns).len()
 }
 
 fn lines(model: &Model, width: u16) -> Vec<TaskLine> {
